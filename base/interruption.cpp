@@ -1,0 +1,47 @@
+#include "base/interruption.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "base/error.hpp"
+
+namespace dvfs_plan {
+
+Interruption::Interruption() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // A report piped into `head` or a guardian that is gone is an error to handle, not a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  fd_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd_) throw Error(ExitCode::machine_refuses, system_error_text("signalfd", errno));
+}
+
+int Interruption::pending() {
+  signalfd_siginfo info{};
+  while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    signal_ = static_cast<int>(info.ssi_signo);
+    ++count_;
+  }
+  return signal_;
+}
+
+bool Interruption::sleep_until(Nanoseconds when, const Clock& clock) {
+  for (;;) {
+    if (pending() != 0) return false;
+    const Nanoseconds left = when - clock.now();
+    if (left <= 0) return true;
+    const timespec t{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+    pollfd waiting{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    ::ppoll(&waiting, 1, &t, nullptr);
+  }
+}
+
+}  // namespace dvfs_plan

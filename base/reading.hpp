@@ -1,0 +1,41 @@
+// What probes deliver and results keep: channels and readings. Plain data; see probes/probe.hpp for who
+// makes them and results/energy.hpp for what becomes of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace dvfs_plan {
+
+// A counter only grows (energy in J) and may wrap at `wraps_at`; a gauge is a value at a time (power in W).
+enum class ChannelKind { counter, gauge };
+
+// One quantity of one probe.
+struct Channel {
+  std::string name;    // unique in an experiment: "rapl:package-0", "hwmon:power_meter/power1"
+  std::string probe;   // "rapl"
+  std::string unit;    // "J", "W", "C", "Hz"
+  ChannelKind kind = ChannelKind::gauge;
+  std::string domain;  // what the energy belongs to: "system", "psys", "package-0", "dram-0", "core-0"; or "cpu0"
+  std::string within;  // the domain that already contains this one; empty if none. Never sum both.
+  std::optional<double> wraps_at;  // in `unit`; a counter that starts again at 0 there
+  std::string source;              // the file or event it is read from
+  bool under_load_only = false;    // says nothing about a CPU that idles (a clock from APERF/MPERF)
+};
+
+// Why a reading has no value. Absent, denied, gone and zero are four different things.
+enum class ReadingStatus { ok, absent, denied, gone };
+std::string_view to_string(ReadingStatus status);
+
+struct Reading {
+  std::uint32_t channel = 0;  // index into the experiment's channels
+  Nanoseconds time = 0;       // CLOCK_MONOTONIC
+  std::optional<double> value;
+  ReadingStatus status = ReadingStatus::ok;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,32 @@
+// Small text helpers shared by messages: trimming, the nearest known word, text made safe to print.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dvfs_plan {
+
+std::string_view trim(std::string_view text);
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+std::vector<std::string> split_lines(std::string_view text);
+std::vector<std::string> split_words(std::string_view text);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+// The word nearest to `word` by edit distance, if it is near enough to be what was meant; else empty.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
+
+// " (did you mean 'X'?)" or nothing.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+// The text with control characters, escape sequences and bytes that are not UTF-8 shown as \xNN, so that
+// a hostile name or output cannot drive the reader's terminal. Newline and tab stay if `keep_newlines`.
+std::string printable(std::string_view text, bool keep_newlines = false);
+
+// The byte at which `text` stops being valid UTF-8, or npos.
+std::size_t first_invalid_utf8(std::string_view text);
+
+// One word for /bin/sh, quoted where it needs to be.
+std::string shell_quote(std::string_view word);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,264 @@
+#include "experiments/plan/axis_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::size_t most_values = 10'000;
+
+AxisValue numeric_value(double number, Dimension dimension) {
+  if (dimension == Dimension::frequency) return {format(Hertz{number}), number};
+  return {format_quantity(number, dimension, 10), number};
+}
+
+// sysfs speaks in whole kHz: two frequencies within half a kHz are one.
+bool same_number(double a, double b, Dimension dimension) {
+  const double tolerance = dimension == Dimension::frequency ? 500.0 : 1e-9 * std::max(std::abs(a), std::abs(b));
+  return std::abs(a - b) <= tolerance;
+}
+
+class AxisResolver {
+ public:
+  AxisResolver(const AxisSpec& spec, const AxisOffer* offer, Diagnostics& diagnostics)
+      : spec_(spec), offer_(offer), diagnostics_(diagnostics) {
+    axis_.name = spec.name;
+    axis_.knob = is_knob_axis(spec.name);
+    axis_.dimension = offer != nullptr ? offer->dimension : Dimension::text;
+  }
+
+  PlanAxis resolve() {
+    switch (spec_.form) {
+      case AxisSpec::Form::list:
+        for (const RawValue& raw : spec_.values) take_written(raw);
+        break;
+      case AxisSpec::Form::all:
+      case AxisSpec::Form::min:
+      case AxisSpec::Form::max:
+      case AxisSpec::Form::count: take_offered(); break;
+      case AxisSpec::Form::range: take_range(); break;
+    }
+    if (axis_.values.empty() && !diagnostics_.has_errors()) {
+      error(spec_.values_mark, fmt::format("axis '{}' has no values", spec_.name));
+    }
+    return std::move(axis_);
+  }
+
+ private:
+  void error(Mark mark, std::string message) { diagnostics_.error(mark, std::move(message)); }
+
+  void add(AxisValue value, Mark mark) {
+    if (axis_.values.size() >= most_values) {
+      if (!too_many_) error(mark, fmt::format("axis '{}' has more than {} values", spec_.name, most_values));
+      too_many_ = true;
+      return;
+    }
+    const bool known = std::find(axis_.values.begin(), axis_.values.end(), value) != axis_.values.end();
+    if (!known) axis_.values.push_back(std::move(value));
+    else if (spec_.form == AxisSpec::Form::list && !spec_.nearest) {
+      error(mark, fmt::format("axis '{}' lists {} twice", spec_.name, value.text));
+    }
+  }
+
+  void take_offered() {
+    if (offer_ == nullptr) {
+      error(spec_.values_mark,
+            fmt::format("axis '{}' is a parameter of the workload: the machine cannot say what 'all', 'min', 'max' or 'count' are; list its values",
+                        spec_.name));
+      return;
+    }
+    const auto& offered = offer_->values;
+    if (offered.empty()) return;
+    const std::size_t last = offered.size() - 1;
+    if (spec_.form == AxisSpec::Form::min) add(offered.front(), spec_.values_mark);
+    else if (spec_.form == AxisSpec::Form::max) add(offered.back(), spec_.values_mark);
+    else if (spec_.form == AxisSpec::Form::all) {
+      for (const AxisValue& value : offered) add(value, spec_.values_mark);
+    } else {
+      const auto count = static_cast<std::size_t>(spec_.count);
+      if (count > offered.size()) {
+        error(spec_.values_mark, fmt::format("axis '{}': count {} asked for, but this machine offers {}: {}", spec_.name,
+                                             count, offered.size(), list(offered)));
+        return;
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        const double at = count == 1 ? static_cast<double>(last)
+                                     : static_cast<double>(i * last) / static_cast<double>(count - 1);
+        add(offered[static_cast<std::size_t>(std::lround(at))], spec_.values_mark);
+      }
+    }
+  }
+
+  void take_written(const RawValue& raw) {
+    if (offer_ == nullptr) {
+      const auto quantity = parse_quantity(raw.text);
+      add({raw.text, quantity ? std::optional(quantity->value) : std::nullopt}, raw.mark);
+      return;
+    }
+    if (offer_->dimension == Dimension::text) {
+      take_offered_word(raw);
+    } else if (const auto number = number_of(raw)) {
+      take_offered_number(*number, raw);
+    }
+  }
+
+  void take_offered_word(const RawValue& raw) {
+    std::vector<std::string> words;
+    for (const AxisValue& value : offer_->values) {
+      if (value.text == raw.text) return add(value, raw.mark);
+      words.push_back(value.text);
+    }
+    error(raw.mark, fmt::format("axis '{}': this machine does not offer '{}'{}; it offers: {}", spec_.name, raw.text,
+                                did_you_mean(raw.text, words), join(words, ", ")));
+  }
+
+  std::optional<double> number_of(const RawValue& raw) {
+    const auto quantity = parse_quantity(raw.text);
+    if (quantity && quantity->dimension == offer_->dimension) return quantity->value;
+    if (raw.text == "min" && !offer_->values.empty()) return offer_->values.front().number;
+    if (raw.text == "max" && !offer_->values.empty()) return offer_->values.back().number;
+    std::string message = fmt::format("axis '{}' takes {}; found '{}'", spec_.name, describe(offer_->dimension), raw.text);
+    if (quantity && quantity->dimension == Dimension::none) message += ", which has no unit";
+    if (!quantity && looks_like_quantity(raw.text)) {
+      if (const auto unit = suggest_unit(raw.text); !unit.empty()) message += fmt::format(" (did you mean the unit '{}'?)", unit);
+    }
+    error(raw.mark, message);
+    return std::nullopt;
+  }
+
+  void take_offered_number(double number, const RawValue& raw) {
+    const auto& offered = offer_->values;
+    for (const AxisValue& value : offered) {
+      if (same_number(*value.number, number, offer_->dimension)) return add(value, raw.mark);
+    }
+    if (offer_->continuous && number >= offer_->continuous->lowest && number <= offer_->continuous->highest) {
+      return add(numeric_value(number, offer_->dimension), raw.mark);
+    }
+    if (offered.empty()) return;
+    const auto above = std::find_if(offered.begin(), offered.end(), [&](const AxisValue& v) { return *v.number > number; });
+    const AxisValue* upper = above == offered.end() ? nullptr : &*above;
+    const AxisValue* lower = above == offered.begin() ? nullptr : &*(above - 1);
+    if (spec_.nearest) {
+      const bool take_upper = lower == nullptr || (upper != nullptr && *upper->number - number < number - *lower->number);
+      return add(take_upper ? *upper : *lower, raw.mark);
+    }
+    const std::string wanted = numeric_value(number, offer_->dimension).text;
+    const std::string near = lower == nullptr   ? fmt::format("the lowest it offers is {}", upper->text)
+                             : upper == nullptr ? fmt::format("the highest it offers is {}", lower->text)
+                                                : fmt::format("its neighbours are {} and {}", lower->text, upper->text);
+    error(raw.mark, fmt::format("axis '{}': this machine does not offer {}; {} (or write {{values: [...], nearest: true}})",
+                                spec_.name, wanted, near));
+  }
+
+  void take_range() {
+    std::optional<Quantity> from = bound(*spec_.from), to = bound(*spec_.to);
+    if (!from || !to) return;
+    if (from->dimension != to->dimension) {
+      error(spec_.to->mark, fmt::format("axis '{}': 'from' is {} and 'to' is {}", spec_.name, describe(from->dimension), describe(to->dimension)));
+      return;
+    }
+    if (to->value < from->value) {
+      error(spec_.to->mark, fmt::format("axis '{}': 'to' ({}) lies below 'from' ({})", spec_.name, spec_.to->text, spec_.from->text));
+      return;
+    }
+    if (!spec_.step && !spec_.times) return take_offered_between(from->value, to->value);
+    const RawValue& raw = spec_.step ? *spec_.step : *spec_.times;
+    const auto step = parse_quantity(raw.text);
+    const Dimension wanted = spec_.step ? from->dimension : Dimension::none;
+    if (!step || step->dimension != wanted) {
+      error(raw.mark, fmt::format("axis '{}': '{}' must be {}; found '{}'", spec_.name, spec_.step ? "step" : "times", describe(wanted), raw.text));
+      return;
+    }
+    if (spec_.step ? step->value <= 0 : step->value <= 1) {
+      error(raw.mark, fmt::format("axis '{}': '{}' must be greater than {}; found '{}'", spec_.name,
+                                  spec_.step ? "step" : "times", spec_.step ? 0 : 1, raw.text));
+      return;
+    }
+    const double slack = 1e-9 * std::abs(to->value);
+    double value = from->value;
+    for (std::size_t i = 0; value <= to->value + slack && !too_many_; ++i) {
+      take_range_value(value, from->dimension, raw.mark);
+      value = spec_.step ? from->value + static_cast<double>(i + 1) * step->value : value * step->value;
+      if (!(value > from->value)) break;  // a step too small to move a double
+    }
+  }
+
+  std::optional<Quantity> bound(const RawValue& raw) {
+    if (offer_ != nullptr && offer_->dimension != Dimension::text) {
+      const auto number = number_of(raw);
+      return number ? std::optional(Quantity{*number, offer_->dimension}) : std::nullopt;
+    }
+    const auto quantity = parse_quantity(raw.text);
+    if (!quantity) error(raw.mark, fmt::format("axis '{}': a range needs numbers; found '{}'", spec_.name, raw.text));
+    return quantity;
+  }
+
+  void take_offered_between(double from, double to) {
+    if (offer_ == nullptr) {
+      error(spec_.values_mark, fmt::format("axis '{}': a range of a workload parameter needs 'step' or 'times'", spec_.name));
+      return;
+    }
+    for (const AxisValue& value : offer_->values) {
+      const bool inside = *value.number >= from - 500 && *value.number <= to + 500;
+      if (inside) add(value, spec_.values_mark);
+    }
+    if (axis_.values.empty()) {
+      error(spec_.values_mark, fmt::format("axis '{}': this machine offers nothing from {} to {}; it offers: {}", spec_.name,
+                                           spec_.from->text, spec_.to->text, list(offer_->values)));
+    }
+  }
+
+  void take_range_value(double value, Dimension dimension, Mark mark) {
+    if (offer_ == nullptr) {
+      add(numeric_value(value, dimension), mark);
+    } else {
+      take_offered_number(value, {numeric_value(value, dimension).text, mark});
+    }
+  }
+
+  static std::string list(const std::vector<AxisValue>& values) {
+    std::vector<std::string> texts;
+    for (const AxisValue& value : values) texts.push_back(value.text);
+    if (texts.size() > 12) return fmt::format("{} values from {} to {}", texts.size(), texts.front(), texts.back());
+    return join(texts, ", ");
+  }
+
+  const AxisSpec& spec_;
+  const AxisOffer* offer_;
+  Diagnostics& diagnostics_;
+  PlanAxis axis_;
+  bool too_many_ = false;
+};
+
+}  // namespace
+
+PlanAxis resolve_axis(const AxisSpec& spec, const AxisOffer* offer, Diagnostics& diagnostics) {
+  return AxisResolver(spec, offer, diagnostics).resolve();
+}
+
+std::optional<AxisValue> match_axis_value(const RawValue& raw, const PlanAxis& axis, std::string_view what,
+                                          Diagnostics& diagnostics) {
+  std::vector<std::string> words;
+  const auto quantity = parse_quantity(raw.text);
+  for (const AxisValue& value : axis.values) {
+    if (value.text == raw.text) return value;
+    const bool comparable = quantity && value.number && (axis.dimension == Dimension::text || quantity->dimension == axis.dimension);
+    if (comparable && same_number(quantity->value, *value.number, axis.dimension)) return value;
+    words.push_back(value.text);
+  }
+  if (!axis.values.empty() && axis.values.front().number) {
+    const auto less = [](const AxisValue& a, const AxisValue& b) { return a.number < b.number; };
+    if (raw.text == "min") return *std::min_element(axis.values.begin(), axis.values.end(), less);
+    if (raw.text == "max") return *std::max_element(axis.values.begin(), axis.values.end(), less);
+  }
+  diagnostics.error(raw.mark, fmt::format("{}: '{}' is no value of axis '{}'; its values: {}", what, raw.text, axis.name,
+                                          words.size() > 12 ? fmt::format("{} to {}", words.front(), words.back()) : join(words, ", ")));
+  return std::nullopt;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,156 @@
+#include "experiments/plan/parse_axis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const std::vector<std::string> built_in_probes{"rapl", "hwmon", "thermal", "cpufreq"};
+
+bool parse_range(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
+  const YamlNode* from = node.find("from");
+  const YamlNode* to = node.find("to");
+  if (from == nullptr || to == nullptr) {
+    read.diagnostics().error(node.mark, fmt::format("axis '{}': a range needs both 'from' and 'to'", axis.name));
+    return false;
+  }
+  axis.form = AxisSpec::Form::range;
+  axis.from = read.word(*from, "'from'");
+  axis.to = read.word(*to, "'to'");
+  if (const YamlNode* step = node.find("step")) axis.step = read.word(*step, "'step'");
+  if (const YamlNode* times = node.find("times")) axis.times = read.word(*times, "'times'");
+  if (axis.step && axis.times) {
+    read.diagnostics().error(node.mark, fmt::format("axis '{}': give 'step' (added) or 'times' (multiplied), not both", axis.name));
+    return false;
+  }
+  return axis.from && axis.to;
+}
+
+bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
+  if (!read.map(node, fmt::format("axis '{}'", axis.name), experiment_keys().at("axis"))) return false;
+  if (const YamlNode* nearest = node.find("nearest")) {
+    axis.nearest = read.boolean(*nearest, "'nearest'").value_or(false);
+  }
+  const YamlNode* values = node.find("values");
+  const YamlNode* count = node.find("count");
+  const bool range = node.find("from") != nullptr || node.find("to") != nullptr;
+  if ((values != nullptr) + (count != nullptr) + range != 1) {
+    read.diagnostics().error(node.mark, fmt::format("axis '{}' needs one of: a list, 'all', {{count: N}}, {{from: A, to: B, step: C}}", axis.name));
+    return false;
+  }
+  if (range) return parse_range(node, axis, read);
+  if (count != nullptr) {
+    const auto number = read.integer(*count, "'count'", 1, 100000);
+    axis.form = AxisSpec::Form::count;
+    axis.count = static_cast<int>(number.value_or(0));
+    return number.has_value();
+  }
+  auto words = read.words(*values, fmt::format("axis '{}'", axis.name));
+  if (words) axis.values = *words;
+  return words.has_value();
+}
+
+void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
+  if (!read.map(node, "'channels'", {})) return;
+  for (const YamlEntry& entry : node.entries) {
+    if (!read.map(*entry.value, fmt::format("channel '{}'", entry.key), experiment_keys().at("channel"))) continue;
+    ProbeSpec::ChannelSpec channel{entry.key, {}, "system"};
+    const YamlNode* unit = entry.value->find("unit");
+    if (unit == nullptr) {
+      read.diagnostics().error(entry.key_mark, fmt::format("channel '{}' needs a 'unit': W, J, C or Hz", entry.key));
+      continue;
+    }
+    if (auto text = read.word(*unit, "'unit'")) {
+      static const std::vector<std::string> units{"W", "J", "C", "Hz"};
+      if (std::find(units.begin(), units.end(), text->text) == units.end()) {
+        read.diagnostics().error(text->mark, fmt::format("channel '{}': unit must be W, J (a counter), C or Hz; found '{}'", entry.key, text->text));
+      }
+      channel.unit = text->text;
+    }
+    if (const YamlNode* domain = entry.value->find("domain")) {
+      if (auto text = read.word(*domain, "'domain'")) channel.domain = text->text;
+    }
+    probe.channels.push_back(channel);
+  }
+}
+
+}  // namespace
+
+std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node, YamlReader& read) {
+  AxisSpec axis;
+  axis.name = name;
+  axis.mark = mark;
+  axis.values_mark = node.mark;
+  switch (node.kind) {
+    case YamlNode::Kind::map:
+      if (!parse_axis_map(node, axis, read)) return std::nullopt;
+      return axis;
+    case YamlNode::Kind::scalar:
+      if (!node.quoted && (node.scalar == "all" || node.scalar == "min" || node.scalar == "max")) {
+        axis.form = node.scalar == "all"   ? AxisSpec::Form::all
+                    : node.scalar == "min" ? AxisSpec::Form::min
+                                           : AxisSpec::Form::max;
+        return axis;
+      }
+      [[fallthrough]];
+    case YamlNode::Kind::sequence:
+    case YamlNode::Kind::null: {
+      auto words = read.words(node, fmt::format("axis '{}'", name));
+      if (!words) return std::nullopt;
+      axis.values = std::move(*words);
+      return axis;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read) {
+  ProbeSpec probe;
+  probe.mark = node.mark;
+  const YamlNode* name = &node;
+  if (node.kind == YamlNode::Kind::map) {
+    if (!read.map(node, "a probe", experiment_keys().at("probe"))) return std::nullopt;
+    name = node.find("name");
+    if (name == nullptr) {
+      read.diagnostics().error(node.mark, "a probe needs a 'name'");
+      return std::nullopt;
+    }
+  }
+  const auto text = read.word(*name, "a probe's name");
+  if (!text) return std::nullopt;
+  probe.name = text->text;
+  probe.mark = text->mark;
+  if (const YamlNode* rate = node.find("rate")) {
+    if (auto value = read.quantity(*rate, "'rate'", Dimension::frequency)) {
+      if (*value < 0.01 || *value > 10000) read.diagnostics().error(rate->mark, "'rate' must be from 0.01 Hz to 10 kHz");
+      else probe.rate = Hertz{*value};
+    }
+  }
+  if (const YamlNode* every = node.find("every")) {
+    if (auto value = read.quantity(*every, "'every'", Dimension::time)) probe.every = Seconds{*value};
+  }
+  if (const YamlNode* run_as = node.find("run_as")) {
+    if (auto user = read.word(*run_as, "'run_as'")) probe.run_as = user->text;
+  }
+  if (const YamlNode* command = node.find("command")) {
+    if (auto words = read.words(*command, "'command'")) {
+      for (const RawValue& word : *words) probe.command.push_back(word.text);
+    }
+  }
+  if (const YamlNode* channels = node.find("channels")) parse_channels(*channels, probe, read);
+  const bool built_in = std::find(built_in_probes.begin(), built_in_probes.end(), probe.name) != built_in_probes.end();
+  if (probe.command.empty() && !built_in) {
+    read.diagnostics().error(probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command'", probe.name,
+                                                     did_you_mean(probe.name, built_in_probes)));
+  } else if (!probe.command.empty() && (built_in || probe.channels.empty())) {
+    read.diagnostics().error(probe.mark, built_in ? fmt::format("probe '{}' is built in and takes no 'command'; choose another name", probe.name)
+                                                  : fmt::format("probe '{}' runs a command and needs 'channels', for example  channels: {{power: {{unit: W}}}}", probe.name));
+  }
+  return probe;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,403 @@
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/text.hpp"
+#include "experiments/plan/experiment.hpp"
+#include "experiments/plan/parse_axis.hpp"
+#include "experiments/plan/yaml_reader.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const std::vector<std::string>& keys(const char* where) { return experiment_keys().at(where); }
+
+// Runs `use` on the value of `key`, if it is there.
+template <class Use>
+void with(const YamlNode& node, std::string_view key, Use use) {
+  if (const YamlNode* value = node.find(key)) use(*value);
+}
+
+class ExperimentParser {
+ public:
+  ExperimentParser(Diagnostics& diagnostics, Experiment& experiment)
+      : read_(diagnostics), experiment_(experiment) {}
+
+  void parse(const YamlNode& root) {
+    if (!read_.map(root, "the experiment", keys("experiment"))) return;
+    with(root, "name", [&](const YamlNode& n) { take_name(n); });
+    with(root, "description", [&](const YamlNode& n) {
+      if (auto text = read_.word(n, "'description'")) experiment_.description = text->text;
+    });
+    with(root, "workloads", [&](const YamlNode& n) { workloads(n); });
+    if (root.find("workloads") == nullptr) {
+      error(root.mark, "no workloads: name at least one, for example  workloads: [{name: mine, command: [./program]}]");
+    }
+    with(root, "sysfs", [&](const YamlNode& n) { sysfs(n); });
+    with(root, "axes", [&](const YamlNode& n) { axes(n); });
+    with(root, "exclude", [&](const YamlNode& n) { exclude(n); });
+    with(root, "repeat", [&](const YamlNode& n) { repeat(n); });
+    with(root, "order", [&](const YamlNode& n) { order(n); });
+    with(root, "seed", [&](const YamlNode& n) {
+      if (auto seed = read_.integer(n, "'seed'", 0, INT64_MAX)) {
+        experiment_.seed = static_cast<std::uint64_t>(*seed);
+      }
+    });
+    with(root, "settle", [&](const YamlNode& n) { take_seconds(n, "'settle'", experiment_.settle); });
+    with(root, "probes", [&](const YamlNode& n) { probes(n); });
+    with(root, "objective", [&](const YamlNode& n) { objective(n); });
+    with(root, "reference", [&](const YamlNode& n) {
+      if (read_.map(n, "'reference'", {})) experiment_.reference = conditions(n);
+    });
+    with(root, "result", [&](const YamlNode& n) { experiment_.result = read_.word(n, "'result'"); });
+  }
+
+ private:
+  void error(Mark mark, std::string message) { read_.diagnostics().error(mark, std::move(message)); }
+
+  void take_seconds(const YamlNode& node, std::string_view what, Seconds& into) {
+    const auto value = read_.quantity(node, what, Dimension::time);
+    if (!value) return;
+    constexpr double longest = 30.0 * 24 * 3600;
+    if (*value < 0 || *value > longest) {
+      error(node.mark, fmt::format("{} must be from 0 s to 720 h; found '{}'", what, node.scalar));
+      return;
+    }
+    into = Seconds{*value};
+  }
+
+  void take_name(const YamlNode& node) {
+    const auto name = read_.word(node, "'name'");
+    if (!name) return;
+    const bool fits = name->text.size() <= 64 && name->text.find_first_of("/\n") == std::string::npos &&
+                      name->text[0] != '.';
+    if (!fits) {
+      error(name->mark, "'name' becomes a file name: at most 64 characters, no '/', no '.' in front");
+      return;
+    }
+    experiment_.name = name->text;
+  }
+
+  void workloads(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::sequence || node.items.empty()) {
+      error(node.mark, "'workloads' must be a list with at least one workload");
+      return;
+    }
+    std::map<std::string, Mark> names;
+    for (const YamlPointer& item : node.items) {
+      if (auto parsed = workload(*item)) {
+        const auto [first, is_new] = names.emplace(parsed->name, parsed->mark);
+        if (!is_new) {
+          error(parsed->mark, fmt::format("two workloads are named '{}' (the first in line {}); give each its own name",
+                                          parsed->name, first->second.line));
+        }
+        experiment_.workloads.push_back(std::move(*parsed));
+      }
+    }
+  }
+
+  std::optional<WorkloadSpec> workload(const YamlNode& node) {
+    if (!read_.map(node, "a workload", keys("workload"))) return std::nullopt;
+    WorkloadSpec spec;
+    spec.mark = node.mark;
+    const YamlNode* name = node.find("name");
+    if (name == nullptr) {
+      error(node.mark, "a workload needs a 'name'");
+      return std::nullopt;
+    }
+    if (auto text = read_.word(*name, "'name'")) {
+      spec.name = text->text;
+      spec.mark = text->mark;
+    }
+    with(node, "command", [&](const YamlNode& n) { command(n, spec); });
+    with(node, "shell", [&](const YamlNode& n) { spec.shell = read_.word(n, "'shell'"); });
+    const bool has_command = node.find("command") != nullptr, has_shell = node.find("shell") != nullptr;
+    if (has_command == has_shell) {
+      error(node.mark, fmt::format("workload '{}' needs either 'command: [program, argument, ...]' or 'shell: text'{}",
+                                   spec.name, has_command ? ", not both" : ""));
+    }
+    with(node, "environment", [&](const YamlNode& n) { environment(n, spec); });
+    with(node, "folder", [&](const YamlNode& n) { spec.folder = read_.word(n, "'folder'"); });
+    with(node, "timeout", [&](const YamlNode& n) { take_seconds(n, "'timeout'", spec.timeout); });
+    with(node, "grace", [&](const YamlNode& n) { take_seconds(n, "'grace'", spec.grace); });
+    with(node, "output_cap", [&](const YamlNode& n) {
+      const auto bytes = read_.quantity(n, "'output_cap'", Dimension::bytes);
+      if (!bytes) return;
+      if (*bytes < 0 || *bytes > 256.0 * 1024 * 1024) error(n.mark, "'output_cap' must be from 0 B to 256 MiB");
+      else spec.output_cap = static_cast<std::size_t>(*bytes);
+    });
+    with(node, "run_as", [&](const YamlNode& n) { spec.run_as = read_.word(n, "'run_as'"); });
+    with(node, "metrics", [&](const YamlNode& n) { metrics(n, spec); });
+    return spec;
+  }
+
+  void command(const YamlNode& node, WorkloadSpec& spec) {
+    if (node.kind == YamlNode::Kind::scalar) {
+      error(node.mark, fmt::format("'command' is a list of words, one an argument: [{}]; for a shell write 'shell:'",
+                                   join(split_words(node.scalar), ", ")));
+      return;
+    }
+    if (auto words = read_.words(node, "'command'")) spec.command = *words;
+  }
+
+  void environment(const YamlNode& node, WorkloadSpec& spec) {
+    if (!read_.map(node, "'environment'", {})) return;
+    for (const YamlEntry& entry : node.entries) {
+      if (entry.key.empty() || entry.key.find('=') != std::string::npos) {
+        error(entry.key_mark, fmt::format("'{}' cannot be the name of an environment variable", entry.key));
+        continue;
+      }
+      if (entry.value->kind == YamlNode::Kind::null) {
+        spec.environment.emplace_back(entry.key, RawValue{"", entry.value->mark});
+      } else if (auto value = read_.word(*entry.value, fmt::format("environment variable '{}'", entry.key))) {
+        spec.environment.emplace_back(entry.key, *value);
+      }
+    }
+  }
+
+  void metrics(const YamlNode& node, WorkloadSpec& spec) {
+    if (node.kind != YamlNode::Kind::sequence) {
+      error(node.mark, "'metrics' must be a list of 'lines', 'json' or {name, regex, unit}");
+      return;
+    }
+    for (const YamlPointer& item : node.items) {
+      if (item->kind == YamlNode::Kind::map) regex_metric(*item, spec);
+      else if (item->scalar == "lines") spec.metrics.push_back({MetricRule::Kind::lines, {}, {}, {}});
+      else if (item->scalar == "json") spec.metrics.push_back({MetricRule::Kind::json, {}, {}, {}});
+      else error(item->mark, fmt::format("unknown metric form '{}'{}", item->scalar,
+                                         did_you_mean(item->scalar, {"lines", "json", "regex"})));
+    }
+  }
+
+  void regex_metric(const YamlNode& node, WorkloadSpec& spec) {
+    if (!read_.map(node, "a metric", keys("metric"))) return;
+    MetricRule rule;
+    rule.kind = MetricRule::Kind::regex;
+    const YamlNode* name = node.find("name");
+    const YamlNode* regex = node.find("regex");
+    if (name == nullptr || regex == nullptr) {
+      error(node.mark, "a metric needs 'name' and 'regex', for example  {name: rate, regex: 'rate: ([0-9.]+)', unit: 1/s}");
+      return;
+    }
+    if (auto text = read_.word(*name, "'name'")) rule.name = text->text;
+    with(node, "unit", [&](const YamlNode& n) {
+      if (auto unit = read_.word(n, "'unit'")) rule.unit = unit->text;
+    });
+    const auto pattern = read_.word(*regex, "'regex'");
+    if (!pattern) return;
+    rule.pattern = pattern->text;
+    RE2::Options quiet;
+    quiet.set_log_errors(false);
+    const RE2 compiled(rule.pattern, quiet);
+    if (!compiled.ok()) {
+      error(pattern->mark, fmt::format("metric '{}': {} (RE2 syntax)", rule.name, compiled.error()));
+    } else if (compiled.NumberOfCapturingGroups() != 1) {
+      error(pattern->mark, fmt::format("metric '{}': the expression needs exactly one group ( ) around the number; it has {}",
+                                       rule.name, compiled.NumberOfCapturingGroups()));
+    }
+    spec.metrics.push_back(rule);
+  }
+
+  void axes(const YamlNode& node) {
+    if (!read_.map(node, "'axes'", {})) return;
+    for (const YamlEntry& entry : node.entries) {
+      if (!check_axis_name(entry)) continue;
+      if (auto axis = parse_axis(entry.key, entry.key_mark, *entry.value, read_)) {
+        experiment_.axes.push_back(std::move(*axis));
+      }
+    }
+  }
+
+  bool check_axis_name(const YamlEntry& entry) {
+    if (!is_knob_axis(entry.key)) {
+      const bool identifier =
+          !entry.key.empty() && entry.key.find_first_not_of(
+              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos &&
+          !(entry.key[0] >= '0' && entry.key[0] <= '9');
+      if (!identifier) {
+        error(entry.key_mark, fmt::format("axis '{}': a workload parameter is named with letters, digits and '_'", entry.key));
+      }
+      return identifier;
+    }
+    const std::string base = split_axis_name(entry.key).base;
+    for (const std::string& known : knob_axis_names()) {
+      if (known.ends_with('.') ? base.starts_with(known) && base.size() > known.size() : base == known) return true;
+    }
+    error(entry.key_mark,
+          fmt::format("unknown axis '{}'{}; a name without a dot is a parameter of the workload", entry.key,
+                      did_you_mean(base, knob_axis_names())));
+    return false;
+  }
+
+  void sysfs(const YamlNode& node) {
+    if (!read_.map(node, "'sysfs'", {})) return;
+    for (const YamlEntry& entry : node.entries) {
+      if (!read_.map(*entry.value, fmt::format("sysfs '{}'", entry.key), keys("sysfs"))) continue;
+      const YamlNode* path = entry.value->find("path");
+      const YamlNode* values = entry.value->find("values");
+      if (path == nullptr || values == nullptr) {
+        error(entry.key_mark, fmt::format("sysfs '{}' needs 'path' (below /sys) and 'values' (all that may be written)", entry.key));
+        continue;
+      }
+      auto where = read_.word(*path, "'path'");
+      auto allowed = read_.words(*values, "'values'");
+      if (!where || !allowed) continue;
+      if (!where->text.starts_with("/sys/") || where->text.find("/../") != std::string::npos) {
+        error(where->mark, fmt::format("sysfs '{}': path must lie below /sys; found '{}'", entry.key, where->text));
+        continue;
+      }
+      experiment_.sysfs.push_back({entry.key, entry.key_mark, *where, *allowed});
+    }
+  }
+
+  void exclude(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::sequence) {
+      error(node.mark, "'exclude' must be a list of rules such as {cpu.frequency: 1 GHz, batch: [32, 64]}");
+      return;
+    }
+    for (const YamlPointer& item : node.items) {
+      if (!read_.map(*item, "an exclude rule", {})) continue;
+      if (item->entries.empty()) error(item->mark, "an exclude rule needs at least one axis");
+      else experiment_.exclude.push_back({item->mark, conditions(*item)});
+    }
+  }
+
+  std::vector<ExcludeRule::Condition> conditions(const YamlNode& node) {
+    std::vector<ExcludeRule::Condition> result;
+    for (const YamlEntry& entry : node.entries) {
+      if (auto values = read_.words(*entry.value, fmt::format("'{}'", entry.key))) {
+        result.push_back({entry.key, entry.key_mark, *values});
+      }
+    }
+    return result;
+  }
+
+  void repeat(const YamlNode& node) {
+    const YamlNode* repetitions = &node;
+    if (node.kind == YamlNode::Kind::map) {
+      if (!read_.map(node, "'repeat'", keys("repeat"))) return;
+      repetitions = node.find("repetitions");
+      if (repetitions == nullptr) return;
+    }
+    if (auto count = read_.integer(*repetitions, "'repeat'", 1, 10000)) {
+      experiment_.repetitions = static_cast<int>(*count);
+    }
+  }
+
+  void order(const YamlNode& node) {
+    const auto text = read_.word(node, "'order'");
+    if (!text) return;
+    if (text->text == "shuffled") experiment_.shuffled = true;
+    else if (text->text == "listed") experiment_.shuffled = false;
+    else error(text->mark, fmt::format("'order' must be 'shuffled' (randomised complete blocks) or 'listed'; found '{}'", text->text));
+  }
+
+  void probes(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::sequence) {
+      error(node.mark, "'probes' must be a list such as [rapl, hwmon]; leave it out to use all that the machine has");
+      return;
+    }
+    experiment_.probes.emplace();
+    std::set<std::string> names;
+    for (const YamlPointer& item : node.items) {
+      if (auto probe = parse_probe(*item, read_)) {
+        if (!names.insert(probe->name).second) {
+          error(probe->mark, fmt::format("probe '{}' is listed twice", probe->name));
+        }
+        experiment_.probes->push_back(std::move(*probe));
+      }
+    }
+  }
+
+  void objective(const YamlNode& node) {
+    const YamlNode* minimise = &node;
+    if (node.kind == YamlNode::Kind::map) {
+      if (!read_.map(node, "'objective'", keys("objective"))) return;
+      minimise = node.find("minimise");
+      with(node, "of", [&](const YamlNode& n) { experiment_.energy_of = read_.word(n, "'of'"); });
+      if (minimise == nullptr) return;
+    }
+    const auto text = read_.word(*minimise, "'objective'");
+    if (!text) return;
+    if (const auto parsed = parse_objective(text->text)) {
+      experiment_.objective = *parsed;
+    } else {
+      error(text->mark, fmt::format("unknown objective '{}'{}; known: energy, time, edp, ed2p", text->text,
+                                    did_you_mean(text->text, {"energy", "time", "edp", "ed2p"})));
+    }
+  }
+
+  YamlReader read_;
+  Experiment& experiment_;
+};
+
+}  // namespace
+
+std::optional<Experiment> parse_experiment(std::string_view text, const std::string& file,
+                                           Diagnostics& diagnostics) {
+  const YamlPointer root = parse_yaml(text, diagnostics);
+  if (!root) return std::nullopt;
+  Experiment experiment;
+  experiment.file = file;
+  experiment.text = std::string(text);
+  const std::filesystem::path path(file);
+  experiment.folder = path.parent_path().empty() ? "." : path.parent_path().string();
+  experiment.name = path.stem().string();
+  ExperimentParser(diagnostics, experiment).parse(*root);
+  return experiment;
+}
+
+const std::map<std::string, std::vector<std::string>>& experiment_keys() {
+  static const std::map<std::string, std::vector<std::string>> keys{
+      {"experiment",
+       {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "order", "seed", "settle",
+        "probes", "objective", "reference", "result"}},
+      {"workload",
+       {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
+        "metrics"}},
+      {"metric", {"name", "regex", "unit"}},
+      {"axis", {"values", "count", "from", "to", "step", "times", "nearest"}},
+      {"sysfs", {"path", "values"}},
+      {"repeat", {"repetitions"}},
+      {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
+      {"channel", {"unit", "domain"}},
+      {"objective", {"minimise", "of"}},
+  };
+  return keys;
+}
+
+const std::vector<std::string>& knob_axis_names() {
+  static const std::vector<std::string> names{"cpu.frequency", "cpu.governor", "cpu.turbo", "cpu.epp",
+                                              "cpu.uncore",    "cpu.cores",    "devfreq.",  "sysfs."};
+  return names;
+}
+
+AxisName split_axis_name(std::string_view name) {
+  const auto at = name.find('@');
+  if (at == std::string_view::npos) return {std::string(name), {}};
+  return {std::string(name.substr(0, at)), std::string(name.substr(at + 1))};
+}
+
+bool is_knob_axis(std::string_view name) { return name.find('.') != std::string_view::npos; }
+
+std::string_view to_string(Objective objective) {
+  switch (objective) {
+    case Objective::energy: return "energy";
+    case Objective::time: return "time";
+    case Objective::edp: return "edp";
+    case Objective::ed2p: return "ed2p";
+  }
+  return "?";
+}
+
+std::optional<Objective> parse_objective(std::string_view text) {
+  for (const Objective objective : {Objective::energy, Objective::time, Objective::edp, Objective::ed2p}) {
+    if (text == to_string(objective)) return objective;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,102 @@
+// The plan: an experiment resolved against one machine, down to the last trial. Plain data.
+//
+//   parse_experiment() -> Experiment ─┐
+//   the machine -> MachineOffers ─────┴─► resolve_plan() -> Plan -> orchestrator/run_loop.cpp
+//
+// The same file on the same machine gives the same plan, trial order included: the shuffle is seeded and
+// its arithmetic is fixed (Boost.Random), so `hash` identifies a result that may be resumed.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/experiment.hpp"
+
+namespace dvfs_plan {
+
+// One value of an axis: its text in canonical form ("1.8 GHz", "performance") and, where it is a number,
+// that number in SI units.
+struct AxisValue {
+  std::string text;
+  std::optional<double> number;
+  bool operator==(const AxisValue&) const = default;
+};
+
+// What the machine offers on one axis: discrete values in ascending order, or a continuous range of which
+// `values` are the round steps.
+struct AxisOffer {
+  Dimension dimension = Dimension::text;
+  std::vector<AxisValue> values;
+  struct Continuous {
+    double lowest = 0;
+    double highest = 0;
+  };
+  std::optional<Continuous> continuous;
+};
+
+// Offers for the knob axes of one experiment; a knob the machine does not have is in `missing` with the
+// reason and the next step.
+struct MachineOffers {
+  std::map<std::string, AxisOffer> offers;
+  std::map<std::string, std::string> missing;
+};
+
+struct PlanAxis {
+  std::string name;
+  bool knob = false;
+  Dimension dimension = Dimension::text;
+  std::vector<AxisValue> values;
+};
+
+// An operating point of one workload.
+struct PlanPoint {
+  int workload = 0;                          // index into Plan::workloads
+  std::vector<std::optional<AxisValue>> values;  // one an axis; nullopt where the workload does not use it
+  std::string key;                           // "mixed cpu.frequency=1.8 GHz batch=32": unique in the plan
+  // Points of one scenario do the same work (workload and its parameters) and may be compared.
+  std::string scenario;
+  bool reference = false;                    // savings and slowdowns of the scenario are against it
+};
+
+struct PlannedTrial {
+  std::string key;  // "<point key> #<block>": what resume goes by
+  int point = 0;    // index into Plan::points
+  int block = 1;    // repetition k lives in block k
+  int position = 1; // place in the whole order, from 1
+};
+
+struct PlanWorkload {
+  WorkloadSpec spec;
+  std::vector<std::string> executables;  // what argv[0] resolves to, sorted; /bin/sh for `shell:`
+};
+
+struct Plan {
+  Experiment experiment;
+  std::vector<PlanWorkload> workloads;
+  std::vector<PlanAxis> axes;
+  std::vector<PlanPoint> points;
+  std::vector<PlannedTrial> trials;
+  std::string canonical;  // JSON of all that decides what is run; what `hash` is the SHA-256 of
+  std::string hash;
+};
+
+// What resolving needs of the world besides the knobs.
+struct ResolveWorld {
+  MachineOffers offers;
+  std::string path;  // $PATH, where commands without a slash are found
+};
+
+// The plan, or nullopt with errors in `diagnostics`.
+std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world,
+                                 Diagnostics& diagnostics);
+
+// Randomised complete blocks: each block is one pass over all points, shuffled by (seed, block).
+std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int repetitions, bool shuffled,
+                                   std::uint64_t seed);
+
+// What differs between two canonical plans, for people: "axes / cpu.frequency: 1.8 GHz -> 2.2 GHz".
+std::vector<std::string> plan_differences(const std::string& old_canonical, const std::string& new_canonical);
+
+}  // namespace dvfs_plan

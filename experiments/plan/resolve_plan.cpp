@@ -1,0 +1,379 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/child.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "experiments/plan/axis_values.hpp"
+#include "experiments/plan/command_line.hpp"
+#include "experiments/plan/plan.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_trials = 1'000'000;
+
+struct ResolvedCondition {
+  std::size_t axis;
+  std::vector<AxisValue> values;
+};
+
+class PlanResolver {
+ public:
+  PlanResolver(const Experiment& experiment, const ResolveWorld& world, Diagnostics& diagnostics)
+      : world_(world), diagnostics_(diagnostics) {
+    plan_.experiment = experiment;
+  }
+
+  std::optional<Plan> resolve() {
+    axes();
+    placeholders_name_axes();
+    if (diagnostics_.has_errors()) {
+      programs();  // say what else is wrong before giving up
+      return std::nullopt;
+    }
+    const auto exclude = excluded();
+    const auto reference = conditions(plan_.experiment.reference, "'reference'");
+    if (diagnostics_.has_errors()) return std::nullopt;
+    points(exclude);
+    programs();
+    mark_references(reference);
+    if (diagnostics_.has_errors()) return std::nullopt;
+    plan_.trials = schedule(plan_.points, plan_.experiment.repetitions, plan_.experiment.shuffled, plan_.experiment.seed);
+    plan_.canonical = canonical().dump();
+    plan_.hash = sha256(plan_.canonical);
+    return std::move(plan_);
+  }
+
+ private:
+  void error(Mark mark, std::string message) { diagnostics_.error(mark, std::move(message)); }
+
+  void axes() {
+    for (const AxisSpec& spec : plan_.experiment.axes) {
+      const AxisOffer* offer = nullptr;
+      if (is_knob_axis(spec.name)) {
+        const auto missing = world_.offers.missing.find(spec.name);
+        if (missing != world_.offers.missing.end()) {
+          error(spec.mark, fmt::format("axis '{}': {}", spec.name, missing->second));
+          continue;
+        }
+        const auto found = world_.offers.offers.find(spec.name);
+        if (found == world_.offers.offers.end()) continue;  // an unknown knob was reported by the parser
+        offer = &found->second;
+      }
+      plan_.axes.push_back(resolve_axis(spec, offer, diagnostics_));
+    }
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) plan_.workloads.push_back({spec, {}});
+  }
+
+  const AxisSpec* axis_spec(std::string_view name) const {
+    for (const AxisSpec& spec : plan_.experiment.axes) {
+      if (spec.name == name) return &spec;
+    }
+    return nullptr;
+  }
+
+  void check_placeholders(const RawValue& raw) {
+    std::vector<std::string> names;
+    for (const AxisSpec& spec : plan_.experiment.axes) names.push_back(spec.name);
+    for (const std::string& name : placeholders(raw.text)) {
+      if (axis_spec(name) != nullptr) {
+        used_.insert(name);
+        continue;
+      }
+      error(raw.mark, fmt::format("{{{}}} names no axis{}; add 'axes: {{{}: [...]}}', or write {{{{{}}}}} for the text itself",
+                                  name, did_you_mean(name, names), name, name));
+    }
+  }
+
+  void placeholders_name_axes() {
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) {
+      for (const RawValue& word : spec.command) check_placeholders(word);
+      for (const auto& [name, value] : spec.environment) check_placeholders(value);
+      if (!spec.shell) continue;
+      check_placeholders(*spec.shell);
+      if (placeholder_inside_quotes(spec.shell->text)) {
+        error(spec.shell->mark, fmt::format("workload '{}': a {{name}} in 'shell' is quoted already; take the quotes around it away",
+                                            spec.name));
+      }
+    }
+    for (const AxisSpec& spec : plan_.experiment.axes) {
+      if (!is_knob_axis(spec.name) && !used_.contains(spec.name)) {
+        error(spec.mark, fmt::format("axis '{}' is used by no workload: put {{{}}} into a command", spec.name, spec.name));
+      }
+    }
+  }
+
+  // Whether the workload's command refers to the axis; knobs act on every workload.
+  static bool uses(const WorkloadSpec& spec, const PlanAxis& axis) {
+    if (axis.knob) return true;
+    const auto names_it = [&](const RawValue& raw) {
+      const auto names = placeholders(raw.text);
+      return std::find(names.begin(), names.end(), axis.name) != names.end();
+    };
+    return std::any_of(spec.command.begin(), spec.command.end(), names_it) ||
+           std::any_of(spec.environment.begin(), spec.environment.end(), [&](const auto& v) { return names_it(v.second); }) ||
+           (spec.shell && names_it(*spec.shell));
+  }
+
+  std::vector<ResolvedCondition> conditions(const std::vector<ExcludeRule::Condition>& written, std::string_view what) {
+    std::vector<ResolvedCondition> resolved;
+    for (const ExcludeRule::Condition& condition : written) {
+      const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(), [&](const PlanAxis& a) { return a.name == condition.axis; });
+      if (axis == plan_.axes.end()) {
+        std::vector<std::string> names;
+        for (const PlanAxis& a : plan_.axes) names.push_back(a.name);
+        error(condition.mark, fmt::format("{} names axis '{}', which is not in 'axes'{}", what, condition.axis, did_you_mean(condition.axis, names)));
+        continue;
+      }
+      ResolvedCondition one{static_cast<std::size_t>(axis - plan_.axes.begin()), {}};
+      for (const RawValue& raw : condition.values) {
+        if (auto value = match_axis_value(raw, *axis, what, diagnostics_)) one.values.push_back(*value);
+      }
+      resolved.push_back(std::move(one));
+    }
+    return resolved;
+  }
+
+  std::vector<std::vector<ResolvedCondition>> excluded() {
+    std::vector<std::vector<ResolvedCondition>> rules;
+    for (const ExcludeRule& rule : plan_.experiment.exclude) rules.push_back(conditions(rule.conditions, "'exclude'"));
+    return rules;
+  }
+
+  static bool holds(const std::vector<ResolvedCondition>& rule, const std::vector<std::optional<AxisValue>>& values) {
+    return std::all_of(rule.begin(), rule.end(), [&](const ResolvedCondition& c) {
+      return values[c.axis] && std::find(c.values.begin(), c.values.end(), *values[c.axis]) != c.values.end();
+    });
+  }
+
+  void points(const std::vector<std::vector<ResolvedCondition>>& exclude) {
+    for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
+      std::vector<const PlanAxis*> used;
+      std::size_t count = 1;
+      for (const PlanAxis& axis : plan_.axes) {
+        used.push_back(uses(plan_.workloads[w].spec, axis) ? &axis : nullptr);
+        if (used.back() != nullptr) count *= axis.values.size();
+        if (count * static_cast<std::size_t>(plan_.experiment.repetitions) > most_trials) {
+          error(plan_.workloads[w].spec.mark, fmt::format("workload '{}' has more than {} trials; use fewer values or 'exclude'", plan_.workloads[w].spec.name, most_trials));
+          return;
+        }
+      }
+      const std::size_t before = plan_.points.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        auto point = make_point(static_cast<int>(w), used, i);
+        const bool out = std::any_of(exclude.begin(), exclude.end(), [&](const auto& rule) { return holds(rule, point.values); });
+        if (!out) plan_.points.push_back(std::move(point));
+      }
+      if (plan_.points.size() == before) {
+        error(plan_.workloads[w].spec.mark, fmt::format("'exclude' leaves workload '{}' without a single point", plan_.workloads[w].spec.name));
+      }
+    }
+  }
+
+  // The i-th point of the grid: the last axis varies fastest.
+  PlanPoint make_point(int workload, const std::vector<const PlanAxis*>& used, std::size_t i) const {
+    PlanPoint point;
+    point.workload = workload;
+    point.values.resize(used.size());
+    for (std::size_t a = used.size(); a-- > 0;) {
+      if (used[a] == nullptr) continue;
+      point.values[a] = used[a]->values[i % used[a]->values.size()];
+      i /= used[a]->values.size();
+    }
+    point.key = point.scenario = plan_.workloads[static_cast<std::size_t>(workload)].spec.name;
+    for (std::size_t a = 0; a < used.size(); ++a) {
+      if (used[a] == nullptr) continue;
+      const std::string setting = fmt::format(" {}={}", used[a]->name, point.values[a]->text);
+      point.key += setting;
+      if (!used[a]->knob) point.scenario += setting;
+    }
+    return point;
+  }
+
+  void probe_programs() {
+    if (!plan_.experiment.probes) return;
+    for (const ProbeSpec& probe : *plan_.experiment.probes) {
+      if (probe.run_as && !find_user(*probe.run_as)) {
+        error(probe.mark, fmt::format("probe '{}': there is no user '{}' on this machine", probe.name, *probe.run_as));
+      }
+      if (!probe.command.empty() && find_executable(probe.command[0], plan_.experiment.folder, world_.path).empty()) {
+        error(probe.mark, fmt::format("probe '{}': there is no command '{}'", probe.name, probe.command[0]));
+      }
+    }
+  }
+
+  // Commands and users that are not there are faults of the file, told where they stand.
+  void programs() {
+    probe_programs();
+    for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
+      const WorkloadSpec& spec = plan_.workloads[w].spec;
+      if (spec.run_as && !find_user(spec.run_as->text)) {
+        error(spec.run_as->mark, fmt::format("workload '{}': there is no user '{}' on this machine", spec.name, spec.run_as->text));
+      }
+      std::error_code ignored;
+      if (spec.folder && !std::filesystem::is_directory(workload_folder(spec), ignored)) {
+        error(spec.folder->mark, fmt::format("workload '{}': there is no folder '{}'", spec.name, workload_folder(spec)));
+      }
+      std::set<std::string> programs;
+      if (spec.shell) programs.insert("/bin/sh");
+      else if (!spec.command.empty() && placeholders(spec.command[0].text).empty()) programs.insert(spec.command[0].text);
+      for (const PlanPoint& point : plan_.points) {
+        if (static_cast<std::size_t>(point.workload) == w && !spec.shell) programs.insert(command_line(spec, plan_.axes, point.values).argv[0]);
+      }
+      std::set<std::string> found;
+      for (const std::string& program : programs) {
+        const std::string executable = find_executable(program, plan_.experiment.folder, world_.path);
+        if (!executable.empty()) {
+          found.insert(executable);
+          continue;
+        }
+        const bool is_path = program.find('/') != std::string::npos;
+        error(spec.command.empty() ? spec.mark : spec.command[0].mark,
+              is_path ? fmt::format("workload '{}': '{}' is not a program that can be run (looked for {})", spec.name, program,
+                                    std::filesystem::path(program).is_absolute() ? program : (std::filesystem::path(plan_.experiment.folder) / program).lexically_normal().string())
+                      : fmt::format("workload '{}': there is no command '{}' on PATH; give its path, relative to the experiment file", spec.name, program));
+      }
+      plan_.workloads[w].executables.assign(found.begin(), found.end());
+    }
+  }
+
+  std::string workload_folder(const WorkloadSpec& spec) const {
+    return (std::filesystem::path(plan_.experiment.folder) / spec.folder->text).lexically_normal().string();
+  }
+
+  // The reference of each scenario: as the file says, else the highest value of every numeric knob and the
+  // first listed of the others.
+  void mark_references(const std::vector<ResolvedCondition>& written) {
+    std::vector<ResolvedCondition> rule = written;
+    for (std::size_t a = 0; a < plan_.axes.size(); ++a) {
+      const PlanAxis& axis = plan_.axes[a];
+      const bool named = std::any_of(rule.begin(), rule.end(), [&](const ResolvedCondition& c) { return c.axis == a; });
+      if (!axis.knob || named || axis.values.empty()) continue;
+      const bool numeric = axis.values.front().number.has_value();
+      const auto highest = std::max_element(axis.values.begin(), axis.values.end(), [](const AxisValue& x, const AxisValue& y) { return x.number < y.number; });
+      rule.push_back({a, {numeric ? *highest : axis.values.front()}});
+    }
+    bool any = false;
+    for (PlanPoint& point : plan_.points) {
+      point.reference = holds(rule, point.values);
+      any = any || point.reference;
+    }
+    if (!any && !written.empty() && !diagnostics_.has_errors()) {
+      error(plan_.experiment.reference.front().mark, "'reference' names a point that 'exclude' takes away");
+    }
+  }
+
+  Json canonical() const {
+    const Experiment& e = plan_.experiment;
+    Json json;
+    json["name"] = e.name;
+    for (const PlanWorkload& workload : plan_.workloads) {
+      const WorkloadSpec& spec = workload.spec;
+      Json one;
+      if (spec.shell) one["shell"] = spec.shell->text;
+      for (const RawValue& word : spec.command) one["command"].push_back(word.text);
+      for (const auto& [name, value] : spec.environment) one["environment"][name] = value.text;
+      if (spec.folder) one["folder"] = spec.folder->text;
+      one["timeout"] = spec.timeout.value();
+      one["grace"] = spec.grace.value();
+      one["output_cap"] = spec.output_cap;
+      if (spec.run_as) one["run_as"] = spec.run_as->text;
+      for (const MetricRule& rule : spec.metrics) {
+        const char* form = rule.kind == MetricRule::Kind::lines ? "lines" : rule.kind == MetricRule::Kind::json ? "json" : "regex";
+        one["metrics"].push_back(rule.kind == MetricRule::Kind::regex ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}} : Json(form));
+      }
+      // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
+      for (const std::string& program : workload.executables) one["sha256"][program] = sha256_of_file(program).value_or("unreadable");
+      json["workloads"][spec.name] = one;
+    }
+    for (const PlanAxis& axis : plan_.axes) {
+      for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
+    }
+    for (const SysfsKnobSpec& knob : e.sysfs) {
+      json["sysfs"][knob.name]["path"] = knob.path.text;
+    }
+    for (const PlanPoint& point : plan_.points) {
+      json["points"].push_back(point.key);
+      if (point.reference) json["reference"].push_back(point.key);
+    }
+    json["repetitions"] = e.repetitions;
+    json["order"] = e.shuffled ? "shuffled" : "listed";
+    json["seed"] = e.seed;
+    json["settle"] = e.settle.value();
+    if (e.probes) {
+      json["probes"] = Json::array();
+      for (const ProbeSpec& probe : *e.probes) {
+        Json one{{"name", probe.name}};
+        if (probe.rate) one["rate"] = probe.rate->value();
+        if (!probe.command.empty()) one["command"] = probe.command;
+        if (probe.every) one["every"] = probe.every->value();
+        json["probes"].push_back(one);
+      }
+    }
+    json["objective"] = to_string(e.objective);
+    if (e.energy_of) json["energy_of"] = e.energy_of->text;
+    return json;
+  }
+
+  const ResolveWorld& world_;
+  Diagnostics& diagnostics_;
+  Plan plan_;
+  std::set<std::string> used_;
+};
+
+std::string shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+void compare(const Json& before, const Json& after, const std::string& where, std::vector<std::string>& found) {
+  if (before == after) return;
+  if (before.is_object() && after.is_object()) {
+    for (const auto& [key, value] : before.items()) {
+      const std::string inside = where.empty() ? key : where + " / " + key;
+      if (after.contains(key)) compare(value, after[key], inside, found);
+      else found.push_back(fmt::format("{}: taken away", inside));
+    }
+    for (const auto& [key, value] : after.items()) {
+      if (!before.contains(key)) found.push_back(fmt::format("{}: added", where.empty() ? key : where + " / " + key));
+    }
+  } else if (before.is_array() && after.is_array()) {
+    for (const Json& value : before) {
+      if (std::find(after.begin(), after.end(), value) == after.end()) found.push_back(fmt::format("{}: {} taken away", where, shown(value)));
+    }
+    for (const Json& value : after) {
+      if (std::find(before.begin(), before.end(), value) == before.end()) found.push_back(fmt::format("{}: {} added", where, shown(value)));
+    }
+    if (found.empty()) found.push_back(fmt::format("{}: in another order", where));
+  } else {
+    found.push_back(fmt::format("{}: {} -> {}", where, shown(before), shown(after)));
+  }
+}
+
+}  // namespace
+
+std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world, Diagnostics& diagnostics) {
+  return PlanResolver(experiment, world, diagnostics).resolve();
+}
+
+std::vector<std::string> plan_differences(const std::string& old_canonical, const std::string& new_canonical) {
+  std::vector<std::string> found;
+  const Json before = Json::parse(old_canonical, nullptr, false), after = Json::parse(new_canonical, nullptr, false);
+  if (before.is_discarded() || after.is_discarded()) return {"the stored plan cannot be read"};
+  for (const auto& [key, value] : before.items()) {
+    if (key == "points" || key == "reference") continue;  // follow from the others
+    if (after.contains(key)) compare(value, after[key], key, found);
+    else found.push_back(fmt::format("{}: taken away", key));
+  }
+  for (const auto& [key, value] : after.items()) {
+    if (!before.contains(key)) found.push_back(fmt::format("{}: added", key));
+  }
+  if (found.empty()) compare(before, after, {}, found);
+  return found;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,119 @@
+#include "orchestrator/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "base/error.hpp"
+#include "orchestrator/commands/options.hpp"
+#include "orchestrator/guard/guardian.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const char* const footer = R"(
+A first experiment, experiment.yaml:
+
+  workloads:
+    - name: sort
+      command: [sort, --parallel=1, big.txt]
+  axes:
+    cpu.frequency: all           # or [1.2 GHz, 1.8 GHz], {from: 1 GHz, to: 3 GHz}, {count: 5}, min, max
+  repeat: 3
+
+  dvfs-plan check experiment.yaml      what would be run and set; changes nothing
+  sudo dvfs-plan experiment.yaml       runs it, or goes on with it, then reports
+  dvfs-plan report experiment.sqlite   the report again
+
+Ctrl-C, a kill or a power cut lose no finished trial, and the settings are put back.
+
+Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is wrong; 3 the machine
+refuses; 4 the machine could not be put back (with the commands that would); 130 interrupted.)";
+
+void print_error(const Error& error) {
+  // A diagnostic of an experiment file says where it stands itself.
+  const bool located = std::strstr(error.what(), ": error: ") != nullptr;
+  fmt::print(stderr, "{}{}\n", located ? "" : "error: ", error.what());
+  if (!error.hint().empty()) fmt::print(stderr, "  hint: {}\n", error.hint());
+}
+
+class CommandLineParser {
+ public:
+  CommandLineParser() : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
+    app_.footer(footer);
+    app_.set_version_flag("--version", std::string("dvfs-plan ") + tool_version);
+    app_.add_option("FILE", options_.file, "the experiment to run, or to go on with");
+    app_.add_option("-o,--output", options_.output, "the result file (default: NAME.sqlite here)");
+    app_.add_flag("--fresh", options_.fresh, "start a new result; the old file is kept under another name");
+    app_.add_flag("--quiet", options_.quiet, "no progress on stderr");
+    common(app_);
+
+    auto* check = add("check", "validate an experiment against this machine; changes nothing", check_command, "FILE", "the experiment");
+    check->add_option("-o,--output", options_.output, "the result file the run would use");
+    add("doctor", "what this machine offers, what is missing, and how to fix it", doctor_command);
+    add("status", "how far a running or cut-off experiment is", status_command, "RESULT", "the result file");
+    add("report", "the report of a result file, finished or not", report_command, "RESULT", "the result file");
+    auto* exported = add("export", "a table as CSV (or the report as JSON)", export_command, "RESULT", "the result file");
+    exported->add_option("--table", options_.table, "one row a trial, or one row a reading")->check(CLI::IsMember({"trials", "readings"}));
+    exported->add_option("-o,--output", options_.output, "the file to write (default: stdout)");
+    add("restore", "put back what a cut-off run left set", restore_command);
+    app_.require_subcommand(0, 1);
+  }
+
+  int run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      const int code = app_.exit(error);
+      return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
+    }
+    if (command_ != nullptr) return command_(options_);
+    if (options_.file.empty()) {
+      fmt::print(stderr, "{}", app_.help());
+      return static_cast<int>(ExitCode::bad_experiment);
+    }
+    return run_command(options_);
+  }
+
+ private:
+  using Command = int (*)(const Options&);
+
+  void common(CLI::App& app) {
+    app.add_flag("--json", options_.json, "print JSON on stdout");
+    app.add_option("--state-folder", options_.state_folder, "where the journal and the lock are kept")->group("Diagnostics");
+    app.add_option("--sysfs-root", options_.sysfs_root, "read a recorded machine below this folder instead")->group("Diagnostics");
+  }
+
+  CLI::App* add(const char* name, const char* what, Command command, const char* argument = nullptr, const char* argument_text = "") {
+    CLI::App* sub = app_.add_subcommand(name, what);
+    if (argument != nullptr) sub->add_option(argument, options_.file, argument_text)->required();
+    common(*sub);
+    sub->callback([this, command] { command_ = command; });
+    return sub;
+  }
+
+  CLI::App app_;
+  Options options_;
+  Command command_ = nullptr;
+};
+
+}  // namespace
+
+int main_program(int argc, char** argv) {
+  // Started by Guardian under this name; see orchestrator/guard/guardian.hpp.
+  if (argc == 3 && std::strcmp(argv[0], guardian_name) == 0) return guardian_main(argv[1], argv[2]);
+  try {
+    return CommandLineParser().run(argc, argv);
+  } catch (const Error& error) {
+    print_error(error);
+    return static_cast<int>(error.code());
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the command you gave\n", fault.what());
+    return static_cast<int>(ExitCode::machine_refuses);
+  }
+}
+
+}  // namespace dvfs_plan

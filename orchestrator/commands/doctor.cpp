@@ -1,0 +1,186 @@
+// dvfs-plan doctor: what this machine offers, what is missing, and the command that fixes each.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/options.hpp"
+#include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/knobs/cpu_policies.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/machine_facts.hpp"
+#include "probes/probe_table.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct KnobReport {
+  std::string axis;
+  bool usable = false;
+  std::string offers;
+  std::string problem, fix;
+};
+
+struct DaemonReport {
+  std::string name;
+  int pid = 0;
+  std::string why, fix;
+};
+
+struct Diagnosis {
+  std::map<std::string, std::string> machine;
+  std::vector<KnobReport> knobs;
+  std::vector<ProbeFinding> probes;
+  std::vector<DaemonReport> daemons;
+  std::vector<std::pair<std::string, std::string>> notes;  // what, fix
+};
+
+std::string offers_text(const AxisOffer& offer) {
+  if (offer.continuous) return fmt::format("{} to {}", offer.values.front().text, offer.values.back().text);
+  std::vector<std::string> texts;
+  for (const AxisValue& value : offer.values) texts.push_back(value.text);
+  return join(texts, ", ");
+}
+
+std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs) {
+  std::vector<KnobReport> reports;
+  for (const KnobFinding& finding : find_knobs(candidate_axes(sysfs), sysfs, {})) {
+    KnobReport report;
+    report.axis = finding.axis;
+    report.problem = finding.problem;
+    if (finding.knob) {
+      report.offers = offers_text(finding.knob->offer());
+      report.usable = true;
+      for (const SavedSetting& setting : finding.knob->snapshot()) {
+        // scaling_setspeed is written only under the userspace governor.
+        if (sysfs.writable(setting.path) || setting.path.ends_with("/scaling_setspeed")) continue;
+        report.usable = false;
+        report.problem = fmt::format("{} is not writable by this user", setting.path);
+        report.fix = "run with sudo";
+        break;
+      }
+    }
+    reports.push_back(report);
+  }
+  return reports;
+}
+
+struct KnownDaemon {
+  const char* comm;  // as /proc/PID/comm cuts it: 15 characters
+  const char* unit;
+  const char* why;
+};
+
+// Services that set the same knobs, or move work between CPUs, while a sweep runs.
+constexpr KnownDaemon known_daemons[] = {
+    {"tuned", "tuned", "sets governors and limits by profile"},
+    {"tlp", "tlp", "sets governors and limits on power events"},
+    {"power-profiles-", "power-profiles-daemon", "sets the energy-performance preference"},
+    {"thermald", "thermald", "lowers limits when it is warm"},
+    {"irqbalance", "irqbalance", "moves interrupts between CPUs during a trial"},
+    {"auto-cpufreq", "auto-cpufreq", "sets governors and turbo by load"},
+    {"cpufreqd", "cpufreqd", "sets governors by rules"},
+};
+
+std::vector<DaemonReport> look_for_daemons(const Sysfs& sysfs) {
+  std::vector<DaemonReport> found;
+  for (const std::string& pid : sysfs.list("/proc")) {
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto comm = sysfs.text("/proc/" + pid + "/comm");
+    // tuned is a Python program: its name is in the command line.
+    std::string command = sysfs.text("/proc/" + pid + "/cmdline").value_or("");
+    for (char& c : command) c = c == '\0' ? ' ' : c;
+    for (const KnownDaemon& daemon : known_daemons) {
+      const bool by_script = command.find(fmt::format("/{} ", daemon.unit)) != std::string::npos && command.starts_with("/usr/bin/python");
+      if (comm != daemon.comm && !by_script) continue;
+      found.push_back({daemon.unit, std::stoi(pid), daemon.why, fmt::format("sudo systemctl stop {}", daemon.unit)});
+    }
+  }
+  return found;
+}
+
+Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
+  Diagnosis d;
+  d.machine = machine_facts(sysfs);
+  d.knobs = look_at_knobs(sysfs);
+  d.probes = find_probes(sysfs);
+  d.daemons = look_for_daemons(sysfs);
+  for (const CpufreqPolicy& policy : cpufreq_access(sysfs)->policies()) {
+    if (policy.bios_limit_khz && *policy.bios_limit_khz < policy.highest_khz) {
+      d.notes.emplace_back(fmt::format("{}: the firmware limits it to {} now (bios_limit); it can do {}", policy.name,
+                                       format(Hertz{static_cast<double>(*policy.bios_limit_khz) * 1e3}), format(Hertz{static_cast<double>(policy.highest_khz) * 1e3})),
+                           "look at the firmware's power cap, the power supply and the cooling");
+    }
+  }
+  if (const auto paranoid = sysfs.number("/proc/sys/kernel/perf_event_paranoid"); paranoid && *paranoid > 0 && ::geteuid() != 0) {
+    d.notes.emplace_back(fmt::format("kernel.perf_event_paranoid is {}: RAPL by perf events is for root", *paranoid), "sudo sysctl kernel.perf_event_paranoid=0");
+  }
+  if (::access(state_folder.c_str(), F_OK) == 0) {
+    try {
+      if (read_journal(StateFolder(state_folder))) d.notes.emplace_back("an earlier sweep was cut off, or one is running now: its journal is in " + state_folder, "dvfs-plan restore");
+    } catch (const Error& error) {
+      d.notes.emplace_back(error.what(), error.hint());
+    }
+  }
+  return d;
+}
+
+std::string doctor_text(const Diagnosis& d) {
+  std::string text = "machine\n";
+  for (const auto& [name, value] : d.machine) text += fmt::format("  {}: {}\n", name, printable(value));
+  text += "\nknobs\n";
+  for (const KnobReport& knob : d.knobs) {
+    text += fmt::format("  {} {}: {}\n", knob.usable ? "+" : "-", knob.axis, knob.offers.empty() ? knob.problem : knob.offers);
+    if (!knob.offers.empty() && !knob.problem.empty()) text += fmt::format("      {}\n", knob.problem);
+    if (!knob.fix.empty()) text += fmt::format("      fix: {}\n", knob.fix);
+  }
+  text += "\nprobes\n";
+  for (const ProbeFinding& probe : d.probes) {
+    text += fmt::format("  {} {}{}\n", probe.probe ? "+" : "-", probe.name, probe.problem.empty() ? "" : ": " + probe.problem);
+    if (!probe.fix.empty()) text += fmt::format("      fix: {}\n", probe.fix);
+    if (!probe.probe) continue;
+    for (const Channel& channel : probe.probe->channels()) {
+      text += fmt::format("      {} [{}] {}{}\n", channel.name, channel.unit, channel.source, channel.within.empty() ? "" : fmt::format("  (inside {})", channel.within));
+    }
+  }
+  text += "\ncompeting services\n";
+  if (d.daemons.empty()) text += "  none of tuned, TLP, power-profiles-daemon, thermald, irqbalance runs\n";
+  for (const DaemonReport& daemon : d.daemons) text += fmt::format("  ! {} (pid {}) {}\n      fix: {}\n", daemon.name, daemon.pid, daemon.why, daemon.fix);
+  for (const auto& [note, fix] : d.notes) text += fmt::format("\n! {}\n    fix: {}\n", note, fix);
+  return text;
+}
+
+std::string doctor_json(const Diagnosis& d) {
+  Json json{{"machine", d.machine}, {"knobs", Json::array()}, {"probes", Json::array()}, {"services", Json::array()}, {"notes", Json::array()}};
+  for (const KnobReport& knob : d.knobs) {
+    json["knobs"].push_back({{"axis", knob.axis}, {"usable", knob.usable}, {"offers", knob.offers}, {"problem", knob.problem}, {"fix", knob.fix}});
+  }
+  for (const ProbeFinding& probe : d.probes) {
+    Json one{{"probe", probe.name}, {"usable", probe.probe != nullptr}, {"problem", probe.problem}, {"fix", probe.fix}, {"channels", Json::array()}};
+    if (probe.probe) {
+      for (const Channel& channel : probe.probe->channels()) {
+        one["channels"].push_back({{"channel", channel.name}, {"unit", channel.unit}, {"domain", channel.domain}, {"within", channel.within}, {"source", channel.source}});
+      }
+    }
+    json["probes"].push_back(one);
+  }
+  for (const DaemonReport& daemon : d.daemons) json["services"].push_back({{"service", daemon.name}, {"pid", daemon.pid}, {"why", daemon.why}, {"fix", daemon.fix}});
+  for (const auto& [note, fix] : d.notes) json["notes"].push_back({{"note", note}, {"fix", fix}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int doctor_command(const Options& options) {
+  const Sysfs sysfs(options.sysfs_root);
+  const Diagnosis diagnosis = diagnose(sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder);
+  fmt::print("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,170 @@
+#include "orchestrator/commands/prepare.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/invoking_user.hpp"
+#include "probes/command_probe.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string read_experiment_file(const std::string& file) {
+  std::error_code error;
+  const auto status = std::filesystem::status(file, error);
+  if (!std::filesystem::exists(status)) {
+    const std::string command = nearest_word(file, {"check", "doctor", "status", "report", "export", "restore"});
+    throw Error(ExitCode::bad_experiment, fmt::format("{}: there is no such file{}", printable(file), command.empty() ? "" : fmt::format(" (did you mean the command '{}'?)", command)),
+                "`dvfs-plan --help` shows a first experiment");
+  }
+  if (!std::filesystem::is_regular_file(status)) throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)), "give the experiment's YAML file");
+  std::ifstream stream(file, std::ios::binary);
+  // One byte more than may be read: a longer file is refused by its size, not read whole.
+  std::string text((1U << 20) + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad() || (!stream.eof() && stream.gcount() == 0)) throw Error(ExitCode::bad_experiment, fmt::format("{} cannot be read", printable(file)));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment) {
+  LaunchSpec launch;
+  launch.argv = spec.command;
+  const auto environment = current_environment();
+  const auto path = environment.find("PATH");
+  launch.executable = find_executable(spec.command[0], experiment.folder, path == environment.end() ? "" : path->second);
+  for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
+  launch.run_as = spec.run_as ? find_user(*spec.run_as) : invoking_user();
+  return launch;
+}
+
+std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, Launcher& launcher, const Clock& clock) {
+  CommandProbeSettings settings;
+  settings.name = spec.name;
+  settings.every = spec.every;
+  if (spec.rate) settings.period = Seconds{1 / spec.rate->value()};
+  settings.launch = probe_launch(spec, experiment);
+  for (const auto& channel : spec.channels) {
+    Channel one;
+    one.name = channel.name;
+    one.unit = channel.unit;
+    one.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
+    one.domain = channel.domain;
+    settings.channels.push_back(one);
+  }
+  return start_command_probe(std::move(settings), launcher, clock);
+}
+
+// A probe read at another rate than its own.
+class RatedProbe : public Probe {
+ public:
+  RatedProbe(std::unique_ptr<Probe> probe, Seconds period) : probe_(std::move(probe)), period_(period) {}
+  const std::string& name() const override { return probe_->name(); }
+  const std::vector<Channel>& channels() const override { return probe_->channels(); }
+  Seconds period() const override { return period_; }
+  void read(std::span<Sample> samples) override { probe_->read(samples); }
+
+ private:
+  std::unique_ptr<Probe> probe_;
+  Seconds period_;
+};
+
+}  // namespace
+
+PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs) {
+  Diagnostics diagnostics(file);
+  auto experiment = parse_experiment(read_experiment_file(file), file, diagnostics);
+  PreparedExperiment prepared;
+  if (experiment) {
+    experiment->folder = absolute(experiment->folder);
+    std::vector<std::string> axes;
+    for (const AxisSpec& axis : experiment->axes) axes.push_back(axis.name);
+    prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs);
+    const auto environment = current_environment();
+    const auto path = environment.find("PATH");
+    auto plan = resolve_plan(*experiment, {offers_of(prepared.knobs), path == environment.end() ? "" : path->second}, diagnostics);
+    if (plan && !diagnostics.has_errors()) {
+      prepared.plan = std::move(*plan);
+      prepared.warnings = diagnostics.text();
+      return prepared;
+    }
+  }
+  std::string text = diagnostics.text();
+  if (!text.empty()) text.pop_back();
+  throw Error(ExitCode::bad_experiment, text, "nothing was run and nothing was set");
+}
+
+std::string result_path(const Options& options, const Experiment& experiment) {
+  std::string path = options.output;
+  if (path.empty() && experiment.result) path = (std::filesystem::path(experiment.folder) / experiment.result->text).string();
+  if (path.empty()) path = experiment.name + ".sqlite";
+  // The folder's links are the user's own business; the file itself must not be one.
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);
+  if (error) throw Error(ExitCode::machine_refuses, fmt::format("result file {}: its folder: {}", path, error.message()), "make the folder, or choose another place with --output");
+  return (folder / std::filesystem::path(path).filename()).string();
+}
+
+std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan) {
+  std::map<std::string, std::optional<Credentials>> users;
+  for (const PlanWorkload& workload : plan.workloads) {
+    std::optional<Credentials> user = workload.spec.run_as ? find_user(workload.spec.run_as->text) : invoking_user();
+    if (user && user->user == ::geteuid()) user.reset();
+    if (user && ::geteuid() != 0) {
+      throw Error(ExitCode::machine_refuses, fmt::format("workload '{}' is to run as {}, which only root may arrange", workload.spec.name, user->name), "run with sudo, or take 'run_as' away");
+    }
+    users[workload.spec.name] = user;
+  }
+  return users;
+}
+
+ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, Launcher& launcher, const Clock& clock) {
+  ChosenProbes chosen;
+  if (!experiment.probes) {
+    for (ProbeFinding& finding : find_probes(sysfs)) {
+      if (!finding.problem.empty()) chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem, finding.fix.empty() ? "" : "; " + finding.fix));
+      if (finding.probe) chosen.probes.push_back(std::move(finding.probe));
+    }
+    return chosen;
+  }
+  for (const ProbeSpec& spec : *experiment.probes) {
+    if (!spec.command.empty()) {
+      chosen.probes.push_back(own_probe(spec, experiment, launcher, clock));
+      continue;
+    }
+    ProbeFinding finding = find_probe(spec.name, sysfs);
+    if (!finding.probe) {
+      throw Error(ExitCode::machine_refuses, fmt::format("{}:{}:{}: probe '{}': {}", experiment.file, spec.mark.line, spec.mark.column, spec.name, finding.problem),
+                  finding.fix.empty() ? "`dvfs-plan doctor` shows what this machine can measure" : finding.fix);
+    }
+    if (!finding.problem.empty()) chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem, finding.fix.empty() ? "" : "; " + finding.fix));
+    if (spec.rate) finding.probe = std::make_unique<RatedProbe>(std::move(finding.probe), Seconds{1 / spec.rate->value()});
+    chosen.probes.push_back(std::move(finding.probe));
+  }
+  return chosen;
+}
+
+std::map<std::string, std::string> current_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  // Programs that lie beside this one (shipped workloads, an installed set) are found without a path.
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
+  if (!error) variables["PATH"] += (variables["PATH"].empty() ? "" : ":") + self;
+  return variables;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,44 @@
+// From a file's name to a plan on this machine: what `check` and a run have in common.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/child.hpp"
+#include "base/sysfs.hpp"
+#include "experiments/plan/plan.hpp"
+#include "orchestrator/commands/options.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
+#include "probes/probe_table.hpp"
+#include "results/energy.hpp"
+
+namespace dvfs_plan {
+
+struct PreparedExperiment {
+  Plan plan;
+  std::vector<KnobFinding> knobs;
+  std::string warnings;  // diagnostics that do not keep it from running
+};
+
+// Throws Error (exit code 2) with all faults of the file.
+PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs);
+
+// The result file of a plan: --output, `result:`, or NAME.sqlite in the current folder.
+std::string result_path(const Options& options, const Experiment& experiment);
+
+// Who a workload runs as: run_as, else the user behind sudo, else ourselves (nullopt).
+std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan);
+
+// The probes the experiment asks for, or all the machine has. Asking for one that is not there is an Error.
+struct ChosenProbes {
+  std::vector<std::unique_ptr<Probe>> probes;
+  std::vector<std::string> notes;  // what is missing and what would help
+};
+ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, Launcher& launcher, const Clock& clock);
+
+std::map<std::string, std::string> current_environment();
+
+}  // namespace dvfs_plan

@@ -1,0 +1,114 @@
+// dvfs-plan report, status, export, restore: commands about what has been run.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/options.hpp"
+#include "orchestrator/guard/knob_guard.hpp"
+#include "results/export.hpp"
+#include "results/report.hpp"
+#include "results/store.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_running(const Store::Progress& progress, const Sysfs& sysfs) {
+  if (!progress.session_ended_how.empty() || progress.session_pid <= 0) return false;
+  // After a reboot the same number is somebody else's.
+  if (progress.session_boot_id != boot_id(sysfs)) return false;
+  return ::kill(progress.session_pid, 0) == 0 || errno == EPERM;
+}
+
+std::string status_text(const Store::Progress& p, bool running) {
+  std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name), p.finished, p.planned, p.counted);
+  if (running) {
+    text += fmt::format("running (pid {}, since {})", p.session_pid, p.session_started_at);
+    if (!p.current_trial.empty()) text += fmt::format(", now: {}", printable(p.current_trial));
+    text += "\n";
+    if (p.mean_trial_seconds) text += fmt::format("ETA {}\n", format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
+  } else if (p.finished == p.planned) {
+    text += "done\n";
+  } else {
+    text += fmt::format("not running; the last run {}. The same command goes on.\n", p.session_ended_how.empty() ? "was killed" : "ended as '" + p.session_ended_how + "'");
+  }
+  for (const EventRecord& event : p.last_warnings) text += fmt::format("warning: {}: {}\n", event.kind, printable(event.message));
+  return text;
+}
+
+std::string status_json(const Store::Progress& p, bool running) {
+  Json json{{"experiment", p.name}, {"planned_trials", p.planned}, {"finished_trials", p.finished}, {"counted_trials", p.counted}, {"running", running}};
+  json["pid"] = running ? Json(p.session_pid) : Json(nullptr);
+  json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
+  json["eta_s"] = running && p.mean_trial_seconds ? Json(*p.mean_trial_seconds * (p.planned - p.finished)) : Json(nullptr);
+  json["last_session_ended"] = p.session_ended_how.empty() ? Json(nullptr) : Json(p.session_ended_how);
+  json["last_warnings"] = Json::array();
+  for (const EventRecord& event : p.last_warnings) json["last_warnings"].push_back({{"kind", event.kind}, {"message", event.message}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int report_command(const Options& options) {
+  Store store = Store::open(options.file, Database::Mode::read_only);
+  const auto trials = store.trials();
+  const Summary summary = summarise(store.experiment(), trials);
+  fmt::print("{}", options.json ? json_report(summary, trials) : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0));
+  return static_cast<int>(ExitCode::done);
+}
+
+int status_command(const Options& options) {
+  Store store = Store::open(options.file, Database::Mode::read_only);
+  const auto progress = store.progress();
+  const bool running = is_running(progress, Sysfs(options.sysfs_root));
+  fmt::print("{}", options.json ? status_json(progress, running) : status_text(progress, running));
+  return static_cast<int>(ExitCode::done);
+}
+
+int export_command(const Options& options) {
+  Store store = Store::open(options.file, Database::Mode::read_only);
+  std::ofstream file;
+  if (!options.output.empty()) {
+    file.open(options.output, std::ios::binary | std::ios::trunc);
+    if (!file) throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", options.output));
+  }
+  std::ostream& out = options.output.empty() ? std::cout : file;
+  if (options.json) {
+    const auto trials = store.trials();
+    out << json_report(summarise(store.experiment(), trials), trials);
+  } else if (options.table == "readings") {
+    export_readings_csv(store, out);
+  } else {
+    export_trials_csv(store, out);
+  }
+  out.flush();
+  if (!out) throw Error(ExitCode::machine_refuses, "the table could not be written to its end", "is the disk full?");
+  return static_cast<int>(ExitCode::done);
+}
+
+int restore_command(const Options& options) {
+  const Sysfs sysfs(options.sysfs_root);
+  SystemClock clock;
+  // Taking the lock puts back what a journal holds; see KnobGuard.
+  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs, "restore", clock);
+  const auto& outcome = guard.found_journal();
+  if (options.json) {
+    Json json{{"journal", outcome.has_value()}, {"restored", outcome ? outcome->restored : 0}, {"unchanged", outcome ? outcome->unchanged : 0}};
+    fmt::print("{}\n", json.dump(2));
+  } else if (!outcome) {
+    fmt::print("there is nothing to restore: no sweep left a journal\n");
+  } else {
+    fmt::print("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged);
+    for (const std::string& note : outcome->notes) fmt::print("note: {}\n", note);
+  }
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace dvfs_plan

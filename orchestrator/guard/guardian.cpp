@@ -1,0 +1,154 @@
+#include "orchestrator/guard/guardian.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guard/restore_settings.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+void say_on_terminal(const std::string& text) {
+  // The terminal or the log's reader may be gone; what counts is the machine.
+  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(ignored);
+}
+
+// Ends every process whose environment carries the run's mark: children, grandchildren, daemons.
+void end_marked_processes(const std::string& run) {
+  if (run.empty()) return;
+  const Sysfs proc;
+  const std::string mark = "DVFS_PLAN_RUN=" + run;
+  for (int round = 0; round < 20; ++round) {
+    bool found = false;
+    for (const std::string& name : proc.list("/proc")) {
+      pid_t pid = 0;
+      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+      if (error != std::errc{} || end != name.data() + name.size() || pid == ::getpid()) continue;
+      const auto environment = proc.text("/proc/" + name + "/environ");
+      if (!environment) continue;
+      // Entries end in NUL: the mark must be a whole one.
+      const auto at = ("\0" + *environment + '\0').find(std::string("\0", 1) + mark + '\0');
+      const bool first = (*environment + '\0').starts_with(mark + '\0');
+      if (at == std::string::npos && !first) continue;
+      found = ::kill(pid, SIGKILL) == 0 || found;
+    }
+    if (!found) return;
+    ::usleep(5000);
+  }
+}
+
+}  // namespace
+
+Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) throw Error(ExitCode::machine_refuses, system_error_text("pipe", errno));
+  UniqueFd read_end(fds[0]);
+  pipe_.reset(fds[1]);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, read_end.get(), STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  // The lock's descriptor must end up somewhere that is not close-on-exec.
+  constexpr int lock_place = 3;
+  posix_spawn_file_actions_adddup2(&actions, lock.get(), lock_place);
+  if (lock.get() == lock_place) ::fcntl(lock.get(), F_SETFD, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+
+  std::string name = guardian_name, state = state_folder, root = sysfs_root;
+  char* argv[] = {name.data(), state.data(), root.data(), nullptr};
+  const int error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (lock.get() == lock_place) ::fcntl(lock.get(), F_SETFD, FD_CLOEXEC);
+  if (error != 0) throw Error(ExitCode::machine_refuses, system_error_text("start the guardian", error), "nothing was set");
+}
+
+Guardian::~Guardian() {
+  // Closing the pipe without "done" is the signal: it restores what the run could not.
+  pipe_.reset();
+  if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+}
+
+bool Guardian::alive() {
+  if (pid_ <= 0) return false;
+  if (::waitpid(pid_, nullptr, WNOHANG) == 0) return true;
+  pid_ = -1;
+  return false;
+}
+
+void Guardian::say(const std::string& line) {
+  const ssize_t written = ::write(pipe_.get(), line.data(), line.size());
+  static_cast<void>(written);  // EPIPE: it is gone; alive() tells before the next trial
+}
+
+void Guardian::note_child(pid_t child) { say(fmt::format("child {}\n", child)); }
+
+void Guardian::dismiss() {
+  say("done\n");
+  pipe_.reset();
+  if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+int guardian_main(const std::string& state_folder, const std::string& sysfs_root) {
+  ::prctl(PR_SET_NAME, guardian_name);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU}) std::signal(signal, SIG_IGN);
+  // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it is.
+  Sysfs().write("/proc/self/oom_score_adj", "-1000");
+
+  std::string heard;
+  pid_t child = 0;
+  bool done = false;
+  char buffer[512];
+  for (ssize_t count; !done && ((count = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0 || (count < 0 && errno == EINTR));) {
+    if (count > 0) heard.append(buffer, static_cast<std::size_t>(count));
+    for (auto end = heard.find('\n'); end != std::string::npos; end = heard.find('\n')) {
+      const std::string line = heard.substr(0, end);
+      heard.erase(0, end + 1);
+      if (line == "done") done = true;
+      else if (line.starts_with("child ")) child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
+    }
+  }
+  if (done) return 0;
+
+  // The run is dead. Its direct child got SIGKILL with it; its group and its daemons did not.
+  if (child > 0) ::kill(-child, SIGKILL);
+  try {
+    StateFolder folder(state_folder);
+    const auto journal = read_journal(folder);
+    if (!journal) return 0;
+    end_marked_processes(journal->run);
+    const Sysfs sysfs(sysfs_root);
+    const RestoreOutcome outcome = restore_settings(journal->settings, sysfs);
+    if (outcome.complete()) {
+      remove_journal(folder);
+      say_on_terminal(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n", guardian_name, outcome.restored, outcome.unchanged));
+      return 0;
+    }
+    say_on_terminal(fmt::format("\n{}: the run was killed and {} settings could not be put back:\n", guardian_name, outcome.failures.size()));
+    for (const std::string& command : restore_commands(outcome)) say_on_terminal("  " + command + "\n");
+  } catch (const std::exception& fault) {
+    say_on_terminal(fmt::format("\n{}: {}\n", guardian_name, fault.what()));
+  }
+  return static_cast<int>(ExitCode::not_restored);
+}
+
+}  // namespace dvfs_plan

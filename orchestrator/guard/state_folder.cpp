@@ -1,0 +1,102 @@
+#include "orchestrator/guard/state_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, int error, const std::string& hint = {}) {
+  throw Error(ExitCode::machine_refuses, system_error_text(what, error), hint);
+}
+
+void write_all(int fd, std::string_view text, const std::string& what) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) refuse("write " + what, errno, "without a journal nothing is set; free some space");
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(count));
+  return text;
+}
+
+}  // namespace
+
+StateFolder::StateFolder(const std::string& path) : path_(path) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) refuse("make the state folder " + path, errno);
+  folder_.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder_) refuse("open the state folder " + path, errno, "it must be a folder and no symbolic link");
+  struct stat info {};
+  if (::fstat(folder_.get(), &info) != 0) refuse("stat " + path, errno);
+  if (info.st_uid != ::geteuid() || (info.st_mode & 077) != 0) {
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("state folder {}: wanted to be owned by uid {} with mode 0700, found uid {} with mode {:04o}", path, ::geteuid(), info.st_uid, info.st_mode & 07777U),
+                fmt::format("look who made it, then: sudo chown {}: {} && sudo chmod 700 {}", ::geteuid(), path, path));
+  }
+}
+
+UniqueFd StateFolder::try_lock() {
+  UniqueFd lock(::openat(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock) refuse("open " + path_ + "/lock", errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) refuse("lock " + path_ + "/lock", errno);
+  return UniqueFd();
+}
+
+std::string StateFolder::lock_holder() const { return read("lock").value_or(""); }
+
+void StateFolder::describe_holder(const UniqueFd& lock, const std::string& text) {
+  if (::ftruncate(lock.get(), 0) != 0) refuse("write " + path_ + "/lock", errno);
+  ::lseek(lock.get(), 0, SEEK_SET);
+  write_all(lock.get(), text, path_ + "/lock");
+}
+
+void StateFolder::write_durably(const std::string& name, const std::string& text) {
+  const std::string beside = name + ".new", where = path_ + "/" + name;
+  ::unlinkat(folder_.get(), beside.c_str(), 0);
+  UniqueFd file(::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) refuse("create " + where, errno);
+  write_all(file.get(), text, where);
+  if (::fsync(file.get()) != 0) refuse("fsync " + where, errno);
+  if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name.c_str()) != 0) refuse("rename " + where, errno);
+  if (::fsync(folder_.get()) != 0) refuse("fsync " + path_, errno);
+}
+
+std::optional<std::string> StateFolder::read(const std::string& name) const {
+  UniqueFd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT) return std::nullopt;
+    refuse("open " + path_ + "/" + name, errno, "symbolic links are not followed here");
+  }
+  return read_all(file.get());
+}
+
+void StateFolder::remove(const std::string& name) {
+  if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT) refuse("remove " + path_ + "/" + name, errno);
+  ::fsync(folder_.get());
+}
+
+std::string default_state_folder() {
+  if (::geteuid() == 0) return "/var/lib/dvfs-plan";
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/') return std::string(state) + "/dvfs-plan";
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return std::string(home) + "/.local/state/dvfs-plan";
+  throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal", "set one of them, or use --state-folder");
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,41 @@
+// Where the program keeps what must survive it: the lock and the journal of former settings.
+//
+// /var/lib/dvfs-plan for root, $XDG_STATE_HOME/dvfs-plan for others; ours alone (0700), never /tmp. Files
+// are opened relative to the folder's descriptor and symbolic links are not followed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+
+class StateFolder {
+ public:
+  // Makes the folder if it is not there; throws Error if it is not ours alone.
+  explicit StateFolder(const std::string& path);
+
+  const std::string& path() const { return path_; }
+
+  // One sweep a machine at a time: the lock, or nothing if another process holds it. The lock lives as long
+  // as any copy of the descriptor: the guardian's keeps a new run out until the machine is put back.
+  UniqueFd try_lock();
+  // What the holder wrote there: "pid 123, sweep.yaml, since ...".
+  std::string lock_holder() const;
+  void describe_holder(const UniqueFd& lock, const std::string& text);
+
+  // Whole or not at all: written beside, fsync, renamed, folder fsync.
+  void write_durably(const std::string& name, const std::string& text);
+  std::optional<std::string> read(const std::string& name) const;
+  void remove(const std::string& name);
+
+ private:
+  std::string path_;
+  UniqueFd folder_;
+};
+
+// The folder of the current user.
+std::string default_state_folder();
+
+}  // namespace dvfs_plan

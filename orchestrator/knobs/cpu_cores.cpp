@@ -1,0 +1,70 @@
+#include <sched.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "orchestrator/knobs/finders.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Online CPUs this process may use, ordered so that the first n are n whole cores where there are as many:
+// first threads of each core, then second ones.
+std::vector<int> cpus_cores_first(const Sysfs& sysfs) {
+  auto online = parse_cpu_list(sysfs.text("/sys/devices/system/cpu/online").value_or("")).value_or(std::vector<int>{});
+  if (sysfs.root().empty()) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+      std::erase_if(online, [&](int cpu) { return !CPU_ISSET(static_cast<std::size_t>(cpu), &allowed); });
+    }
+  }
+  std::vector<std::pair<int, int>> ranked;  // thread number within its core, cpu
+  for (const int cpu : online) {
+    const auto siblings = parse_cpu_list(sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu)).value_or(""));
+    const auto& threads = siblings.value_or(std::vector<int>{cpu});
+    ranked.emplace_back(std::find(threads.begin(), threads.end(), cpu) - threads.begin(), cpu);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<int> cpus;
+  for (const auto& [thread, cpu] : ranked) cpus.push_back(cpu);
+  return cpus;
+}
+
+class CpuCores : public Knob {
+ public:
+  CpuCores(std::string axis, std::vector<int> cpus) : axis_(std::move(axis)), cpus_(std::move(cpus)) {}
+
+  const std::string& axis() const override { return axis_; }
+  AxisOffer offer() const override {
+    AxisOffer offer;
+    offer.dimension = Dimension::none;
+    for (std::size_t n = 1; n <= cpus_.size(); ++n) offer.values.push_back({std::to_string(n), static_cast<double>(n)});
+    return offer;
+  }
+  std::vector<SavedSetting> snapshot() const override { return {}; }  // it is the workload's, not the machine's
+  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+    return {{"workload", value.text, std::to_string(workload_cpus(value).size()), {}}};
+  }
+  std::vector<int> workload_cpus(const AxisValue& value) const override {
+    const auto count = std::min(static_cast<std::size_t>(*value.number), cpus_.size());
+    return {cpus_.begin(), cpus_.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+
+ private:
+  std::string axis_;
+  std::vector<int> cpus_;
+};
+
+}  // namespace
+
+KnobFinding find_cpu_cores(const KnobRequest& request) {
+  if (!request.target.empty()) return {request.axis, nullptr, "cpu.cores is for the workload as a whole and takes no '@'"};
+  auto cpus = cpus_cores_first(request.sysfs);
+  if (cpus.empty()) return {request.axis, nullptr, "/sys/devices/system/cpu/online cannot be read"};
+  return {request.axis, std::make_unique<CpuCores>(request.axis, std::move(cpus)), {}};
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "orchestrator/knobs/cpu_policies.hpp"
+#include "orchestrator/knobs/finders.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Drivers that take any frequency in their range are offered in steps of the bus clock.
+constexpr long continuous_step_khz = 100'000;
+
+AxisValue value_of_khz(long khz) {
+  const Hertz frequency{static_cast<double>(khz) * 1e3};
+  return {format(frequency), frequency.value()};
+}
+
+// The range that all policies share; on a hybrid machine the cores differ.
+AxisOffer common_offer(const std::vector<CpufreqPolicy>& policies) {
+  AxisOffer offer;
+  offer.dimension = Dimension::frequency;
+  long lowest = 0, highest = policies.front().highest_khz;
+  for (const CpufreqPolicy& policy : policies) {
+    lowest = std::max(lowest, policy.lowest_khz);
+    highest = std::min(highest, policy.highest_khz);
+  }
+  const bool listed = std::all_of(policies.begin(), policies.end(), [](const CpufreqPolicy& p) { return !p.available_khz.empty(); });
+  if (listed) {
+    for (const long khz : policies.front().available_khz) {
+      const bool everywhere = std::all_of(policies.begin(), policies.end(), [&](const CpufreqPolicy& p) {
+        return std::binary_search(p.available_khz.begin(), p.available_khz.end(), khz);
+      });
+      if (everywhere) offer.values.push_back(value_of_khz(khz));
+    }
+    return offer;
+  }
+  if (lowest > highest) return offer;
+  offer.continuous = AxisOffer::Continuous{static_cast<double>(lowest) * 1e3, static_cast<double>(highest) * 1e3};
+  offer.values.push_back(value_of_khz(lowest));
+  for (long khz = (lowest / continuous_step_khz + 1) * continuous_step_khz; khz < highest; khz += continuous_step_khz) {
+    offer.values.push_back(value_of_khz(khz));
+  }
+  if (highest > lowest) offer.values.push_back(value_of_khz(highest));
+  return offer;
+}
+
+class CpuFrequency : public Knob {
+ public:
+  CpuFrequency(std::string axis, std::vector<CpufreqPolicy> policies, const Sysfs& sysfs, std::shared_ptr<CpufreqAccess> cpufreq)
+      : axis_(std::move(axis)), policies_(std::move(policies)), sysfs_(sysfs), cpufreq_(std::move(cpufreq)) {}
+
+  const std::string& axis() const override { return axis_; }
+  AxisOffer offer() const override { return common_offer(policies_); }
+  std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
+
+  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+    const long khz = static_cast<long>(*value.number / 1e3 + 0.5);
+    std::vector<AppliedSetting> applied;
+    for (const CpufreqPolicy& policy : policies_) applied.push_back(apply_to(policy, khz, value));
+    return applied;
+  }
+
+ private:
+  AppliedSetting apply_to(const CpufreqPolicy& policy, long khz, const AxisValue& value) {
+    AppliedSetting setting{policy.name, value.text, std::nullopt, {}};
+    const int error = cpufreq_->set_limits(policy, khz, khz);
+    if (error != 0) {
+      setting.problem = system_error_text(fmt::format("cpufreq {}: set {}", policy.name, value.text), error);
+      return setting;
+    }
+    const auto min = sysfs_.number(policy.path + "/scaling_min_freq"), max = sysfs_.number(policy.path + "/scaling_max_freq");
+    if (!min || !max) {
+      setting.problem = fmt::format("cpufreq {}: its limits cannot be read back", policy.name);
+      return setting;
+    }
+    const auto read_min = static_cast<long>(*min), read_max = static_cast<long>(*max);
+    setting.applied = read_min == read_max ? value_of_khz(read_min).text
+                                           : fmt::format("{} to {}", value_of_khz(read_min).text, value_of_khz(read_max).text);
+    if (read_min != khz || read_max != khz) {
+      setting.problem = fmt::format("cpufreq {}: asked for {}, read back {}", policy.name, value.text, *setting.applied);
+      const auto limit = sysfs_.number(policy.path + "/bios_limit");
+      if (limit && *limit < static_cast<double>(khz)) {
+        setting.problem += fmt::format("; the firmware limits this policy to {}", value_of_khz(static_cast<long>(*limit)).text);
+      }
+    }
+    return setting;
+  }
+
+  std::string axis_;
+  std::vector<CpufreqPolicy> policies_;
+  const Sysfs& sysfs_;
+  std::shared_ptr<CpufreqAccess> cpufreq_;
+};
+
+}  // namespace
+
+KnobFinding find_cpu_frequency(const KnobRequest& request) {
+  auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
+  if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
+  auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs, request.cpufreq);
+  if (knob->offer().values.empty()) {
+    return {request.axis, nullptr, "its policies have no frequency in common; name one kind of core: cpu.frequency@P-cores, cpu.frequency@E-cores"};
+  }
+  return {request.axis, std::move(knob), {}};
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,138 @@
+#include "orchestrator/knobs/cpu_policies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const std::string cpu_folder = "/sys/devices/system/cpu/";
+
+bool contains(const std::vector<int>& cpus, int cpu) { return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end(); }
+
+std::vector<std::string> names_of(const std::vector<CpufreqPolicy>& policies) {
+  std::vector<std::string> names;
+  for (const CpufreqPolicy& policy : policies) names.push_back(policy.name);
+  return names;
+}
+
+// The CPUs a target means; empty with `problem` set if it means none.
+std::vector<int> cpus_of_target(const std::string& target, const Sysfs& sysfs, std::string& problem) {
+  // The two core types of a hybrid Intel machine have performance-monitoring units of their own.
+  for (const auto& [word, pmu] : {std::pair{"P-cores", "cpu_core"}, std::pair{"E-cores", "cpu_atom"}}) {
+    if (target != word) continue;
+    const auto cpus = parse_cpu_list(sysfs.text(fmt::format("/sys/devices/{}/cpus", pmu)).value_or(""));
+    if (cpus && !cpus->empty()) return *cpus;
+    problem = fmt::format("'{}' is for hybrid machines; this one has no /sys/devices/{}", word, pmu);
+    return {};
+  }
+  const auto cpus = parse_cpu_list(target);
+  if (!cpus || cpus->empty()) problem = fmt::format("'@{}' is neither a policy, a list of CPUs such as 0-3, P-cores nor E-cores", target);
+  return cpus.value_or(std::vector<int>{});
+}
+
+}  // namespace
+
+PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, const CpufreqAccess& cpufreq) {
+  PolicyChoice choice;
+  const auto all = cpufreq.policies();
+  if (all.empty()) {
+    choice.problem = "this machine has no cpufreq (no policies in /sys/devices/system/cpu/cpufreq); "
+                     "in a virtual machine run on the host, on hardware enable P-states in the firmware";
+    return choice;
+  }
+  if (target.empty()) {
+    choice.policies = all;
+    return choice;
+  }
+  std::vector<int> wanted;
+  for (const CpufreqPolicy& policy : all) {
+    if (policy.name == target) wanted = policy.cpus;
+  }
+  if (wanted.empty() && target.starts_with("policy")) {
+    choice.problem = fmt::format("there is no {}; there are: {}", target, join(names_of(all), ", "));
+    return choice;
+  }
+  if (wanted.empty()) wanted = cpus_of_target(target, sysfs, choice.problem);
+  if (!choice.problem.empty()) return choice;
+
+  std::vector<int> reached;
+  for (const CpufreqPolicy& policy : all) {
+    const bool any = std::any_of(policy.cpus.begin(), policy.cpus.end(), [&](int cpu) { return contains(wanted, cpu); });
+    if (!any) continue;
+    const bool whole = std::all_of(policy.cpus.begin(), policy.cpus.end(), [&](int cpu) { return contains(wanted, cpu); });
+    if (!whole) {
+      choice.problem = fmt::format("{} sets CPUs {} together; name all of them or none", policy.name, format_cpu_list(policy.cpus));
+      return choice;
+    }
+    choice.policies.push_back(policy);
+    reached.insert(reached.end(), policy.cpus.begin(), policy.cpus.end());
+  }
+  for (const int cpu : wanted) {
+    if (contains(reached, cpu)) continue;
+    choice.problem = fmt::format("cpu{} is not there or not online", cpu);
+    return choice;
+  }
+  for (const int cpu : reached) {
+    const auto siblings = parse_cpu_list(sysfs.text(fmt::format("{}cpu{}/topology/thread_siblings_list", cpu_folder, cpu)).value_or(""));
+    for (const int sibling : siblings.value_or(std::vector<int>{})) {
+      if (contains(reached, sibling)) continue;
+      std::vector<int> both = reached;
+      both.push_back(sibling);
+      choice.problem = fmt::format("cpu{} and cpu{} are threads of one core, which runs at the higher of their requests; name both: @{}",
+                                   cpu, sibling, format_cpu_list(both));
+      return choice;
+    }
+  }
+  return choice;
+}
+
+void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs, std::vector<SavedSetting>& saved) {
+  const auto text = sysfs.text(path);
+  // "<unsupported>" is what scaling_setspeed says under every governor but userspace.
+  if (!text || *text == "<unsupported>") return;
+  // "[always] madvise never": what is in brackets is in force.
+  const auto open = text->find('['), close = text->find(']');
+  const bool choice = open != std::string::npos && close != std::string::npos && close > open;
+  saved.push_back({knob, path, choice ? text->substr(open + 1, close - open - 1) : *text});
+}
+
+std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
+  const std::string no_turbo = cpu_folder + "intel_pstate/no_turbo", boost = cpu_folder + "cpufreq/boost";
+  if (sysfs.exists(no_turbo)) return {{"machine", no_turbo, true}};
+  if (sysfs.exists(boost)) return {{"machine", boost, false}};
+  std::vector<TurboFile> files;
+  for (const CpufreqPolicy& policy : policies) {
+    if (sysfs.exists(policy.path + "/boost")) files.push_back({policy.name, policy.path + "/boost", false});
+  }
+  return files;
+}
+
+std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
+  std::vector<SavedSetting> saved;
+  const auto save_each = [&](const char* file) {
+    for (const CpufreqPolicy& policy : policies) save_attribute(axis, policy.path + "/" + file, sysfs, saved);
+  };
+  save_each("scaling_governor");
+  for (const TurboFile& turbo : turbo_files(policies, sysfs)) save_attribute(axis, turbo.path, sysfs, saved);
+  save_each("scaling_max_freq");
+  save_each("scaling_min_freq");
+  save_each("scaling_setspeed");
+  save_each("energy_performance_preference");
+  return saved;
+}
+
+int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min, long max) {
+  const bool raise = static_cast<double>(max) >= sysfs.number(min_file).value_or(0);
+  if (raise) {
+    if (const int error = sysfs.write(max_file, std::to_string(max))) return error;
+    return sysfs.write(min_file, std::to_string(min));
+  }
+  if (const int error = sysfs.write(min_file, std::to_string(min))) return error;
+  return sysfs.write(max_file, std::to_string(max));
+}
+
+}  // namespace dvfs_plan

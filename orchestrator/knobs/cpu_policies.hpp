@@ -1,0 +1,40 @@
+// What the CPU knobs share: which policies an axis means, what to save of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orchestrator/knobs/cpufreq_access.hpp"
+#include "orchestrator/knobs/knob.hpp"
+
+namespace dvfs_plan {
+
+struct PolicyChoice {
+  std::vector<CpufreqPolicy> policies;
+  std::string problem;  // set instead, with the next step
+};
+
+// `target`: "" for the whole machine, "policy3", a CPU list "0-3,8", "P-cores" or "E-cores" on a hybrid
+// machine. Naming one SMT sibling whose other thread has a policy of its own is refused: the core runs at
+// the higher of the two requests.
+PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, const CpufreqAccess& cpufreq);
+
+// Files of the policies that any CPU knob may change, itself or by side effect (setting a governor may
+// reset no_turbo and the preference), in the order to put them back: governor, turbo, limits, the rest.
+std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
+
+// Files that switch turbo or boost: intel_pstate/no_turbo (inverted), cpufreq/boost, policyN/boost.
+struct TurboFile {
+  std::string target;  // "machine" or "policy0"
+  std::string path;
+  bool inverted = false;
+};
+std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
+
+// Reads `path` now; appends it to `saved` if there is something to put back.
+void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs, std::vector<SavedSetting>& saved);
+
+// A min/max pair of attribute files in their own unit, written in an order that never crosses them. 0 or errno.
+int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min, long max);
+
+}  // namespace dvfs_plan

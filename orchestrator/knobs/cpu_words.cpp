@@ -1,0 +1,140 @@
+// The CPU knobs whose values are words: governor, energy-performance preference, turbo.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/knobs/cpu_policies.hpp"
+#include "orchestrator/knobs/finders.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// A file of one target, written through `write`.
+struct WordFile {
+  std::string target;
+  std::string path;
+  std::function<int(const std::string&)> write;
+  // How the file spells the axis's values, where it does not use the same words.
+  std::vector<std::pair<std::string, std::string>> spelling;
+};
+
+class CpuWords : public Knob {
+ public:
+  CpuWords(std::string axis, std::vector<std::string> words, std::vector<WordFile> files,
+           std::vector<CpufreqPolicy> policies, const Sysfs& sysfs)
+      : axis_(std::move(axis)), words_(std::move(words)), files_(std::move(files)), policies_(std::move(policies)), sysfs_(sysfs) {}
+
+  const std::string& axis() const override { return axis_; }
+  AxisOffer offer() const override {
+    AxisOffer offer;
+    for (const std::string& word : words_) offer.values.push_back({word, std::nullopt});
+    return offer;
+  }
+  std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
+
+  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+    std::vector<AppliedSetting> applied;
+    for (const WordFile& file : files_) {
+      AppliedSetting setting{file.target, value.text, std::nullopt, {}};
+      const std::string wanted = spelled(file, value.text);
+      const bool there_already = sysfs_.text(file.path) == wanted;
+      const int error = there_already ? 0 : file.write(wanted);
+      if (error != 0) {
+        setting.problem = system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
+      } else {
+        setting.applied = meaning(file, sysfs_.text(file.path));
+        if (setting.applied != value.text) {
+          setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text, setting.applied.value_or("nothing"));
+        }
+      }
+      applied.push_back(setting);
+    }
+    return applied;
+  }
+
+ private:
+  static std::string spelled(const WordFile& file, const std::string& word) {
+    for (const auto& [axis_word, file_word] : file.spelling) {
+      if (axis_word == word) return file_word;
+    }
+    return word;
+  }
+  static std::optional<std::string> meaning(const WordFile& file, const std::optional<std::string>& text) {
+    for (const auto& [axis_word, file_word] : file.spelling) {
+      if (text == file_word) return axis_word;
+    }
+    return text;
+  }
+
+  std::string axis_;
+  std::vector<std::string> words_;
+  std::vector<WordFile> files_;
+  std::vector<CpufreqPolicy> policies_;
+  const Sysfs& sysfs_;
+};
+
+// The words that every list has, in the first list's order.
+std::vector<std::string> common_words(const std::vector<std::vector<std::string>>& lists) {
+  std::vector<std::string> common = lists.empty() ? std::vector<std::string>{} : lists.front();
+  for (const auto& list : lists) {
+    std::erase_if(common, [&](const std::string& word) { return std::find(list.begin(), list.end(), word) == list.end(); });
+  }
+  return common;
+}
+
+}  // namespace
+
+KnobFinding find_cpu_governor(const KnobRequest& request) {
+  auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
+  if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
+  std::vector<std::vector<std::string>> lists;
+  std::vector<WordFile> files;
+  for (const CpufreqPolicy& policy : choice.policies) {
+    lists.push_back(policy.governors);
+    files.push_back({policy.name, policy.path + "/scaling_governor",
+                     [access = request.cpufreq, policy](const std::string& governor) { return access->set_governor(policy, governor); }, {}});
+  }
+  const auto words = common_words(lists);
+  if (words.empty()) return {request.axis, nullptr, "its policies have no governor in common"};
+  return {request.axis, std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs), {}};
+}
+
+KnobFinding find_cpu_epp(const KnobRequest& request) {
+  auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
+  if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
+  std::vector<std::vector<std::string>> lists;
+  std::vector<WordFile> files;
+  for (const CpufreqPolicy& policy : choice.policies) {
+    lists.push_back(split_words(request.sysfs.text(policy.path + "/energy_performance_available_preferences").value_or("")));
+    const std::string path = policy.path + "/energy_performance_preference";
+    files.push_back({policy.name, path, [&sysfs = request.sysfs, path](const std::string& word) { return sysfs.write(path, word); }, {}});
+  }
+  const auto words = common_words(lists);
+  if (words.empty()) {
+    return {request.axis, nullptr,
+            fmt::format("driver {} has no energy_performance_preference; it takes intel_pstate or amd-pstate in active mode", choice.policies.front().driver)};
+  }
+  return {request.axis, std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs), {}};
+}
+
+KnobFinding find_cpu_turbo(const KnobRequest& request) {
+  auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
+  if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
+  std::vector<WordFile> files;
+  for (const TurboFile& turbo : turbo_files(choice.policies, request.sysfs)) {
+    if (!request.target.empty() && turbo.target == "machine") {
+      return {request.axis, nullptr, fmt::format("turbo is one switch for the whole machine here ({}); write cpu.turbo", turbo.path)};
+    }
+    files.push_back({turbo.target, turbo.path, [&sysfs = request.sysfs, path = turbo.path](const std::string& word) { return sysfs.write(path, word); },
+                     {{"on", turbo.inverted ? "0" : "1"}, {"off", turbo.inverted ? "1" : "0"}}});
+  }
+  if (files.empty()) {
+    return {request.axis, nullptr, fmt::format("driver {} has no switch for turbo (neither intel_pstate/no_turbo nor cpufreq/boost)", choice.policies.front().driver)};
+  }
+  return {request.axis, std::make_unique<CpuWords>(request.axis, std::vector<std::string>{"off", "on"}, std::move(files), choice.policies, request.sysfs), {}};
+}
+
+}  // namespace dvfs_plan

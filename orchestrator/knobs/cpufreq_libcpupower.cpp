@@ -1,0 +1,102 @@
+// libcpupower (GPL-2.0-only; tools/power/cpupower/lib in the kernel tree). Its setters return -ENODEV
+// whatever the cause, so errno is cleared before and believed after.
+#include <cpufreq.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "orchestrator/knobs/cpufreq_access.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+int cause_of(int result) { return result == 0 ? 0 : errno != 0 ? errno : ENODEV; }
+
+// libcpupower takes char*; it writes nothing there.
+char* text_of(const std::string& text) { return const_cast<char*>(text.c_str()); }
+
+std::vector<long> frequencies(cpufreq_available_frequencies* list, void (*put)(cpufreq_available_frequencies*)) {
+  std::vector<long> khz;
+  if (list == nullptr) return khz;
+  for (const auto* f = list->first; f != nullptr; f = f->next) khz.push_back(static_cast<long>(f->frequency));
+  put(list->first);
+  return khz;
+}
+
+class CpufreqLibcpupower : public CpufreqAccess {
+ public:
+  std::vector<CpufreqPolicy> policies() const override {
+    std::vector<CpufreqPolicy> found;
+    const Sysfs sysfs;
+    const std::string folder = "/sys/devices/system/cpu/cpufreq/";
+    for (const std::string& name : sysfs.list(folder)) {
+      if (!name.starts_with("policy")) continue;
+      // A policy is named after its first CPU, which may be offline: ask one that it affects.
+      CpufreqPolicy policy;
+      policy.name = name;
+      policy.path = folder + name;
+      auto* affected = cpufreq_get_affected_cpus(static_cast<unsigned>(std::stoul(name.substr(6))));
+      if (affected == nullptr) continue;
+      for (const auto* c = affected->first; c != nullptr; c = c->next) policy.cpus.push_back(static_cast<int>(c->cpu));
+      cpufreq_put_affected_cpus(affected->first);
+      if (!policy.cpus.empty() && fill(policy)) found.push_back(std::move(policy));
+    }
+    return found;
+  }
+
+  int set_limits(const CpufreqPolicy& policy, long min_khz, long max_khz) override {
+    const unsigned cpu = first_cpu(policy);
+    cpufreq_policy* now = cpufreq_get_policy(cpu);
+    if (now == nullptr) return ENODEV;
+    const std::string governor = now->governor;
+    cpufreq_put_policy(now);
+    // cpufreq_set_policy orders the two limits; the single setters do not.
+    cpufreq_policy wanted{.min = static_cast<unsigned long>(min_khz), .max = static_cast<unsigned long>(max_khz), .governor = text_of(governor)};
+    errno = 0;
+    return cause_of(cpufreq_set_policy(cpu, &wanted));
+  }
+
+  int set_governor(const CpufreqPolicy& policy, const std::string& governor) override {
+    errno = 0;
+    return cause_of(cpufreq_modify_policy_governor(first_cpu(policy), text_of(governor)));
+  }
+
+ private:
+  static unsigned first_cpu(const CpufreqPolicy& policy) { return static_cast<unsigned>(policy.cpus.front()); }
+
+  static bool fill(CpufreqPolicy& policy) {
+    const unsigned cpu = first_cpu(policy);
+    cpufreq_policy* now = cpufreq_get_policy(cpu);
+    if (now == nullptr) return false;
+    policy.governor = now->governor;
+    policy.min_khz = static_cast<long>(now->min);
+    policy.max_khz = static_cast<long>(now->max);
+    cpufreq_put_policy(now);
+    if (char* driver = cpufreq_get_driver(cpu)) {
+      policy.driver = driver;
+      cpufreq_put_driver(driver);
+    }
+    unsigned long lowest = 0, highest = 0;
+    if (cpufreq_get_hardware_limits(cpu, &lowest, &highest) == 0) {
+      policy.lowest_khz = static_cast<long>(lowest);
+      policy.highest_khz = static_cast<long>(highest);
+    }
+    if (auto* governors = cpufreq_get_available_governors(cpu)) {
+      for (const auto* g = governors->first; g != nullptr; g = g->next) policy.governors.emplace_back(g->governor);
+      cpufreq_put_available_governors(governors->first);
+    }
+    policy.available_khz = frequencies(cpufreq_get_available_frequencies(cpu), cpufreq_put_available_frequencies);
+    for (const long khz : frequencies(cpufreq_get_boost_frequencies(cpu), cpufreq_put_boost_frequencies)) policy.available_khz.push_back(khz);
+    std::sort(policy.available_khz.begin(), policy.available_khz.end());
+    if (const auto limit = Sysfs().number(policy.path + "/bios_limit")) policy.bios_limit_khz = static_cast<long>(*limit);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<CpufreqAccess> cpufreq_by_libcpupower() { return std::make_shared<CpufreqLibcpupower>(); }
+
+}  // namespace dvfs_plan

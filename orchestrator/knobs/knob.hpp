@@ -1,0 +1,39 @@
+// A knob: something on the machine that can be set, read back and restored.
+//
+// How one is put back does not depend on the knob: its snapshot is a list of attribute files with their
+// former text (saved_setting.hpp), so that the guardian, which outlives a killed run, needs no knob at all.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/plan.hpp"
+#include "orchestrator/guard/saved_setting.hpp"
+
+namespace dvfs_plan {
+
+// What one target of a knob was asked for and what it said when read back.
+struct AppliedSetting {
+  std::string target;                  // "policy0", "machine", "workload"
+  std::string requested;
+  std::optional<std::string> applied;  // nullopt if it could not be read back
+  std::string problem;                 // empty if applied is what was requested
+};
+
+class Knob {
+ public:
+  virtual ~Knob() = default;
+  virtual const std::string& axis() const = 0;  // "cpu.frequency@policy0"
+  // What it can be set to on this machine.
+  virtual AxisOffer offer() const = 0;
+  // The attribute files it may change, itself or by side effect, with their text now, in the order in
+  // which they are to be put back.
+  virtual std::vector<SavedSetting> snapshot() const = 0;
+  // Sets it everywhere it applies and reads back. Reports problems, does not throw them.
+  virtual std::vector<AppliedSetting> apply(const AxisValue& value) = 0;
+  // For cpu.cores: the CPUs the workload gets at this value; empty for knobs of the machine.
+  virtual std::vector<int> workload_cpus(const AxisValue&) const { return {}; }
+};
+
+}  // namespace dvfs_plan

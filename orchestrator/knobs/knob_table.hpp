@@ -1,0 +1,42 @@
+// All knobs there are: one line each in the table of knob_table.cpp. How to add one: CONTRIBUTING.md.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/sysfs.hpp"
+#include "orchestrator/knobs/cpufreq_access.hpp"
+#include "orchestrator/knobs/knob.hpp"
+
+namespace dvfs_plan {
+
+// What a knob is made from.
+struct KnobRequest {
+  std::string axis;    // whole name
+  std::string target;  // what follows '@'; empty: the whole machine
+  const Sysfs& sysfs;
+  std::shared_ptr<CpufreqAccess> cpufreq;
+  const std::vector<SysfsKnobSpec>& sysfs_knobs;
+};
+
+// The knob, or why this machine has none with the next step.
+struct KnobFinding {
+  std::string axis;
+  std::unique_ptr<Knob> knob;
+  std::string problem;
+};
+
+KnobFinding find_knob(const KnobRequest& request);
+
+// The knobs of an experiment's axes, in the order in which they are applied: governor, preference, turbo,
+// limits, then the rest (setting a governor may reset the others).
+std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
+                                    const std::vector<SysfsKnobSpec>& sysfs_knobs);
+
+// Every axis this machine could have, for doctor.
+std::vector<std::string> candidate_axes(const Sysfs& sysfs);
+
+MachineOffers offers_of(const std::vector<KnobFinding>& knobs);
+
+}  // namespace dvfs_plan

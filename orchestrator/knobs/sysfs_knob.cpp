@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/knobs/cpu_policies.hpp"
+#include "orchestrator/knobs/finders.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+class SysfsKnob : public Knob {
+ public:
+  SysfsKnob(std::string axis, std::string path, const std::vector<RawValue>& values, const Sysfs& sysfs)
+      : axis_(std::move(axis)), path_(std::move(path)), sysfs_(sysfs) {
+    for (const RawValue& value : values) offer_.values.push_back({value.text, std::nullopt});
+  }
+  const std::string& axis() const override { return axis_; }
+  AxisOffer offer() const override { return offer_; }
+  std::vector<SavedSetting> snapshot() const override {
+    std::vector<SavedSetting> saved;
+    save_attribute(axis_, path_, sysfs_, saved);
+    return saved;
+  }
+  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+    AppliedSetting setting{"machine", value.text, std::nullopt, {}};
+    if (const int error = sysfs_.write(path_, value.text)) {
+      setting.problem = system_error_text(fmt::format("{}: write {} to {}", axis_, value.text, path_), error);
+      return {setting};
+    }
+    // Read as it will be saved: a choice in brackets counts as the word itself.
+    std::vector<SavedSetting> now;
+    save_attribute(axis_, path_, sysfs_, now);
+    if (!now.empty()) setting.applied = now.front().value;
+    if (setting.applied != value.text) {
+      setting.problem = fmt::format("{}: asked for {}, read back {} from {}", axis_, value.text, setting.applied.value_or("nothing"), path_);
+    }
+    return {setting};
+  }
+
+ private:
+  std::string axis_, path_;
+  AxisOffer offer_;
+  const Sysfs& sysfs_;
+};
+
+}  // namespace
+
+KnobFinding find_sysfs_knob(const KnobRequest& request) {
+  const std::string name = split_axis_name(request.axis).base.substr(std::string("sysfs.").size());
+  std::vector<std::string> names;
+  for (const SysfsKnobSpec& spec : request.sysfs_knobs) {
+    names.push_back(spec.name);
+    if (spec.name != name) continue;
+    // Links in /sys lead all over /sys, but one that leads out of it is a way round.
+    std::error_code error;
+    const auto resolved = std::filesystem::canonical(request.sysfs.real_path(spec.path.text), error);
+    if (error) return {request.axis, nullptr, fmt::format("{}: {}", spec.path.text, error.message())};
+    const auto sys = std::filesystem::canonical(request.sysfs.real_path("/sys"), error).string() + "/";
+    if (error || !resolved.string().starts_with(sys)) {
+      return {request.axis, nullptr, fmt::format("{} leads to {}, which is not below /sys", spec.path.text, resolved.string())};
+    }
+    if (!std::filesystem::is_regular_file(resolved, error)) return {request.axis, nullptr, fmt::format("{} is not a file", spec.path.text)};
+    const std::string path = "/sys/" + resolved.string().substr(sys.size());
+    if (!request.sysfs.text(path)) return {request.axis, nullptr, fmt::format("{} cannot be read, so it could not be put back", spec.path.text)};
+    return {request.axis, std::make_unique<SysfsKnob>(request.axis, path, spec.values, request.sysfs), {}};
+  }
+  return {request.axis, nullptr, fmt::format("add its file and allowed values:  sysfs: {{{}: {{path: /sys/..., values: [...]}}}}{}", name, did_you_mean(name, names))};
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,18 @@
+// What machine this is, as the result file keeps it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/sysfs.hpp"
+
+namespace dvfs_plan {
+
+std::map<std::string, std::string> machine_facts(const Sysfs& sysfs);
+
+// Facts whose change makes another machine of it: trials before and after must not be mixed.
+std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before,
+                                              const std::map<std::string, std::string>& now);
+
+}  // namespace dvfs_plan

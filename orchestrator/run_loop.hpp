@@ -1,0 +1,51 @@
+// The night: one trial after another until the strategy has no more, or somebody wants us to stop.
+//
+//   next trial ─► apply knobs, read back ─► settle ─► sample ► launch ► reap ─► judge ─► store
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/child.hpp"
+#include "base/interruption.hpp"
+#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/judge.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/strategies/strategy.hpp"
+#include "probes/sampler.hpp"
+#include "results/store.hpp"
+
+namespace dvfs_plan {
+
+// Told as things happen; the terminal's progress line listens.
+struct RunEvents {
+  std::function<void(const PlannedTrial&, int finished, int remaining)> begins;
+  std::function<void(const TrialRecord&)> finished;
+};
+
+// All that a run needs of the world, handed in.
+struct RunWorld {
+  const Plan& plan;
+  std::vector<KnobFinding>& knobs;       // of the plan's knob axes, in order of application
+  Sampler& sampler;
+  std::vector<std::uint32_t> energy_channels;
+  Strategy& strategy;
+  Store& store;
+  KnobGuard* guard;                      // nullptr: nothing is set
+  Launcher& launcher;
+  Interruption& interruption;
+  Clock& clock;
+  const Sysfs& sysfs;
+  std::map<std::string, std::string> environment;       // of the workloads, before their own additions
+  std::map<std::string, std::optional<Credentials>> users;  // workload -> who it runs as; nullopt: ourselves
+};
+
+enum class RunEnd { done, interrupted };
+
+// Runs trials until done or interrupted. A trial cut short by an interruption is not stored: it is run
+// again on resume. Throws Error if the store fails; the guard's owner puts the machine back.
+RunEnd run_trials(RunWorld& world, const RunEvents& events);
+
+}  // namespace dvfs_plan

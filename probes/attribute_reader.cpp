@@ -1,0 +1,41 @@
+#include "probes/attribute_reader.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+
+namespace dvfs_plan {
+namespace {
+
+Sample failed(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM: return {std::nullopt, ReadingStatus::denied};
+    case ENODEV:
+    case ENXIO:
+    case ENOENT: return {std::nullopt, ReadingStatus::gone};
+    default: return {std::nullopt, ReadingStatus::absent};  // EAGAIN, EIO, ENODATA: not now, perhaps later
+  }
+}
+
+}  // namespace
+
+AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, double scale)
+    : fd_(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC)), open_error_(fd_ ? 0 : errno), scale_(scale) {}
+
+Sample AttributeReader::read() {
+  if (!fd_) return failed(open_error_);
+  char text[64];
+  ssize_t count = 0;
+  do count = ::pread(fd_.get(), text, sizeof text, 0);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) return failed(errno);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text, text + count, value);
+  if (error != std::errc{} || end == text) return {std::nullopt, ReadingStatus::absent};
+  return {value * scale_, ReadingStatus::ok};
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,25 @@
+// A number in a kernel attribute file, read again and again through one open descriptor: pread(2) from
+// offset 0 makes sysfs produce the value anew (Documentation/filesystems/sysfs.rst).
+#pragma once
+
+#include <string>
+
+#include "base/sysfs.hpp"
+#include "base/unique_fd.hpp"
+#include "probes/probe.hpp"
+
+namespace dvfs_plan {
+
+class AttributeReader {
+ public:
+  // `scale` turns the file's unit into the channel's: 1e-6 for microwatts.
+  AttributeReader(const Sysfs& sysfs, const std::string& path, double scale);
+  Sample read();
+
+ private:
+  UniqueFd fd_;
+  int open_error_ = 0;
+  double scale_;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,31 @@
+// A probe: a source of measurements. Found once (probe_table.hpp), read by the sampler for each trial.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/reading.hpp"
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+
+// One channel's answer to one read. No value with status ok means "nothing new": nothing is recorded.
+struct Sample {
+  std::optional<double> value;  // in the channel's unit
+  ReadingStatus status = ReadingStatus::ok;
+};
+
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  virtual const std::string& name() const = 0;
+  virtual const std::vector<Channel>& channels() const = 0;
+  // How often reading it tells something new.
+  virtual Seconds period() const = 0;
+  // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a time.
+  virtual void read(std::span<Sample> samples) = 0;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,115 @@
+#include "probes/sampler.hpp"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+namespace dvfs_plan {
+
+Sampler::Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock) : clock_(clock) {
+  for (auto& probe : probes) {
+    Source source;
+    source.first_channel = static_cast<std::uint32_t>(channels_.size());
+    source.period = std::max<Nanoseconds>(nanoseconds(probe->period()), 100'000);
+    source.samples.resize(probe->channels().size());
+    channels_.insert(channels_.end(), probe->channels().begin(), probe->channels().end());
+    source.probe = std::move(probe);
+    sources_.push_back(std::move(source));
+  }
+}
+
+Sampler::~Sampler() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+    sampling_ = false;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Sampler::read(Source& source) {
+  const Nanoseconds before = clock_.now();
+  source.probe->read(source.samples);
+  const Nanoseconds middle = before + (clock_.now() - before) / 2;
+  for (std::size_t i = 0; i < source.samples.size(); ++i) {
+    const Sample& sample = source.samples[i];
+    if (!sample.value && sample.status == ReadingStatus::ok) continue;
+    readings_.push_back({source.first_channel + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
+  }
+}
+
+void Sampler::read_due(Nanoseconds now) {
+  for (Source& source : sources_) {
+    if (source.due > now) continue;
+    read(source);
+    // Stay on the grid; after a stall go on from now instead of catching up in a burst.
+    source.due += source.period;
+    if (source.due <= now) source.due = now + source.period;
+  }
+}
+
+Nanoseconds Sampler::next_due() const {
+  Nanoseconds next = INT64_MAX;
+  for (const Source& source : sources_) next = std::min(next, source.due);
+  return next;
+}
+
+void Sampler::start() {
+  const std::lock_guard lock(mutex_);
+  readings_.clear();
+  const Nanoseconds now = clock_.now();
+  for (Source& source : sources_) {
+    read(source);
+    source.due = now + source.period;
+  }
+  if (sources_.empty()) return;
+  sampling_ = true;
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  changed_.notify_all();
+}
+
+std::vector<Reading> Sampler::stop() {
+  const std::lock_guard lock(mutex_);
+  sampling_ = false;
+  for (Source& source : sources_) read(source);
+  changed_.notify_all();
+  return std::move(readings_);
+}
+
+void Sampler::run() {
+  pthread_setname_np(pthread_self(), "sampler");
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // the default of 50 us would be most of the jitter at 1 kHz
+  std::unique_lock lock(mutex_);
+  while (!quit_) {
+    if (!sampling_) {
+      changed_.wait(lock);
+      continue;
+    }
+    const Nanoseconds due = next_due();
+    if (clock_.now() < due) {
+      // Clock is CLOCK_MONOTONIC, and so is steady_clock.
+      const std::chrono::steady_clock::time_point when{std::chrono::nanoseconds(due)};
+      if (changed_.wait_until(lock, when) == std::cv_status::no_timeout) continue;
+    }
+    const Nanoseconds now = clock_.now();
+    if (!sampling_ || now < due) continue;
+    if (keep_lateness_) cost_.lateness.push_back(static_cast<float>(static_cast<double>(now - due) * 1e-9));
+    read_due(now);
+    ++cost_.wake_ups;
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    cost_.cpu_seconds = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  }
+}
+
+Sampler::Cost Sampler::cost() const {
+  const std::lock_guard lock(mutex_);
+  return cost_;
+}
+
+}  // namespace dvfs_plan

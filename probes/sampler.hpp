@@ -1,0 +1,67 @@
+// Reads probes while a trial runs: once just before the child starts, then each probe at its own period in
+// one thread, once just after the child ends. Readings carry the time in the middle of their read.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "probes/probe.hpp"
+
+namespace dvfs_plan {
+
+class Sampler {
+ public:
+  Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock);
+  ~Sampler();
+
+  // All channels of all probes; Reading::channel is an index into it.
+  const std::vector<Channel>& channels() const { return channels_; }
+
+  // Reads everything now and goes on in the background.
+  void start();
+  // Stops, reads everything once more, and returns what was read since start().
+  std::vector<Reading> stop();
+
+  // Reads the probes that are due at `now`; the thread's whole work, and a test's way to drive it.
+  void read_due(Nanoseconds now);
+  Nanoseconds next_due() const;
+
+  struct Cost {
+    std::uint64_t wake_ups = 0;
+    double cpu_seconds = 0;       // of the sampling thread
+    std::vector<float> lateness;  // seconds after the planned time, a wake-up each; kept if asked for
+  };
+  void keep_lateness(bool keep) { keep_lateness_ = keep; }
+  Cost cost() const;
+
+ private:
+  struct Source {
+    std::unique_ptr<Probe> probe;
+    std::uint32_t first_channel = 0;
+    Nanoseconds period = 0;
+    Nanoseconds due = 0;
+    std::vector<Sample> samples;
+  };
+
+  void read(Source& source);
+  void run();
+
+  const Clock& clock_;
+  std::vector<Source> sources_;
+  std::vector<Channel> channels_;
+  std::vector<Reading> readings_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool sampling_ = false;
+  bool quit_ = false;
+  bool keep_lateness_ = false;
+  Cost cost_;
+  std::thread thread_;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,32 @@
+// A probe whose channels are attribute files: most of them. What differs is how the files are found; each
+// find_... function does that for one part of the kernel and says why it found nothing.
+#pragma once
+
+#include <memory>
+
+#include "probes/attribute_reader.hpp"
+#include "probes/probe.hpp"
+
+namespace dvfs_plan {
+
+class SysfsProbe : public Probe {
+ public:
+  SysfsProbe(std::string name, Seconds period) : name_(std::move(name)), period_(period) {}
+
+  void add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale);
+  void set_period(Seconds period) { period_ = period; }
+  bool empty() const { return channels_.empty(); }
+
+  const std::string& name() const override { return name_; }
+  const std::vector<Channel>& channels() const override { return channels_; }
+  Seconds period() const override { return period_; }
+  void read(std::span<Sample> samples) override;
+
+ private:
+  std::string name_;
+  Seconds period_;
+  std::vector<Channel> channels_;
+  std::vector<AttributeReader> readers_;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include <map>
+
+#include "probes/finders.hpp"
+#include "probes/sysfs_probe.hpp"
+
+namespace dvfs_plan {
+
+ProbeFinding find_thermal(const Sysfs& sysfs) {
+  auto probe = std::make_unique<SysfsProbe>("thermal", Seconds{0.5});
+  std::map<std::string, int> types;
+  for (const std::string& zone : sysfs.list("/sys/class/thermal")) {
+    if (!zone.starts_with("thermal_zone")) continue;
+    const std::string folder = "/sys/class/thermal/" + zone;
+    const auto type = sysfs.text(folder + "/type").value_or(zone);
+    Channel channel;
+    channel.unit = "C";
+    channel.domain = types[type]++ == 0 ? type : fmt::format("{}.{}", type, zone.substr(12));
+    channel.name = "thermal:" + channel.domain;
+    probe->add(channel, sysfs, folder + "/temp", 1e-3);
+  }
+  ProbeFinding finding{"thermal", nullptr, {}, {}};
+  if (probe->empty()) finding.problem = "no zones in /sys/class/thermal";
+  else finding.probe = std::move(probe);
+  return finding;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,219 @@
+#include "results/energy.hpp"
+
+#include <algorithm>
+
+namespace dvfs_plan {
+namespace {
+
+// No socket draws 2 kW: a longer gap than range / 2 kW could hide two wraps.
+constexpr double most_watts_of_a_domain = 2000;
+
+struct Known {
+  Nanoseconds time;
+  double value;
+};
+
+double interpolate(const Known& a, const Known& b, Nanoseconds at) {
+  if (b.time == a.time) return b.value;
+  const double share = static_cast<double>(at - a.time) / static_cast<double>(b.time - a.time);
+  return a.value + (b.value - a.value) * share;
+}
+
+// The curve's value at `at`; beyond its ends the nearest value.
+double value_at(const std::vector<Known>& curve, Nanoseconds at) {
+  const auto after = std::find_if(curve.begin(), curve.end(), [&](const Known& k) { return k.time >= at; });
+  if (after == curve.begin()) return curve.front().value;
+  if (after == curve.end()) return curve.back().value;
+  return interpolate(*(after - 1), *after, at);
+}
+
+// Undoes wraps: a curve that only grows. False if it went back without a range to explain it, or if a gap
+// is so long that the number of wraps is not known.
+EnergyFault unwrap(std::vector<Known>& curve, const std::optional<double>& range) {
+  double offset = 0;
+  double before = curve.front().value;
+  for (std::size_t i = 1; i < curve.size(); ++i) {
+    const double raw = curve[i].value;
+    if (range) {
+      const double gap = static_cast<double>(curve[i].time - curve[i - 1].time) * 1e-9;
+      if (gap > *range / most_watts_of_a_domain) return EnergyFault::gap;
+    }
+    if (raw < before) {
+      if (!range) return EnergyFault::counter_went_back;
+      offset += *range;
+    }
+    before = raw;
+    curve[i].value = raw + offset;
+  }
+  return EnergyFault::none;
+}
+
+double trapezoid(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
+  double joules = 0;
+  Known last{from, value_at(curve, from)};
+  const auto add = [&](const Known& next) {
+    joules += 0.5 * (last.value + next.value) * static_cast<double>(next.time - last.time) * 1e-9;
+    last = next;
+  };
+  for (const Known& known : curve) {
+    if (known.time > from && known.time < to) add(known);
+  }
+  add({to, value_at(curve, to)});
+  return joules;
+}
+
+// A stretch without readings that is long for the trial and long for the sensor.
+bool has_gap(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
+  std::vector<Nanoseconds> spacings;
+  for (std::size_t i = 1; i < curve.size(); ++i) spacings.push_back(curve[i].time - curve[i - 1].time);
+  if (spacings.size() < 3) return false;
+  const Nanoseconds longest = *std::max_element(spacings.begin(), spacings.end());
+  std::nth_element(spacings.begin(), spacings.begin() + static_cast<std::ptrdiff_t>(spacings.size() / 2), spacings.end());
+  const Nanoseconds median = spacings[spacings.size() / 2];
+  return longest > 5 * median && longest > (to - from) / 5;
+}
+
+EnergyFault fault_without_values(std::span<const Reading> readings) {
+  for (const Reading& reading : readings) {
+    if (reading.status == ReadingStatus::denied) return EnergyFault::denied;
+    if (reading.status == ReadingStatus::gone) return EnergyFault::gone;
+  }
+  return EnergyFault::absent;
+}
+
+EnergyFault fault_of(const Channel& channel, const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
+  const bool flat = std::all_of(curve.begin(), curve.end(), [&](const Known& k) { return k.value == curve.front().value; });
+  // A counter may stand still for one update period, not for a trial of many.
+  const bool long_enough = to - from >= 500'000'000 || curve.size() >= 10;
+  if (channel.kind == ChannelKind::counter) {
+    if (flat && long_enough) return EnergyFault::dead;
+  } else {
+    if (flat && curve.front().value == 0) return EnergyFault::dead;
+    if (flat && curve.size() >= 10) return EnergyFault::frozen;
+    if (has_gap(curve, from, to)) return EnergyFault::gap;
+  }
+  return EnergyFault::none;
+}
+
+std::vector<std::uint32_t> channels_where(std::span<const Channel> channels, auto condition) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    if (measures_energy(channels[i]) && condition(channels[i])) found.push_back(i);
+  }
+  return found;
+}
+
+std::string names_of(std::span<const Channel> channels, const std::vector<std::uint32_t>& chosen) {
+  std::string name;
+  for (const std::uint32_t i : chosen) name += (name.empty() ? "" : " + ") + channels[i].domain;
+  return name;
+}
+
+// One channel a domain: a counter before a gauge.
+std::vector<std::uint32_t> one_a_domain(std::span<const Channel> channels, std::vector<std::uint32_t> chosen) {
+  std::stable_sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return channels[a].kind == ChannelKind::counter && channels[b].kind == ChannelKind::gauge;
+  });
+  std::vector<std::uint32_t> kept;
+  for (const std::uint32_t i : chosen) {
+    const bool there = std::any_of(kept.begin(), kept.end(), [&](std::uint32_t k) { return channels[k].domain == channels[i].domain; });
+    if (!there) kept.push_back(i);
+  }
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+}  // namespace
+
+std::string_view to_string(EnergyFault fault) {
+  switch (fault) {
+    case EnergyFault::none: return "none";
+    case EnergyFault::absent: return "absent";
+    case EnergyFault::denied: return "denied";
+    case EnergyFault::gone: return "gone";
+    case EnergyFault::dead: return "dead";
+    case EnergyFault::frozen: return "frozen";
+    case EnergyFault::gap: return "gap";
+    case EnergyFault::counter_went_back: return "counter_went_back";
+  }
+  return "?";
+}
+
+bool measures_energy(const Channel& channel) {
+  return (channel.unit == "J" && channel.kind == ChannelKind::counter) ||
+         (channel.unit == "W" && channel.kind == ChannelKind::gauge);
+}
+
+std::vector<Reading> of_channel(std::span<const Reading> readings, std::uint32_t channel) {
+  std::vector<Reading> found;
+  for (const Reading& reading : readings) {
+    if (reading.channel == channel) found.push_back(reading);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
+  return found;
+}
+
+ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> readings, Nanoseconds from, Nanoseconds to) {
+  ChannelEnergy energy;
+  std::vector<Known> curve;
+  for (const Reading& reading : readings) {
+    if (reading.value) curve.push_back({reading.time, *reading.value});
+  }
+  energy.readings = static_cast<int>(curve.size());
+  if (curve.empty() || to <= from) {
+    energy.fault = fault_without_values(readings);
+    return energy;
+  }
+  if (readings.back().status == ReadingStatus::gone) {
+    energy.fault = EnergyFault::gone;
+    return energy;
+  }
+  // Without a reading on each side the window's ends are not known.
+  if (curve.size() < 2 || curve.front().time > from || curve.back().time < to) {
+    energy.fault = fault_without_values(readings) == EnergyFault::denied ? EnergyFault::denied : EnergyFault::gap;
+    return energy;
+  }
+  energy.fault = fault_of(channel, curve, from, to);
+  if (energy.fault != EnergyFault::none) return energy;
+  if (channel.kind == ChannelKind::counter) {
+    energy.fault = unwrap(curve, channel.wraps_at);
+    if (energy.fault == EnergyFault::none) energy.joules = value_at(curve, to) - value_at(curve, from);
+  } else {
+    energy.joules = trapezoid(curve, from, to);
+  }
+  return energy;
+}
+
+std::vector<EnergySource> energy_sources(std::span<const Channel> channels, std::span<const std::uint32_t> dead) {
+  std::vector<EnergySource> sources;
+  const auto add = [&](auto condition) {
+    auto chosen = channels_where(channels, condition);
+    std::erase_if(chosen, [&](std::uint32_t i) { return std::find(dead.begin(), dead.end(), i) != dead.end(); });
+    chosen = one_a_domain(channels, chosen);
+    if (chosen.empty()) return;
+    const std::string name = names_of(channels, chosen);
+    const bool known = std::any_of(sources.begin(), sources.end(), [&](const EnergySource& s) { return s.name == name; });
+    if (!known) sources.push_back({name, chosen});
+  };
+  add([](const Channel& c) { return c.domain == "system"; });
+  add([](const Channel& c) { return c.domain == "psys"; });
+  add([](const Channel& c) { return c.domain.starts_with("package") || c.domain.starts_with("dram"); });
+  // Nothing of the above: single sensors, one by one, each under its own name.
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    add([&](const Channel& c) { return &c == &channels[i]; });
+  }
+  return sources;
+}
+
+std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels) {
+  auto chosen = channels_where(channels, [&](const Channel& c) { return c.domain == domain; });
+  if (chosen.empty()) {
+    const std::string numbered = std::string(domain) + "-";
+    chosen = channels_where(channels, [&](const Channel& c) { return c.domain.starts_with(numbered); });
+  }
+  chosen = one_a_domain(channels, chosen);
+  if (chosen.empty()) return std::nullopt;
+  return EnergySource{names_of(channels, chosen), chosen};
+}
+
+}  // namespace dvfs_plan

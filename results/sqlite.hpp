@@ -1,0 +1,83 @@
+// A thin, owning face on SQLite's C interface. Throws Error with the statement and SQLite's own words.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dvfs_plan {
+
+class Statement {
+ public:
+  Statement(sqlite3* database, std::string_view sql);
+
+  // Binds the next parameter; a Statement may be run again after reset().
+  Statement& bind(std::string_view text);
+  Statement& bind(const std::string& text) { return bind(std::string_view(text)); }
+  Statement& bind(const char* text) { return bind(std::string_view(text)); }
+  Statement& bind(std::int64_t number);
+  Statement& bind(int number) { return bind(static_cast<std::int64_t>(number)); }
+  Statement& bind(double number);  // a NaN is bound as NULL: it is not known either
+  Statement& bind_null();
+  Statement& bind_blob(std::string_view bytes);
+  template <class T>
+  Statement& bind(const std::optional<T>& value) {
+    return value ? bind(*value) : bind_null();
+  }
+
+  bool step();  // true while there is a row
+  void run();   // to its end, then resets
+  void reset();
+
+  bool is_null(int column) const;
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+  std::optional<double> maybe_real(int column) const;
+  std::optional<std::int64_t> maybe_integer(int column) const;
+  std::optional<std::string> maybe_text(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  sqlite3* database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int next_ = 1;
+};
+
+class Database {
+ public:
+  enum class Mode { read_only, read_write };
+  // Opens an existing file; never follows a symbolic link.
+  Database(const std::string& path, Mode mode);
+
+  Statement prepare(std::string_view sql) { return {handle_.get(), sql}; }
+  void execute(const std::string& sql);
+  std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
+  sqlite3* handle() { return handle_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+  };
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+// All or nothing: rolls back unless commit() was reached.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  void commit();
+
+ private:
+  Database& database_;
+  bool open_ = true;
+};
+
+}  // namespace dvfs_plan
