@@ -23,12 +23,13 @@ class HwmonFinder {
 
   void chip(const std::string& hwmon) {
     const std::string folder = "/sys/class/hwmon/" + hwmon;
-    chip_ = sysfs_.text(folder + "/name").value_or(hwmon);
+    // Older drivers, the ACPI power meter's among them, keep all their files one folder down.
+    const bool below = !sysfs_.exists(folder + "/name") && sysfs_.exists(folder + "/device/name");
+    const std::string files = below ? folder + "/device" : folder;
+    chip_ = sysfs_.text(files + "/name").value_or(hwmon);
     unique_ = std::count(seen_.begin(), seen_.end(), chip_) == 0 ? chip_ : chip_ + "." + hwmon.substr(5);
     seen_.push_back(chip_);
-    // The ACPI power meter measures the whole machine; its files sit one folder down.
-    const bool acpi_meter = chip_ == "power_meter";
-    const std::string files = acpi_meter && !sysfs_.exists(folder + "/power1_average") ? folder + "/device" : folder;
+    const bool acpi_meter = chip_ == "power_meter";  // measures the whole machine
     for (const std::string& file : sysfs_.list(files)) sensor(files, file, acpi_meter);
   }
 

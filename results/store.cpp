@@ -94,7 +94,6 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
     Transaction transaction(store.database_);
     store.database_.execute(schema_text);
     store.write_plan(plan, facts);
-    store.use_channels(channels);
     transaction.commit();
   }
   // rename() would replace a file that came meanwhile; link() refuses.
@@ -108,7 +107,9 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) ::fsync(directory.get());
   owner_acts.reset();
-  return open(path, Database::Mode::read_write);
+  Store store = open(path, Database::Mode::read_write);
+  store.use_channels(channels);
+  return store;
 }
 
 Store Store::open(const std::string& path, Database::Mode mode) {
