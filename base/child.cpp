@@ -71,6 +71,12 @@ struct PrepareChild {
     ::_exit(127);  // exit(3) would run the parent's own atexit handlers
   }
 
+  // Boost 1.81 looks for a handler of these five arguments and then calls the one of four: without this
+  // overload it finds none, and its exit(3) would tear down the parent's memory.
+  template <class ChildLauncher>
+  void on_exec_error(ChildLauncher&, const process::error_code&, const process::filesystem::path&, const char* const*,
+                     const process::error_code&);
+
   process::error_code failed() {
     *exec_error = errno;
     return {errno, boost::system::system_category()};

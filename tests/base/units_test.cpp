@@ -1,0 +1,84 @@
+#include "base/units.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/sysfs.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+TEST(Units, ReadsQuantitiesWithTheirDimension) {
+  EXPECT_EQ(parse_quantity("1.8 GHz")->value, 1.8e9);
+  EXPECT_EQ(parse_quantity("1.8 GHz")->dimension, Dimension::frequency);
+  EXPECT_EQ(parse_quantity("500ms")->value, 0.5);
+  EXPECT_EQ(parse_quantity("10 %")->value, 0.1);
+  EXPECT_EQ(parse_quantity(" 2 MiB ")->value, 2.0 * 1024 * 1024);
+  EXPECT_EQ(parse_quantity("3")->dimension, Dimension::none);
+}
+
+TEST(Units, RefusesWhatIsNoQuantity) {
+  for (const char* text : {"", "GHz", "1.8 Ghz", "1,8 GHz", "nan", "inf", "0x10", "1 2", "--1"}) {
+    EXPECT_FALSE(parse_quantity(text)) << text;
+  }
+}
+
+TEST(Units, CaseOfAUnitMatters) {
+  EXPECT_EQ(parse_quantity("5 mW")->value, 5e-3);
+  EXPECT_FALSE(parse_quantity("5 MW"));
+  EXPECT_EQ(suggest_unit("1.8 ghz"), "GHz");
+}
+
+TEST(Units, PrintsFrequenciesWithoutTrailingZeros) {
+  EXPECT_EQ(format(Hertz{1.8e9}), "1.8 GHz");
+  EXPECT_EQ(format(Hertz{3e9}), "3 GHz");
+  EXPECT_EQ(format(Hertz{2.401e9}), "2.401 GHz");
+  EXPECT_EQ(format(Hertz{545e6}), "545 MHz");
+}
+
+TEST(Units, PrintsDurationsAsPeopleSayThem) {
+  EXPECT_EQ(format_duration(Seconds{0.08}), "80 ms");
+  EXPECT_EQ(format_duration(Seconds{3.21}), "3.2 s");
+  EXPECT_EQ(format_duration(Seconds{750}), "12 min 30 s");
+  EXPECT_EQ(format_duration(Seconds{3900}), "1 h 05 min");
+  EXPECT_EQ(format_duration(Seconds{59.97}), "1 min 00 s");
+}
+
+TEST(Units, JoulesAreWattsTimesSeconds) { EXPECT_EQ((Watts{50} * Seconds{2}).value(), 100); }
+
+TEST(Text, NearestWordIsNearEnoughOrNone) {
+  EXPECT_EQ(nearest_word("repetitons", {"repetitions", "reference"}), "repetitions");
+  EXPECT_EQ(nearest_word("qqq", {"repetitions", "reference"}), "");
+}
+
+TEST(Text, ShowsControlAndBidirectionalCharacters) {
+  EXPECT_EQ(printable("a\x1b[31mb"), "a\\x1b[31mb");
+  EXPECT_EQ(printable("x\xE2\x80\xAEy"), "x\\xe2\\x80\\xaey");
+  EXPECT_EQ(printable("\xff"), "\\xff");
+  EXPECT_EQ(printable("Grüße ±"), "Grüße ±");
+  EXPECT_EQ(printable("a\nb"), "a\\x0ab");
+  EXPECT_EQ(printable("a\nb", true), "a\nb");
+}
+
+TEST(Text, FindsTheFirstByteThatIsNotUtf8) {
+  EXPECT_EQ(first_invalid_utf8("abc"), std::string_view::npos);
+  EXPECT_EQ(first_invalid_utf8("ab\xC0\xAF"), 2U);      // overlong
+  EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0U);    // a surrogate
+  EXPECT_EQ(first_invalid_utf8("x\xF0\x9F\x98"), 1U);   // cut short
+}
+
+TEST(Text, QuotesForTheShell) {
+  EXPECT_EQ(shell_quote("plain-1.8"), "plain-1.8");
+  EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quote(""), "''");
+}
+
+TEST(CpuList, ReadsWhatTheKernelPrints) {
+  EXPECT_EQ(parse_cpu_list("0-3,8"), (std::vector<int>{0, 1, 2, 3, 8}));
+  EXPECT_EQ(parse_cpu_list(""), std::vector<int>{});
+  for (const char* text : {"3-1", "a", "1-", "0-99999999", "1;2"}) EXPECT_FALSE(parse_cpu_list(text)) << text;
+  EXPECT_EQ(format_cpu_list({8, 0, 1, 2}), "0-2,8");
+}
+
+}  // namespace
+}  // namespace dvfs_plan

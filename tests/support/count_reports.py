@@ -1,0 +1,29 @@
+"""count_reports.py FOLDER: adds up ctest's JUnit reports; names each skipped test with its reason.
+
+The last line is "N passed, N failed, N skipped". Exit code 1 if any failed or none ran.
+"""
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+passed = failed = 0
+skipped = []
+for report in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        output = case.findtext("system-out") or ""
+        status = case.get("status")
+        if status == "run":
+            passed += 1
+            # A Python test that skips inside an otherwise green file says so: "SKIPPED name: reason".
+            skipped += [(report.stem, line) for line in re.findall(r"^SKIPPED (.*)$", output, re.M)]
+        elif status in ("notrun", "disabled"):
+            reason = re.search(r"Skipped\n(.*)|SKIPPED (.*)", output)
+            skipped.append((report.stem, f"{case.get('name')}: {reason.group(0) if reason else 'no reason given'}"))
+        else:
+            failed += 1
+            print(f"failed: {report.stem}: {case.get('name')}")
+for where, what in skipped:
+    print(f"skipped: {where}: {' '.join(what.split())}")
+print(f"{passed} passed, {failed} failed, {len(skipped)} skipped")
+sys.exit(1 if failed or passed == 0 else 0)

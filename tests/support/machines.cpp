@@ -1,0 +1,129 @@
+#include "tests/support/machines.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace dvfs_plan::machines {
+namespace {
+
+const std::string cpu_folder = "/sys/devices/system/cpu/";
+
+struct PolicySpec {
+  int number;
+  std::string cpus;  // as affected_cpus prints them
+  std::string driver, governor, governors;
+  long lowest, highest;
+};
+
+void policy(const TemporaryFolder& root, const PolicySpec& spec) {
+  const std::string folder = fmt::format("{}cpufreq/policy{}/", cpu_folder, spec.number);
+  root.attribute(folder + "affected_cpus", spec.cpus);
+  root.attribute(folder + "related_cpus", spec.cpus);
+  root.attribute(folder + "scaling_driver", spec.driver);
+  root.attribute(folder + "scaling_governor", spec.governor);
+  root.attribute(folder + "scaling_available_governors", spec.governors);
+  root.attribute(folder + "cpuinfo_min_freq", std::to_string(spec.lowest));
+  root.attribute(folder + "cpuinfo_max_freq", std::to_string(spec.highest));
+  root.attribute(folder + "scaling_min_freq", std::to_string(spec.lowest));
+  root.attribute(folder + "scaling_max_freq", std::to_string(spec.highest));
+  root.attribute(folder + "scaling_cur_freq", std::to_string(spec.lowest));
+  root.attribute(folder + "scaling_setspeed", "<unsupported>");
+  std::string rest = spec.cpus;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(' '), rest.size());
+    const std::string link = root.path() + cpu_folder + "cpu" + rest.substr(0, end) + "/cpufreq";
+    std::filesystem::create_directories(std::filesystem::path(link).parent_path());
+    std::filesystem::create_symlink(fmt::format("../cpufreq/policy{}", spec.number), link);
+    rest.erase(0, std::min(end + 1, rest.size()));
+  }
+}
+
+void preference(const TemporaryFolder& root, int number, const std::string& now) {
+  const std::string folder = fmt::format("{}cpufreq/policy{}/", cpu_folder, number);
+  root.attribute(folder + "energy_performance_preference", now);
+  root.attribute(folder + "energy_performance_available_preferences", "default performance balance_performance balance_power power ");
+}
+
+void siblings(const TemporaryFolder& root, int cpu, const std::string& list, int package = 0) {
+  root.attribute(fmt::format("{}cpu{}/topology/thread_siblings_list", cpu_folder, cpu), list);
+  root.attribute(fmt::format("{}cpu{}/topology/physical_package_id", cpu_folder, cpu), std::to_string(package));
+  root.attribute(fmt::format("{}cpu{}/online", cpu_folder, cpu), "1");
+}
+
+}  // namespace
+
+void hybrid(const TemporaryFolder& root) {
+  root.attribute(cpu_folder + "online", "0-15");
+  root.attribute(cpu_folder + "intel_pstate/status", "active");
+  root.attribute(cpu_folder + "intel_pstate/no_turbo", "0");
+  root.attribute("/sys/devices/cpu_core/cpus", "0-7");
+  root.attribute("/sys/devices/cpu_atom/cpus", "8-15");
+  root.attribute(cpu_folder + "intel_uncore_frequency/package_00_die_00/initial_min_freq_khz", "400000");
+  root.attribute(cpu_folder + "intel_uncore_frequency/package_00_die_00/initial_max_freq_khz", "4000000");
+  root.attribute(cpu_folder + "intel_uncore_frequency/package_00_die_00/min_freq_khz", "400000");
+  root.attribute(cpu_folder + "intel_uncore_frequency/package_00_die_00/max_freq_khz", "4000000");
+  for (int cpu = 0; cpu < 16; ++cpu) {
+    const bool performance_core = cpu < 8;
+    policy(root, {cpu, std::to_string(cpu), "intel_pstate", "powersave", "performance powersave", 400000, performance_core ? 4700000 : 3400000});
+    preference(root, cpu, "balance_performance");
+    siblings(root, cpu, performance_core ? fmt::format("{}-{}", cpu / 2 * 2, cpu / 2 * 2 + 1) : std::to_string(cpu));
+  }
+}
+
+void intel_pstate(const TemporaryFolder& root, bool active) {
+  root.attribute(cpu_folder + "online", "0-3");
+  root.attribute(cpu_folder + "intel_pstate/status", active ? "active" : "passive");
+  root.attribute(cpu_folder + "intel_pstate/no_turbo", "0");
+  root.file("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) E-2334 CPU @ 3.40GHz\nflags\t\t: fpu aperfmperf hwp\n");
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    policy(root, {cpu, std::to_string(cpu), active ? "intel_pstate" : "intel_cpufreq", active ? "powersave" : "schedutil",
+                  active ? "performance powersave" : "conservative ondemand userspace powersave performance schedutil", 800000, 4800000});
+    siblings(root, cpu, std::to_string(cpu));
+    if (active) preference(root, cpu, "balance_performance");
+  }
+}
+
+void amd_pstate_epp(const TemporaryFolder& root) {
+  root.attribute(cpu_folder + "online", "0-3");
+  root.attribute(cpu_folder + "amd_pstate/status", "active");
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    policy(root, {cpu, std::to_string(cpu), "amd-pstate-epp", "powersave", "performance powersave", 545000, 5573000});
+    preference(root, cpu, "balance_performance");
+    siblings(root, cpu, std::to_string(cpu));
+    root.attribute(fmt::format("{}cpufreq/policy{}/boost", cpu_folder, cpu), "1");
+  }
+}
+
+void acpi_cpufreq(const TemporaryFolder& root) {
+  root.attribute(cpu_folder + "online", "0-3");
+  root.attribute(cpu_folder + "cpufreq/boost", "1");
+  for (const auto& [number, cpus] : std::vector<std::pair<int, std::string>>{{0, "0 1"}, {2, "2 3"}}) {
+    policy(root, {number, cpus, "acpi-cpufreq", "schedutil", "conservative ondemand userspace powersave performance schedutil", 1000000, 3000000});
+    const std::string folder = fmt::format("{}cpufreq/policy{}/", cpu_folder, number);
+    root.attribute(folder + "scaling_available_frequencies", "3000000 2600000 2200000 1800000 1400000 1000000 ");
+    root.attribute(folder + "bios_limit", "3000000");
+    root.attribute(folder + "cpuinfo_cur_freq", "1000000");
+  }
+  for (int cpu = 0; cpu < 4; ++cpu) siblings(root, cpu, cpu < 2 ? "0-1" : "2-3");
+}
+
+void rapl(const TemporaryFolder& root, bool with_psys) {
+  const auto zone = [&](const std::string& name, const std::string& text, long energy, long range) {
+    root.attribute("/sys/class/powercap/" + name + "/name", text);
+    root.attribute("/sys/class/powercap/" + name + "/energy_uj", std::to_string(energy));
+    root.attribute("/sys/class/powercap/" + name + "/max_energy_range_uj", std::to_string(range));
+  };
+  constexpr long package_range = 262143328850, dram_range = 65712999613;
+  for (const int package : {0, 1}) {
+    const std::string top = fmt::format("intel-rapl:{}", package);
+    zone(top, fmt::format("package-{}", package), 100000000, package_range);
+    zone(top + ":0", "core", 50000000, package_range);
+    zone(top + ":1", "dram", 65712000000, dram_range);
+  }
+  root.attribute("/sys/class/powercap/intel-rapl-mmio:0/name", "package-0");
+  root.attribute("/sys/class/powercap/intel-rapl-mmio:0/energy_uj", "100000000");
+  if (with_psys) zone("intel-rapl:2", "psys", 900000000, package_range);
+}
+
+}  // namespace dvfs_plan::machines

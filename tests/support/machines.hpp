@@ -1,0 +1,21 @@
+// Machines as attribute trees. Names, files and values are those that such machines report (an Alder Lake
+// laptop, a two-socket Xeon, a Zen 4 desktop, an older server on acpi-cpufreq); files only, no behaviour:
+// what the kernel does with a write is proven in the virtual machine.
+#pragma once
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dvfs_plan::machines {
+
+// 8 P-core threads (4 cores, 0-1, 2-3, ...; 0.4-4.7 GHz) and 8 E-cores (8-15; 0.4-3.4 GHz), a policy a CPU.
+void hybrid(const TemporaryFolder& root);
+// intel_pstate on 4 CPUs without SMT: active (performance, powersave, preferences) or passive (generic governors).
+void intel_pstate(const TemporaryFolder& root, bool active);
+// amd-pstate-epp on 4 CPUs, boost by policy as of Linux 6.11.
+void amd_pstate_epp(const TemporaryFolder& root);
+// acpi-cpufreq: two policies of two CPUs, six P-states, boost for the whole machine.
+void acpi_cpufreq(const TemporaryFolder& root);
+// Two packages with core, uncore and DRAM zones; DRAM wraps at its own, smaller range.
+void rapl(const TemporaryFolder& root, bool with_psys);
+
+}  // namespace dvfs_plan::machines
