@@ -4,25 +4,28 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 
 namespace dvfs_plan {
 namespace {
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
+// Optimal string alignment: a pair of letters in the wrong order counts as one slip, as fingers make it.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> previous(b.size() + 1), current(b.size() + 1);
-  std::iota(previous.begin(), previous.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    current[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substitution = previous[j] + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      current[j + 1] = std::min({previous[j + 1] + 1, current[j] + 1, substitution});
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> d((a.size() + 1) * width);
+  const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return d[i * width + j]; };
+  for (std::size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + (same ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
     }
-    std::swap(previous, current);
   }
-  return previous[b.size()];
+  return at(a.size(), b.size());
 }
 
 // Length in bytes of the UTF-8 sequence at the start of `text`, 0 if it is not one (RFC 3629).

@@ -84,7 +84,7 @@ class TreeBuilder : public YAML::EventHandler {
       throw StopReading{node->mark, fmt::format("nested more than {} deep", limits_.depth)};
     }
     if (!stack_.empty() && stack_.back().node->kind == YamlNode::Kind::map && !stack_.back().pending) {
-      throw StopReading{node->mark, "a key must be a word, not a list or a map"};
+      throw StopReading{node->mark, "a key must be a word, not a list or a map (is a bracket not closed?)"};
     }
     stack_.push_back({std::move(node), anchor, std::nullopt});
   }

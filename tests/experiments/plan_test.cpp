@@ -1,0 +1,212 @@
+// From a file and a machine's offers to points and trials.
+#include "experiments/plan/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "experiments/plan/command_line.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+
+AxisOffer six_clocks() {
+  AxisOffer offer;
+  offer.dimension = Dimension::frequency;
+  for (const double ghz : {1.0, 1.4, 1.8, 2.2, 2.6, 3.0}) offer.values.push_back({format(Hertz{ghz * 1e9}), ghz * 1e9});
+  return offer;
+}
+
+ResolveWorld machine() {
+  ResolveWorld world;
+  world.offers.offers["cpu.frequency"] = six_clocks();
+  world.offers.offers["cpu.governor"] = {Dimension::text, {{"performance", {}}, {"schedutil", {}}}, {}};
+  AxisOffer range;
+  range.dimension = Dimension::frequency;
+  range.continuous = AxisOffer::Continuous{0.8e9, 1.2e9};
+  for (const double ghz : {0.8, 0.9, 1.0, 1.1, 1.2}) range.values.push_back({format(Hertz{ghz * 1e9}), ghz * 1e9});
+  world.offers.offers["cpu.uncore"] = range;
+  world.offers.missing["cpu.epp"] = "driver acpi-cpufreq has no energy_performance_preference";
+  world.path = "/usr/bin:/bin";
+  return world;
+}
+
+struct Resolved {
+  std::optional<Plan> plan;
+  std::string faults;
+};
+
+Resolved resolve(const std::string& text) {
+  Diagnostics diagnostics("sweep.yaml");
+  const auto experiment = parse_experiment(text, "sweep.yaml", diagnostics);
+  if (!experiment) return {{}, diagnostics.text()};
+  auto plan = resolve_plan(*experiment, machine(), diagnostics);
+  return {std::move(plan), diagnostics.text()};
+}
+
+Resolved with(const std::string& rest) { return resolve("workloads: [{name: w, command: [\"true\", \"{batch}\"]}]\n" + rest); }
+Resolved plain(const std::string& rest) { return resolve("workloads: [{name: w, command: [\"true\"]}]\n" + rest); }
+
+std::vector<std::string> values(const Resolved& resolved, std::size_t axis = 0) {
+  std::vector<std::string> texts;
+  if (!resolved.plan) return {resolved.faults};
+  for (const AxisValue& value : resolved.plan->axes.at(axis).values) texts.push_back(value.text);
+  return texts;
+}
+
+TEST(Axis, EveryWayToNameValues) {
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: all}")), ElementsAre("1 GHz", "1.4 GHz", "1.8 GHz", "2.2 GHz", "2.6 GHz", "3 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: min}")), ElementsAre("1 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: max}")), ElementsAre("3 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: [1800 MHz, 3.0 GHz]}")), ElementsAre("1.8 GHz", "3 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: 2.2 GHz}")), ElementsAre("2.2 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {count: 3}}")), ElementsAre("1 GHz", "2.2 GHz", "3 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {from: 1.4 GHz, to: 2.2 GHz}}")), ElementsAre("1.4 GHz", "1.8 GHz", "2.2 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {from: min, to: max, step: 800 MHz}}")), ElementsAre("1 GHz", "1.8 GHz", "2.6 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {values: [1.9 GHz, 9 GHz], nearest: true}}")), ElementsAre("1.8 GHz", "3 GHz"));
+  EXPECT_THAT(values(with("axes: {batch: {from: 8, to: 64, times: 2}}")), ElementsAre("8", "16", "32", "64"));
+  EXPECT_THAT(values(with("axes: {batch: {from: 0.1, to: 0.3, step: 0.1}}")), ElementsAre("0.1", "0.2", "0.3"));
+  EXPECT_THAT(values(plain("axes: {cpu.uncore: [0.85 GHz]}")), ElementsAre("850 MHz"));  // continuous: anything within
+}
+
+TEST(Axis, AValueTheMachineDoesNotOfferNamesItsNeighbours) {
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1.9 GHz]}").faults,
+            "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 1.9 GHz; its neighbours are 1.8 GHz and 2.2 GHz (or write {values: [...], nearest: true})\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [9 GHz]}").faults,
+            "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 9 GHz; the highest it offers is 3 GHz (or write {values: [...], nearest: true})\n");
+  EXPECT_EQ(plain("axes: {cpu.governor: [perfomance]}").faults,
+            "sweep.yaml:2:23: error: axis 'cpu.governor': this machine does not offer 'perfomance' (did you mean 'performance'?); it offers: performance, schedutil\n");
+}
+
+TEST(Axis, UnitsAndDimensions) {
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1800]}").faults, "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '1800', which has no unit\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [5 W]}").faults, "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '5 W'\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1.8 Ghz]}").faults,
+            "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '1.8 Ghz' (did you mean the unit 'GHz'?)\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {from: 1 GHz, to: 3 GHz, step: 2}}").faults,
+            "sweep.yaml:2:54: error: axis 'cpu.frequency': 'step' must be a frequency such as 1.8 GHz; found '2'\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {from: 3 GHz, to: 1 GHz}}").faults, "sweep.yaml:2:41: error: axis 'cpu.frequency': 'to' (1 GHz) lies below 'from' (3 GHz)\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {count: 7}}").faults,
+            "sweep.yaml:2:23: error: axis 'cpu.frequency': count 7 asked for, but this machine offers 6: 1 GHz, 1.4 GHz, 1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {from: 1.1 GHz, to: 1.2 GHz}}").faults,
+            "sweep.yaml:2:23: error: axis 'cpu.frequency': this machine offers nothing from 1.1 GHz to 1.2 GHz; it offers: 1 GHz, 1.4 GHz, 1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz\n");
+}
+
+TEST(Axis, AKnobTheMachineDoesNotHave) {
+  EXPECT_EQ(plain("axes: {cpu.epp: all}").faults, "sweep.yaml:2:8: error: axis 'cpu.epp': driver acpi-cpufreq has no energy_performance_preference\n");
+}
+
+TEST(Axis, AParameterCannotAskTheMachine) {
+  EXPECT_EQ(with("axes: {batch: all}").faults,
+            "sweep.yaml:2:15: error: axis 'batch' is a parameter of the workload: the machine cannot say what 'all', 'min', 'max' or 'count' are; list its values\n");
+}
+
+TEST(Placeholders, NameAnAxisAndAreUsed) {
+  EXPECT_EQ(with("axes: {bacth: [1]}").faults,
+            "sweep.yaml:1:41: error: {batch} names no axis (did you mean 'bacth'?); add 'axes: {batch: [...]}', or write {{batch}} for the text itself\n"
+            "sweep.yaml:2:8: error: axis 'bacth' is used by no workload: put {bacth} into a command\n");
+}
+
+TEST(Workload, ACommandThatDoesNotExist) {
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [no-such-command]}]").faults,
+            "sweep.yaml:1:33: error: workload 'w': there is no command 'no-such-command' on PATH; give its path, relative to the experiment file\n");
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [./missing]}]").faults, "sweep.yaml:1:33: error: workload 'w': './missing' is not a program that can be run (looked for missing)\n");
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\"], run_as: no-such-user}]").faults, "sweep.yaml:1:50: error: workload 'w': there is no user 'no-such-user' on this machine\n");
+}
+
+TEST(Workload, ShellPlaceholdersMustNotBeQuotedTwice) {
+  EXPECT_EQ(resolve("workloads: [{name: w, shell: \"echo '{x}'\"}]\naxes: {x: [1]}").faults,
+            "sweep.yaml:1:30: error: workload 'w': a {name} in 'shell' is quoted already; take the quotes around it away\n");
+}
+
+TEST(Exclude, TakesPointsAway) {
+  const auto resolved = plain("axes: {cpu.frequency: all, cpu.governor: all}\nexclude: [{cpu.frequency: [1 GHz, max], cpu.governor: schedutil}]\n");
+  ASSERT_TRUE(resolved.plan) << resolved.faults;
+  EXPECT_EQ(resolved.plan->points.size(), 10U);
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 1 GHz}]\n").faults, "sweep.yaml:1:20: error: 'exclude' leaves workload 'w' without a single point\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 2 GHz}]\n").faults, "sweep.yaml:3:27: error: 'exclude': '2 GHz' is no value of axis 'cpu.frequency'; its values: 1 GHz\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.freqency: 2 GHz}]\n").faults,
+            "sweep.yaml:3:12: error: 'exclude' names axis 'cpu.freqency', which is not in 'axes' (did you mean 'cpu.frequency'?)\n");
+}
+
+TEST(Points, AWorkloadRunsOnlyOverTheParametersItUses) {
+  const auto resolved = resolve("workloads: [{name: a, command: [\"true\", \"{n}\"]}, {name: b, command: [\"true\"]}]\naxes: {cpu.frequency: [1 GHz, 3 GHz], n: [1, 2, 3]}\n");
+  ASSERT_TRUE(resolved.plan) << resolved.faults;
+  EXPECT_EQ(resolved.plan->points.size(), 6U + 2U);
+  EXPECT_EQ(resolved.plan->points.back().key, "b cpu.frequency=3 GHz");
+}
+
+TEST(Points, EachScenarioHasItsOwnReference) {
+  const auto resolved = with("axes: {cpu.frequency: [1 GHz, 3 GHz], batch: [8, 16]}\n");
+  ASSERT_TRUE(resolved.plan) << resolved.faults;
+  std::set<std::string> references;
+  for (const PlanPoint& point : resolved.plan->points) {
+    if (point.reference) references.insert(point.scenario + ": " + point.values[0]->text);
+  }
+  EXPECT_THAT(references, ElementsAre("w batch=16: 3 GHz", "w batch=8: 3 GHz"));
+}
+
+TEST(Schedule, EachBlockHoldsEachPointOnce) {
+  const auto resolved = plain("axes: {cpu.frequency: all}\nrepeat: 4\nseed: 7\n");
+  ASSERT_TRUE(resolved.plan);
+  std::map<int, std::set<int>> blocks;
+  for (const PlannedTrial& trial : resolved.plan->trials) blocks[trial.block].insert(trial.point);
+  ASSERT_EQ(blocks.size(), 4U);
+  for (const auto& [block, points] : blocks) EXPECT_EQ(points.size(), 6U);
+}
+
+TEST(Schedule, IsFixedByItsSeed) {
+  const auto order = [](const std::string& rest) {
+    std::vector<int> points;
+    const auto resolved = plain("axes: {cpu.frequency: all}\nrepeat: 1\n" + rest);
+    for (const PlannedTrial& trial : resolved.plan->trials) points.push_back(trial.point);
+    return points;
+  };
+  // A published night must be repeatable with a later version: this very order.
+  EXPECT_THAT(order("seed: 20190527\n"), ElementsAre(4, 5, 1, 2, 3, 0));
+  EXPECT_NE(order("seed: 1\n"), order("seed: 2\n"));
+  EXPECT_THAT(order("order: listed\n"), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(PlanHash, ChangesWithWhatIsRunAndSaysWhatChanged) {
+  const auto before = plain("axes: {cpu.frequency: [1 GHz, 3 GHz]}\nrepeat: 3\n");
+  const auto after = plain("axes: {cpu.frequency: [1 GHz, 2.2 GHz]}\nrepeat: 5\n");
+  const auto described = plain("description: other words\naxes: {cpu.frequency: [1 GHz, 3 GHz]}\nrepeat: 3\n");
+  EXPECT_EQ(before.plan->hash, described.plan->hash);
+  EXPECT_NE(before.plan->hash, after.plan->hash);
+  EXPECT_THAT(plan_differences(before.plan->canonical, after.plan->canonical),
+              ElementsAre("axes / cpu.frequency: 3 GHz taken away", "axes / cpu.frequency: 2.2 GHz added", "repetitions: 3 -> 5"));
+}
+
+// ------------------------------------------------------------------ values in commands
+
+CommandLine fill(const std::string& yaml, const std::string& value) {
+  Diagnostics diagnostics("x");
+  const auto experiment = parse_experiment(yaml, "x", diagnostics);
+  return command_line(experiment->workloads.at(0), {{"x", false, Dimension::text, {}}}, {AxisValue{value, {}}});
+}
+
+TEST(CommandLine, AValueFillsOneArgumentAndIsNeverSplit) {
+  const auto command = fill("workloads: [{name: w, command: [prog, \"--n={x}\", \"{{x}}\", \"{\\\"json\\\": 1}\"]}]", "a b; rm -rf / $(id) 'q'");
+  EXPECT_THAT(command.argv, ElementsAre("prog", "--n=a b; rm -rf / $(id) 'q'", "{x}", "{\"json\": 1}"));
+}
+
+TEST(CommandLine, InShellTextAValueTravelsInAVariable) {
+  const auto command = fill("workloads: [{name: w, shell: \"prog {x} | tee log\"}]", "$(id); 'quoted'");
+  EXPECT_THAT(command.argv, ElementsAre("/bin/sh", "-c", "prog \"$DVFS_PLAN_AXIS_x\" | tee log"));
+  EXPECT_THAT(command.environment, ElementsAre(std::pair<std::string, std::string>("DVFS_PLAN_AXIS_x", "$(id); 'quoted'")));
+}
+
+TEST(CommandLine, FindsPlaceholdersInsideQuotes) {
+  EXPECT_TRUE(placeholder_inside_quotes("echo \"{x}\""));
+  EXPECT_TRUE(placeholder_inside_quotes("echo 'a' '{x}'"));
+  EXPECT_FALSE(placeholder_inside_quotes("echo 'a' {x} \"b\""));
+  EXPECT_FALSE(placeholder_inside_quotes("echo \\' {x}"));
+}
+
+}  // namespace
+}  // namespace dvfs_plan
