@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.hpp"
 
@@ -93,13 +94,24 @@ std::optional<std::string> Statement::maybe_text(int column) const {
 }
 
 Database::Database(const std::string& path, Mode mode) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) {
+    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: there is no such file", path), "a run makes it; `dvfs-plan check` says where");
+  }
+  if (fs::is_symlink(fs::symlink_status(path, error))) {
+    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: it is a symbolic link, which is not followed", path), "give the file itself");
+  }
+  // SQLite would refuse a link anywhere in the path; those of the folders are the user's own business.
+  const fs::path folder = fs::canonical(fs::absolute(path).parent_path(), error);
+  const std::string file = error ? path : (folder / fs::path(path).filename()).string();
   sqlite3* database = nullptr;
   const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
   handle_.reset(database);
   if (code != SQLITE_OK) {
-    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: {}", path, sqlite3_errstr(code)),
-                "is it there, may you read it, is no part of its path a symbolic link?");
+    const int cause = sqlite3_system_errno(database);
+    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: {}{}", path, sqlite3_errstr(code), cause != 0 ? system_error_text("", cause) : ""), "may you read it, and write beside it?");
   }
   sqlite3_busy_timeout(database, 5000);
 }

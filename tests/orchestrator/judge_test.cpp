@@ -1,0 +1,144 @@
+// What counts and what does not; metrics out of a workload's output.
+#include "orchestrator/judge.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orchestrator/cpu_load.hpp"
+#include "orchestrator/machine_facts.hpp"
+#include "orchestrator/metrics.hpp"
+#include "orchestrator/strategies/strategy.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr Nanoseconds ms = 1'000'000;
+
+class JudgeTest : public testing::Test {
+ protected:
+  JudgeTest() {
+    trial_.child.end = ChildResult::End::exited;
+    trial_.child.started = 100 * ms;
+    trial_.child.ended = 1100 * ms;
+    trial_.settings = {{0, "policy0", "3 GHz", "3 GHz", {}, {}, {}, 0}};
+    input_.channels = channels_;
+    input_.energy_channels = {0};
+    input_.requested = {{0, 3e9}};
+    input_.tolerance = {{0, delivered_tolerance({2.2e9, 2.6e9, 3e9}, false, 3e9)}};
+    input_.cpus_of_target = {{"policy0", {0}}};
+    input_.busy = {{0, 0.9}};
+    for (int i = 0; i <= 24; ++i) {
+      trial_.readings.push_back({0, (50 + 50 * i) * ms, 50.0 + i % 2, ReadingStatus::ok});
+      trial_.readings.push_back({1, (50 + 50 * i) * ms, 3e9, ReadingStatus::ok});
+    }
+  }
+  void clock_at(int first, int last, double hertz) {
+    for (int i = first; i <= last; ++i) trial_.readings[static_cast<std::size_t>(2 * i + 1)].value = hertz;
+  }
+
+  std::vector<Channel> channels_{
+      {.name = "hwmon:m/power1", .probe = "hwmon", .unit = "W", .kind = ChannelKind::gauge, .domain = "system", .within = {}, .wraps_at = {}, .source = {}},
+      {.name = "cpufreq:policy0", .probe = "cpufreq", .unit = "Hz", .kind = ChannelKind::gauge, .domain = "policy0", .within = {}, .wraps_at = {}, .source = {}}};
+  TrialRecord trial_;
+  JudgeInput input_;
+};
+
+TEST_F(JudgeTest, AGoodTrialCounts) {
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  EXPECT_NEAR(*trial_.energy_j, 50.5, 0.1);
+  EXPECT_DOUBLE_EQ(*trial_.settings[0].delivered, 3e9);
+}
+
+TEST_F(JudgeTest, AClockNearerToAnotherStepWasNotDelivered) {
+  clock_at(10, 20, 2.6e9);
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::not_delivered);
+  EXPECT_EQ(trial_.verdict_text, "3 GHz requested on policy0, 2.79 GHz delivered (mean of 21 readings, 11 of them off)");
+}
+
+TEST_F(JudgeTest, OneOddReadingIsNoVerdict) {
+  clock_at(10, 10, 1e9);
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok);
+}
+
+TEST_F(JudgeTest, AnIdleCpusMeasuredClockSaysNothing) {
+  clock_at(0, 24, 0.8e9);
+  channels_[1].under_load_only = true;
+  input_.busy = {{0, 0.05}};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok);
+  EXPECT_DOUBLE_EQ(*trial_.settings[0].delivered, 0.8e9);  // recorded all the same
+}
+
+TEST_F(JudgeTest, AWorkloadThatFailedComesFirst) {
+  trial_.child.exit_code = 1;
+  clock_at(0, 24, 1e9);
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::exited);
+  EXPECT_EQ(trial_.verdict_text, "the workload exited with 1");
+}
+
+TEST_F(JudgeTest, SensorsThatSayNothingOfTheTrial) {
+  for (Reading& reading : trial_.readings) {
+    if (reading.channel == 0) reading.value = 0.0;
+  }
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::sensor_dead);
+  EXPECT_EQ(trial_.verdict_text, "hwmon:m/power1 read 0 W throughout: a dead sensor");
+  EXPECT_FALSE(trial_.energy_j);
+}
+
+TEST_F(JudgeTest, WithoutNeedForEnergyADeadSensorIsAWarning) {
+  trial_.readings.clear();
+  input_.energy_needed = false;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok);
+  ASSERT_EQ(trial_.events.size(), 1U);
+  EXPECT_EQ(trial_.events[0].kind, "sensor_absent");
+}
+
+TEST(Tolerance, IsHalfAStepOfATableAndAStepOfARange) {
+  EXPECT_DOUBLE_EQ(delivered_tolerance({1e9, 1.4e9, 2e9}, false, 1.4e9), 0.2e9);
+  EXPECT_DOUBLE_EQ(delivered_tolerance({1e9, 1.1e9, 1.2e9}, true, 1.1e9), 0.1e9);
+}
+
+TEST(Metrics, EveryForm) {
+  const std::string output = "loading...\nthroughput 12.5 1/s\n{\"metric\": \"loss\", \"value\": 0.25, \"unit\": \"1\"}\n{\"accuracy\": 0.75, \"name\": \"x\"}\nTotal time: 3.5 sec\nelapsed nan s\n";
+  const auto found = find_metrics(output, {{MetricRule::Kind::lines, {}, {}, {}}, {MetricRule::Kind::json, {}, {}, {}}, {MetricRule::Kind::regex, "total", "Total time: ([0-9.]+)", "s"}});
+  std::vector<std::string> texts;
+  for (const MetricRecord& metric : found) texts.push_back(metric.name + "=" + std::to_string(metric.value) + " " + metric.unit);
+  EXPECT_THAT(texts, testing::ElementsAre("throughput=12.500000 1/s", "loss=0.250000 1", "accuracy=0.750000 ", "total=3.500000 s"));
+}
+
+TEST(CpuLoad, IsTheShareThatWasNotIdle) {
+  TemporaryFolder root;
+  root.file("/proc/stat", "cpu  1 1 1 1\ncpu0 100 0 0 100 0 0 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\n");
+  const auto before = read_cpu_times(Sysfs(root.path()));
+  root.file("/proc/stat", "cpu  1 1 1 1\ncpu0 130 0 0 110 0 0 0 0 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\n");
+  const auto busy = busy_between(before, read_cpu_times(Sysfs(root.path())));
+  EXPECT_DOUBLE_EQ(busy.at(0), 0.75);
+  EXPECT_FALSE(busy.contains(1));  // no tick went by: not known, not 0
+}
+
+TEST(MachineFacts, AnotherKernelIsAnotherMachine) {
+  EXPECT_THAT(decisive_differences({{"kernel", "Linux 6.1"}, {"host", "a"}}, {{"kernel", "Linux 6.2"}, {"host", "b"}}), testing::ElementsAre("machine / kernel: Linux 6.1 -> Linux 6.2"));
+}
+
+TEST(FullGrid, GivesEachTrialOnceAndSkipsWhatIsFinished) {
+  Plan plan;
+  for (const char* key : {"a #1", "b #1", "a #2"}) plan.trials.push_back({key, 0, 1, 1});
+  const auto strategy = full_grid(plan);
+  std::set<std::string> finished{"b #1"};
+  EXPECT_EQ(strategy->remaining(finished), 2);
+  EXPECT_EQ(strategy->next(finished)->key, "a #1");
+  finished.insert("a #1");
+  EXPECT_EQ(strategy->next(finished)->key, "a #2");
+  finished.insert("a #2");
+  EXPECT_EQ(strategy->next(finished), nullptr);
+}
+
+}  // namespace
+}  // namespace dvfs_plan

@@ -1,0 +1,299 @@
+// Finding and reading sensors on recorded machines; absent, denied, gone and zero kept apart.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "probes/attribute_reader.hpp"
+#include "probes/command_probe.hpp"
+#include "probes/finders.hpp"
+#include "probes/sampler.hpp"
+#include "tests/support/machines.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> channel_names(const ProbeFinding& finding) {
+  std::vector<std::string> names;
+  if (!finding.probe) return names;
+  for (const Channel& channel : finding.probe->channels()) names.push_back(channel.name);
+  return names;
+}
+
+const Channel& channel(const ProbeFinding& finding, const std::string& name) {
+  for (const Channel& c : finding.probe->channels()) {
+    if (c.name == name) return c;
+  }
+  throw std::runtime_error("no channel " + name);
+}
+
+TEST(RaplPowercap, EachDomainHasItsOwnRangeAndPlace) {
+  TemporaryFolder root;
+  machines::rapl(root, false);
+  const auto finding = find_rapl_powercap(Sysfs(root.path()));
+  EXPECT_THAT(channel_names(finding), ElementsAre("rapl:package-0", "rapl:core-0", "rapl:dram-0", "rapl:package-1", "rapl:core-1", "rapl:dram-1"));
+  EXPECT_DOUBLE_EQ(*channel(finding, "rapl:package-0").wraps_at, 262143.328850);
+  EXPECT_DOUBLE_EQ(*channel(finding, "rapl:dram-0").wraps_at, 65712.999613);
+  EXPECT_EQ(channel(finding, "rapl:core-1").within, "package-1");
+  EXPECT_EQ(channel(finding, "rapl:dram-1").within, "");
+  std::vector<Sample> samples(6);
+  finding.probe->read(samples);
+  EXPECT_DOUBLE_EQ(*samples[2].value, 65712.0);
+}
+
+TEST(RaplPowercap, PsysContainsPackagesAndDram) {
+  TemporaryFolder root;
+  machines::rapl(root, true);
+  const auto finding = find_rapl_powercap(Sysfs(root.path()));
+  EXPECT_EQ(channel(finding, "rapl:package-0").within, "psys");
+  EXPECT_EQ(channel(finding, "rapl:dram-0").within, "psys");
+  EXPECT_EQ(channel(finding, "rapl:core-0").within, "package-0");
+}
+
+TEST(RaplPowercap, SaysWhatIsMissing) {
+  TemporaryFolder root;
+  const auto finding = find_rapl_powercap(Sysfs(root.path()));
+  EXPECT_FALSE(finding.probe);
+  EXPECT_EQ(finding.problem, "no RAPL zones in /sys/class/powercap");
+  EXPECT_EQ(finding.fix, "on Intel and AMD hardware: sudo modprobe intel_rapl_msr");
+}
+
+TEST(RaplPerf, ListsEventsPerPackageWithTheirScale) {
+  TemporaryFolder root;
+  const std::string pmu = "/sys/bus/event_source/devices/power/";
+  root.attribute(pmu + "type", "15");
+  root.attribute(pmu + "cpumask", "0,16");
+  for (const auto& [event, code] : std::map<std::string, std::string>{{"energy-pkg", "0x02"}, {"energy-ram", "0x03"}, {"energy-psys", "0x05"}}) {
+    root.attribute(pmu + "events/" + event, "event=" + code);
+    root.attribute(pmu + "events/" + event + ".scale", "2.3283064365386962890625e-10");
+    root.attribute(pmu + "events/" + event + ".unit", "Joules");
+  }
+  root.attribute("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "0");
+  root.attribute("/sys/devices/system/cpu/cpu16/topology/physical_package_id", "1");
+  std::vector<std::string> found;
+  for (const RaplEvent& event : list_rapl_events(Sysfs(root.path()))) {
+    found.push_back(event.channel.domain + " type " + std::to_string(event.type) + " config " + std::to_string(event.config) + " cpu " + std::to_string(event.cpu));
+    EXPECT_DOUBLE_EQ(event.joules_per_unit, 2.3283064365386962890625e-10);
+  }
+  EXPECT_THAT(found, ElementsAre("package-0 type 15 config 2 cpu 0", "dram-0 type 15 config 3 cpu 0", "psys type 15 config 5 cpu 0",
+                                 "package-1 type 15 config 2 cpu 16", "dram-1 type 15 config 3 cpu 16"));
+}
+
+TEST(Hwmon, FindsTheAcpiPowerMeterBelowDevice) {
+  TemporaryFolder root;
+  root.attribute("/sys/class/hwmon/hwmon1/device/name", "power_meter");
+  root.attribute("/sys/class/hwmon/hwmon1/device/power1_average", "20000000");
+  root.attribute("/sys/class/hwmon/hwmon1/device/power1_average_interval", "10");
+  root.attribute("/sys/class/hwmon/hwmon1/device/power1_accuracy", "100.0%");
+  const auto finding = find_hwmon(Sysfs(root.path()));
+  EXPECT_THAT(channel_names(finding), ElementsAre("hwmon:power_meter/power1"));
+  EXPECT_EQ(finding.probe->channels()[0].domain, "system");
+  EXPECT_DOUBLE_EQ(finding.probe->period().value(), 0.01);
+  std::vector<Sample> samples(1);
+  finding.probe->read(samples);
+  EXPECT_DOUBLE_EQ(*samples[0].value, 20.0);
+}
+
+TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
+  TemporaryFolder root;
+  for (const std::string chip : {"hwmon0", "hwmon1"}) {
+    root.attribute("/sys/class/hwmon/" + chip + "/name", "ina3221");
+    root.attribute("/sys/class/hwmon/" + chip + "/power1_input", "1500000");
+    root.attribute("/sys/class/hwmon/" + chip + "/temp1_input", "40000");
+  }
+  root.attribute("/sys/class/hwmon/hwmon2/name", "energy_chip");
+  root.attribute("/sys/class/hwmon/hwmon2/energy1_input", "123000000");
+  const auto finding = find_hwmon(Sysfs(root.path()));
+  EXPECT_THAT(channel_names(finding), ElementsAre("hwmon:ina3221/power1", "hwmon:ina3221.1/power1", "hwmon:energy_chip/energy1"));
+  EXPECT_EQ(finding.probe->channels()[0].within, "system");
+  EXPECT_EQ(finding.probe->channels()[2].kind, ChannelKind::counter);
+}
+
+TEST(Cpufreq, TakesTheBestSourceOfTheDeliveredClock) {
+  TemporaryFolder acpi, pstate;
+  machines::acpi_cpufreq(acpi);
+  machines::intel_pstate(pstate, true);
+  EXPECT_EQ(find_cpufreq(Sysfs(acpi.path())).probe->channels()[0].source, "/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq");
+  const auto finding = find_cpufreq(Sysfs(pstate.path()));
+  EXPECT_EQ(finding.probe->channels()[0].source, "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq");
+  EXPECT_TRUE(finding.probe->channels()[0].under_load_only);  // APERF/MPERF
+}
+
+TEST(Thermal, ZonesOfOneTypeStayApart) {
+  TemporaryFolder root;
+  for (const std::string zone : {"thermal_zone0", "thermal_zone1"}) {
+    root.attribute("/sys/class/thermal/" + zone + "/type", "acpitz");
+    root.attribute("/sys/class/thermal/" + zone + "/temp", "45500");
+  }
+  const auto finding = find_thermal(Sysfs(root.path()));
+  EXPECT_THAT(channel_names(finding), ElementsAre("thermal:acpitz", "thermal:acpitz.1"));
+  std::vector<Sample> samples(2);
+  finding.probe->read(samples);
+  EXPECT_DOUBLE_EQ(*samples[0].value, 45.5);
+}
+
+// ------------------------------------------------------------------ four things that are not one
+
+TEST(Attribute, ZeroAbsentAndGoneAreDifferent) {
+  TemporaryFolder root;
+  root.attribute("/zero", "0");
+  root.attribute("/empty", "");
+  const Sysfs sysfs(root.path());
+  const auto zero = AttributeReader(sysfs, "/zero", 1e-6).read();
+  EXPECT_EQ(zero.value, 0.0);
+  EXPECT_EQ(zero.status, ReadingStatus::ok);
+  const auto empty = AttributeReader(sysfs, "/empty", 1).read();
+  EXPECT_FALSE(empty.value);
+  EXPECT_EQ(empty.status, ReadingStatus::absent);
+  EXPECT_EQ(AttributeReader(sysfs, "/nowhere", 1).read().status, ReadingStatus::gone);
+}
+
+TEST(Attribute, DeniedIsSaidSo) {
+  TemporaryFolder root;
+  root.attribute("/secret", "5");
+  std::filesystem::permissions(root.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(root / "secret", std::filesystem::perms::none);
+  const auto look = [&] { return AttributeReader(Sysfs(root.path()), "/secret", 1).read().status == ReadingStatus::denied ? 0 : 1; };
+  if (::geteuid() != 0) {
+    EXPECT_EQ(look(), 0);
+    return;
+  }
+  // Root may read anything: look as nobody.
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::setuid(65534) == 0 ? look() : 2);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// ------------------------------------------------------------------ a meter that is a program
+
+TEST(CommandProbe, ReadsNameValueUnit) {
+  EXPECT_EQ(parse_meter_line("wall 203.5 W", "wall", "W"), 203.5);
+  EXPECT_EQ(parse_meter_line("wall 0.2 kW", "wall", "W"), 200.0);
+  EXPECT_EQ(parse_meter_line("wall=17", "wall", "W"), 17.0);
+  EXPECT_FALSE(parse_meter_line("wall 5 V", "wall", "W"));
+  EXPECT_FALSE(parse_meter_line("wall 5 J", "wall", "W"));
+  EXPECT_FALSE(parse_meter_line("wall N/A", "wall", "W"));
+  EXPECT_FALSE(parse_meter_line("wallet 5 W", "wall", "W"));
+}
+
+CommandProbeSettings meter(const std::string& script) {
+  CommandProbeSettings settings;
+  settings.name = "meter";
+  settings.channels = {Channel{.name = "wall", .probe = {}, .unit = "W", .kind = ChannelKind::gauge, .domain = "system", .within = {}, .wraps_at = {}, .source = {}}};
+  settings.launch = {"/bin/sh", {"sh", "-c", script}, {"PATH=/usr/bin:/bin"}, {}, {}, {}};
+  return settings;
+}
+
+TEST(CommandProbe, StreamsAndTellsWhenTheMeterDied) {
+  Launcher launcher;
+  const SystemClock clock;
+  auto probe = start_command_probe(meter("echo wall 100 W; echo noise; printf 'wall 10'; sleep 0.2; echo 5 W"), launcher, clock);
+  std::vector<double> values;
+  ReadingStatus last = ReadingStatus::ok;
+  for (int i = 0; i < 500 && last != ReadingStatus::gone; ++i) {
+    std::vector<Sample> samples(1);
+    probe->read(samples);
+    if (samples[0].value) values.push_back(*samples[0].value);
+    last = samples[0].status;
+    ::usleep(10'000);
+  }
+  EXPECT_THAT(values, ElementsAre(100.0, 105.0));  // half a line is not a reading
+  EXPECT_EQ(last, ReadingStatus::gone);
+}
+
+TEST(CommandProbe, IsRunAnewWhereAsked) {
+  Launcher launcher;
+  const SystemClock clock;
+  auto settings = meter("echo wall 7 W");
+  settings.every = Seconds{0.05};
+  auto probe = start_command_probe(std::move(settings), launcher, clock);
+  int fresh = 0;
+  for (int i = 0; i < 1000 && fresh < 3; ++i) {
+    std::vector<Sample> samples(1);
+    probe->read(samples);
+    fresh += samples[0].value.has_value();
+    ::usleep(5'000);
+  }
+  EXPECT_EQ(fresh, 3);
+}
+
+// ------------------------------------------------------------------ the sampler
+
+class FakeClock : public Clock {
+ public:
+  Nanoseconds now() const override { return now_; }
+  void sleep_until(Nanoseconds when) override { now_ = when; }
+  std::string wall_time() const override { return "2026-01-01T00:00:00.000Z"; }
+  Nanoseconds now_ = 1'000'000'000;
+};
+
+class CountingProbe : public Probe {
+ public:
+  CountingProbe(std::string name, Seconds period) : name_(std::move(name)), period_(period) {
+    channels_.push_back(Channel{.name = name_, .probe = name_, .unit = "W", .kind = ChannelKind::gauge, .domain = "system", .within = {}, .wraps_at = {}, .source = {}});
+  }
+  const std::string& name() const override { return name_; }
+  const std::vector<Channel>& channels() const override { return channels_; }
+  Seconds period() const override { return period_; }
+  void read(std::span<Sample> samples) override { samples[0] = {static_cast<double>(++reads_), ReadingStatus::ok}; }
+
+ private:
+  std::string name_;
+  Seconds period_;
+  std::vector<Channel> channels_;
+  int reads_ = 0;
+};
+
+std::vector<std::unique_ptr<Probe>> two_probes(Seconds fast, Seconds slow) {
+  std::vector<std::unique_ptr<Probe>> probes;
+  probes.push_back(std::make_unique<CountingProbe>("fast", fast));
+  probes.push_back(std::make_unique<CountingProbe>("slow", slow));
+  return probes;
+}
+
+TEST(Sampler, ReadsEachProbeOnItsOwnGridAndDoesNotCatchUpInABurst) {
+  FakeClock clock;
+  Sampler sampler(two_probes(Seconds{0.1}, Seconds{1}), clock);
+  const Nanoseconds start = clock.now_;
+  sampler.read_due(start);  // both are due at first
+  EXPECT_EQ(sampler.next_due(), start + 100'000'000);
+  clock.now_ = start + 100'000'000;
+  sampler.read_due(clock.now_);
+  EXPECT_EQ(sampler.next_due(), start + 200'000'000);
+  clock.now_ = start + 750'000'000;  // a stall of several periods
+  sampler.read_due(clock.now_);
+  EXPECT_EQ(sampler.next_due(), clock.now_ + 100'000'000);
+}
+
+TEST(Sampler, ReadsAtBothEdgesEvenOfAnInstant) {
+  SystemClock clock;
+  Sampler sampler(two_probes(Seconds{10}, Seconds{10}), clock);
+  const Nanoseconds before = clock.now();
+  sampler.start();
+  const auto readings = sampler.stop();
+  ASSERT_EQ(readings.size(), 4U);
+  EXPECT_GE(readings.front().time, before);
+  EXPECT_EQ(readings[0].channel, 0U);
+  EXPECT_EQ(readings[1].channel, 1U);
+}
+
+TEST(Sampler, StartsAndStopsOverAndOver) {
+  SystemClock clock;
+  Sampler sampler(two_probes(Seconds{0.0005}, Seconds{0.002}), clock);
+  for (int i = 0; i < 20; ++i) {
+    sampler.start();
+    clock.sleep_until(clock.now() + 5'000'000);
+    const auto readings = sampler.stop();
+    EXPECT_GE(readings.size(), 4U);
+    for (std::size_t k = 1; k < readings.size(); ++k) EXPECT_GE(readings[k].time, readings[k - 1].time);
+  }
+}
+
+}  // namespace
+}  // namespace dvfs_plan

@@ -1,0 +1,329 @@
+// Readings into joules, trials into an answer, and the file that keeps them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "results/export.hpp"
+#include "results/report.hpp"
+#include "results/store.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Nanoseconds ms = 1'000'000, s = 1'000'000'000;
+
+Channel gauge(const std::string& domain = "system", const std::string& within = "") {
+  return {.name = "g:" + domain, .probe = "g", .unit = "W", .kind = ChannelKind::gauge, .domain = domain, .within = within, .wraps_at = {}, .source = "file"};
+}
+Channel counter(const std::string& domain, std::optional<double> wraps_at = {}, const std::string& within = "") {
+  return {.name = "c:" + domain, .probe = "c", .unit = "J", .kind = ChannelKind::counter, .domain = domain, .within = within, .wraps_at = wraps_at, .source = "file"};
+}
+Reading at(Nanoseconds time, double value, std::uint32_t channel = 0) { return {channel, time, value, ReadingStatus::ok}; }
+Reading without(Nanoseconds time, ReadingStatus status, std::uint32_t channel = 0) { return {channel, time, std::nullopt, status}; }
+
+// ------------------------------------------------------------------ energy
+
+TEST(Energy, CorrectsOneCounterWrapByTheChannelsOwnRange) {
+  // DRAM wraps at 65 712.999613 J, a quarter of what the package does.
+  const auto energy = energy_between(counter("dram-0", 65712.999613), std::vector{at(0, 65712.0), at(1 * s, 65712.9), at(2 * s, 0.500387)}, 0, 2 * s);
+  EXPECT_NEAR(*energy.joules, 1.5, 1e-9);
+}
+
+TEST(Energy, CorrectsSeveralWrapsOfALongTrial) {
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 40; ++i) readings.push_back(at(i * 10 * s, std::fmod(100.0 * 10 * i, 2621.44)));  // 100 W
+  const auto refused = energy_between(counter("package-0", 2621.44), readings, 0, 400 * s);
+  EXPECT_EQ(refused.fault, EnergyFault::gap);  // 10 s between readings could hide a second wrap at 2 kW
+  EXPECT_FALSE(refused.joules);
+  std::vector<Reading> dense;
+  for (int i = 0; i <= 400; ++i) dense.push_back(at(i * s, std::fmod(100.0 * i, 2621.44)));
+  EXPECT_NEAR(*energy_between(counter("package-0", 2621.44), dense, 0, 400 * s).joules, 40000, 1e-6);
+}
+
+TEST(Energy, ACounterThatGoesBackWithoutARangeIsNotKnown) {
+  const auto energy = energy_between(counter("x"), std::vector{at(0, 10), at(s, 5), at(2 * s, 20)}, 0, 2 * s);
+  EXPECT_EQ(energy.fault, EnergyFault::counter_went_back);
+  EXPECT_FALSE(energy.joules);
+}
+
+TEST(Energy, InterpolatesTheEdges) {
+  // 100 W throughout; the window lies between readings.
+  EXPECT_NEAR(*energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms, 1750 * ms).joules, 150, 1e-9);
+  EXPECT_NEAR(*energy_between(gauge(), std::vector{at(0, 90), at(s, 100), at(2 * s, 110)}, 500 * ms, 1500 * ms).joules, 0.5 * (95 + 100) / 2 + 0.5 * (100 + 105) / 2, 1e-9);
+}
+
+TEST(Energy, ASteadyPowerIsNoZero) {
+  // The flat stretch of a monitor that repeats itself still is energy: 300 W for 10 s, idle around it.
+  std::vector<Reading> readings{at(0, 20)};
+  for (int i = 1; i < 100; ++i) readings.push_back(at(i * 100 * ms, 300));
+  readings.push_back(at(10 * s, 300));
+  readings.push_back(at(10 * s + 1, 20));
+  EXPECT_NEAR(*energy_between(gauge(), readings, 0, 10 * s).joules, 300 * 9.9 + 16, 1e-6);
+}
+
+TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
+  std::vector<Reading> zeros, frozen, gone, absent, denied, still;
+  for (int i = 0; i <= 20; ++i) {
+    zeros.push_back(at(i * 50 * ms, 0));
+    frozen.push_back(at(i * 50 * ms, 77));
+    gone.push_back(i < 10 ? at(i * 50 * ms, 50 + i) : without(i * 50 * ms, ReadingStatus::gone));
+    absent.push_back(without(i * 50 * ms, ReadingStatus::absent));
+    denied.push_back(without(i * 50 * ms, ReadingStatus::denied));
+    still.push_back(at(i * 50 * ms, 123));
+  }
+  EXPECT_EQ(energy_between(gauge(), zeros, 0, s).fault, EnergyFault::dead);
+  EXPECT_EQ(energy_between(gauge(), frozen, 0, s).fault, EnergyFault::frozen);
+  EXPECT_EQ(energy_between(gauge(), gone, 0, s).fault, EnergyFault::gone);
+  EXPECT_EQ(energy_between(gauge(), absent, 0, s).fault, EnergyFault::absent);
+  EXPECT_EQ(energy_between(gauge(), denied, 0, s).fault, EnergyFault::denied);
+  EXPECT_EQ(energy_between(counter("psys"), still, 0, s).fault, EnergyFault::dead);
+  EXPECT_EQ(energy_between(gauge(), {}, 0, s).fault, EnergyFault::absent);
+  for (const auto& readings : {zeros, frozen, gone, absent, denied}) EXPECT_FALSE(energy_between(gauge(), readings, 0, s).joules);
+}
+
+TEST(Energy, AHoleInTheMiddleIsNotBridged) {
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 100; ++i) {
+    if (i > 20 && i < 60) continue;
+    readings.push_back(at(i * 10 * ms, 50 + i % 3));
+  }
+  EXPECT_EQ(energy_between(gauge(), readings, 0, s).fault, EnergyFault::gap);
+}
+
+TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
+  const std::vector<Channel> channels{counter("package-0", {}, "psys"), counter("core-0", {}, "package-0"), counter("dram-0", {}, "psys"),
+                                      counter("package-1", {}, "psys"), counter("psys"), gauge("ina/rail", "system")};
+  auto sources = energy_sources(channels, {});
+  EXPECT_EQ(sources.at(0).name, "psys");
+  EXPECT_EQ(sources.at(1).name, "package-0 + dram-0 + package-1");
+  const std::vector<std::uint32_t> dead{4};
+  EXPECT_EQ(energy_sources(channels, dead).at(0).name, "package-0 + dram-0 + package-1");
+  EXPECT_EQ(energy_source_of("package", channels)->name, "package-0 + package-1");
+  EXPECT_EQ(energy_source_of("core-0", channels)->channels, std::vector<std::uint32_t>{1});
+  EXPECT_FALSE(energy_source_of("gpu", channels));
+}
+
+// ------------------------------------------------------------------ statistics
+
+TEST(Estimate, ByHand) {
+  EXPECT_FALSE(estimate({}));
+  const auto one = estimate({5});
+  EXPECT_EQ(one->mean, 5);
+  EXPECT_FALSE(one->half_width);  // one value says nothing of its spread
+  const auto three = estimate({1, 2, 3});
+  EXPECT_DOUBLE_EQ(three->mean, 2);
+  EXPECT_DOUBLE_EQ(*three->standard_deviation, 1);
+  EXPECT_NEAR(*three->half_width, 4.302653 / std::sqrt(3), 1e-5);
+  const auto equal = estimate({4, 4, 4});
+  EXPECT_EQ(*equal->half_width, 0);
+  const auto offset = estimate({1e9 + 1, 1e9 + 2, 1e9 + 3});
+  EXPECT_DOUBLE_EQ(*offset->standard_deviation, 1);
+}
+
+TrialRow row(const std::string& clock, double ghz, int block, double energy, double time, const std::string& verdict = "ok") {
+  TrialRow r;
+  r.scenario = r.workload = "w";
+  r.point = "w cpu.frequency=" + clock;
+  r.key = r.point + " #" + std::to_string(block);
+  r.is_reference = ghz == 3.0;
+  r.block = block;
+  r.verdict = verdict;
+  r.verdict_text = verdict == "ok" ? "" : "because";
+  if (verdict == "ok") {
+    r.energy_j = energy;
+    r.time_s = time;
+    r.mean_power_w = energy / time;
+    r.objective_value = energy;
+  }
+  r.settings = {{"cpu.frequency", clock, ghz * 1e9}};
+  return r;
+}
+
+ExperimentRow experiment(int planned) {
+  ExperimentRow e;
+  e.name = "sweep";
+  e.energy_source = "system";
+  e.planned_trials = planned;
+  e.axes = {{"cpu.frequency", "knob"}};
+  return e;
+}
+
+TEST(Summary, PairsSavingsWithinBlocks) {
+  // Block 2 is 10 % hotter in everything; the ratio within a block is always 0.8.
+  const auto summary = summarise(experiment(4), {row("3 GHz", 3, 1, 100, 1), row("1.8 GHz", 1.8, 1, 80, 1.5), row("3 GHz", 3, 2, 110, 1), row("1.8 GHz", 1.8, 2, 88, 1.5)});
+  const auto& points = summary.scenarios.at(0).points;
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].point, "w cpu.frequency=1.8 GHz");  // ascending
+  EXPECT_NEAR(points[0].saving->value, 0.2, 1e-12);
+  EXPECT_NEAR(*points[0].saving->low, 0.2, 1e-9);
+  EXPECT_NEAR(points[0].slowdown->value, 0.5, 1e-12);
+  EXPECT_FALSE(points[1].saving);
+  EXPECT_EQ(answer_sentences(summary).at(0),
+            "w: the least energy at cpu.frequency = 1.8 GHz, 84 J in 1.5 s (2 trials count). Against the reference (cpu.frequency = 3 GHz): 20.0 % less energy "
+            "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). The best lies at the edge of what was swept on cpu.frequency; the optimum may lie beyond.");
+}
+
+TEST(Summary, WhatDoesNotCountCannotWin) {
+  const auto summary = summarise(experiment(3), {row("1 GHz", 1, 1, 1, 1, "not_delivered"), row("2 GHz", 2, 1, 50, 1), row("3 GHz", 3, 1, 60, 1)});
+  EXPECT_EQ(*summary.scenarios.at(0).best, 1U);
+  EXPECT_EQ(summary.not_counted.at("not_delivered"), 1);
+  EXPECT_THAT(terminal_report(summary, {}, false), HasSubstr("0 of 1"));
+}
+
+TEST(Summary, ATieGoesToTheFaster) {
+  const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 50, 1)});
+  EXPECT_EQ(summary.scenarios.at(0).points[*summary.scenarios[0].best].point, "w cpu.frequency=2 GHz");
+}
+
+TEST(Summary, NothingCountsAndNothingRan) {
+  EXPECT_EQ(answer_sentences(summarise(experiment(1), {row("1 GHz", 1, 1, 1, 1, "exited")})).at(0), "w: no trial counts, so there is no best point.");
+  EXPECT_TRUE(summarise(experiment(1), {}).scenarios.empty());
+}
+
+TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
+  const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 55, 1)});
+  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr("No reference point counts, so no saving can be stated"));
+}
+
+// ------------------------------------------------------------------ the file
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() {
+    Diagnostics diagnostics("x.yaml");
+    const auto parsed = parse_experiment("name: night\nworkloads: [{name: w, command: [\"true\", \"{n}\"]}]\naxes: {n: [1, \"=2+2\"]}\nrepeat: 2\n", "x.yaml", diagnostics);
+    plan_ = *resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics);
+  }
+  Store create() { return Store::create(path_, plan_, channels_, {"system", "test", "2026-01-01T00:00:00Z", {{"host", "h"}}}, {}); }
+  TrialRecord trial(std::size_t i, double watts) {
+    TrialRecord t;
+    t.key = plan_.trials[i].key;
+    t.point = plan_.trials[i].point;
+    t.block = plan_.trials[i].block;
+    t.position = plan_.trials[i].position;
+    t.started_at = "2026-01-01T00:00:0" + std::to_string(i) + ".000Z";
+    t.child.end = ChildResult::End::exited;
+    t.child.started = 10 * s;
+    t.child.ended = 12 * s;
+    t.child.output.tail = "<script>\x1b[31m";
+    t.child.output.bytes = 100;
+    t.energy_j = 2 * watts;
+    t.readings = {at(10 * s, watts), without(11 * s, ReadingStatus::absent), at(12 * s, watts)};
+    t.energies = {{0, 2 * watts, 2, EnergyFault::none}};
+    t.metrics = {{"rate", 1.5, "1/s"}};
+    t.events = {{"kind", "message"}};
+    return t;
+  }
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "night.sqlite";
+  Plan plan_;
+  std::vector<Channel> channels_{gauge()};
+};
+
+TEST_F(StoreTest, KeepsWhatWasWritten) {
+  {
+    Store store = create();
+    store.begin_session(1, "boot", "test", "now");
+    store.write_trial(trial(0, 50), "next");
+  }
+  Store store = Store::open(path_, Database::Mode::read_only);
+  EXPECT_EQ(store.plan_hash(), plan_.hash);
+  EXPECT_THAT(store.finished_trials(), ElementsAre(plan_.trials[0].key));
+  const auto rows = store.trials();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(*rows[0].energy_j, 100);
+  EXPECT_EQ(*rows[0].time_s, 2);
+  EXPECT_EQ(store.progress().current_trial, "next");
+  Statement readings = store.database().prepare("SELECT count(*), count(value), group_concat(absence) FROM readings");
+  ASSERT_TRUE(readings.step());
+  EXPECT_EQ(readings.integer(0), 3);
+  EXPECT_EQ(readings.integer(1), 2);  // absent is NULL, not 0
+  EXPECT_EQ(readings.text(2), "absent");
+}
+
+TEST_F(StoreTest, TheViewsAndTheReportAgree) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  for (std::size_t i = 0; i < plan_.trials.size(); ++i) store.write_trial(trial(i, 40 + 7.3 * static_cast<double>(i)), "");
+  const auto summary = summarise(store.experiment(), store.trials());
+  for (const auto& scenario : summary.scenarios) {
+    for (const auto& point : scenario.points) {
+      Statement view = store.database().prepare("SELECT energy_j, time_s, counted, objective_value FROM points WHERE point = ?");
+      view.bind(point.point);
+      ASSERT_TRUE(view.step());
+      EXPECT_NEAR(view.real(0), point.energy->mean, 1e-9);
+      EXPECT_NEAR(view.real(1), point.time->mean, 1e-12);
+      EXPECT_EQ(view.integer(2), point.counted);
+    }
+    Statement best = store.database().prepare("SELECT point FROM best WHERE scenario = ?");
+    best.bind(scenario.scenario);
+    ASSERT_TRUE(best.step());
+    EXPECT_EQ(best.text(0), scenario.points[*scenario.best].point);
+  }
+}
+
+TEST_F(StoreTest, ATrialIsStoredWholeOrNotAtAll) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  auto bad = trial(0, 50);
+  bad.readings.push_back(at(1, 1, 99));  // a channel that is not there, after rows were written
+  EXPECT_THROW(store.write_trial(bad, ""), std::out_of_range);
+  EXPECT_TRUE(store.finished_trials().empty());
+  Statement left = store.database().prepare("SELECT count(*) FROM reading");
+  ASSERT_TRUE(left.step());
+  EXPECT_EQ(left.integer(0), 0);
+}
+
+TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
+  create().database().execute("PRAGMA user_version = 99");
+  const auto refusal = [](const std::string& path) {
+    try {
+      Store::open(path, Database::Mode::read_only);
+      return std::string("opened");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 1");
+  folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
+  EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
+  folder_.file("empty.sqlite", "");
+  EXPECT_EQ(refusal(folder_ / "empty.sqlite"), (folder_ / "empty.sqlite") + " is not a result file of dvfs-plan");
+  std::filesystem::create_symlink(path_, folder_ / "link.sqlite");
+  EXPECT_EQ(refusal(folder_ / "link.sqlite"), "result file " + (folder_ / "link.sqlite") + ": it is a symbolic link, which is not followed");
+  EXPECT_EQ(refusal(folder_ / "none.sqlite"), "result file " + (folder_ / "none.sqlite") + ": there is no such file");
+}
+
+TEST_F(StoreTest, NeverReplacesAFile) {
+  folder_.file("night.sqlite", "somebody's");
+  EXPECT_THROW(create(), Error);
+  EXPECT_EQ(folder_.read("night.sqlite"), "somebody's");
+}
+
+TEST_F(StoreTest, ExportsOneRowATrial) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50), "");
+  std::ostringstream csv;
+  export_trials_csv(store, csv);
+  EXPECT_THAT(csv.str(), testing::StartsWith("trial,key,workload,scenario,block,position,started_at,n,outcome,exit_code,signal,verdict,verdict_text,time_s,energy_j,mean_power_w,"
+                                             "objective_value,metric rate 1/s\r\n1,"));
+  EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,2,100,50,100,1.5\r\n"));
+}
+
+TEST(Csv, QuotesAndDefusesFormulas) {
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+  EXPECT_EQ(csv_field("=cmd()"), "'=cmd()");
+  EXPECT_EQ(csv_field("-5"), "-5");
+}
+
+}  // namespace
+}  // namespace dvfs_plan
