@@ -92,6 +92,14 @@ int Sysfs::write(std::string_view path, std::string_view value) const {
   }
 }
 
+Attribute Sysfs::read_until(std::string_view path, const std::function<bool(const std::string&)>& accept, int patience_ms) const {
+  for (int waited = 0;; ++waited) {
+    Attribute now = read(path);
+    if (!now.text || accept(*now.text) || waited >= patience_ms) return now;
+    ::usleep(1000);
+  }
+}
+
 std::vector<std::string> Sysfs::list(std::string_view path) const {
   std::vector<std::string> names;
   std::error_code error;

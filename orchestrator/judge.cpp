@@ -103,7 +103,7 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
     case EnergyFault::denied: return fmt::format("{} may not be read by this user", channel.name);
     case EnergyFault::gone: return fmt::format("{} went away during the trial", channel.name);
     case EnergyFault::dead:
-      return channel.kind == ChannelKind::counter ? fmt::format("{} did not move: a dead sensor", channel.name) : fmt::format("{} read 0 W throughout: a dead sensor", channel.name);
+      return channel.kind == ChannelKind::counter ? fmt::format("{} did not move: a dead sensor", channel.name) : fmt::format("{} read 0 W while the workload ran: a dead sensor", channel.name);
     case EnergyFault::frozen: return fmt::format("{} read the same value before, during and after the trial: a frozen sensor", channel.name);
     case EnergyFault::gap: return fmt::format("{} left too much of the trial unseen", channel.name);
     case EnergyFault::counter_went_back: return fmt::format("{} went back without wrapping: it was reset", channel.name);

@@ -88,7 +88,9 @@ EnergyFault fault_of(const Channel& channel, const std::vector<Known>& curve, Na
   if (channel.kind == ChannelKind::counter) {
     if (flat && long_enough) return EnergyFault::dead;
   } else {
-    if (flat && curve.front().value == 0) return EnergyFault::dead;
+    // Nothing that runs draws 0 W: a meter that says so for a while has died, and its trial must not win.
+    const auto zeros = std::count_if(curve.begin(), curve.end(), [](const Known& k) { return k.value == 0; });
+    if (20 * static_cast<std::size_t>(zeros) > curve.size()) return EnergyFault::dead;
     if (flat && curve.size() >= 10) return EnergyFault::frozen;
     if (has_gap(curve, from, to)) return EnergyFault::gap;
   }

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "base/text.hpp"
@@ -12,6 +16,7 @@ namespace dvfs_plan {
 namespace {
 
 constexpr int rounds = 4;
+constexpr int patience_ms = 200;  // a round; the kernel's work item takes a few at most
 
 // Whether an attribute says `value`: as a whole, or as the choice in brackets.
 bool says(const std::string& text, const std::string& value) {
@@ -37,55 +42,64 @@ class Restorer {
 
   RestoreOutcome run(const std::vector<SavedSetting>& settings) {
     std::vector<const SavedSetting*> left;
-    for (const SavedSetting& setting : settings) left.push_back(&setting);
-    for (int round = 0; round < rounds && !left.empty(); ++round) {
-      std::vector<const SavedSetting*> failed;
-      outcome_.failures.clear();
-      for (const SavedSetting* setting : left) {
-        if (!restore(*setting)) failed.push_back(setting);
-      }
-      left = std::move(failed);
+    for (const SavedSetting& setting : settings) {
+      if (is_back(setting)) ++outcome_.unchanged;
+      else left.push_back(&setting);
     }
-    // Restoring one may have disturbed another (a governor resets the preference): look at all once more.
-    if (outcome_.complete()) verify(settings);
+    const auto changed = left.size();
+    for (int round = 0; round < rounds && !left.empty(); ++round) {
+      write(left);
+      wait_for(left);
+      // Restoring one may have disturbed another (a governor resets the preference): look at all again.
+      left.clear();
+      for (const SavedSetting& setting : settings) {
+        if (!is_back(setting)) left.push_back(&setting);
+      }
+    }
+    for (const SavedSetting* setting : left) {
+      const Attribute now = sysfs_.read(setting->path);
+      const int error = errors_[setting->path];
+      outcome_.failures.push_back({*setting, now.text ? *now.text : std::strerror(now.error), error != 0 ? std::strerror(error) : ""});
+    }
+    outcome_.restored = static_cast<int>(changed > left.size() ? changed - left.size() : 0);
+    note_firmware(settings);
     return std::move(outcome_);
   }
 
  private:
-  bool restore(const SavedSetting& setting) {
-    const Attribute before = sysfs_.read(setting.path);
-    if (before.text && says(*before.text, setting.value)) {
-      ++outcome_.unchanged;
-      return true;
-    }
-    const int error = sysfs_.write(setting.path, setting.value);
-    const Attribute after = sysfs_.read(setting.path);
-    if (error == 0 && after.text && says(*after.text, setting.value)) {
-      ++outcome_.restored;
-      return true;
-    }
-    if (error == 0) {
-      if (auto note = explained_by_firmware(setting, sysfs_)) {
-        outcome_.notes.push_back(*note);
-        ++outcome_.restored;
-        return true;
-      }
-    }
-    outcome_.failures.push_back({setting, after.text ? *after.text : std::strerror(after.error), error != 0 ? std::strerror(error) : ""});
-    return false;
+  bool is_back(const SavedSetting& setting) const {
+    const auto now = sysfs_.text(setting.path);
+    if (now && says(*now, setting.value)) return true;
+    // Only once it was written: before, a capped limit is not yet the owner's.
+    const auto error = errors_.find(setting.path);
+    return error != errors_.end() && error->second == 0 && explained_by_firmware(setting, sysfs_);
   }
 
-  void verify(const std::vector<SavedSetting>& settings) {
+  void write(const std::vector<const SavedSetting*>& left) {
+    for (const SavedSetting* setting : left) errors_[setting->path] = sysfs_.write(setting->path, setting->value);
+  }
+
+  // The kernel takes some settings in its own time; all of them are waited for together.
+  void wait_for(const std::vector<const SavedSetting*>& left) const {
+    for (int waited = 0; waited < patience_ms; ++waited) {
+      const bool done = std::all_of(left.begin(), left.end(), [&](const SavedSetting* setting) {
+        return errors_.at(setting->path) != 0 || is_back(*setting);
+      });
+      if (done) return;
+      ::usleep(1000);
+    }
+  }
+
+  void note_firmware(const std::vector<SavedSetting>& settings) {
     for (const SavedSetting& setting : settings) {
       const auto now = sysfs_.text(setting.path);
-      if ((now && says(*now, setting.value)) || explained_by_firmware(setting, sysfs_)) continue;
-      const int unchanged = outcome_.unchanged;
-      restore(setting);
-      outcome_.unchanged = unchanged;
+      if (now && says(*now, setting.value)) continue;
+      if (auto note = explained_by_firmware(setting, sysfs_)) outcome_.notes.push_back(*note);
     }
   }
 
   const Sysfs& sysfs_;
+  std::map<std::string, int> errors_;  // of the last write, by path; 0: it was taken
   RestoreOutcome outcome_;
 };
 

@@ -71,7 +71,7 @@ class CpuFrequency : public Knob {
       setting.problem = system_error_text(fmt::format("cpufreq {}: set {}", policy.name, value.text), error);
       return setting;
     }
-    const auto min = sysfs_.number(policy.path + "/scaling_min_freq"), max = sysfs_.number(policy.path + "/scaling_max_freq");
+    const auto [min, max] = read_limits_back(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", khz);
     if (!min || !max) {
       setting.problem = fmt::format("cpufreq {}: its limits cannot be read back", policy.name);
       return setting;

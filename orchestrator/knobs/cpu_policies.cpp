@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -133,6 +134,14 @@ int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::str
   }
   if (const int error = sysfs.write(min_file, std::to_string(min))) return error;
   return sysfs.write(max_file, std::to_string(max));
+}
+
+LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long value) {
+  const auto number = [&](const std::string& file) -> std::optional<double> {
+    const auto text = sysfs.read_until(file, [&](const std::string& now) { return now == std::to_string(value); }, read_back_patience_ms).text;
+    return text ? parse_number(*text) : std::nullopt;
+  };
+  return {number(min_file), number(max_file)};
 }
 
 }  // namespace dvfs_plan

@@ -1,6 +1,7 @@
 // What the CPU knobs share: which policies an axis means, what to save of them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,16 @@ std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, c
 // Reads `path` now; appends it to `saved` if there is something to put back.
 void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs, std::vector<SavedSetting>& saved);
 
+// How long a setting that was written may take to be read back.
+inline constexpr int read_back_patience_ms = 200;
+
 // A min/max pair of attribute files in their own unit, written in an order that never crosses them. 0 or errno.
 int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min, long max);
+
+// What a pair of limits reads once both are `value`, or when patience is over.
+struct LimitsRead {
+  std::optional<double> min, max;
+};
+LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long value);
 
 }  // namespace dvfs_plan

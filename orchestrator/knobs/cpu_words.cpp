@@ -45,7 +45,7 @@ class CpuWords : public Knob {
       if (error != 0) {
         setting.problem = system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
       } else {
-        setting.applied = meaning(file, sysfs_.text(file.path));
+        setting.applied = meaning(file, sysfs_.read_until(file.path, [&](const std::string& now) { return now == wanted; }, read_back_patience_ms).text);
         if (setting.applied != value.text) {
           setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text, setting.applied.value_or("nothing"));
         }

@@ -39,7 +39,7 @@ class LimitKnob : public Knob {
       if (const int error = write_limits(sysfs_, pair.min_file, pair.max_file, raw, raw)) {
         setting.problem = system_error_text(fmt::format("{} {}: set {}", axis_, pair.target, value.text), error);
       } else {
-        const auto min = sysfs_.number(pair.min_file), max = sysfs_.number(pair.max_file);
+        const auto [min, max] = read_limits_back(sysfs_, pair.min_file, pair.max_file, raw);
         if (max) setting.applied = format(Hertz{*max * unit_});
         if (!min || !max || *min != static_cast<double>(raw) || *max != static_cast<double>(raw)) {
           setting.problem = fmt::format("{} {}: asked for {}, read back {} to {}", axis_, pair.target, value.text,

@@ -87,7 +87,7 @@ TEST_F(JudgeTest, SensorsThatSayNothingOfTheTrial) {
   }
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::sensor_dead);
-  EXPECT_EQ(trial_.verdict_text, "hwmon:m/power1 read 0 W throughout: a dead sensor");
+  EXPECT_EQ(trial_.verdict_text, "hwmon:m/power1 read 0 W while the workload ran: a dead sensor");
   EXPECT_FALSE(trial_.energy_j);
 }
 

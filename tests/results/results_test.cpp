@@ -88,6 +88,14 @@ TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
   for (const auto& readings : {zeros, frozen, gone, absent, denied}) EXPECT_FALSE(energy_between(gauge(), readings, 0, s).joules);
 }
 
+TEST(Energy, AMeterThatDiesMidwayIsNoBargain) {
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 100; ++i) readings.push_back(at(i * 10 * ms, i > 30 && i < 99 ? 0.0 : 50 + i % 3));
+  const auto energy = energy_between(gauge(), readings, 0, s);
+  EXPECT_EQ(energy.fault, EnergyFault::dead);
+  EXPECT_FALSE(energy.joules);
+}
+
 TEST(Energy, AHoleInTheMiddleIsNotBridged) {
   std::vector<Reading> readings;
   for (int i = 0; i <= 100; ++i) {

@@ -1,0 +1,69 @@
+"""The quickstart on a real kernel: the right answer, the right joules, the machine as it was."""
+import json
+
+import arithmetic
+import testbed
+
+STATE = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq"
+
+
+class Sweep(testbed.TestbedCase):
+    def test_the_quickstart_finds_the_optimum_and_leaves_no_trace(self):
+        # A state of the machine's owner that is not the default must come back too.
+        code, console = self.testbed.run(
+            f"""
+            echo conservative >/sys/devices/system/cpu/cpufreq/policy1/scaling_governor
+            echo 2600000 >/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq
+            {STATE} >before.txt
+            dvfs-plan /experiments/quickstart.yaml --json >report.json 2>/dev/null; code=$?
+            {STATE} >after.txt
+            ls /var/lib/dvfs-plan >state.txt
+            exit $code
+            """,
+            {"experiments/quickstart.yaml": (testbed.ROOT / "experiments/quickstart.yaml").read_text()},
+        )
+        self.assertEqual(code, 0, console)
+        out = self.testbed.fetch()
+        self.assertEqual((out / "before.txt").read_text(), (out / "after.txt").read_text())
+        self.assertIn("conservative", (out / "before.txt").read_text())
+        self.assertNotIn("journal", (out / "state.txt").read_text())
+
+        report = json.loads((out / "report.json").read_text())
+        scenario = report["scenarios"][0]
+        self.assertEqual(scenario["best_settings"], {"cpu.frequency": "1.8 GHz"})
+        self.assertEqual(scenario["best_at_edge_of"], [])
+        trials = testbed.rows(out / "quickstart.sqlite", "SELECT t.*, s.requested FROM trials t JOIN settings s USING (trial) WHERE s.target = 'policy0'")
+        self.assertEqual(len(trials), 18)
+        for trial in trials:
+            expected = arithmetic.joules(trial["requested"], 0.5, 0.2)
+            self.assertEqual(trial["verdict"], "ok", trial)
+            self.assertAlmostEqual(trial["energy_j"] / expected, 1, delta=0.03, msg=f"{trial['key']}: {trial['energy_j']} J, by arithmetic {expected} J")
+        self.assertEqual(testbed.integrity(out / "quickstart.sqlite"), "ok")
+        settings = testbed.rows(out / "quickstart.sqlite", "SELECT * FROM settings")
+        self.assertEqual(len(settings), 36)  # two policies a trial
+        for setting in settings:
+            self.assertEqual(setting["applied"], setting["requested"])
+            self.assertAlmostEqual(setting["delivered"] / 1e9, float(setting["requested"].split()[0]), places=6)
+
+    def test_one_policy_leaves_the_other_alone(self):
+        experiment = """
+name: one
+workloads:
+  - name: look
+    shell: for n in 0 1; do echo max$n $(cat /sys/devices/system/cpu/cpufreq/policy$n/scaling_max_freq); done; dvfs-mixed 0.1 0
+    metrics: [lines]
+axes: {cpu.frequency@policy1: [1 GHz, 2.2 GHz], cpu.governor: [performance, powersave]}
+repeat: 1
+"""
+        code, console = self.testbed.run("dvfs-plan /one.yaml --quiet", {"one.yaml": experiment})
+        self.assertEqual(code, 0, console)
+        out = self.testbed.fetch()
+        seen = testbed.rows(out / "one.sqlite", """
+            SELECT s.requested, max(CASE m.name WHEN 'max0' THEN m.value END) AS max0, max(CASE m.name WHEN 'max1' THEN m.value END) AS max1
+            FROM settings s JOIN metrics m USING (trial) WHERE s.axis = 'cpu.frequency@policy1' GROUP BY trial""")
+        self.assertEqual(sorted((r["requested"], r["max0"], r["max1"]) for r in seen),
+                         [("1 GHz", 3e6, 1e6)] * 2 + [("2.2 GHz", 3e6, 2.2e6)] * 2)
+
+
+if __name__ == "__main__":
+    testbed.main()

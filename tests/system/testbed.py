@@ -1,0 +1,94 @@
+"""Boots the virtual machine with our programs in it; shared by the tests of this folder."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("DVFS_PLAN_BIN", ROOT / "build/dev/bin"))
+LONG = bool(os.environ.get("DVFS_PLAN_LONG"))
+PROGRAMS = {
+    "bin/dvfs-plan": BIN / "dvfs-plan",
+    "bin/dvfs-mixed": BIN / "testbed-mixed",
+    "bin/testbedctl": BIN / "testbed-testbedctl",
+}
+
+
+class Testbed:
+    """A machine with a disk of its own, which survives switching it off."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-system.", dir="/var/tmp"))
+        self.disk = self.folder / "disk.img"
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, job, files=None):
+        """Starts it with `job`, a shell script run as root in /data; returns the process."""
+        script = self.folder / "job"
+        script.write_text("#!/bin/sh\ncd /data\n" + job)
+        script.chmod(0o755)
+        items = [f"{name}={path}" for name, path in PROGRAMS.items()]
+        for name, text in (files or {}).items():
+            path = self.folder / name.replace("/", "_")
+            path.write_text(text)
+            items.append(f"{name}={path}")
+        environment = dict(os.environ, TESTBED_DISK=str(self.disk), TESTBED_PID=str(self.folder / "pid"))
+        (self.folder / "pid").unlink(missing_ok=True)
+        return subprocess.Popen([ROOT / "tests/testbed/boot", script, *items], env=environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+
+    def run(self, job, files=None, timeout=600):
+        """Runs `job` to its end; returns (exit code, console)."""
+        process = self.start(job, files)
+        try:
+            console, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.switch_off()
+            console, _ = process.communicate()
+            raise AssertionError(f"the guest did not end within {timeout} s:\n{console}")
+        return process.returncode, console
+
+    def switch_off(self):
+        """A power cut: QEMU is ended at once."""
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+            os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+
+    def fetch(self):
+        """Copies the files of the guest's disk here and returns their folder."""
+        out = self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        subprocess.run([ROOT / "tests/testbed/fetch", self.disk, out], check=True)
+        return out
+
+
+def rows(database, sql, *parameters):
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(sql, parameters)]
+
+
+def integrity(database):
+    return rows(database, "PRAGMA integrity_check")[0]["integrity_check"]
+
+
+class TestbedCase(unittest.TestCase):
+    def setUp(self):
+        self.testbed = Testbed()
+        self.addCleanup(self.testbed.close)
+
+
+def main():
+    program = unittest.main(verbosity=2, exit=False, argv=sys.argv)
+    for test, reason in program.result.skipped:
+        print(f"SKIPPED {test}: {reason}")
+    sys.exit(not program.result.wasSuccessful())
