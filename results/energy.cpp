@@ -62,15 +62,31 @@ double trapezoid(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds 
   return joules;
 }
 
-// A stretch without readings that is long for the trial and long for the sensor.
-bool has_gap(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
+struct Spacing {
+  Nanoseconds median = 0, longest = 0;  // 0 with fewer than four readings
+};
+
+Spacing spacing_of(const std::vector<Known>& curve) {
   std::vector<Nanoseconds> spacings;
   for (std::size_t i = 1; i < curve.size(); ++i) spacings.push_back(curve[i].time - curve[i - 1].time);
-  if (spacings.size() < 3) return false;
+  if (spacings.size() < 3) return {};
   const Nanoseconds longest = *std::max_element(spacings.begin(), spacings.end());
   std::nth_element(spacings.begin(), spacings.begin() + static_cast<std::ptrdiff_t>(spacings.size() / 2), spacings.end());
-  const Nanoseconds median = spacings[spacings.size() / 2];
-  return longest > 5 * median && longest > (to - from) / 5;
+  return {spacings[spacings.size() / 2], longest};
+}
+
+// A stretch without readings that is long for the trial and long for the sensor.
+bool has_gap(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
+  const Spacing spacing = spacing_of(curve);
+  return spacing.longest > 5 * spacing.median && spacing.longest > (to - from) / 5;
+}
+
+// Whether the readings enclose the window. A meter that speaks when it likes may be up to two of its
+// periods late at an edge; its nearest value is held there.
+bool encloses(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
+  if (curve.size() < 2) return false;
+  const Nanoseconds slack = 2 * spacing_of(curve).median;
+  return curve.front().time <= from + slack && curve.back().time >= to - slack;
 }
 
 EnergyFault fault_without_values(std::span<const Reading> readings) {
@@ -170,8 +186,7 @@ ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> re
     energy.fault = EnergyFault::gone;
     return energy;
   }
-  // Without a reading on each side the window's ends are not known.
-  if (curve.size() < 2 || curve.front().time > from || curve.back().time < to) {
+  if (!encloses(curve, from, to)) {
     energy.fault = fault_without_values(readings) == EnergyFault::denied ? EnergyFault::denied : EnergyFault::gap;
     return energy;
   }

@@ -1,0 +1,265 @@
+"""The program as its user meets it, on this machine: no knobs are set, real workloads misbehave."""
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+import testbed
+
+PROGRAM = testbed.BIN / "dvfs-plan"
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-cli."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def call(self, *arguments, **options):
+        environment = dict(os.environ, XDG_STATE_HOME=str(self.folder / "xdg"))
+        for name in ("SUDO_UID", "SUDO_USER", "PKEXEC_UID"):
+            environment.pop(name, None)
+        environment.update(options.pop("environment", {}))
+        state = [] if arguments[0] in ("report", "status", "export", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
+        return subprocess.run([PROGRAM, *arguments, *state], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, **options)
+
+    def query(self, name, sql):
+        return testbed.rows(self.folder / name, sql)
+
+    def test_workloads_that_misbehave_are_recorded_bounded_and_the_sweep_goes_on(self):
+        self.write("bad.yaml", """
+name: bad
+order: listed
+repeat: 1
+objective: time
+workloads:
+  - {name: exits, command: [sh, -c, "echo partial; exit 1"]}
+  - {name: dies, command: [sh, -c, "kill -SEGV $$"]}
+  - {name: hangs, command: [sleep, "1000"], timeout: 300 ms, grace: 100 ms}
+  - {name: hangs-hard, shell: "trap '' TERM; while :; do sleep 1; done", timeout: 300 ms, grace: 100 ms}
+  - {name: floods, shell: "head -c 1000000000 /dev/zero; echo; echo rate 7 1/s", output_cap: 64 KiB, metrics: [lines]}
+  - {name: daemon, shell: "setsid sleep 1000 >/dev/null 2>&1 & sleep 0.2"}
+  - {name: deletes, command: [rm, victim]}
+  - {name: missing, command: [./victim]}
+  - {name: fine, command: ["true"]}
+""")
+        self.write("victim", "#!/bin/sh\n")
+        (self.folder / "victim").chmod(0o755)
+        result = self.call("bad.yaml")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        trials = {t["workload"]: t for t in self.query("bad.sqlite", "SELECT * FROM trials")}
+        self.assertEqual({name: (t["outcome"], t["exit_code"], t["signal"], t["verdict"]) for name, t in trials.items()}, {
+            "exits": ("exited", 1, None, "exited"),
+            "dies": ("signalled", None, "SIGSEGV", "signalled"),
+            "hangs": ("timed_out", None, "SIGTERM", "timed_out"),
+            "hangs-hard": ("timed_out", None, "SIGKILL", "timed_out"),
+            "floods": ("completed", 0, None, "ok"),
+            "daemon": ("completed", 0, None, "ok"),
+            "deletes": ("completed", 0, None, "ok"),
+            "missing": ("not_launched", None, None, "not_launched"),
+            "fine": ("completed", 0, None, "ok"),
+        })
+        self.assertEqual(trials["exits"]["output_tail"], "partial\n")
+        self.assertEqual(trials["floods"]["output_bytes"], 1000000001 + len("rate 7 1/s\n"))
+        self.assertRegex(trials["missing"]["verdict_text"], r"^exec .*: No such file or directory$")
+        self.assertEqual(self.query("bad.sqlite", "SELECT name, value, unit FROM metrics"), [{"name": "rate", "value": 7.0, "unit": "1/s"}])
+        self.assertEqual(trials["daemon"]["leftovers"], 1)
+        self.assertLess((self.folder / "bad.sqlite").stat().st_size, 1_000_000)
+        left = subprocess.run(["pgrep", "-f", "^sleep 1000"], capture_output=True, text=True).stdout
+        self.assertEqual(left, "")
+        kinds = {w["kind"] for w in self.query("bad.sqlite", "SELECT kind FROM warnings")}
+        self.assertLessEqual({"output_truncated", "leftover_processes"}, kinds)
+
+    SLOW = "name: slow\nrepeat: 4\nobjective: time\nworkloads: [{name: w, command: [sleep, \"{t}\"]}]\naxes: {t: [0.1, %s]}\n"
+
+    def test_an_interrupted_run_resumes_to_exactly_the_planned_trials(self):
+        self.write("slow.yaml", self.SLOW % "0.2")
+        state = ["--state-folder", str(self.folder / "state")]
+        running = subprocess.Popen([PROGRAM, "slow.yaml", *state], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in running.stderr:
+            if " #1: " in line:
+                break
+        status = json.loads(self.call("status", "slow.sqlite", "--json").stdout)
+        self.assertTrue(status["running"])
+        self.assertEqual(status["pid"], running.pid)
+        running.terminate()
+        output, errors = running.communicate(timeout=30)
+        self.assertEqual(running.returncode, 130)
+        self.assertIn("Unfinished: ", output)
+        self.assertIn("The same command goes on: dvfs-plan slow.yaml", errors)
+        done = self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"]
+        self.assertGreaterEqual(done, 1)
+        self.assertLess(done, 8)
+        status = json.loads(self.call("status", "slow.sqlite", "--json").stdout)
+        self.assertEqual((status["running"], status["finished_trials"], status["last_session_ended"]), (False, done, "interrupted"))
+        self.assertEqual(self.call("slow.yaml").returncode, 0)
+        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n, count(DISTINCT key) AS keys FROM trials"), [{"n": 8, "keys": 8}])
+        again = self.call("slow.yaml", "--json")
+        self.assertEqual((again.returncode, json.loads(again.stdout)["finished_trials"]), (0, 8))
+
+    def test_a_changed_file_is_refused_with_what_changed(self):
+        self.write("slow.yaml", self.SLOW % "0.11")
+        self.assertEqual(self.call("slow.yaml").returncode, 0)
+        self.write("slow.yaml", (self.SLOW % "0.12").replace("repeat: 4", "repeat: 1"))
+        refused = self.call("slow.yaml", "--quiet")
+        self.assertEqual(refused.returncode, 2)
+        self.assertEqual(refused.stderr, f"""error: {self.folder.resolve()}/slow.sqlite holds trials of another plan; what changed:
+  axes / t: 0.11 taken away
+  axes / t: 0.12 added
+  repetitions: 4 -> 1
+  hint: undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file
+""")
+        self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
+        kept = [f for f in self.folder.glob("slow.*.sqlite")]
+        self.assertEqual(len(kept), 1)
+        self.assertEqual(testbed.rows(kept[0], "SELECT count(*) AS n FROM trials")[0]["n"], 8)
+        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 2)
+
+    def test_check_changes_nothing_and_says_what_a_run_would_do(self):
+        self.write("slow.yaml", self.SLOW % "0.3")
+        before = sorted(p.name for p in self.folder.iterdir())
+        check = self.call("check", "slow.yaml", "--json")
+        plan = json.loads(check.stdout)
+        self.assertEqual((plan["trials"], len(plan["points"]), len(plan["order"]), plan["would_set"]), (8, 2, 8, []))
+        self.assertEqual(plan["points"][1]["argv"], ["sleep", "0.3"])
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), before)
+        self.assertIn("2 points x 4 repetitions = 8 trials, in shuffled blocks (seed 1)", self.call("check", "slow.yaml").stdout)
+
+    def test_values_cannot_become_shell_code(self):
+        self.write("shell.yaml", """
+name: shell
+repeat: 1
+objective: time
+workloads:
+  - {name: argv, command: [printf, "%s|", "{x}"]}
+  - {name: shell, shell: "printf '%s|' {x} end"}
+axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb"]}
+""")
+        self.assertEqual(self.call("shell.yaml").returncode, 0)
+        self.assertFalse((self.folder / "pwned").exists())
+        seen = self.query("shell.sqlite", "SELECT t.workload, v.text, t.output_tail FROM trials t JOIN point_values v USING (point)")
+        self.assertEqual(len(seen), 10)
+        for trial in seen:
+            self.assertEqual(trial["output_tail"], trial["text"] + ("|" if trial["workload"] == "argv" else "|end|"))
+
+    def test_under_sudo_the_result_and_the_workload_belong_to_the_invoking_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be behind sudo")
+        self.folder.chmod(0o755)
+        theirs = self.folder / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, 65534, 65534)
+        (theirs / "who.yaml").write_text("name: who\nrepeat: 1\nobjective: time\nworkloads: [{name: w, shell: 'echo uid $(id -u); echo home $HOME', metrics: [lines]}]\n")
+        result = subprocess.run([PROGRAM, "who.yaml", "--state-folder", str(self.folder / "state")], cwd=theirs, capture_output=True, text=True,
+                                env=dict(os.environ, SUDO_UID="65534", HOME="/root"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for file in theirs.glob("who.sqlite*"):
+            self.assertEqual(file.stat().st_uid, 65534, file)
+        self.assertEqual(testbed.rows(theirs / "who.sqlite", "SELECT value FROM metrics WHERE name = 'uid'"), [{"value": 65534.0}])
+        self.assertNotIn("home /root", testbed.rows(theirs / "who.sqlite", "SELECT output_tail FROM trials")[0]["output_tail"])
+        # A link planted where the result would be is not followed.
+        (theirs / "who.sqlite").unlink()
+        (theirs / "who.sqlite").symlink_to(self.folder / "roots-own")
+        again = subprocess.run([PROGRAM, "who.yaml", "--state-folder", str(self.folder / "state")], cwd=theirs, capture_output=True, text=True,
+                               env=dict(os.environ, SUDO_UID="65534"))
+        self.assertEqual(again.returncode, 3)
+        self.assertFalse((self.folder / "roots-own").exists())
+
+    def test_the_state_folder_is_private_and_the_lock_holds(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        self.assertEqual(self.call("slow.yaml").returncode, 0)
+        self.assertEqual(stat.S_IMODE((self.folder / "state").stat().st_mode), 0o700)
+
+    def test_mistakes_at_the_command_line(self):
+        self.assertEqual(self.call("chek").stderr, "error: chek: there is no such file (did you mean the command 'check'?)\n  hint: `dvfs-plan --help` shows a first experiment\n")
+        self.assertEqual(self.call("chek").returncode, 2)
+        self.write("faulty.yaml", "workloads: [{name: a, command: [no-such-program]}]\nrepeet: 2\n")
+        faulty = self.call("faulty.yaml")
+        self.assertEqual(faulty.returncode, 2)
+        self.assertEqual(faulty.stderr, """faulty.yaml:1:33: error: workload 'a': there is no command 'no-such-program' on PATH; give its path, relative to the experiment file
+faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 'repeat'?)
+  hint: nothing was run and nothing was set
+""")
+        self.write("energy.yaml", "workloads: [{name: a, command: [\"true\"]}]\n")
+        if not any(pathlib.Path("/sys/class/powercap").glob("*")) and not pathlib.Path("/sys/bus/event_source/devices/power").exists():
+            energy = self.call("energy.yaml", "--quiet")
+            self.assertEqual((energy.returncode, energy.stderr), (3, "error: the objective is energy, but no energy sensor works here\n"
+                                                                     "  hint: `dvfs-plan doctor` shows the sensors and the fix for each; without energy there is `objective: time`\n"))
+        self.assertIn("A first experiment", self.call("--help").stdout)
+
+    def test_doctor_reads_a_recorded_machine(self):
+        root = self.folder / "machine"
+        policy = root / "sys/devices/system/cpu/cpufreq/policy0"
+        policy.mkdir(parents=True)
+        for name, text in {"affected_cpus": "0", "scaling_driver": "acpi-cpufreq", "scaling_governor": "schedutil", "scaling_available_governors": "performance schedutil",
+                           "cpuinfo_min_freq": "1000000", "cpuinfo_max_freq": "3000000", "scaling_min_freq": "1000000", "scaling_max_freq": "2000000",
+                           "scaling_available_frequencies": "3000000 2000000 1000000", "bios_limit": "2000000", "scaling_cur_freq": "1000000"}.items():
+            (policy / name).write_text(text + "\n")
+        daemon = root / "proc/4242"
+        daemon.mkdir(parents=True)
+        (daemon / "comm").write_text("thermald\n")
+        found = json.loads(self.call("doctor", "--json", "--sysfs-root", str(root)).stdout)
+        knobs = {k["axis"]: k for k in found["knobs"]}
+        self.assertEqual(knobs["cpu.frequency"]["offers"], "1 GHz, 2 GHz, 3 GHz")
+        self.assertEqual(found["services"], [{"service": "thermald", "pid": 4242, "why": "lowers limits when it is warm", "fix": "sudo systemctl stop thermald"}])
+        self.assertIn("policy0: the firmware limits it to 2 GHz now (bios_limit); it can do 3 GHz", [n["note"] for n in found["notes"]])
+
+    def test_restore_that_fails_prints_the_exact_commands(self):
+        root = self.folder / "machine"
+        (root / "sys").mkdir(parents=True)
+        (root / "sys/good").write_text("changed\n")
+        state = self.folder / "state"
+        state.mkdir(mode=0o700)
+        (state / "journal.json").write_text(json.dumps({"version": 1, "experiment": "x.yaml", "saved_at": "", "boot_id": "", "pid": 1, "run": "", "settings": [
+            {"knob": "a", "path": "/sys/gone", "value": "two words"}, {"knob": "b", "path": "/sys/good", "value": "1"}]}))
+        failed = self.call("restore", "--sysfs-root", str(root))
+        self.assertEqual(failed.returncode, 4)
+        self.assertEqual(failed.stderr, """error: 1 of 2 settings could not be put back:
+  /sys/gone: wanted 'two words', found 'No such file or directory' (No such file or directory)
+  hint: these commands put them back, then `dvfs-plan restore` clears the journal:
+  echo 'two words' | sudo tee /sys/gone
+""")
+        self.assertEqual((root / "sys/good").read_text(), "1")
+        (root / "sys/gone").write_text("two words\n")
+        self.assertEqual(self.call("restore", "--sysfs-root", str(root)).returncode, 0)
+        self.assertFalse((state / "journal.json").exists())
+
+    def test_a_meter_of_ones_own(self):
+        self.write("meter.yaml", """
+name: meter
+repeat: 2
+workloads: [{name: w, command: [sleep, "0.5"]}]
+probes:
+  - name: wall
+    command: [sh, -c, "i=0; while :; do i=$((i+1)); echo power $((100 + i % 2)) W; sleep 0.02; done"]
+    channels: {power: {unit: W}}
+    rate: 100 Hz
+""")
+        result = self.call("meter.yaml")
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        for trial in self.query("meter.sqlite", "SELECT energy_j, time_s FROM trials"):
+            self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=1)
+
+    def test_export_and_report(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        self.call("slow.yaml")
+        csv = self.call("export", "slow.sqlite").stdout.splitlines()
+        self.assertEqual(len(csv), 9)
+        self.assertTrue(csv[0].startswith("trial,key,workload,scenario,block,"))
+        report = self.call("report", "slow.sqlite")
+        self.assertEqual(report.returncode, 0)
+        self.assertIn("8 of 8 trials", report.stdout)
+        with open(self.folder / "truncated.sqlite", "wb") as file:
+            file.write((self.folder / "slow.sqlite").read_bytes()[:6000])
+        self.assertEqual(self.call("report", "truncated.sqlite").returncode, 3)
+
+
+if __name__ == "__main__":
+    testbed.main()
