@@ -1,0 +1,96 @@
+"""The JSON Schema that editors complete from is true: it knows the parser's keys, takes what the program
+takes and refuses what it refuses."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+import json
+import yaml
+
+import testbed
+
+SCHEMA = json.loads((testbed.ROOT / "experiments/experiment.schema.json").read_text())
+W = 'workloads: [{name: w, command: ["true"]}]\n'
+WN = 'workloads: [{name: w, command: ["true", "{n}"]}]\n'
+
+GOOD = [
+    W,
+    W + "repeat: 5\norder: listed\nseed: 7\nsettle: 1 s\nobjective: time\n",
+    W + "repeat: {repetitions: 2}\nobjective: {minimise: edp}\n",
+    WN + "axes: {n: [1, 2.5, word]}\n",
+    WN + "axes: {n: {from: 1, to: 8, times: 2}}\nexclude: [{n: [1, 2]}]\n",
+    WN + "axes: {n: {values: [1, 2], nearest: false}}\nreference: {n: 1}\n",
+    WN + "axes: {n: 3, cpu.cores: 1}\n",
+    'workloads: [{name: w, shell: "true", timeout: 5 min, grace: 1 s, output_cap: 1 KiB, environment: {A: 1}, metrics: [lines, json, {name: r, regex: "(.)", unit: s}]}]\n',
+    W + 'probes: [{name: m, command: [cat], every: 1 s, channels: {p: {unit: W, domain: system}}}]\n',
+    W + "probes: []\nobjective: time\n",
+]
+BAD = [
+    "repeat: 3\n",
+    "workloads: []\n",
+    "workloads: [{command: [x]}]\n",
+    "workloads: [{name: w}]\n",
+    'workloads: [{name: w, command: ["true"], shell: x}]\n',
+    "workloads: [{name: w, command: true}]\n",
+    W + "repeet: 3\n",
+    W + "repeat: 0\n",
+    W + "repeat: {times: 3}\n",
+    W + "order: random\n",
+    W + "settle: 5\n",
+    W + "settle: 5 GHz\n",
+    W + "objective: enrgy\n",
+    W + "probes: [rpal]\n",
+    W + "axes: {cpu.frequncy: all}\n",
+    WN + "axes: {n: []}\n",
+    WN + "axes: {n: {from: 1}}\n",
+    WN + "axes: {n: {count: 0}}\n",
+    W + "sysfs: {x: {path: /etc/passwd, values: [1]}}\n",
+    W + "sysfs: {x: {path: /sys/x}}\n",
+    'workloads: [{name: w, command: ["true"], timeout: 60}]\n',
+    'workloads: [{name: w, command: ["true"], metrics: [line]}]\n',
+    W + "probes: [{name: m, command: [cat], channels: {p: {unit: V}}}]\n",
+]
+
+
+class Schema(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-schema."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def program_accepts(self, text):
+        file = self.folder / "x.yaml"
+        file.write_text(text)
+        result = subprocess.run([testbed.BIN / "dvfs-plan", "check", file], capture_output=True, text=True, cwd=self.folder)
+        self.assertIn(result.returncode, (0, 2), result.stderr)
+        return result.returncode == 0, result.stderr
+
+    def test_the_schema_itself(self):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def test_what_both_accept(self):
+        for text in GOOD:
+            with self.subTest(text):
+                jsonschema.validate(yaml.safe_load(text), SCHEMA)
+                accepted, errors = self.program_accepts(text)
+                self.assertTrue(accepted, errors)
+
+    def test_what_both_refuse(self):
+        for text in BAD:
+            with self.subTest(text):
+                with self.assertRaises(jsonschema.ValidationError):
+                    jsonschema.validate(yaml.safe_load(text), SCHEMA)
+                self.assertFalse(self.program_accepts(text)[0])
+
+    def test_the_shipped_experiments(self):
+        shipped = sorted((testbed.ROOT / "experiments").glob("*.yaml")) + sorted((testbed.ROOT / "tests/fuzz/seeds").glob("*.yaml"))
+        self.assertTrue(shipped)
+        for file in shipped:
+            with self.subTest(file.name):
+                jsonschema.validate(yaml.safe_load(file.read_text()), SCHEMA)
+
+
+if __name__ == "__main__":
+    testbed.main()
