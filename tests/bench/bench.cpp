@@ -1,0 +1,115 @@
+// dvfs_bench trial N | sampler HZ SECONDS: what the program itself costs. tests/bench/run prints it beside
+// hyperfine, in one go on one machine: absolute times mean little on a shared one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "orchestrator/run_loop.hpp"
+#include "probes/sysfs_probe.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+// Spawn to row committed, with nothing to set and nothing to sample.
+int bench_trial(int count) {
+  Interruption interruption;
+  SystemClock clock;
+  const Sysfs sysfs;
+  Launcher launcher;
+  Diagnostics diagnostics("bench.yaml");
+  const auto experiment = parse_experiment(fmt::format("name: bench\nobjective: time\nrepeat: {}\nworkloads: [{{name: w, command: [/bin/true]}}]\n", count), "bench.yaml", diagnostics);
+  const auto plan = resolve_plan(*experiment, {{}, "/bin"}, diagnostics);
+  const std::string file = "dvfs-bench.sqlite";
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
+  Store store = Store::create(file, *plan, {}, {}, {});
+  store.begin_session(1, "", "", "");
+  Sampler sampler({}, clock);
+  std::vector<KnobFinding> knobs;
+  const auto strategy = full_grid(*plan);
+  RunWorld world{*plan, knobs, sampler, {}, *strategy, store, nullptr, launcher, interruption, clock, sysfs, {}, {{"w", std::nullopt}}};
+  std::vector<double> whole, child;
+  Nanoseconds began = 0;
+  const RunEvents events{[&](const PlannedTrial&, int, int) { began = clock.now(); },
+                         [&](const TrialRecord& trial) {
+                           whole.push_back(seconds(clock.now() - began).value() * 1e3);
+                           child.push_back(seconds(trial.child.ended - trial.child.started).value() * 1e3);
+                         }};
+  run_trials(world, events);
+
+  // What the commit alone costs: the same durable transaction around one small row.
+  std::vector<double> commit;
+  for (int i = 0; i < count; ++i) {
+    const Nanoseconds before = clock.now();
+    store.write_event({"bench", "one small row"});
+    commit.push_back(seconds(clock.now() - before).value() * 1e3);
+  }
+  fmt::print("trial of /bin/true, spawn to row committed: mean {:.3f} ms, median {:.3f} ms (n = {})\n", mean(whole), median(whole), count);
+  fmt::print("  of it the child, launch to reaped:         mean {:.3f} ms, median {:.3f} ms\n", mean(child), median(child));
+  fmt::print("  one durable SQLite commit by itself:       mean {:.3f} ms, median {:.3f} ms\n", mean(commit), median(commit));
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
+  return 0;
+}
+
+// Eight real attribute files, whatever this machine has of the likely ones.
+int bench_sampler(double hertz, double duration) {
+  const Sysfs sysfs;
+  SystemClock clock;
+  auto probe = std::make_unique<SysfsProbe>("bench", Seconds{1 / hertz});
+  std::vector<std::string> candidates;
+  for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) {
+    for (const std::string& file : sysfs.list("/sys/class/hwmon/" + hwmon)) {
+      if (file.ends_with("_input") || file.ends_with("_average")) candidates.push_back("/sys/class/hwmon/" + hwmon + "/" + file);
+    }
+  }
+  for (const char* file : {"mtu", "tx_queue_len", "ifindex", "flags", "statistics/rx_bytes", "statistics/tx_bytes", "statistics/rx_packets", "statistics/tx_packets"}) {
+    candidates.push_back(std::string("/sys/class/net/lo/") + file);
+  }
+  int channels = 0;
+  for (const std::string& path : candidates) {
+    if (channels == 8 || !sysfs.text(path)) continue;
+    Channel channel;
+    channel.name = path;
+    channel.unit = "W";
+    probe->add(channel, sysfs, path, 1);
+    ++channels;
+  }
+  std::vector<std::unique_ptr<Probe>> probes;
+  probes.push_back(std::move(probe));
+  Sampler sampler(std::move(probes), clock);
+  sampler.keep_lateness(true);
+  const Nanoseconds before = clock.now();
+  sampler.start();
+  clock.sleep_until(before + nanoseconds(Seconds{duration}));
+  const auto readings = sampler.stop();
+  const double elapsed = seconds(clock.now() - before).value();
+  auto cost = sampler.cost();
+  std::sort(cost.lateness.begin(), cost.lateness.end());
+  const auto at = [&](double share) { return 1e6 * cost.lateness[static_cast<std::size_t>(share * static_cast<double>(cost.lateness.size() - 1))]; };
+  fmt::print("sampler, {} sysfs channels at {:.0f} Hz: {:.2f} % of a core, {:.0f} wake-ups/s, {} readings; late by {:.0f} us (median), {:.0f} us (99 %), {:.0f} us (longest)\n", channels,
+             hertz, 100 * cost.cpu_seconds / elapsed, static_cast<double>(cost.wake_ups) / elapsed, readings.size(), at(0.5), at(0.99), at(1));
+  return 0;
+}
+
+}  // namespace
+}  // namespace dvfs_plan
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "trial") == 0) return dvfs_plan::bench_trial(std::atoi(argv[2]));
+  if (argc == 4 && std::strcmp(argv[1], "sampler") == 0) return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]));
+  fmt::print(stderr, "usage: dvfs_bench trial N | sampler HZ SECONDS\n");
+  return 2;
+}
