@@ -101,15 +101,17 @@ void Sampler::run() {
     if (keep_lateness_) cost_.lateness.push_back(static_cast<float>(static_cast<double>(now - due) * 1e-9));
     read_due(now);
     ++cost_.wake_ups;
-    timespec used{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    cost_.cpu_seconds = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
   }
 }
 
-Sampler::Cost Sampler::cost() const {
+Sampler::Cost Sampler::cost() {
   const std::lock_guard lock(mutex_);
-  return cost_;
+  Cost cost = cost_;
+  clockid_t thread_time{};
+  timespec used{};
+  if (thread_.joinable() && pthread_getcpuclockid(thread_.native_handle(), &thread_time) == 0) clock_gettime(thread_time, &used);
+  cost.cpu_seconds = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  return cost;
 }
 
 }  // namespace dvfs_plan

@@ -36,7 +36,7 @@ class Sampler {
     std::vector<float> lateness;  // seconds after the planned time, a wake-up each; kept if asked for
   };
   void keep_lateness(bool keep) { keep_lateness_ = keep; }
-  Cost cost() const;
+  Cost cost();
 
  private:
   struct Source {

@@ -1,9 +1,11 @@
-// dvfs_bench trial N | sampler HZ SECONDS: what the program itself costs. tests/bench/run prints it beside
+// dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS: what the program itself costs. tests/bench/run prints it beside
 // hyperfine, in one go on one machine: absolute times mean little on a shared one.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -104,12 +106,28 @@ int bench_sampler(double hertz, double duration) {
   return 0;
 }
 
+// What waking up costs on this machine before anything is read: a thread that only sleeps to the next tick.
+int bench_tick(double hertz, double duration) {
+  SystemClock clock;
+  ::prctl(PR_SET_TIMERSLACK, 1UL);
+  timespec before{}, after{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  const Nanoseconds start = clock.now();
+  const int ticks = static_cast<int>(hertz * duration);
+  for (int i = 1; i <= ticks; ++i) clock.sleep_until(start + static_cast<Nanoseconds>(i * 1e9 / hertz));
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+  const double used = static_cast<double>(after.tv_sec - before.tv_sec) + static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
+  fmt::print("  an empty tick at {:.0f} Hz, nothing read:     {:.2f} % of a core\n", hertz, 100 * used / duration);
+  return 0;
+}
+
 }  // namespace
 }  // namespace dvfs_plan
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "trial") == 0) return dvfs_plan::bench_trial(std::atoi(argv[2]));
   if (argc == 4 && std::strcmp(argv[1], "sampler") == 0) return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]));
-  fmt::print(stderr, "usage: dvfs_bench trial N | sampler HZ SECONDS\n");
+  if (argc == 4 && std::strcmp(argv[1], "tick") == 0) return dvfs_plan::bench_tick(std::atof(argv[2]), std::atof(argv[3]));
+  fmt::print(stderr, "usage: dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS\n");
   return 2;
 }

@@ -47,6 +47,7 @@ for round in $(seq %d); do
     pidof dvfs-mixed dvfs-plan dvfs-guardian >/dev/null && problems="$problems left-running"
     [ -e /var/lib/dvfs-plan/journal.json ] && problems="$problems journal-left"
     case $signal in KILL) [ $code = 137 ] || problems="$problems code";; *) [ $code = 130 ] || problems="$problems code";; esac
+    testbedctl busy 0  # a killed workload left the machine's busy line up; a real one cannot
     echo "case $n $signal set=$set took=$took code=$code finished=$now problems:$problems"
     [ -z "$problems" ] || cat run.log
     last=$now
@@ -70,9 +71,13 @@ class Signals(testbed.TestbedCase):
         set_meanwhile = console.count("set=yes")
         print(f"{len(cases)} signals, {set_meanwhile} of them while settings were changed; put back after {took[len(took) // 2]} ms (median), {took[-1]} ms (longest)")
         self.assertGreater(set_meanwhile, rounds)  # the moments are worth testing
-        self.assertIn(f"last code=0 finished={12 * repeat}", console)
+        # 1: a stall of this machine may have cost a trial its readings, which is then named and does not count.
+        self.assertRegex(console, rf"last code=[01] finished={12 * repeat}\n")
         out = self.testbed.fetch()
         self.assertEqual(testbed.integrity(out / "night.sqlite"), "ok")
+        not_counted = testbed.rows(out / "night.sqlite", "SELECT verdict, count(*) AS n FROM trials WHERE verdict <> 'ok' GROUP BY verdict")
+        print("not counted:", not_counted or "none")
+        self.assertLess(sum(v["n"] for v in not_counted), 0.05 * 12 * repeat)
         blocks = testbed.rows(out / "night.sqlite", "SELECT block, count(DISTINCT point) AS points, count(*) AS trials FROM trials GROUP BY block")
         self.assertEqual([(b["points"], b["trials"]) for b in blocks], [(12, 12)] * repeat)
 
