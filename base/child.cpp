@@ -35,21 +35,28 @@ namespace {
 
 namespace process = boost::process::v2;
 
+// Where the child holds the end of the pipe that its execve(2) closes: just behind the standard three, since
+// Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
+constexpr int exec_pipe_place = 3;
+
 // Runs in the child between vfork(2) and execve(2), where memory is the parent's and only system calls
 // are safe: glibc's setuid() would send signals to every thread of the parent, so it is called raw.
 struct PrepareChild {
   const LaunchSpec& spec;
   const cpu_set_t* cpus;
   int* exec_error;
+  int exec_pipe;
 
   template <class ChildLauncher>
   process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&, const char* const*) {
     ::setsid();
+    // Closed by a successful execve(2) and by nothing before: the parent waits for that.
+    if (exec_pipe != exec_pipe_place && ::dup3(exec_pipe, exec_pipe_place, O_CLOEXEC) < 0) return failed();
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    // An ignored SIGPIPE survives execve; workloads expect the default.
-    ::syscall(SYS_rt_sigaction, SIGPIPE, kernel_action, nullptr, 8);
+    // What we ignore stays ignored after execve; workloads expect the defaults.
+    for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU}) ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8);
     if (cpus != nullptr && ::sched_setaffinity(0, sizeof *cpus, cpus) != 0) return failed();
     if (spec.run_as) {
       const Credentials& user = *spec.run_as;
@@ -58,7 +65,10 @@ struct PrepareChild {
       if (::syscall(SYS_setresuid, user.user, user.user, user.user) != 0) return failed();
     }
     // Entered as the user that the workload runs as: a folder that only root may enter stays closed.
-    if (!spec.folder.empty() && ::chdir(spec.folder.c_str()) != 0) return failed();
+    if (!spec.folder.empty() && ::chdir(spec.folder.c_str()) != 0) {
+      exec_error[1] = 1;
+      return failed();
+    }
     // After the change of user, which clears it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     return {};
@@ -139,8 +149,10 @@ int end_orphans(const std::set<pid_t>& own) {
     for (const pid_t pid : children_of_this_process()) {
       if (own.contains(pid)) continue;
       ++found;
-      ::kill(pid, SIGKILL);
-      if (::waitpid(pid, nullptr, 0) == pid) ++ended;
+      // One that we may not end (the workload used sudo) must not hold the night up.
+      const bool killed = ::kill(pid, SIGKILL) == 0;
+      if (::waitpid(pid, nullptr, killed ? 0 : WNOHANG) == pid) ++ended;
+      else if (!killed) --found;
     }
     if (found == 0) break;
   }
@@ -166,19 +178,20 @@ std::optional<Credentials> find_user(const std::string& name_or_id) {
 }
 
 struct Launcher::Implementation {
+  // errno of what failed, and whether that was entering the folder.
   // Shared with the child even where vfork(2) copies memory, as it does under the thread sanitizer.
   int* exec_error = nullptr;
 };
 
 Launcher::Launcher() : implementation_(std::make_unique<Implementation>()) {
-  void* page = ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* page = ::mmap(nullptr, 2 * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) throw Error(ExitCode::machine_refuses, system_error_text("mmap", errno));
   implementation_->exec_error = static_cast<int*>(page);
   // Processes that a workload orphans come to us, so that they can be ended after its trial.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-Launcher::~Launcher() { ::munmap(implementation_->exec_error, sizeof(int)); }
+Launcher::~Launcher() { ::munmap(implementation_->exec_error, 2 * sizeof(int)); }
 
 Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) {
   Child child;
@@ -187,22 +200,26 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   if (!open_pipe(child.output_, output_end) || !open_pipe(child.errors_, errors_end)) {
     return {std::nullopt, system_error_text("pipe", errno)};
   }
-  UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  UniqueFd exec_happened, exec_pipe;
+  if (!open_pipe(exec_happened, exec_pipe)) return {std::nullopt, system_error_text("pipe", errno)};
+  ::fcntl(exec_happened.get(), F_SETFL, 0);
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   for (const int cpu : spec.cpus) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
 
   int* exec_error = implementation_->exec_error;
-  *exec_error = 0;
+  exec_error[0] = exec_error[1] = 0;
   process::posix::vfork_launcher launcher;
   std::vector<const char*> environment;
   for (const std::string& variable : spec.environment) environment.push_back(variable.c_str());
   environment.push_back(nullptr);
   launcher.env = environment.data();
+  launcher.fd_whitelist.push_back(exec_pipe_place);
   // Boost puts the executable first itself; argv[0] as users know it is what follows the path's last slash.
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
-  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error};
-  process::process_stdio stdio{{null.get()}, {output_end.get()}, {errors_end.get()}};
+  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get()};
+  process::process_stdio stdio{{null.get()}, {output_end.get()}, {spec.discard_errors ? null.get() : errors_end.get()}};
 
   // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
   // would re-open the descriptors of a context in use, in the parent's memory.
@@ -212,6 +229,10 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   auto launched = launcher(context.get_executor(), error, spec.executable, arguments, stdio,
                            prepare);
   const pid_t pid = launcher.pid;
+  // vfork(2) returns after the exec, but the thread sanitizer makes a fork(2) of it: wait for the pipe's end.
+  exec_pipe.reset();
+  for (char ignored; pid > 0 && ::read(exec_happened.get(), &ignored, 1) < 0 && errno == EINTR;) {
+  }
   if (pid > 0 && !error && *exec_error == 0) {
     launched.detach();  // reaped by us with wait4(2), which alone tells this child's own rusage
     child.pid_ = pid;
@@ -221,7 +242,7 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   }
   if (pid > 0) ::waitpid(pid, nullptr, 0);
   const int cause = *exec_error != 0 ? *exec_error : error.value();
-  return {std::nullopt, system_error_text("exec " + spec.executable, cause)};
+  return {std::nullopt, system_error_text(exec_error[1] != 0 ? "enter folder " + spec.folder : "exec " + spec.executable, cause)};
 }
 
 Child::Child(Child&& other) noexcept
@@ -238,6 +259,7 @@ Child::~Child() {
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  end_orphans(*own_children_);
 }
 
 void Child::reap(ChildResult& result) {
@@ -266,6 +288,7 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   bool terminated = false;
   bool output_open = true, errors_open = true;
   int signals_seen = interruption != nullptr ? interruption->count() : 0;
+  if (interruption != nullptr) interruption->take_continued();
 
   const auto end_group = [&](int signal) {
     ::kill(-pid_, signal);
@@ -306,6 +329,7 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
     }
   }
   reap(result);
+  result.stopped_meanwhile = interruption != nullptr && interruption->take_continued();
   result.leftovers = end_orphans(*own_children_);
   if (output_open) drain(output_.get(), result.output, limits.output_cap);
   if (errors_open) drain(errors_.get(), result.errors, limits.output_cap);

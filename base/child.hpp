@@ -36,6 +36,7 @@ struct LaunchSpec {
   std::string folder;                // working folder; empty: ours
   std::optional<Credentials> run_as;
   std::vector<int> cpus;             // affinity; empty: ours
+  bool discard_errors = false;       // standard error goes to /dev/null
 };
 
 struct ChildLimits {
@@ -64,6 +65,7 @@ struct ChildResult {
   std::int64_t max_rss_bytes = 0;
   CapturedOutput output;
   CapturedOutput errors;
+  bool stopped_meanwhile = false;  // this program was stopped (SIGSTOP) and continued: its times are false
   int leftovers = 0;      // processes it left behind, which were ended
 };
 

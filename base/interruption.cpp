@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -16,10 +17,18 @@ namespace dvfs_plan {
 Interruption::Interruption() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  sigaddset(&signals, SIGCONT);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // nohup(1) and background jobs of a script ignore a signal for us: a blocked one would come all the same.
+    struct sigaction inherited {};
+    ::sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+  }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // A report piped into `head` or a guardian that is gone is an error to handle, not a death.
   std::signal(SIGPIPE, SIG_IGN);
+  // Ctrl-Z would stop the clock-watcher but not the workload, which has a session of its own.
+  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU}) std::signal(signal, SIG_IGN);
   fd_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) throw Error(ExitCode::machine_refuses, system_error_text("signalfd", errno));
 }
@@ -27,10 +36,19 @@ Interruption::Interruption() {
 int Interruption::pending() {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    if (info.ssi_signo == SIGCONT) {
+      continued_ = true;
+      continue;
+    }
     signal_ = static_cast<int>(info.ssi_signo);
     ++count_;
   }
   return signal_;
+}
+
+bool Interruption::take_continued() {
+  pending();
+  return std::exchange(continued_, false);
 }
 
 bool Interruption::sleep_until(Nanoseconds when, const Clock& clock) {

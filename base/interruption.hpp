@@ -15,6 +15,8 @@ class Interruption {
   int pending();
   // Signals received so far: a second one means "now".
   int count() const { return count_; }
+  // Whether this program was stopped and continued (SIGCONT) since the last call.
+  bool take_continued();
   // Sleeps until `when`, or until a signal is there: false then.
   bool sleep_until(Nanoseconds when, const Clock& clock);
 
@@ -22,6 +24,7 @@ class Interruption {
   UniqueFd fd_;
   int signal_ = 0;
   int count_ = 0;
+  bool continued_ = false;
 };
 
 }  // namespace dvfs_plan

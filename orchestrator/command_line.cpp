@@ -8,6 +8,8 @@
 #include <exception>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/guardian.hpp"
 
@@ -36,8 +38,8 @@ refuses; 4 the machine could not be put back (with the commands that would); 130
 void print_error(const Error& error) {
   // A diagnostic of an experiment file says where it stands itself.
   const bool located = std::strstr(error.what(), ": error: ") != nullptr;
-  fmt::print(stderr, "{}{}\n", located ? "" : "error: ", error.what());
-  if (!error.hint().empty()) fmt::print(stderr, "  hint: {}\n", error.hint());
+  write_stderr(fmt::format("{}{}\n", located ? "" : "error: ", error.what()));
+  if (!error.hint().empty()) write_stderr(fmt::format("  hint: {}\n", error.hint()));
 }
 
 class CommandLineParser {
@@ -59,7 +61,8 @@ class CommandLineParser {
     auto* exported = add("export", "a table as CSV (or the report as JSON)", export_command, "RESULT", "the result file");
     exported->add_option("--table", options_.table, "one row a trial, or one row a reading")->check(CLI::IsMember({"trials", "readings"}));
     exported->add_option("-o,--output", options_.output, "the file to write (default: stdout)");
-    add("restore", "put back what a cut-off run left set", restore_command);
+    auto* restore = add("restore", "put back what a cut-off run left set", restore_command);
+    restore->add_flag("--discard", options_.discard, "give up what cannot be put back; the journal is kept under another name");
     app_.require_subcommand(0, 1);
   }
 
@@ -68,11 +71,16 @@ class CommandLineParser {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
+      if (code != 0 && !options_.file.empty() && options_.file.find('.') == std::string::npos) {
+        const std::string command = nearest_word(options_.file, {"check", "doctor", "status", "report", "export", "restore"});
+        if (options_.file == "run") write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
+        else if (!command.empty()) write_stderr(fmt::format("  hint: did you mean the command '{}'?\n", command));
+      }
       return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
     }
     if (command_ != nullptr) return command_(options_);
     if (options_.file.empty()) {
-      fmt::print(stderr, "{}", app_.help());
+      write_stderr(fmt::format("{}", app_.help()));
       return static_cast<int>(ExitCode::bad_experiment);
     }
     return run_command(options_);
@@ -111,7 +119,7 @@ int main_program(int argc, char** argv) {
     print_error(error);
     return static_cast<int>(error.code());
   } catch (const std::exception& fault) {
-    fmt::print(stderr, "error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the command you gave\n", fault.what());
+    write_stderr(fmt::format("error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the command you gave\n", fault.what()));
     return static_cast<int>(ExitCode::machine_refuses);
   }
 }

@@ -61,6 +61,12 @@ void judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInpu
   for (const Reading& reading : of_channel(trial.readings, static_cast<std::uint32_t>(channel - input.channels.begin()))) {
     if (reading.value && reading.time >= trial.child.started && reading.time <= trial.child.ended) clocks.push_back(*reading.value);
   }
+  if (clocks.empty()) {
+    // A trial shorter than the probe's period: the readings at its edges are better than none.
+    for (const Reading& reading : of_channel(trial.readings, static_cast<std::uint32_t>(channel - input.channels.begin()))) {
+      if (reading.value) clocks.push_back(*reading.value);
+    }
+  }
   if (clocks.empty()) return;
   double sum = 0;
   for (const double clock : clocks) sum += clock;
@@ -72,7 +78,11 @@ void judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInpu
 
   const auto tolerance = input.tolerance.find(setting.axis);
   if (tolerance == input.tolerance.end() || (channel->under_load_only && !under_load(input, setting.target))) return;
-  const auto off = static_cast<int>(std::count_if(clocks.begin(), clocks.end(), [&](double clock) { return std::abs(clock - requested->second) > tolerance->second; }));
+  const bool only_below = input.turbo_steps.contains(setting.axis);
+  const auto off = static_cast<int>(std::count_if(clocks.begin(), clocks.end(), [&](double clock) {
+    const double faster = clock - requested->second;
+    return -faster > tolerance->second || (!only_below && faster > tolerance->second);
+  }));
   const bool all = off == setting.delivered_readings;
   const bool too_many = off >= readings_off_for_a_verdict && off > share_that_may_be_off * setting.delivered_readings;
   if (all || too_many) {
@@ -111,11 +121,24 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
   return {};
 }
 
+// A gauge that is flat through the trial but said something else before it is coarse, not frozen.
+ChannelEnergy unless_it_moved(ChannelEnergy energy, std::uint32_t channel, const TrialRecord& trial, const JudgeInput& input) {
+  const auto before = input.last_values.find(channel);
+  if (energy.fault != EnergyFault::frozen || before == input.last_values.end()) return energy;
+  const auto readings = of_channel(trial.readings, channel);
+  const auto known = std::find_if(readings.begin(), readings.end(), [](const Reading& r) { return r.value.has_value(); });
+  if (known == readings.end() || *known->value == before->second) return energy;
+  energy.fault = EnergyFault::none;
+  energy.joules = *known->value * seconds(trial.child.ended - trial.child.started).value();
+  return energy;
+}
+
 void judge_energy(TrialRecord& trial, const JudgeInput& input) {
   for (std::uint32_t i = 0; i < input.channels.size(); ++i) {
     if (!measures_energy(input.channels[i])) continue;
     auto energy = energy_between(input.channels[i], of_channel(trial.readings, i), trial.child.started, trial.child.ended);
     energy.channel = i;
+    energy = unless_it_moved(energy, i, trial, input);
     trial.energies.push_back(energy);
   }
   double total = 0;
@@ -143,15 +166,29 @@ double delivered_tolerance(const std::vector<double>& offered, bool continuous, 
     const double distance = std::abs(other - value);
     if (distance > 0 && (gap == 0 || distance < gap)) gap = distance;
   }
-  if (gap == 0) return 0.05 * value;  // a single offered value: the clock's own scatter
-  return continuous ? gap : gap / 2;
+  // Half a step, or a whole one where any clock may be asked for. Never under 1 % (a measured clock scatters
+  // so much) nor over 3 % (a table with wide steps must not hide a cap); 5 % for whole steps.
+  if (continuous) return std::clamp(gap, 0.01 * value, 0.05 * value);
+  return gap == 0 ? 0.03 * value : std::clamp(gap / 2, 0.01 * value, 0.03 * value);
+}
+
+bool is_turbo_step(const std::vector<double>& offered, double value) {
+  constexpr double one_mhz = 1e6;
+  const bool highest = std::none_of(offered.begin(), offered.end(), [&](double other) { return other > value; });
+  return highest && std::any_of(offered.begin(), offered.end(), [&](double other) { return std::abs(value - other - one_mhz) < 1e3; });
 }
 
 void judge(TrialRecord& trial, const JudgeInput& input) {
   if (trial.knob_refused) return;  // its verdict was set when it was refused
   judge_child(trial);
   if (trial.child.end == ChildResult::End::not_launched) return;
-  for (SettingRecord& setting : trial.settings) judge_delivered(trial, setting, input);
+  if (trial.child.stopped_meanwhile) set(trial, Verdict::stopped, "dvfs-plan itself was stopped and continued meanwhile: the end of the trial was not seen");
+  for (SettingRecord& setting : trial.settings) {
+    judge_delivered(trial, setting, input);
+    if (input.requested.contains(setting.axis) && !setting.delivered) {
+      trial.events.push_back({"delivered_unknown", fmt::format("nothing tells at which clock {} really ran; {} was requested", setting.target, setting.requested)});
+    }
+  }
   judge_energy(trial, input);
   for (const auto& [stream, name] : {std::pair{&trial.child.output, "output"}, std::pair{&trial.child.errors, "error output"}}) {
     if (stream->truncated()) {

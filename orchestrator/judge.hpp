@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -14,11 +15,14 @@ struct JudgeInput {
   // Channels whose sum is the trial's energy; empty: this experiment measures none.
   std::vector<std::uint32_t> energy_channels;
   bool energy_needed = true;              // the objective is made of energy
+  // What each energy channel said last before this trial: a gauge that stays there all through is frozen.
+  std::map<std::uint32_t, double> last_values;
   std::map<int, double> busy;             // share per CPU during the trial
   std::map<std::string, std::vector<int>> cpus_of_target;  // "policy0" -> its CPUs
-  // Half the distance within which a delivered clock is the requested one, in Hz, per axis (index into
-  // Plan::axes): a clock nearer to another offered step was not delivered.
+  // The distance within which a delivered clock is the requested one, in Hz, per axis (index into Plan::axes).
   std::map<int, double> tolerance;
+  // Axes whose requested value stands for turbo: any higher clock is what was asked for.
+  std::set<int> turbo_steps;
   // What each axis was asked for at this point, in SI units.
   std::map<int, double> requested;
 };
@@ -28,7 +32,10 @@ struct JudgeInput {
 void judge(TrialRecord& trial, const JudgeInput& input);
 
 // The tolerance for one value of an axis: half the gap to the nearest offered neighbour, or one step of a
-// continuous range.
+// continuous range, within 1 % to 3 % (5 %) of the value.
 double delivered_tolerance(const std::vector<double>& offered, bool continuous, double value);
+
+// acpi-cpufreq lists turbo as the highest non-turbo clock plus 1 MHz.
+bool is_turbo_step(const std::vector<double>& offered, double value);
 
 }  // namespace dvfs_plan

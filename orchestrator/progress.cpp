@@ -4,21 +4,21 @@
 
 #include <cstdio>
 
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
 namespace dvfs_plan {
 
 void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) write_stderr(fmt::format("\r\x1b[K"));
   shown_ = false;
 }
 
 void Progress::say(const std::string& line) {
   if (quiet_) return;
   clear();
-  fmt::print(stderr, "{}\n", line);
-  std::fflush(stderr);
+  write_stderr(fmt::format("{}\n", line));
 }
 
 void Progress::begins(const PlannedTrial& trial, int finished, int remaining) {
@@ -29,8 +29,7 @@ void Progress::begins(const PlannedTrial& trial, int finished, int remaining) {
     const Seconds each = seconds((clock_.now() - started_) / finished_here_);
     eta = "ETA " + format_duration(each * remaining);
   }
-  fmt::print(stderr, "\r\x1b[K[{}/{}] {}  {}", finished, finished + remaining, printable(trial.key), eta);
-  std::fflush(stderr);
+  write_stderr(fmt::format("\r\x1b[K[{}/{}] {}  {}", finished, finished + remaining, printable(trial.key), eta));
   shown_ = true;
 }
 

@@ -30,13 +30,27 @@ class RunLoop {
       if (!record) return RunEnd::interrupted;
       finished.insert(trial->key);
       trial = world_.strategy.next(finished);
-      world_.store.write_trial(*record, trial != nullptr ? trial->key : "");
+      write(*record, trial != nullptr ? trial->key : "");
       if (events_.finished) events_.finished(*record);
     }
     return RunEnd::done;
   }
 
  private:
+  // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again.
+  void write(const TrialRecord& record, const std::string& next_key) {
+    constexpr int most_tries = 120;  // of 5 s each
+    for (int attempt = 1;; ++attempt) {
+      try {
+        return world_.store.write_trial(record, next_key);
+      } catch (const StoreBusy& busy) {
+        if (attempt == most_tries || world_.interruption.pending() != 0) throw;
+        if (attempt == 1 && events_.waits) events_.waits(busy.what());
+        world_.interruption.sleep_until(world_.clock.now() + nanoseconds(Seconds{1}), world_.clock);
+      }
+    }
+  }
+
   const PlanPoint& point_of(const PlannedTrial& trial) const { return plan_.points[static_cast<std::size_t>(trial.point)]; }
 
   // nullopt if it was interrupted.
@@ -63,6 +77,9 @@ class RunLoop {
     const auto more = find_metrics(trial.child.errors.tail, spec.metrics);
     trial.metrics.insert(trial.metrics.end(), more.begin(), more.end());
     judge(trial, judge_input(point, busy));
+    for (const Reading& reading : trial.readings) {
+      if (reading.value) world_.last_values[reading.channel] = *reading.value;
+    }
     return trial;
   }
 
@@ -119,7 +136,7 @@ class RunLoop {
     if (world_.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.guard->run();
     for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
     const std::filesystem::path folder(plan_.experiment.folder);
-    spec.folder = workload.spec.folder ? (folder / workload.spec.folder->text).string() : std::string{};
+    spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
     for (const KnobFinding& finding : world_.knobs) {
       const auto cpus = finding.knob->workload_cpus(*point.values[axis_of(finding.axis)]);
       if (!cpus.empty()) spec.cpus = cpus;
@@ -151,6 +168,7 @@ class RunLoop {
     input.channels = world_.sampler.channels();
     input.energy_channels = world_.energy_channels;
     input.energy_needed = plan_.experiment.objective != Objective::time;
+    input.last_values = world_.last_values;
     input.busy = busy;
     input.cpus_of_target = cpus_of_target_;
     for (const KnobFinding& finding : world_.knobs) {
@@ -161,6 +179,7 @@ class RunLoop {
       for (const AxisValue& value : offer.values) offered.push_back(*value.number);
       const double wanted = *point.values[axis]->number;
       input.requested[static_cast<int>(axis)] = wanted;
+      if (is_turbo_step(offered, wanted)) input.turbo_steps.insert(static_cast<int>(axis));
       input.tolerance[static_cast<int>(axis)] = delivered_tolerance(offered, offer.continuous.has_value(), wanted);
     }
     return input;

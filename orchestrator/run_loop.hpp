@@ -23,6 +23,7 @@ namespace dvfs_plan {
 struct RunEvents {
   std::function<void(const PlannedTrial&, int finished, int remaining)> begins;
   std::function<void(const TrialRecord&)> finished;
+  std::function<void(const std::string&)> waits;  // the result file cannot be written just now
 };
 
 // All that a run needs of the world, handed in.
@@ -31,9 +32,10 @@ struct RunWorld {
   std::vector<KnobFinding>& knobs;       // of the plan's knob axes, in order of application
   Sampler& sampler;
   std::vector<std::uint32_t> energy_channels;
+  std::map<std::uint32_t, double> last_values;  // of the energy channels, from the sensor check
   Strategy& strategy;
   Store& store;
-  KnobGuard* guard;                      // nullptr: nothing is set
+  KnobGuard* guard;                      // nullptr in benchmarks only
   Launcher& launcher;
   Interruption& interruption;
   Clock& clock;

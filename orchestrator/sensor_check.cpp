@@ -26,9 +26,12 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock) {
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     if (!measures_energy(channels[i])) continue;
     const EnergyFault fault = energy_between(channels[i], of_channel(readings, i), from, to).fault;
-    // Constant power is no fault yet: an idle machine may well draw the same all the time.
-    if (fault == EnergyFault::none || fault == EnergyFault::frozen) continue;
-    check.faults.push_back({i, fault});
+    for (const Reading& reading : readings) {
+      if (reading.channel == i && reading.value) check.last_values[i] = *reading.value;
+    }
+    // No fault yet: constant power (an idle machine may well draw the same all the time), and a meter that
+    // speaks less often than this look is long. Each trial judges those.
+    if (fault == EnergyFault::dead || fault == EnergyFault::denied || fault == EnergyFault::gone) check.faults.push_back({i, fault});
   }
   return check;
 }

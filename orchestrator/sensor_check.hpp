@@ -2,6 +2,7 @@
 // while one CPU computes.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct SensorCheck {
     EnergyFault fault;
   };
   std::vector<Fault> faults;  // of energy-capable channels only
+  std::map<std::uint32_t, double> last_values;
   std::vector<std::uint32_t> unusable() const;
 };
 

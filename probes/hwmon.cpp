@@ -17,6 +17,8 @@ std::string stem_of(const std::string& file, std::string_view quantity, std::str
   return numbered ? stem : std::string{};
 }
 
+constexpr Seconds usual_period{0.05};  // of sensors that do not say how often they renew
+
 class HwmonFinder {
  public:
   HwmonFinder(const Sysfs& sysfs, SysfsProbe& probe) : sysfs_(sysfs), probe_(probe) {}
@@ -40,11 +42,12 @@ class HwmonFinder {
     if (const auto stem = stem_of(file, "energy", "_input"); !stem.empty()) {
       add(folder, file, stem, "J", ChannelKind::counter, acpi_meter);
     } else if (const auto average = stem_of(file, "power", "_average"); !average.empty()) {
-      add(folder, file, average, "W", ChannelKind::gauge, acpi_meter);
+      Seconds period = usual_period;
       if (const auto interval = sysfs_.number(folder + "/" + average + "_average_interval")) {
         // The meter's own averaging time, in ms: reading faster only repeats it.
-        fastest_ = std::min(fastest_, Seconds{std::clamp(*interval * 1e-3, 0.005, 1.0)});
+        period = Seconds{std::clamp(*interval * 1e-3, 0.005, 1.0)};
       }
+      add(folder, file, average, "W", ChannelKind::gauge, acpi_meter, period);
     } else if (const auto input = stem_of(file, "power", "_input");
                !input.empty() && !sysfs_.exists(folder + "/" + input + "_average")) {
       add(folder, file, input, "W", ChannelKind::gauge, acpi_meter);
@@ -52,7 +55,8 @@ class HwmonFinder {
   }
 
   void add(const std::string& folder, const std::string& file, const std::string& stem, const char* unit,
-           ChannelKind kind, bool acpi_meter) {
+           ChannelKind kind, bool acpi_meter, Seconds period = usual_period) {
+    fastest_ = std::min(fastest_, period);
     Channel channel;
     channel.unit = unit;
     channel.kind = kind;
@@ -68,7 +72,7 @@ class HwmonFinder {
   SysfsProbe& probe_;
   std::string chip_, unique_;
   std::vector<std::string> seen_;
-  Seconds fastest_{0.05};
+  Seconds fastest_{1};  // the shortest period of any sensor found
 };
 
 }  // namespace

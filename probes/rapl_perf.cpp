@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -55,6 +56,10 @@ class RaplPerfProbe : public Probe {
   std::vector<UniqueFd> fds_;
 };
 
+std::string package_of(const Sysfs& sysfs, int cpu) {
+  return sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu)).value_or("0");
+}
+
 UniqueFd open_event(const RaplEvent& event) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -73,7 +78,10 @@ std::vector<RaplEvent> list_rapl_events(const Sysfs& sysfs) {
   if (!type || !cpus) return events;
   const bool psys = sysfs.exists(pmu_folder + "events/energy-psys");
   for (const int cpu : *cpus) {
-    const auto package = sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu)).value_or("0");
+    const std::string package = package_of(sysfs, cpu);
+    // The mask names one CPU a die: two dies of one package are two counters.
+    const bool several = std::count_if(cpus->begin(), cpus->end(), [&](int other) { return package_of(sysfs, other) == package; }) > 1;
+    const std::string die = several ? "-die-" + sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/die_id", cpu)).value_or(std::to_string(cpu)) : "";
     for (const DomainName& domain : domains) {
       const std::string file = pmu_folder + "events/" + domain.event;
       const auto config = sysfs.text(file);  // "event=0x02"
@@ -90,10 +98,10 @@ std::vector<RaplEvent> list_rapl_events(const Sysfs& sysfs) {
       event.channel.probe = "rapl";
       event.channel.unit = "J";
       event.channel.kind = ChannelKind::counter;
-      event.channel.domain = whole_platform ? "psys" : fmt::format("{}-{}", domain.domain, package);
+      event.channel.domain = whole_platform ? "psys" : fmt::format("{}-{}{}", domain.domain, package, die);
       event.channel.name = "rapl:" + event.channel.domain;
       event.channel.source = fmt::format("perf power/{}/ on cpu{}", domain.event, cpu);
-      if (domain.inside_package) event.channel.within = "package-" + package;
+      if (domain.inside_package) event.channel.within = "package-" + package + die;
       else if (psys && !whole_platform) event.channel.within = "psys";
       events.push_back(event);
     }

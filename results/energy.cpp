@@ -19,11 +19,13 @@ double interpolate(const Known& a, const Known& b, Nanoseconds at) {
   return a.value + (b.value - a.value) * share;
 }
 
-// The curve's value at `at`; beyond its ends the nearest value.
-double value_at(const std::vector<Known>& curve, Nanoseconds at) {
+// The curve's value at `at`. Beyond its ends a gauge holds the nearest value and a counter goes on as it
+// went: holding a counter would lose the energy of the edge.
+double value_at(const std::vector<Known>& curve, Nanoseconds at, ChannelKind kind) {
   const auto after = std::find_if(curve.begin(), curve.end(), [&](const Known& k) { return k.time >= at; });
-  if (after == curve.begin()) return curve.front().value;
-  if (after == curve.end()) return curve.back().value;
+  const bool goes_on = kind == ChannelKind::counter && curve.size() > 1;
+  if (after == curve.begin()) return goes_on ? interpolate(curve[0], curve[1], at) : curve.front().value;
+  if (after == curve.end()) return goes_on ? interpolate(curve[curve.size() - 2], curve.back(), at) : curve.back().value;
   return interpolate(*(after - 1), *after, at);
 }
 
@@ -50,7 +52,7 @@ EnergyFault unwrap(std::vector<Known>& curve, const std::optional<double>& range
 
 double trapezoid(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
   double joules = 0;
-  Known last{from, value_at(curve, from)};
+  Known last{from, value_at(curve, from, ChannelKind::gauge)};
   const auto add = [&](const Known& next) {
     joules += 0.5 * (last.value + next.value) * static_cast<double>(next.time - last.time) * 1e-9;
     last = next;
@@ -58,7 +60,7 @@ double trapezoid(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds 
   for (const Known& known : curve) {
     if (known.time > from && known.time < to) add(known);
   }
-  add({to, value_at(curve, to)});
+  add({to, value_at(curve, to, ChannelKind::gauge)});
   return joules;
 }
 
@@ -89,6 +91,24 @@ bool encloses(const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to)
   return curve.front().time <= from + slack && curve.back().time >= to - slack;
 }
 
+// A counter that moved and then did not for half a second and five of its own steps: it died midway, and
+// the little energy it saw must not win.
+bool stands_still(const std::vector<Known>& curve) {
+  std::vector<Nanoseconds> steps;
+  Nanoseconds since = curve.front().time, longest = 0;
+  for (std::size_t i = 1; i < curve.size(); ++i) {
+    if (curve[i].value == curve[i - 1].value) {
+      longest = std::max(longest, curve[i].time - since);
+      continue;
+    }
+    steps.push_back(curve[i].time - since);
+    since = curve[i].time;
+  }
+  if (steps.empty()) return false;
+  std::nth_element(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2), steps.end());
+  return longest >= 500'000'000 && longest > 5 * steps[steps.size() / 2];
+}
+
 EnergyFault fault_without_values(std::span<const Reading> readings) {
   for (const Reading& reading : readings) {
     if (reading.status == ReadingStatus::denied) return EnergyFault::denied;
@@ -103,6 +123,7 @@ EnergyFault fault_of(const Channel& channel, const std::vector<Known>& curve, Na
   const bool long_enough = to - from >= 500'000'000 || curve.size() >= 10;
   if (channel.kind == ChannelKind::counter) {
     if (flat && long_enough) return EnergyFault::dead;
+    if (stands_still(curve)) return EnergyFault::dead;
   } else {
     // Nothing that runs draws 0 W: a meter that says so for a while has died, and its trial must not win.
     const auto zeros = std::count_if(curve.begin(), curve.end(), [](const Known& k) { return k.value == 0; });
@@ -194,7 +215,7 @@ ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> re
   if (energy.fault != EnergyFault::none) return energy;
   if (channel.kind == ChannelKind::counter) {
     energy.fault = unwrap(curve, channel.wraps_at);
-    if (energy.fault == EnergyFault::none) energy.joules = value_at(curve, to) - value_at(curve, from);
+    if (energy.fault == EnergyFault::none) energy.joules = value_at(curve, to, channel.kind) - value_at(curve, from, channel.kind);
   } else {
     energy.joules = trapezoid(curve, from, to);
   }
@@ -203,19 +224,26 @@ ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> re
 
 std::vector<EnergySource> energy_sources(std::span<const Channel> channels, std::span<const std::uint32_t> dead) {
   std::vector<EnergySource> sources;
+  bool any_group = false;
+  // A source stands only with all its members alive: one dead package of two is no smaller machine.
   const auto add = [&](auto condition) {
-    auto chosen = channels_where(channels, condition);
-    std::erase_if(chosen, [&](std::uint32_t i) { return std::find(dead.begin(), dead.end(), i) != dead.end(); });
-    chosen = one_a_domain(channels, chosen);
+    const auto chosen = one_a_domain(channels, channels_where(channels, condition));
     if (chosen.empty()) return;
+    any_group = true;
+    const bool all_alive = std::none_of(chosen.begin(), chosen.end(), [&](std::uint32_t i) { return std::find(dead.begin(), dead.end(), i) != dead.end(); });
     const std::string name = names_of(channels, chosen);
     const bool known = std::any_of(sources.begin(), sources.end(), [&](const EnergySource& s) { return s.name == name; });
-    if (!known) sources.push_back({name, chosen});
+    if (all_alive && !known) sources.push_back({name, chosen});
   };
+  const auto is_package = [](const Channel& c) { return c.domain.starts_with("package"); };
   add([](const Channel& c) { return c.domain == "system"; });
   add([](const Channel& c) { return c.domain == "psys"; });
-  add([](const Channel& c) { return c.domain.starts_with("package") || c.domain.starts_with("dram"); });
-  // Nothing of the above: single sensors, one by one, each under its own name.
+  const bool packages = std::any_of(channels.begin(), channels.end(), is_package);
+  if (packages) add([&](const Channel& c) { return is_package(c) || c.domain.starts_with("dram"); });
+  if (packages) add(is_package);
+  // A machine with none of these: its single sensors, each under its own name. Never instead of a wider one
+  // that died: what a rail draws is no answer to what the machine draws.
+  if (any_group) return sources;
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     add([&](const Channel& c) { return &c == &channels[i]; });
   }

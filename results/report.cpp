@@ -147,6 +147,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const ScenarioSummary& scenario : summary.scenarios) scenario_table(scenario, text, colour);
   if (!summary.scenarios.empty()) text += "\n* best. ± and [ ] are 95 % intervals (Student's t; savings and slowdowns paired within blocks). — is not known.\n";
 
+  for (const std::string& warning : summary.warnings) text += fmt::format("\nwarning: {}\n", printable(warning));
   int not_counted = 0;
   for (const auto& [verdict, count] : summary.not_counted) not_counted += count;
   if (not_counted > 0) {
@@ -175,6 +176,9 @@ std::string json_report(const Summary& summary, const std::vector<TrialRow>& tri
   Json json{{"experiment", e.name}, {"objective", to_string(e.objective)}, {"energy_source", or_null(e.energy_source)},
             {"planned_trials", e.planned_trials}, {"finished_trials", summary.finished}, {"not_counted", summary.not_counted}};
   json["answer"] = answer_sentences(summary);
+  json["warnings"] = summary.warnings;
+  json["scenarios"] = Json::array();
+  json["trials"] = Json::array();
   for (const ScenarioSummary& scenario : summary.scenarios) {
     Json one{{"scenario", scenario.scenario}};
     one["best"] = scenario.best ? Json(scenario.points[*scenario.best].point) : Json(nullptr);
@@ -184,7 +188,11 @@ std::string json_report(const Summary& summary, const std::vector<TrialRow>& tri
     json["scenarios"].push_back(one);
   }
   for (const TrialRow& trial : trials) {
-    json["trials"].push_back({{"key", trial.key}, {"point", trial.point}, {"block", trial.block}, {"position", trial.position},
+    Json applied = Json::array();
+    for (const TrialRow::Applied& setting : trial.applied) {
+      applied.push_back({{"axis", setting.axis}, {"target", setting.target}, {"requested", setting.requested}, {"applied", or_null(setting.applied)}, {"delivered", or_null(setting.delivered)}});
+    }
+    json["trials"].push_back({{"settings", applied}, {"key", trial.key}, {"point", trial.point}, {"block", trial.block}, {"position", trial.position},
                               {"outcome", trial.outcome}, {"exit_code", or_null(trial.exit_code)}, {"signal", or_null(trial.signal)},
                               {"verdict", trial.verdict}, {"verdict_text", trial.verdict_text}, {"time_s", or_null(trial.time_s)},
                               {"energy_j", or_null(trial.energy_j)}, {"mean_power_w", or_null(trial.mean_power_w)}});

@@ -11,11 +11,13 @@ namespace dvfs_plan {
 namespace {
 
 [[noreturn]] void fail(sqlite3* database, std::string_view doing) {
-  const int code = sqlite3_errcode(database);
-  std::string hint;
-  if (code == SQLITE_FULL) hint = "free some space; what is finished is kept, the same command goes on";
-  if (code == SQLITE_BUSY) hint = "another program holds the result file; close it and run the same command again";
-  throw Error(ExitCode::machine_refuses, fmt::format("result file: {}: {}", doing, sqlite3_errmsg(database)), hint);
+  const int code = sqlite3_extended_errcode(database) & 0xff;
+  const std::string message = fmt::format("result file: {}: {}", doing, sqlite3_errmsg(database));
+  if (code == SQLITE_FULL) throw StoreBusy(ExitCode::machine_refuses, message, "free some space; what is finished is kept, the same command goes on");
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+    throw StoreBusy(ExitCode::machine_refuses, message, "another program holds the result file; close it and run the same command again");
+  }
+  throw Error(ExitCode::machine_refuses, message);
 }
 
 }  // namespace

@@ -9,7 +9,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.hpp"
+
 namespace dvfs_plan {
+
+// The file cannot be written now, but perhaps later: another program holds it, or the disk is full.
+class StoreBusy : public Error {
+ public:
+  using Error::Error;
+};
 
 class Statement {
  public:

@@ -129,11 +129,11 @@ void Store::check_version(const std::string& path) {
       return statement.step() ? statement.integer(0) : 0;
     } catch (const Error& error) {
       throw Error(ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path, error.what()),
-                  "choose another place with --output, or look at it with: sqlite3 FILE 'PRAGMA integrity_check'");
+                  "a result file is what a run wrote, NAME.sqlite; look at it with: sqlite3 FILE 'PRAGMA integrity_check'");
     }
   };
   if (pragma("PRAGMA application_id") != application_id) {
-    throw Error(ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan", path), "choose another place with --output");
+    throw Error(ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan", path), "a result file is what a run wrote, NAME.sqlite; a run finds another place for it with --output");
   }
   const auto version = pragma("PRAGMA user_version");
   if (version > schema_version) {
@@ -314,6 +314,13 @@ Store::Progress Store::progress() {
   return progress;
 }
 
+std::vector<std::string> Store::session_warnings() {
+  std::vector<std::string> warnings;
+  Statement s = database_.prepare("SELECT message FROM event WHERE trial_id IS NULL GROUP BY message ORDER BY min(id)");
+  while (s.step()) warnings.push_back(s.text(0));
+  return warnings;
+}
+
 ExperimentRow Store::experiment() {
   ExperimentRow row;
   Statement s = database_.prepare("SELECT name, description, objective, energy_source, planned_trials, created_at, tool_version FROM experiment");
@@ -335,6 +342,7 @@ std::vector<TrialRow> Store::trials() {
   Statement values = database_.prepare("SELECT p.key, a.name, v.text, v.number FROM point_value v JOIN point p ON p.id = v.point_id JOIN axis a ON a.id = v.axis_id ORDER BY p.id, a.id");
   while (values.step()) settings[values.text(0)].push_back({values.text(1), values.text(2), values.maybe_real(3)});
   std::vector<TrialRow> rows;
+  Statement delivered = database_.prepare("SELECT axis, target, requested, applied, delivered FROM settings WHERE trial = ? ORDER BY axis, target");
   Statement s = database_.prepare("SELECT trial, key, workload, scenario, point, is_reference, block, position, started_at, outcome, verdict, verdict_text, exit_code, signal, time_s, energy_j, mean_power_w, objective_value FROM trials ORDER BY trial");
   while (s.step()) {
     TrialRow row;
@@ -357,6 +365,9 @@ std::vector<TrialRow> Store::trials() {
     row.mean_power_w = s.maybe_real(16);
     row.objective_value = s.maybe_real(17);
     row.settings = settings[row.point];
+    delivered.bind(row.id);
+    while (delivered.step()) row.applied.push_back({delivered.text(0), delivered.text(1), delivered.text(2), delivered.maybe_text(3), delivered.maybe_real(4)});
+    delivered.reset();
     rows.push_back(std::move(row));
   }
   return rows;

@@ -71,6 +71,8 @@ class Store {
   };
   Progress progress();
 
+  // Warnings of whole sessions (sensors that were dead at the start, say), each once.
+  std::vector<std::string> session_warnings();
   ExperimentRow experiment();
   std::vector<TrialRow> trials();
   Database& database() { return database_; }

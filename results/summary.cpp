@@ -152,8 +152,9 @@ std::optional<Estimate> estimate(const std::vector<double>& values) {
   return result;
 }
 
-Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials) {
+Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials, std::vector<std::string> warnings) {
   Summary summary;
+  summary.warnings = std::move(warnings);
   summary.experiment = experiment;
   std::vector<std::string> order;
   std::map<std::string, std::map<std::string, PointTrials>> scenarios;
@@ -204,7 +205,9 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     if (best.energy) text += fmt::format(", {:.4g} J", best.energy->mean);
     if (best.time) text += fmt::format(" in {:.4g} s", best.time->mean);
     text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials", best.counted == 1 ? "s" : "");
-    if (best.is_reference) {
+    if (scenario.points.size() == 1) {
+      text += ". It is the only point";
+    } else if (best.is_reference) {
       text += ". This is the reference point itself";
     } else if (scenario.reference && (best.saving || best.slowdown)) {
       text += fmt::format(". Against the reference ({}):", settings_text(scenario.points[*scenario.reference]));
@@ -212,7 +215,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
       if (best.saving && best.slowdown) text += ",";
       if (best.slowdown) text += " " + change_text(*best.slowdown, "slower", "faster");
     } else {
-      text += ". No reference point counts, so no saving can be stated";
+      text += ". No trial of the reference point counts, so no saving can be stated";
     }
     text += ".";
     for (const std::string& axis : scenario.best_at_edge_of) {

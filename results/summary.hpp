@@ -41,6 +41,13 @@ struct TrialRow {
   std::optional<std::string> signal;
   std::optional<double> time_s, energy_j, mean_power_w, objective_value;
   std::vector<AxisSetting> settings;
+  // What each target of each knob was asked for, read back as, and really did (SI units).
+  struct Applied {
+    std::string axis, target, requested;
+    std::optional<std::string> applied;
+    std::optional<double> delivered;
+  };
+  std::vector<Applied> applied;
 };
 
 // Mean of n values; spread and interval need two.
@@ -85,9 +92,10 @@ struct Summary {
   int finished = 0;
   std::vector<ScenarioSummary> scenarios;
   std::map<std::string, int> not_counted;
+  std::vector<std::string> warnings;  // of the run as a whole
 };
 
-Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials);
+Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials, std::vector<std::string> warnings = {});
 
 // The answer in words, one sentence or two a scenario.
 std::vector<std::string> answer_sentences(const Summary& summary);

@@ -9,6 +9,7 @@ std::string_view to_string(Verdict verdict) {
     case Verdict::exited: return "exited";
     case Verdict::signalled: return "signalled";
     case Verdict::timed_out: return "timed_out";
+    case Verdict::stopped: return "stopped";
     case Verdict::knob_refused: return "knob_refused";
     case Verdict::not_delivered: return "not_delivered";
     case Verdict::sensor_absent: return "sensor_absent";

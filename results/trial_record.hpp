@@ -19,6 +19,7 @@ enum class Verdict {
   exited,          // exit code other than 0
   signalled,       // ended by a signal that was not ours
   timed_out,       // ended by us at its timeout
+  stopped,         // this program was stopped (SIGSTOP) meanwhile: the trial's times are false
   knob_refused,    // a setting could not be applied, or read back as something else
   not_delivered,   // the hardware ran at another clock than the one applied
   sensor_absent,   // no energy channel gave a reading

@@ -11,6 +11,7 @@ namespace dvfs_plan {
 namespace {
 
 constexpr std::size_t most_values = 10'000;
+constexpr int most_errors = 5;  // of one range: the sixth value that is not offered tells nothing new
 
 AxisValue numeric_value(double number, Dimension dimension) {
   if (dimension == Dimension::frequency) return {format(Hertz{number}), number};
@@ -50,7 +51,10 @@ class AxisResolver {
   }
 
  private:
-  void error(Mark mark, std::string message) { diagnostics_.error(mark, std::move(message)); }
+  void error(Mark mark, std::string message) {
+    ++errors_;
+    diagnostics_.error(mark, std::move(message));
+  }
 
   void add(AxisValue value, Mark mark) {
     if (axis_.values.size() >= most_values) {
@@ -156,6 +160,10 @@ class AxisResolver {
   }
 
   void take_range() {
+    if (offer_ != nullptr && offer_->dimension == Dimension::text) {
+      error(spec_.values_mark, fmt::format("axis '{}' takes words, of which there is no range; list them: {}", spec_.name, list(offer_->values)));
+      return;
+    }
     std::optional<Quantity> from = bound(*spec_.from), to = bound(*spec_.to);
     if (!from || !to) return;
     if (from->dimension != to->dimension) {
@@ -181,7 +189,7 @@ class AxisResolver {
     }
     const double slack = 1e-9 * std::abs(to->value);
     double value = from->value;
-    for (std::size_t i = 0; value <= to->value + slack && !too_many_; ++i) {
+    for (std::size_t i = 0; value <= to->value + slack && !too_many_ && errors_ < most_errors; ++i) {
       take_range_value(value, from->dimension, raw.mark);
       value = spec_.step ? from->value + static_cast<double>(i + 1) * step->value : value * step->value;
       if (!(value > from->value)) break;  // a step too small to move a double
@@ -204,8 +212,9 @@ class AxisResolver {
       return;
     }
     for (const AxisValue& value : offer_->values) {
-      const bool inside = *value.number >= from - 500 && *value.number <= to + 500;
-      if (inside) add(value, spec_.values_mark);
+      const bool above = *value.number >= from || same_number(*value.number, from, offer_->dimension);
+      const bool below = *value.number <= to || same_number(*value.number, to, offer_->dimension);
+      if (above && below) add(value, spec_.values_mark);
     }
     if (axis_.values.empty()) {
       error(spec_.values_mark, fmt::format("axis '{}': this machine offers nothing from {} to {}; it offers: {}", spec_.name,
@@ -233,6 +242,7 @@ class AxisResolver {
   Diagnostics& diagnostics_;
   PlanAxis axis_;
   bool too_many_ = false;
+  int errors_ = 0;
 };
 
 }  // namespace

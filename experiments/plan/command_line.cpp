@@ -77,6 +77,13 @@ bool placeholder_inside_quotes(std::string_view shell_text) {
   return inside;
 }
 
+bool placeholder_after_dollar(std::string_view shell_text) {
+  bool dollar = false, found = false;
+  walk(shell_text, [&](std::string_view part) { if (!part.empty()) dollar = part.back() == '$'; },
+       [&](std::string_view) { found = found || dollar; });
+  return found;
+}
+
 CommandLine command_line(const WorkloadSpec& workload, const std::vector<PlanAxis>& axes,
                          const std::vector<std::optional<AxisValue>>& values) {
   CommandLine result;

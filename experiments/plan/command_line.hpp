@@ -20,6 +20,10 @@ std::vector<std::string> placeholders(std::string_view text);
 // Whether a placeholder in shell text stands inside quotes, where quoting it again would break it.
 bool placeholder_inside_quotes(std::string_view shell_text);
 
+// Whether a placeholder in shell text follows a '$': ${name} is the shell's own spelling, and would become
+// something else here.
+bool placeholder_after_dollar(std::string_view shell_text);
+
 struct CommandLine {
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> environment;  // what the workload adds

@@ -74,6 +74,12 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
     if (const YamlNode* domain = entry.value->find("domain")) {
       if (auto text = read.word(*domain, "'domain'")) channel.domain = text->text;
     }
+    for (const auto& other : probe.channels) {
+      const auto counts_energy = [](const std::string& of_channel) { return of_channel == "W" || of_channel == "J"; };
+      if (counts_energy(channel.unit) && counts_energy(other.unit) && other.domain == channel.domain) {
+        read.diagnostics().error(entry.key_mark, fmt::format("channels '{}' and '{}' both measure the energy of '{}'; give each its own 'domain'", other.name, channel.name, channel.domain));
+      }
+    }
     probe.channels.push_back(channel);
   }
 }

@@ -72,10 +72,10 @@ class ExperimentParser {
   void take_name(const YamlNode& node) {
     const auto name = read_.word(node, "'name'");
     if (!name) return;
-    const bool fits = name->text.size() <= 64 && name->text.find_first_of("/\n") == std::string::npos &&
-                      name->text[0] != '.';
+    const bool fits = name->text.size() <= 64 && name->text.find('/') == std::string::npos && name->text[0] != '.' &&
+                      printable(name->text) == name->text;
     if (!fits) {
-      error(name->mark, "'name' becomes a file name: at most 64 characters, no '/', no '.' in front");
+      error(name->mark, "'name' becomes a file name: at most 64 characters, no '/', no '.' in front, no control characters");
       return;
     }
     experiment_.name = name->text;

@@ -98,6 +98,9 @@ class PlanResolver {
       for (const auto& [name, value] : spec.environment) check_placeholders(value);
       if (!spec.shell) continue;
       check_placeholders(*spec.shell);
+      if (placeholder_after_dollar(spec.shell->text)) {
+        error(spec.shell->mark, fmt::format("workload '{}': '${{name}}' in 'shell': write {{name}} for an axis, ${{{{NAME}}}} for the shell's own variable", spec.name));
+      }
       if (placeholder_inside_quotes(spec.shell->text)) {
         error(spec.shell->mark, fmt::format("workload '{}': a {{name}} in 'shell' is quoted already; take the quotes around it away",
                                             spec.name));
@@ -248,26 +251,43 @@ class PlanResolver {
     return (std::filesystem::path(plan_.experiment.folder) / spec.folder->text).lexically_normal().string();
   }
 
-  // The reference of each scenario: as the file says, else the highest value of every numeric knob and the
-  // first listed of the others.
+  // The reference of each scenario: as the file says; else, of the points there are, the highest of every
+  // numeric knob and the first listed of the others.
   void mark_references(const std::vector<ResolvedCondition>& written) {
-    std::vector<ResolvedCondition> rule = written;
-    for (std::size_t a = 0; a < plan_.axes.size(); ++a) {
-      const PlanAxis& axis = plan_.axes[a];
-      const bool named = std::any_of(rule.begin(), rule.end(), [&](const ResolvedCondition& c) { return c.axis == a; });
-      if (!axis.knob || named || axis.values.empty()) continue;
-      const bool numeric = axis.values.front().number.has_value();
-      const auto highest = std::max_element(axis.values.begin(), axis.values.end(), [](const AxisValue& x, const AxisValue& y) { return x.number < y.number; });
-      rule.push_back({a, {numeric ? *highest : axis.values.front()}});
-    }
-    bool any = false;
+    std::map<std::string, PlanPoint*> references;
     for (PlanPoint& point : plan_.points) {
-      point.reference = holds(rule, point.values);
-      any = any || point.reference;
+      if (!holds(written, point.values)) continue;
+      PlanPoint*& reference = references[point.scenario];
+      if (reference == nullptr || nearer_to_default(point, *reference)) reference = &point;
     }
-    if (!any && !written.empty() && !diagnostics_.has_errors()) {
+    for (auto& [scenario, point] : references) point->reference = true;
+    if (references.empty() && !written.empty() && !diagnostics_.has_errors()) {
       error(plan_.experiment.reference.front().mark, "'reference' names a point that 'exclude' takes away");
     }
+  }
+
+  bool nearer_to_default(const PlanPoint& a, const PlanPoint& b) const {
+    for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
+      if (!plan_.axes[i].knob || a.values[i] == b.values[i]) continue;
+      if (a.values[i]->number && b.values[i]->number) return *a.values[i]->number > *b.values[i]->number;
+      const auto& listed = plan_.axes[i].values;
+      return std::find(listed.begin(), listed.end(), *a.values[i]) < std::find(listed.begin(), listed.end(), *b.values[i]);
+    }
+    return false;
+  }
+
+  // The script that an interpreter is given first, where it is a file: it, not the interpreter, is the work.
+  std::optional<std::string> interpreted_script(const WorkloadSpec& spec) const {
+    if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
+    const std::string interpreter = std::filesystem::path(spec.command[0].text).filename().string();
+    static const std::vector<std::string> interpreters{"python", "sh", "bash", "dash", "perl", "ruby", "node", "julia", "Rscript", "lua"};
+    const bool known = std::any_of(interpreters.begin(), interpreters.end(), [&](const std::string& name) {
+      return interpreter.starts_with(name) && interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
+    });
+    const auto file = std::filesystem::path(plan_.experiment.folder) / (spec.folder ? spec.folder->text : "") / spec.command[1].text;
+    std::error_code ignored;
+    if (!known || !std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
+    return file.lexically_normal().string();
   }
 
   Json canonical() const {
@@ -290,6 +310,7 @@ class PlanResolver {
         one["metrics"].push_back(rule.kind == MetricRule::Kind::regex ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}} : Json(form));
       }
       // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
+      if (const auto script = interpreted_script(spec)) one["sha256"][*script] = sha256_of_file(*script).value_or("unreadable");
       for (const std::string& program : workload.executables) one["sha256"][program] = sha256_of_file(program).value_or("unreadable");
       json["workloads"][spec.name] = one;
     }
@@ -314,6 +335,8 @@ class PlanResolver {
         if (probe.rate) one["rate"] = probe.rate->value();
         if (!probe.command.empty()) one["command"] = probe.command;
         if (probe.every) one["every"] = probe.every->value();
+        if (probe.run_as) one["run_as"] = *probe.run_as;
+        for (const auto& channel : probe.channels) one["channels"][channel.name] = {{"unit", channel.unit}, {"domain", channel.domain}};
         json["probes"].push_back(one);
       }
     }

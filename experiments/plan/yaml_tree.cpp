@@ -41,6 +41,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (value.find('\0') != std::string::npos) throw StopReading{to_mark(mark), "a NUL character (\"\\0\"); no name, argument or path can hold one"};
     auto node = make(YamlNode::Kind::scalar, mark);
     node->scalar = value;
     node->quoted = tag == "!";

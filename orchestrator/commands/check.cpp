@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/commands/prepare.hpp"
+#include "orchestrator/energy_choice.hpp"
 #include "orchestrator/machine_facts.hpp"
 #include "results/store.hpp"
 
@@ -61,9 +64,57 @@ std::vector<SavedSetting> would_be_set(const PreparedExperiment& prepared) {
   return files;
 }
 
-std::string check_text(const PreparedExperiment& prepared, const ExpectedTime& time, const std::string& result, const Sysfs& sysfs) {
+// What would keep a run from starting although the file is right: sensors, users, an older result.
+struct Runnable {
+  std::string energy_source;
+  std::vector<std::string> problems;  // empty: a run would start
+  int exit_code = 0;
+  bool resumes = false;
+};
+
+Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::string& result, const Sysfs& sysfs) {
+  Runnable runnable;
+  const auto note = [&](const Error& error) {
+    runnable.problems.push_back(error.what() + (error.hint().empty() ? "" : "\n    hint: " + error.hint()));
+    runnable.exit_code = std::max(runnable.exit_code, static_cast<int>(error.code()));
+  };
+  std::string stored;
+  try {
+    if (::access(result.c_str(), F_OK) == 0) {
+      Store store = Store::open(result, Database::Mode::read_only);
+      stored = store.energy_source();
+      require_same_plan(store, prepared.plan, machine_facts(sysfs), result);
+      runnable.resumes = true;
+    }
+  } catch (const Error& error) {
+    note(error);
+  }
+  try {
+    workload_users(prepared.plan);
+  } catch (const Error& error) {
+    note(error);
+  }
+  // A meter of the user's own is not started by a check; what it would say is not known.
+  const auto& specs = prepared.plan.experiment.probes;
+  const bool own_meter = specs && std::any_of(specs->begin(), specs->end(), [](const ProbeSpec& spec) { return !spec.command.empty(); });
+  if (own_meter) return runnable;
+  try {
+    SystemClock clock;
+    Launcher launcher;
+    Sampler sampler(choose_probes(prepared.plan.experiment, sysfs, {}, launcher, clock).probes, clock);
+    runnable.energy_source = choose_energy(prepared.plan.experiment, sampler.channels(), check_sensors(sampler, clock), stored).name;
+  } catch (const Error& error) {
+    note(error);
+  }
+  return runnable;
+}
+
+std::string check_text(const PreparedExperiment& prepared, const Runnable& runnable, const ExpectedTime& time, const std::string& result, const Sysfs& sysfs) {
   const Plan& plan = prepared.plan;
-  std::string text = fmt::format("{}: this machine can run it\n\n", printable(plan.experiment.name));
+  std::string text = fmt::format("{}: {}\n\n", printable(plan.experiment.name), runnable.problems.empty() ? "this machine can run it" : "the file is right, but a run would not start:");
+  for (const std::string& problem : runnable.problems) text += "  " + problem + "\n";
+  if (!runnable.problems.empty()) text += "\n";
+  if (!runnable.energy_source.empty()) text += fmt::format("  energy of {}\n", printable(runnable.energy_source));
   for (const PlanAxis& axis : plan.axes) text += fmt::format("  {} ({}): {}\n", axis.name, axis.knob ? "knob" : "parameter", values_text(axis));
   for (const PlanWorkload& workload : plan.workloads) {
     text += fmt::format("  workload {}: {}\n", printable(workload.spec.name), printable(join(workload.executables, ", ")));
@@ -87,13 +138,14 @@ std::string check_text(const PreparedExperiment& prepared, const ExpectedTime& t
       text += fmt::format("  {} = {}{}\n", setting.path, printable(setting.value), sysfs.writable(setting.path) ? "" : "   (not writable by this user: run with sudo)");
     }
   }
-  text += fmt::format("\nresult file: {}{}\n", result, ::access(result.c_str(), F_OK) == 0 ? " (exists: a run resumes it)" : "");
+  text += fmt::format("\nresult file: {}{}\n", result, runnable.resumes ? " (exists: a run resumes it)" : "");
   return text;
 }
 
-std::string check_json(const PreparedExperiment& prepared, const ExpectedTime& time, const std::string& result, const Sysfs& sysfs) {
+std::string check_json(const PreparedExperiment& prepared, const Runnable& runnable, const ExpectedTime& time, const std::string& result, const Sysfs& sysfs) {
   const Plan& plan = prepared.plan;
-  Json json{{"experiment", plan.experiment.name}, {"plan_hash", plan.hash}, {"points", Json::array()}, {"trials", plan.trials.size()},
+  Json json{{"experiment", plan.experiment.name}, {"runnable", runnable.problems.empty()}, {"problems", runnable.problems}, {"resumes", runnable.resumes},
+            {"energy_source", runnable.energy_source.empty() ? Json(nullptr) : Json(runnable.energy_source)}, {"axes", Json::object()}, {"plan_hash", plan.hash}, {"points", Json::array()}, {"trials", plan.trials.size()},
             {"repetitions", plan.experiment.repetitions}, {"seed", plan.experiment.seed}, {"result", result}};
   for (const PlanAxis& axis : plan.axes) {
     for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
@@ -120,9 +172,10 @@ int check_command(const Options& options) {
   const auto prepared = prepare_experiment(options.file, sysfs);
   const std::string result = result_path(options, prepared.plan.experiment);
   const auto time = expected_time(prepared, result);
-  if (!prepared.warnings.empty()) fmt::print(stderr, "{}", prepared.warnings);
-  fmt::print("{}", options.json ? check_json(prepared, time, result, sysfs) : check_text(prepared, time, result, sysfs));
-  return static_cast<int>(ExitCode::done);
+  if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
+  const Runnable runnable = look_whether_it_runs(prepared, result, sysfs);
+  write_stdout(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result, sysfs) : check_text(prepared, runnable, time, result, sysfs)));
+  return runnable.exit_code;
 }
 
 }  // namespace dvfs_plan

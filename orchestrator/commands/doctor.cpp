@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/journal.hpp"
@@ -179,7 +180,7 @@ std::string doctor_json(const Diagnosis& d) {
 int doctor_command(const Options& options) {
   const Sysfs sysfs(options.sysfs_root);
   const Diagnosis diagnosis = diagnose(sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder);
-  fmt::print("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
+  write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,10 +12,18 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/invoking_user.hpp"
+#include "orchestrator/machine_facts.hpp"
 #include "probes/command_probe.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+bool looks_like_a_result(const std::string& file) {
+  constexpr std::string_view magic = "SQLite format 3";
+  std::string start(magic.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == magic;
+}
 
 std::string read_experiment_file(const std::string& file) {
   std::error_code error;
@@ -23,6 +32,9 @@ std::string read_experiment_file(const std::string& file) {
     const std::string command = nearest_word(file, {"check", "doctor", "status", "report", "export", "restore"});
     throw Error(ExitCode::bad_experiment, fmt::format("{}: there is no such file{}", printable(file), command.empty() ? "" : fmt::format(" (did you mean the command '{}'?)", command)),
                 "`dvfs-plan --help` shows a first experiment");
+  }
+  if (looks_like_a_result(file)) {
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is a result file, not an experiment", printable(file)), fmt::format("dvfs-plan report {}", shell_quote(file)));
   }
   if (!std::filesystem::is_regular_file(status)) throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)), "give the experiment's YAML file");
   std::ifstream stream(file, std::ios::binary);
@@ -36,23 +48,31 @@ std::string read_experiment_file(const std::string& file) {
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
 
-LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment) {
+Credentials require_user(const std::string& name) {
+  auto user = find_user(name);
+  if (!user) throw Error(ExitCode::machine_refuses, fmt::format("user '{}' cannot be looked up now", name), "see: getent passwd " + shell_quote(name));
+  return *user;
+}
+
+LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, const std::string& run) {
   LaunchSpec launch;
   launch.argv = spec.command;
   const auto environment = current_environment();
   const auto path = environment.find("PATH");
   launch.executable = find_executable(spec.command[0], experiment.folder, path == environment.end() ? "" : path->second);
   for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
-  launch.run_as = spec.run_as ? find_user(*spec.run_as) : invoking_user();
+  launch.run_as = spec.run_as ? require_user(*spec.run_as) : invoking_user();
+  launch.discard_errors = true;  // nobody reads them, and a full pipe would stop the meter
+  launch.environment.push_back("DVFS_PLAN_RUN=" + run);
   return launch;
 }
 
-std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, Launcher& launcher, const Clock& clock) {
+std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, const std::string& run, Launcher& launcher, const Clock& clock) {
   CommandProbeSettings settings;
   settings.name = spec.name;
   settings.every = spec.every;
   if (spec.rate) settings.period = Seconds{1 / spec.rate->value()};
-  settings.launch = probe_launch(spec, experiment);
+  settings.launch = probe_launch(spec, experiment, run);
   for (const auto& channel : spec.channels) {
     Channel one;
     one.name = channel.name;
@@ -114,10 +134,27 @@ std::string result_path(const Options& options, const Experiment& experiment) {
   return (folder / std::filesystem::path(path).filename()).string();
 }
 
+std::vector<std::string> resume_obstacles(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts) {
+  std::vector<std::string> differences;
+  if (store.plan_hash() != plan.hash) differences = plan_differences(store.canonical_plan(), plan.canonical);
+  for (std::string& difference : decisive_differences(store.machine_facts(), facts)) differences.push_back(std::move(difference));
+  return differences;
+}
+
+void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path) {
+  const auto differences = resume_obstacles(store, plan, facts);
+  if (differences.empty()) return;
+  std::string message = fmt::format("{} holds trials of another plan; what changed:", path);
+  constexpr std::size_t most = 12;
+  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i) message += "\n  " + printable(differences[i]);
+  if (differences.size() > most) message += fmt::format("\n  ... and {} more", differences.size() - most);
+  throw Error(ExitCode::bad_experiment, message, "undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file");
+}
+
 std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan) {
   std::map<std::string, std::optional<Credentials>> users;
   for (const PlanWorkload& workload : plan.workloads) {
-    std::optional<Credentials> user = workload.spec.run_as ? find_user(workload.spec.run_as->text) : invoking_user();
+    std::optional<Credentials> user = workload.spec.run_as ? require_user(workload.spec.run_as->text) : invoking_user();
     if (user && user->user == ::geteuid()) user.reset();
     if (user && ::geteuid() != 0) {
       throw Error(ExitCode::machine_refuses, fmt::format("workload '{}' is to run as {}, which only root may arrange", workload.spec.name, user->name), "run with sudo, or take 'run_as' away");
@@ -127,7 +164,7 @@ std::map<std::string, std::optional<Credentials>> workload_users(const Plan& pla
   return users;
 }
 
-ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, Launcher& launcher, const Clock& clock) {
+ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run, Launcher& launcher, const Clock& clock) {
   ChosenProbes chosen;
   if (!experiment.probes) {
     for (ProbeFinding& finding : find_probes(sysfs)) {
@@ -136,9 +173,14 @@ ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, Lau
     }
     return chosen;
   }
-  for (const ProbeSpec& spec : *experiment.probes) {
+  // Whoever sweeps a clock needs to know whether it was delivered, asked for or not.
+  std::vector<ProbeSpec> wanted = *experiment.probes;
+  const bool sweeps_a_clock = std::any_of(experiment.axes.begin(), experiment.axes.end(), [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
+  const bool listed = std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "cpufreq"; });
+  if (sweeps_a_clock && !listed) wanted.push_back({"cpufreq", {}, {}, {}, {}, {}, {}});
+  for (const ProbeSpec& spec : wanted) {
     if (!spec.command.empty()) {
-      chosen.probes.push_back(own_probe(spec, experiment, launcher, clock));
+      chosen.probes.push_back(own_probe(spec, experiment, run, launcher, clock));
       continue;
     }
     ProbeFinding finding = find_probe(spec.name, sysfs);

@@ -14,6 +14,7 @@
 #include "orchestrator/knobs/knob_table.hpp"
 #include "probes/probe_table.hpp"
 #include "results/energy.hpp"
+#include "results/store.hpp"
 
 namespace dvfs_plan {
 
@@ -29,6 +30,11 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
 // The result file of a plan: --output, `result:`, or NAME.sqlite in the current folder.
 std::string result_path(const Options& options, const Experiment& experiment);
 
+// What differs between the plan and machine of a stored result and those of now; empty if it may be resumed.
+std::vector<std::string> resume_obstacles(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts);
+// Throws Error (exit code 2) with those differences.
+void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path);
+
 // Who a workload runs as: run_as, else the user behind sudo, else ourselves (nullopt).
 std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan);
 
@@ -37,7 +43,8 @@ struct ChosenProbes {
   std::vector<std::unique_ptr<Probe>> probes;
   std::vector<std::string> notes;  // what is missing and what would help
 };
-ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, Launcher& launcher, const Clock& clock);
+// `run` marks the processes of meters as it does the workload's, so that the guardian finds them.
+ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run, Launcher& launcher, const Clock& clock);
 
 std::map<std::string, std::string> current_environment();
 

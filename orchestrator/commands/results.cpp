@@ -3,11 +3,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
@@ -59,8 +61,8 @@ std::string status_json(const Store::Progress& p, bool running) {
 int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
-  const Summary summary = summarise(store.experiment(), trials);
-  fmt::print("{}", options.json ? json_report(summary, trials) : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0));
+  const Summary summary = summarise(store.experiment(), trials, store.session_warnings());
+  write_stdout(fmt::format("{}", options.json ? json_report(summary, trials) : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -68,21 +70,28 @@ int status_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto progress = store.progress();
   const bool running = is_running(progress, Sysfs(options.sysfs_root));
-  fmt::print("{}", options.json ? status_json(progress, running) : status_text(progress, running));
+  write_stdout(fmt::format("{}", options.json ? status_json(progress, running) : status_text(progress, running)));
   return static_cast<int>(ExitCode::done);
 }
 
 int export_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
+  if (options.json && options.table != "trials") throw Error(ExitCode::bad_experiment, "--json is the whole report; --table is for CSV", "leave one of them out");
+  std::error_code ignored;
+  if (!options.output.empty() && std::filesystem::equivalent(options.file, options.output, ignored)) {
+    throw Error(ExitCode::bad_experiment, fmt::format("--output {} is the result file itself", options.output), "name the table: --output table.csv");
+  }
+  // Written beside and renamed: what was there stays until the table is whole.
+  const std::string unfinished = options.output + ".new";
   std::ofstream file;
   if (!options.output.empty()) {
-    file.open(options.output, std::ios::binary | std::ios::trunc);
+    file.open(unfinished, std::ios::binary | std::ios::trunc);
     if (!file) throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", options.output));
   }
   std::ostream& out = options.output.empty() ? std::cout : file;
   if (options.json) {
     const auto trials = store.trials();
-    out << json_report(summarise(store.experiment(), trials), trials);
+    out << json_report(summarise(store.experiment(), trials, store.session_warnings()), trials);
   } else if (options.table == "readings") {
     export_readings_csv(store, out);
   } else {
@@ -90,6 +99,7 @@ int export_command(const Options& options) {
   }
   out.flush();
   if (!out) throw Error(ExitCode::machine_refuses, "the table could not be written to its end", "is the disk full?");
+  if (!options.output.empty()) std::filesystem::rename(unfinished, options.output);
   return static_cast<int>(ExitCode::done);
 }
 
@@ -97,16 +107,16 @@ int restore_command(const Options& options) {
   const Sysfs sysfs(options.sysfs_root);
   SystemClock clock;
   // Taking the lock puts back what a journal holds; see KnobGuard.
-  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs, "restore", clock);
+  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs, "restore", clock, options.discard);
   const auto& outcome = guard.found_journal();
   if (options.json) {
-    Json json{{"journal", outcome.has_value()}, {"restored", outcome ? outcome->restored : 0}, {"unchanged", outcome ? outcome->unchanged : 0}};
-    fmt::print("{}\n", json.dump(2));
+    Json json{{"notes", outcome ? outcome->notes : std::vector<std::string>{}}, {"journal", outcome.has_value()}, {"restored", outcome ? outcome->restored : 0}, {"unchanged", outcome ? outcome->unchanged : 0}};
+    write_stdout(fmt::format("{}\n", json.dump(2)));
   } else if (!outcome) {
-    fmt::print("there is nothing to restore: no sweep left a journal\n");
+    write_stdout(fmt::format("there is nothing to restore: no sweep left a journal\n"));
   } else {
-    fmt::print("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged);
-    for (const std::string& note : outcome->notes) fmt::print("note: {}\n", note);
+    write_stdout(fmt::format("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged));
+    for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
   }
   return static_cast<int>(ExitCode::done);
 }

@@ -15,18 +15,13 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-void say_on_terminal(const std::string& text) {
-  // The terminal or the log's reader may be gone; what counts is the machine.
-  const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
-  static_cast<void>(ignored);
-}
 
 // Ends every process whose environment carries the run's mark: children, grandchildren, daemons.
 void end_marked_processes(const std::string& run) {
@@ -140,13 +135,13 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
     const RestoreOutcome outcome = restore_settings(journal->settings, sysfs);
     if (outcome.complete()) {
       remove_journal(folder);
-      say_on_terminal(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n", guardian_name, outcome.restored, outcome.unchanged));
+      write_stderr(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n", guardian_name, outcome.restored, outcome.unchanged));
       return 0;
     }
-    say_on_terminal(fmt::format("\n{}: the run was killed and {} settings could not be put back:\n", guardian_name, outcome.failures.size()));
-    for (const std::string& command : restore_commands(outcome)) say_on_terminal("  " + command + "\n");
+    write_stderr(fmt::format("\n{}: the run was killed and {} settings could not be put back:\n", guardian_name, outcome.failures.size()));
+    for (const std::string& command : restore_commands(outcome)) write_stderr("  " + command + "\n");
   } catch (const std::exception& fault) {
-    say_on_terminal(fmt::format("\n{}: {}\n", guardian_name, fault.what()));
+    write_stderr(fmt::format("\n{}: {}\n", guardian_name, fault.what()));
   }
   return static_cast<int>(ExitCode::not_restored);
 }

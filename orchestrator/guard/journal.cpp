@@ -16,7 +16,7 @@ constexpr int version = 1;
 
 void write_journal(StateFolder& folder, const Journal& journal) {
   nlohmann::ordered_json json{{"version", version}, {"experiment", journal.experiment}, {"saved_at", journal.saved_at},
-                              {"boot_id", journal.boot_id}, {"pid", journal.pid}, {"run", journal.run}};
+                              {"boot_id", journal.boot_id}, {"sysfs_root", journal.sysfs_root}, {"pid", journal.pid}, {"run", journal.run}};
   json["settings"] = nlohmann::ordered_json::array();
   for (const SavedSetting& setting : journal.settings) {
     json["settings"].push_back({{"knob", setting.knob}, {"path", setting.path}, {"value", setting.value}});
@@ -34,6 +34,7 @@ std::optional<Journal> read_journal(const StateFolder& folder) {
     journal.experiment = json.at("experiment");
     journal.saved_at = json.at("saved_at");
     journal.boot_id = json.at("boot_id");
+    journal.sysfs_root = json.at("sysfs_root");
     journal.pid = json.at("pid");
     journal.run = json.at("run");
     for (const auto& setting : json.at("settings")) journal.settings.push_back({setting.at("knob"), setting.at("path"), setting.at("value")});

@@ -21,7 +21,8 @@ namespace dvfs_plan {
 class KnobGuard {
  public:
   // Takes the machine's lock; throws Error if another sweep holds it. Puts back what an earlier run left.
-  KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment, const Clock& clock);
+  // `discard` gives up what cannot be put back (the journal is kept under another name).
+  KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment, const Clock& clock, bool discard = false);
   ~KnobGuard();
   KnobGuard(const KnobGuard&) = delete;
 
@@ -37,10 +38,13 @@ class KnobGuard {
   RestoreOutcome restore();
 
  private:
+  void take_machine();
+  void put_back(const Journal& journal, bool discard);
+
   const Sysfs& sysfs_;
   const Clock& clock_;
   StateFolder folder_;
-  UniqueFd lock_;
+  UniqueFd lock_, machine_;
   std::string experiment_, run_;
   std::optional<RestoreOutcome> found_;
   std::vector<SavedSetting> settings_;

@@ -112,6 +112,18 @@ std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, c
   return files;
 }
 
+// scaling_max_freq shows the lower of the owner's limit and the firmware's. While the firmware caps, the
+// owner's cannot be read; writing the cap back would make it the owner's, for good.
+void lift_firmware_caps(std::vector<SavedSetting>& saved, const Sysfs& sysfs) {
+  for (SavedSetting& setting : saved) {
+    const auto slash = setting.path.rfind('/');
+    if (setting.path.substr(slash + 1) != "scaling_max_freq") continue;
+    const std::string policy = setting.path.substr(0, slash);
+    const auto limit = sysfs.text(policy + "/bios_limit"), highest = sysfs.text(policy + "/cpuinfo_max_freq");
+    if (limit && highest && setting.value == *limit && *limit != *highest) setting.value = *highest;
+  }
+}
+
 std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
   std::vector<SavedSetting> saved;
   const auto save_each = [&](const char* file) {
@@ -120,6 +132,7 @@ std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::
   save_each("scaling_governor");
   for (const TurboFile& turbo : turbo_files(policies, sysfs)) save_attribute(axis, turbo.path, sysfs, saved);
   save_each("scaling_max_freq");
+  lift_firmware_caps(saved, sysfs);
   save_each("scaling_min_freq");
   save_each("scaling_setspeed");
   save_each("energy_performance_preference");

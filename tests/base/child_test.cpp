@@ -53,7 +53,7 @@ TEST_F(ChildTest, SaysWhyAProgramCannotBeStarted) {
   EXPECT_EQ(run({"/etc/passwd", {"passwd"}, {}, {}, {}, {}}).problem, "exec /etc/passwd: Permission denied");
   auto spec = shell("exit 0");
   spec.folder = "/nonexistent";
-  EXPECT_EQ(run(spec).problem, "exec /bin/sh: No such file or directory");
+  EXPECT_EQ(run(spec).problem, "enter folder /nonexistent: No such file or directory");
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 

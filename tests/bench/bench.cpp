@@ -42,14 +42,15 @@ int bench_trial(int count) {
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
   const auto strategy = full_grid(*plan);
-  RunWorld world{*plan, knobs, sampler, {}, *strategy, store, nullptr, launcher, interruption, clock, sysfs, {}, {{"w", std::nullopt}}};
+  RunWorld world{*plan, knobs, sampler, {}, {}, *strategy, store, nullptr, launcher, interruption, clock, sysfs, {}, {{"w", std::nullopt}}};
   std::vector<double> whole, child;
   Nanoseconds began = 0;
   const RunEvents events{[&](const PlannedTrial&, int, int) { began = clock.now(); },
                          [&](const TrialRecord& trial) {
                            whole.push_back(seconds(clock.now() - began).value() * 1e3);
                            child.push_back(seconds(trial.child.ended - trial.child.started).value() * 1e3);
-                         }};
+                         },
+                         {}};
   run_trials(world, events);
 
   // What the commit alone costs: the same durable transaction around one small row.

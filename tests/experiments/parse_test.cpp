@@ -87,6 +87,16 @@ TEST(Parse, ProbesObjectiveAndOrder) {
   EXPECT_EQ(faults(with("order: random\n")), "sweep.yaml:2:8: error: 'order' must be 'shuffled' (randomised complete blocks) or 'listed'; found 'random'\n");
 }
 
+TEST(Parse, TwoChannelsOfOneDomainWouldBeCountedOnce) {
+  EXPECT_EQ(faults(with("probes: [{name: pdu, command: [pdu], channels: {a: {unit: W}, b: {unit: W}}}]\n")),
+            "sweep.yaml:2:63: error: channels 'a' and 'b' both measure the energy of 'system'; give each its own 'domain'\n");
+}
+
+TEST(Parse, NoNulAndNoControlCharactersInNames) {
+  EXPECT_EQ(faults(with("name: \"a\\0b\"\n")), "sweep.yaml:2:7: error: a NUL character (\"\\0\"); no name, argument or path can hold one\n");
+  EXPECT_EQ(faults(with("name: \"a\\eb\"\n")), "sweep.yaml:2:7: error: 'name' becomes a file name: at most 64 characters, no '/', no '.' in front, no control characters\n");
+}
+
 TEST(Parse, SysfsKnobsStayBelowSys) {
   EXPECT_EQ(faults(with("sysfs: {x: {path: /etc/passwd, values: [a]}}\n")), "sweep.yaml:2:19: error: sysfs 'x': path must lie below /sys; found '/etc/passwd'\n");
   EXPECT_EQ(faults(with("sysfs: {x: {path: /sys/../etc/passwd, values: [a]}}\n")), "sweep.yaml:2:19: error: sysfs 'x': path must lie below /sys; found '/sys/../etc/passwd'\n");

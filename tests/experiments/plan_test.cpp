@@ -123,6 +123,26 @@ TEST(Workload, ShellPlaceholdersMustNotBeQuotedTwice) {
             "sweep.yaml:1:30: error: workload 'w': a {name} in 'shell' is quoted already; take the quotes around it away\n");
 }
 
+TEST(Axis, WordsHaveNoRange) {
+  EXPECT_EQ(plain("axes: {cpu.governor: {from: 1, to: 2}}").faults, "sweep.yaml:2:22: error: axis 'cpu.governor' takes words, of which there is no range; list them: performance, schedutil\n");
+}
+
+TEST(Axis, ARangeThatMissesEverythingIsToldBriefly) {
+  const auto faults = plain("axes: {cpu.frequency: {from: 1 Hz, to: 3 GHz, step: 1 Hz}}").faults;
+  EXPECT_EQ(std::count(faults.begin(), faults.end(), '\n'), 5);
+}
+
+TEST(Workload, TheShellsOwnSpellingIsNotOurs) {
+  EXPECT_EQ(resolve("workloads: [{name: w, shell: \"echo ${n}\"}]\naxes: {n: [1]}").faults,
+            "sweep.yaml:1:30: error: workload 'w': '${name}' in 'shell': write {name} for an axis, ${{NAME}} for the shell's own variable\n");
+}
+
+TEST(Points, TheReferenceIsTheHighestOfWhatIsLeft) {
+  const auto resolved = plain("axes: {cpu.frequency: all}\nexclude: [{cpu.frequency: max}]\n");
+  ASSERT_TRUE(resolved.plan) << resolved.faults;
+  for (const PlanPoint& point : resolved.plan->points) EXPECT_EQ(point.reference, point.values[0]->text == "2.6 GHz");
+}
+
 TEST(Exclude, TakesPointsAway) {
   const auto resolved = plain("axes: {cpu.frequency: all, cpu.governor: all}\nexclude: [{cpu.frequency: [1 GHz, max], cpu.governor: schedutil}]\n");
   ASSERT_TRUE(resolved.plan) << resolved.faults;

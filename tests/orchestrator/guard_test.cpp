@@ -94,7 +94,7 @@ TEST(Journal, ComesBackAsWritten) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");
   EXPECT_FALSE(read_journal(state));
-  const Journal journal{"sweep.yaml", "now", "boot", 42, "run", {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two words"}}};
+  const Journal journal{"sweep.yaml", "now", "boot", "", 42, "run", {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two words"}}};
   write_journal(state, journal);
   const auto read = read_journal(state);
   ASSERT_TRUE(read);
@@ -118,7 +118,7 @@ TEST(KnobGuard, TheNextStartPutsBackWhatADeadRunLeft) {
   const std::string limit = "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq";
   {
     StateFolder state(folder / "state");
-    write_journal(state, {"sweep.yaml", "then", "another boot", 1, "run", {{"cpu.frequency", limit, "3000000"}}});
+    write_journal(state, {"sweep.yaml", "then", "another boot", root.path(), 1, "run", {{"cpu.frequency", limit, "3000000"}}});
   }
   sysfs.write(limit, "1000000");
   KnobGuard guard(folder / "state", sysfs, "next.yaml", clock);
@@ -126,6 +126,38 @@ TEST(KnobGuard, TheNextStartPutsBackWhatADeadRunLeft) {
   EXPECT_EQ(guard.found_journal()->restored, 1);
   EXPECT_EQ(*sysfs.text(limit), "3000000");
   EXPECT_FALSE(StateFolder(folder / "state").read("journal.json"));
+}
+
+TEST(KnobGuard, AJournalOfAnotherTreeIsLeftAlone) {
+  TemporaryFolder root, folder;
+  const Sysfs sysfs(root.path());
+  const SystemClock clock;
+  {
+    StateFolder state(folder / "state");
+    write_journal(state, {"sweep.yaml", "then", "boot", "/somewhere/else", 1, "run", {{"k", "/sys/a", "1"}}});
+  }
+  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }), HasSubstr("is of another machine tree ('/somewhere/else')"));
+  EXPECT_TRUE(StateFolder(folder / "state").read("journal.json"));
+}
+
+TEST(KnobGuard, WhatWentWithAReboot) {
+  TemporaryFolder root, folder;
+  const Sysfs sysfs(root.path());
+  const SystemClock clock;
+  const auto leave = [&](const std::string& boot) {
+    StateFolder state(folder / "state");
+    write_journal(state, {"sweep.yaml", "then", boot, root.path(), 1, "run", {{"k", "/sys/gone", "1"}}});
+  };
+  leave("another boot");
+  {
+    KnobGuard guard(folder / "state", sysfs, "next.yaml", clock);
+    EXPECT_THAT(guard.found_journal()->notes, ElementsAre("/sys/gone is gone since the reboot; it was not put back"));
+  }
+  leave(boot_id(sysfs));
+  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }), HasSubstr("1 of 1 settings could not be put back"));
+  KnobGuard gives_up(folder / "state", sysfs, "restore", clock, true);
+  EXPECT_FALSE(StateFolder(folder / "state").read("journal.json"));
+  EXPECT_TRUE(StateFolder(folder / "state").read("journal.discarded.json"));
 }
 
 TEST(KnobGuard, ASecondSweepIsRefusedWithTheHolder) {

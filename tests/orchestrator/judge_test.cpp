@@ -92,7 +92,7 @@ TEST_F(JudgeTest, SensorsThatSayNothingOfTheTrial) {
 }
 
 TEST_F(JudgeTest, WithoutNeedForEnergyADeadSensorIsAWarning) {
-  trial_.readings.clear();
+  std::erase_if(trial_.readings, [](const Reading& reading) { return reading.channel == 0; });
   input_.energy_needed = false;
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::ok);
@@ -100,9 +100,47 @@ TEST_F(JudgeTest, WithoutNeedForEnergyADeadSensorIsAWarning) {
   EXPECT_EQ(trial_.events[0].kind, "sensor_absent");
 }
 
-TEST(Tolerance, IsHalfAStepOfATableAndAStepOfARange) {
-  EXPECT_DOUBLE_EQ(delivered_tolerance({1e9, 1.4e9, 2e9}, false, 1.4e9), 0.2e9);
-  EXPECT_DOUBLE_EQ(delivered_tolerance({1e9, 1.1e9, 1.2e9}, true, 1.1e9), 0.1e9);
+TEST_F(JudgeTest, ToleranceIsHalfAStepOfATableAndAStepOfARange) {
+  EXPECT_DOUBLE_EQ(delivered_tolerance({2e9, 2.1e9, 2.2e9}, false, 2.1e9), 0.05e9);
+  EXPECT_DOUBLE_EQ(delivered_tolerance({2e9, 2.1e9, 2.2e9}, true, 2.1e9), 0.1e9);
+  EXPECT_DOUBLE_EQ(delivered_tolerance({1.5e9, 2.2e9, 3.4e9}, false, 3.4e9), 0.03 * 3.4e9);  // wide steps hide no cap
+  EXPECT_DOUBLE_EQ(delivered_tolerance({2.4e9, 2.401e9}, false, 2.4e9), 0.01 * 2.4e9);       // 1 MHz is turbo's mark, not a step
+  EXPECT_TRUE(is_turbo_step({2.0e9, 2.4e9, 2.401e9}, 2.401e9));
+  EXPECT_FALSE(is_turbo_step({2.0e9, 2.4e9, 2.401e9}, 2.4e9));
+}
+
+TEST_F(JudgeTest, TurboMayRunFasterThanItsName) {
+  clock_at(0, 24, 3.6e9);
+  input_.turbo_steps = {0};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok);
+}
+
+TEST_F(JudgeTest, AStoppedClockWatcherSawNoEnd) {
+  trial_.child.stopped_meanwhile = true;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::stopped);
+}
+
+TEST_F(JudgeTest, AFlatGaugeIsFrozenOnlyIfItStayedWhereItWas) {
+  for (Reading& reading : trial_.readings) {
+    if (reading.channel == 0) reading.value = 50.0;
+  }
+  input_.last_values = {{0, 50.0}};
+  TrialRecord coarse = trial_;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::sensor_frozen);
+  input_.last_values = {{0, 20.0}};
+  judge(coarse, input_);
+  EXPECT_EQ(coarse.verdict, Verdict::ok);
+  EXPECT_DOUBLE_EQ(*coarse.energy_j, 50.0);
+}
+
+TEST_F(JudgeTest, AClockThatNothingTellsIsAWarning) {
+  std::erase_if(trial_.readings, [](const Reading& reading) { return reading.channel == 1; });
+  judge(trial_, input_);
+  ASSERT_EQ(trial_.events.size(), 1U);
+  EXPECT_EQ(trial_.events[0].message, "nothing tells at which clock policy0 really ran; 3 GHz was requested");
 }
 
 TEST(Metrics, EveryForm) {

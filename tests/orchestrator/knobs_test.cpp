@@ -129,6 +129,18 @@ TEST_F(KnobTest, SavesAllThatAGovernorMayResetInTheOrderToPutItBack) {
   EXPECT_THAT(files, ElementsAre("scaling_governor=powersave", "no_turbo=0", "scaling_max_freq=4800000", "scaling_min_freq=800000", "energy_performance_preference=balance_performance"));
 }
 
+TEST_F(KnobTest, AFirmwaresCapIsNotSavedAsTheOwnersLimit) {
+  machines::acpi_cpufreq(root_);
+  root_.attribute(cpufreq + "policy0/scaling_max_freq", "2200000");
+  root_.attribute(cpufreq + "policy0/bios_limit", "2200000");
+  root_.attribute(cpufreq + "policy2/scaling_max_freq", "2600000");  // the owner's own
+  std::vector<std::string> saved;
+  for (const SavedSetting& setting : find("cpu.frequency").knob->snapshot()) {
+    if (setting.path.ends_with("scaling_max_freq")) saved.push_back(setting.value);
+  }
+  EXPECT_THAT(saved, ElementsAre("3000000", "2600000"));
+}
+
 TEST_F(KnobTest, ReadsBackAndSaysBothValues) {
   machines::acpi_cpufreq(root_);
   auto finding = find("cpu.frequency@policy0");

@@ -96,6 +96,19 @@ TEST(Energy, AMeterThatDiesMidwayIsNoBargain) {
   EXPECT_FALSE(energy.joules);
 }
 
+TEST(Energy, ACounterThatDiesMidwayIsNoBargainEither) {
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 30; ++i) readings.push_back(at(i * 100 * ms, 5.0 * std::min(i, 12)));
+  EXPECT_EQ(energy_between(counter("package-0"), readings, 0, 3 * s).fault, EnergyFault::dead);
+}
+
+TEST(Energy, AMeterThatSpeaksWhenItLikesLosesNothingAtTheEdges) {
+  // A 50 W counter read every 100 ms, the window 70 ms longer on both sides.
+  std::vector<Reading> readings;
+  for (int i = 1; i <= 10; ++i) readings.push_back(at(i * 100 * ms, 5.0 * i));
+  EXPECT_NEAR(*energy_between(counter("wall"), readings, 30 * ms, 1070 * ms).joules, 52, 1e-9);
+}
+
 TEST(Energy, AHoleInTheMiddleIsNotBridged) {
   std::vector<Reading> readings;
   for (int i = 0; i <= 100; ++i) {
@@ -113,6 +126,11 @@ TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
   EXPECT_EQ(sources.at(1).name, "package-0 + dram-0 + package-1");
   const std::vector<std::uint32_t> dead{4};
   EXPECT_EQ(energy_sources(channels, dead).at(0).name, "package-0 + dram-0 + package-1");
+  // One dead package of two is no smaller machine, and a rail is no answer to what the machine draws.
+  const std::vector<std::uint32_t> one_package{3, 4};
+  EXPECT_TRUE(energy_sources(channels, one_package).empty());
+  const std::vector<std::uint32_t> dram_dead{2, 4};
+  EXPECT_EQ(energy_sources(channels, dram_dead).at(0).name, "package-0 + package-1");
   EXPECT_EQ(energy_source_of("package", channels)->name, "package-0 + package-1");
   EXPECT_EQ(energy_source_of("core-0", channels)->channels, std::vector<std::uint32_t>{1});
   EXPECT_FALSE(energy_source_of("gpu", channels));
@@ -197,7 +215,7 @@ TEST(Summary, NothingCountsAndNothingRan) {
 
 TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 55, 1)});
-  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr("No reference point counts, so no saving can be stated"));
+  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr("No trial of the reference point counts, so no saving can be stated"));
 }
 
 // ------------------------------------------------------------------ the file

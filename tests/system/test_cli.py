@@ -3,9 +3,12 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import sqlite3
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 import testbed
@@ -29,6 +32,9 @@ class CommandLine(unittest.TestCase):
         state = [] if arguments[0] in ("report", "status", "export", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
         return subprocess.run([PROGRAM, *arguments, *state], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120, **options)
+
+    def boot_id(self):
+        return "unknown"  # what a recorded tree without /proc says
 
     def query(self, name, sql):
         return testbed.rows(self.folder / name, sql)
@@ -93,7 +99,7 @@ workloads:
         output, errors = running.communicate(timeout=30)
         self.assertEqual(running.returncode, 130)
         self.assertIn("Unfinished: ", output)
-        self.assertIn("The same command goes on: dvfs-plan slow.yaml", errors)
+        self.assertRegex(errors, r"The same command goes on: (sudo )?dvfs-plan slow.yaml\n")
         done = self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"]
         self.assertGreaterEqual(done, 1)
         self.assertLess(done, 8)
@@ -180,6 +186,8 @@ axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb
     def test_mistakes_at_the_command_line(self):
         self.assertEqual(self.call("chek").stderr, "error: chek: there is no such file (did you mean the command 'check'?)\n  hint: `dvfs-plan --help` shows a first experiment\n")
         self.assertEqual(self.call("chek").returncode, 2)
+        self.assertIn("hint: did you mean the command 'check'?", self.call("chek", "x.yaml").stderr)
+        self.assertIn("hint: dvfs-plan FILE.yaml runs it; there is no 'run'", self.call("run", "x.yaml").stderr)
         self.write("faulty.yaml", "workloads: [{name: a, command: [no-such-program]}]\nrepeet: 2\n")
         faulty = self.call("faulty.yaml")
         self.assertEqual(faulty.returncode, 2)
@@ -191,7 +199,7 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         if not any(pathlib.Path("/sys/class/powercap").glob("*")) and not pathlib.Path("/sys/bus/event_source/devices/power").exists():
             energy = self.call("energy.yaml", "--quiet")
             self.assertEqual((energy.returncode, energy.stderr), (3, "error: the objective is energy, but no energy sensor works here\n"
-                                                                     "  hint: `dvfs-plan doctor` shows the sensors and the fix for each; without energy there is `objective: time`\n"))
+                                                                     "  hint: `dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, of: DOMAIN}` names one; without energy there is `objective: time`\n"))
         self.assertIn("A first experiment", self.call("--help").stdout)
 
     def test_doctor_reads_a_recorded_machine(self):
@@ -217,13 +225,13 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         (root / "sys/good").write_text("changed\n")
         state = self.folder / "state"
         state.mkdir(mode=0o700)
-        (state / "journal.json").write_text(json.dumps({"version": 1, "experiment": "x.yaml", "saved_at": "", "boot_id": "", "pid": 1, "run": "", "settings": [
+        (state / "journal.json").write_text(json.dumps({"version": 1, "experiment": "x.yaml", "saved_at": "", "boot_id": self.boot_id(), "sysfs_root": str(root), "pid": 1, "run": "", "settings": [
             {"knob": "a", "path": "/sys/gone", "value": "two words"}, {"knob": "b", "path": "/sys/good", "value": "1"}]}))
         failed = self.call("restore", "--sysfs-root", str(root))
         self.assertEqual(failed.returncode, 4)
         self.assertEqual(failed.stderr, """error: 1 of 2 settings could not be put back:
   /sys/gone: wanted 'two words', found 'No such file or directory' (No such file or directory)
-  hint: these commands put them back, then `dvfs-plan restore` clears the journal:
+  hint: these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives them up):
   echo 'two words' | sudo tee /sys/gone
 """)
         self.assertEqual((root / "sys/good").read_text(), "1")
@@ -247,6 +255,71 @@ probes:
         for trial in self.query("meter.sqlite", "SELECT energy_j, time_s FROM trials"):
             self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=1)
 
+    def test_a_kill_leaves_no_workload_even_where_nothing_was_set(self):
+        self.write("kill.yaml", "name: kill\nrepeat: 1\nobjective: time\nworkloads: [{name: w, shell: 'setsid sleep 987 & sleep 987'}]\n")
+        running = subprocess.Popen([PROGRAM, "kill.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        workload = lambda: subprocess.run(["pgrep", "-f", "^sleep 987"], capture_output=True, text=True).stdout.split()
+        self.wait_for(lambda: len(workload()) == 2)
+        running.kill()
+        running.wait()
+        self.wait_for(lambda: not workload())
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 20
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def test_a_log_that_cannot_be_written_does_not_end_the_night(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        with open("/dev/full", "w") as full:
+            code = subprocess.run([PROGRAM, "slow.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=full, stderr=full).returncode
+        self.assertEqual(code, 0)
+        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 8)
+
+    def test_nohup_holds(self):
+        self.write("slow.yaml", self.SLOW % "0.2")
+        running = subprocess.Popen(["nohup", PROGRAM, "slow.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for line in running.stderr:
+            if " #1: " in line:
+                break
+        running.send_signal(signal.SIGHUP)
+        running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 0)
+
+    def test_a_result_held_by_somebody_else_costs_no_trial(self):
+        self.write("slow.yaml", self.SLOW % "0.2")
+        running = subprocess.Popen([PROGRAM, "slow.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for line in running.stderr:
+            if " #1: " in line:
+                break
+        holder = sqlite3.connect(self.folder / "slow.sqlite", isolation_level=None, timeout=30)
+        holder.execute("BEGIN IMMEDIATE")
+        time.sleep(6.5)  # longer than the program waits in one go
+        holder.execute("ROLLBACK")
+        holder.close()
+        _, errors = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 0, errors)
+        self.assertIn("database is locked; trying again for ten minutes", errors)
+        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 8)
+
+    def test_an_invoking_user_who_cannot_be_found_is_not_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be behind sudo")
+        self.write("slow.yaml", self.SLOW % "0.05")
+        refused = self.call("slow.yaml", "--quiet", environment={"SUDO_UID": "54321"})
+        self.assertEqual((refused.returncode, refused.stderr), (3, "error: SUDO_UID=54321 names no user that can be looked up\n  hint: run as a user that `getent passwd` knows\n"))
+
+    def test_a_trial_during_which_the_program_was_stopped_does_not_count(self):
+        self.write("stop.yaml", "name: stop\nrepeat: 1\nobjective: time\nworkloads: [{name: w, command: [sleep, '0.5']}]\n")
+        running = subprocess.Popen([PROGRAM, "stop.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(lambda: subprocess.run(["pgrep", "-P", str(running.pid), "-x", "sleep"], capture_output=True).returncode == 0)
+        running.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        running.send_signal(signal.SIGCONT)
+        self.assertEqual(running.wait(timeout=30), 1)
+        self.assertEqual(self.query("stop.sqlite", "SELECT verdict FROM trials"), [{"verdict": "stopped"}])
+
     def test_export_and_report(self):
         self.write("slow.yaml", self.SLOW % "0.05")
         self.call("slow.yaml")
@@ -256,6 +329,10 @@ probes:
         report = self.call("report", "slow.sqlite")
         self.assertEqual(report.returncode, 0)
         self.assertIn("8 of 8 trials", report.stdout)
+        spoil = self.call("export", "slow.sqlite", "-o", "slow.sqlite")
+        self.assertEqual((spoil.returncode, spoil.stderr), (2, "error: --output slow.sqlite is the result file itself\n  hint: name the table: --output table.csv\n"))
+        self.assertIn("8 of 8 trials", self.call("report", "slow.sqlite").stdout)
+        self.assertEqual(self.call("slow.sqlite").stderr, "error: slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report slow.sqlite\n")
         with open(self.folder / "truncated.sqlite", "wb") as file:
             file.write((self.folder / "slow.sqlite").read_bytes()[:6000])
         self.assertEqual(self.call("report", "truncated.sqlite").returncode, 3)

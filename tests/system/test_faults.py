@@ -64,7 +64,7 @@ class Faults(testbed.TestbedCase):
                     self.assertRegex(trial["verdict_text"], r"^3 GHz requested on policy0, [12]\.\d+ GHz delivered \(mean of \d+ readings, \d+ of them off\)$")
             best = testbed.rows(out / "cap.sqlite", "SELECT point, energy_j FROM best")
             self.assertEqual([b["point"] for b in best], ["w cpu.frequency=1.4 GHz"])
-            self.assertIn("No reference point counts, so no saving can be stated", console)
+            self.assertIn("No trial of the reference point counts, so no saving can be stated", console)
 
         with self.subTest("a meter that is frozen"):
             self.assertIn("frozen: 1", console)
