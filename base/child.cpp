@@ -56,7 +56,8 @@ struct PrepareChild {
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     // What we ignore stays ignored after execve; workloads expect the defaults.
-    for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU}) ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8);
+    for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU})
+      ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8);
     if (cpus != nullptr && ::sched_setaffinity(0, sizeof *cpus, cpus) != 0) return failed();
     if (spec.run_as) {
       const Credentials& user = *spec.run_as;
@@ -84,8 +85,8 @@ struct PrepareChild {
   // Boost 1.81 looks for a handler of these five arguments and then calls the one of four: without this
   // overload it finds none, and its exit(3) would tear down the parent's memory.
   template <class ChildLauncher>
-  void on_exec_error(ChildLauncher&, const process::error_code&, const process::filesystem::path&, const char* const*,
-                     const process::error_code&);
+  void on_exec_error(ChildLauncher&, const process::error_code&, const process::filesystem::path&,
+                     const char* const*, const process::error_code&);
 
   process::error_code failed() {
     *exec_error = errno;
@@ -118,9 +119,12 @@ bool drain(int fd, CapturedOutput& captured, std::size_t cap) {
   static thread_local std::array<char, 65536> buffer;
   for (int rounds = 0; rounds < 64; ++rounds) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-    if (count > 0) keep_tail(captured, buffer.data(), static_cast<std::size_t>(count), cap);
-    else if (count == 0) return false;
-    else if (errno != EINTR) return errno == EAGAIN;
+    if (count > 0)
+      keep_tail(captured, buffer.data(), static_cast<std::size_t>(count), cap);
+    else if (count == 0)
+      return false;
+    else if (errno != EINTR)
+      return errno == EAGAIN;
   }
   return true;  // there is more; the caller comes back after a look at its deadlines
 }
@@ -129,7 +133,8 @@ std::vector<pid_t> children_of_this_process() {
   std::vector<pid_t> children;
   const Sysfs proc;
   for (const std::string& task : proc.list("/proc/self/task")) {
-    for (const std::string& word : split_words(proc.text("/proc/self/task/" + task + "/children").value_or(""))) {
+    for (const std::string& word :
+         split_words(proc.text("/proc/self/task/" + task + "/children").value_or(""))) {
       children.push_back(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)));
     }
   }
@@ -151,8 +156,10 @@ int end_orphans(const std::set<pid_t>& own) {
       ++found;
       // One that we may not end (the workload used sudo) must not hold the night up.
       const bool killed = ::kill(pid, SIGKILL) == 0;
-      if (::waitpid(pid, nullptr, killed ? 0 : WNOHANG) == pid) ++ended;
-      else if (!killed) --found;
+      if (::waitpid(pid, nullptr, killed ? 0 : WNOHANG) == pid)
+        ++ended;
+      else if (!killed)
+        --found;
     }
     if (found == 0) break;
   }
@@ -166,8 +173,10 @@ std::optional<Credentials> find_user(const std::string& name_or_id) {
   passwd* found = nullptr;
   std::array<char, 16384> buffer;
   const auto id = parse_number(name_or_id);
-  if (id) ::getpwuid_r(static_cast<uid_t>(*id), &entry, buffer.data(), buffer.size(), &found);
-  else ::getpwnam_r(name_or_id.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (id)
+    ::getpwuid_r(static_cast<uid_t>(*id), &entry, buffer.data(), buffer.size(), &found);
+  else
+    ::getpwnam_r(name_or_id.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr) return std::nullopt;
   Credentials user{found->pw_uid, found->pw_gid, {}, found->pw_name, found->pw_dir};
   int count = 256;
@@ -191,7 +200,9 @@ Launcher::Launcher() : implementation_(std::make_unique<Implementation>()) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-Launcher::~Launcher() { ::munmap(implementation_->exec_error, 2 * sizeof(int)); }
+Launcher::~Launcher() {
+  ::munmap(implementation_->exec_error, 2 * sizeof(int));
+}
 
 Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) {
   Child child;
@@ -219,15 +230,15 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   // Boost puts the executable first itself; argv[0] as users know it is what follows the path's last slash.
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
   PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get()};
-  process::process_stdio stdio{{null.get()}, {output_end.get()}, {spec.discard_errors ? null.get() : errors_end.get()}};
+  process::process_stdio stdio{
+      {null.get()}, {output_end.get()}, {spec.discard_errors ? null.get() : errors_end.get()}};
 
   // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
   // would re-open the descriptors of a context in use, in the parent's memory.
   boost::asio::io_context context;
   child.started_ = clock.now();
   boost::system::error_code error;
-  auto launched = launcher(context.get_executor(), error, spec.executable, arguments, stdio,
-                           prepare);
+  auto launched = launcher(context.get_executor(), error, spec.executable, arguments, stdio, prepare);
   const pid_t pid = launcher.pid;
   // vfork(2) returns after the exec, but the thread sanitizer makes a fork(2) of it: wait for the pipe's end.
   exec_pipe.reset();
@@ -242,7 +253,9 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   }
   if (pid > 0) ::waitpid(pid, nullptr, 0);
   const int cause = *exec_error != 0 ? *exec_error : error.value();
-  return {std::nullopt, system_error_text(exec_error[1] != 0 ? "enter folder " + spec.folder : "exec " + spec.executable, cause)};
+  return {std::nullopt,
+          system_error_text(exec_error[1] != 0 ? "enter folder " + spec.folder : "exec " + spec.executable,
+                            cause)};
 }
 
 Child::Child(Child&& other) noexcept
@@ -270,8 +283,10 @@ void Child::reap(ChildResult& result) {
   // The leader is gone but its group's number stays taken while members live, so this hits only them.
   ::kill(-pid_, SIGKILL);
   pid_ = -1;
-  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
-  else result.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status))
+    result.signal = WTERMSIG(status);
+  else
+    result.exit_code = WEXITSTATUS(status);
   if (result.end == ChildResult::End::not_launched) {
     result.end = WIFSIGNALED(status) ? ChildResult::End::signalled : ChildResult::End::exited;
   }
@@ -295,10 +310,10 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
     ::kill(pid_, signal);  // before its setsid() it has no group of its own
   };
   for (;;) {
-    std::array<pollfd, 4> waiting{
-        pollfd{pidfd_.get(), POLLIN, 0}, pollfd{output_open ? output_.get() : -1, POLLIN, 0},
-        pollfd{errors_open ? errors_.get() : -1, POLLIN, 0},
-        pollfd{interruption != nullptr ? interruption->fd() : -1, POLLIN, 0}};
+    std::array<pollfd, 4> waiting{pollfd{pidfd_.get(), POLLIN, 0},
+                                  pollfd{output_open ? output_.get() : -1, POLLIN, 0},
+                                  pollfd{errors_open ? errors_.get() : -1, POLLIN, 0},
+                                  pollfd{interruption != nullptr ? interruption->fd() : -1, POLLIN, 0}};
     timespec left{};
     if (deadline != never) {
       const Nanoseconds remaining = std::max<Nanoseconds>(0, deadline - clock.now());
@@ -334,7 +349,8 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   if (output_open) drain(output_.get(), result.output, limits.output_cap);
   if (errors_open) drain(errors_.get(), result.errors, limits.output_cap);
   for (CapturedOutput* stream : {&result.output, &result.errors}) {
-    if (stream->tail.size() > limits.output_cap) stream->tail.erase(0, stream->tail.size() - limits.output_cap);
+    if (stream->tail.size() > limits.output_cap)
+      stream->tail.erase(0, stream->tail.size() - limits.output_cap);
   }
   return result;
 }

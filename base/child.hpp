@@ -30,18 +30,18 @@ struct Credentials {
 std::optional<Credentials> find_user(const std::string& name_or_id);
 
 struct LaunchSpec {
-  std::string executable;            // a path; no search
-  std::vector<std::string> argv;     // argv[0] first
+  std::string executable;                // a path; no search
+  std::vector<std::string> argv;         // argv[0] first
   std::vector<std::string> environment;  // "NAME=value", all of it
-  std::string folder;                // working folder; empty: ours
+  std::string folder;                    // working folder; empty: ours
   std::optional<Credentials> run_as;
-  std::vector<int> cpus;             // affinity; empty: ours
-  bool discard_errors = false;       // standard error goes to /dev/null
+  std::vector<int> cpus;        // affinity; empty: ours
+  bool discard_errors = false;  // standard error goes to /dev/null
 };
 
 struct ChildLimits {
-  Seconds timeout{0};  // 0: none
-  Seconds grace{2};    // between SIGTERM and SIGKILL
+  Seconds timeout{0};                // 0: none
+  Seconds grace{2};                  // between SIGTERM and SIGKILL
   std::size_t output_cap = 1 << 20;  // bytes kept of each stream, from its end
 };
 
@@ -55,9 +55,9 @@ struct ChildResult {
   // How it ended. `timed_out` and `interrupted` say that we ended it; `signalled` that something else did.
   enum class End { exited, signalled, timed_out, interrupted, not_launched };
   End end = End::not_launched;
-  int exit_code = 0;      // for `exited`
-  int signal = 0;         // that ended it, where one did
-  std::string problem;    // for `not_launched`: "exec /bin/x: Permission denied"
+  int exit_code = 0;    // for `exited`
+  int signal = 0;       // that ended it, where one did
+  std::string problem;  // for `not_launched`: "exec /bin/x: Permission denied"
   Nanoseconds started = 0;
   Nanoseconds ended = 0;
   Seconds user_time{0};
@@ -66,7 +66,7 @@ struct ChildResult {
   CapturedOutput output;
   CapturedOutput errors;
   bool stopped_meanwhile = false;  // this program was stopped (SIGSTOP) and continued: its times are false
-  int leftovers = 0;      // processes it left behind, which were ended
+  int leftovers = 0;               // processes it left behind, which were ended
 };
 
 // One running child. Its destructor ends the whole session and waits.

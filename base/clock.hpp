@@ -11,15 +11,19 @@ namespace dvfs_plan {
 
 using Nanoseconds = std::int64_t;
 
-constexpr Nanoseconds nanoseconds(Seconds s) { return static_cast<Nanoseconds>(s.value() * 1e9); }
-constexpr Seconds seconds(Nanoseconds ns) { return Seconds{static_cast<double>(ns) * 1e-9}; }
+constexpr Nanoseconds nanoseconds(Seconds s) {
+  return static_cast<Nanoseconds>(s.value() * 1e9);
+}
+constexpr Seconds seconds(Nanoseconds ns) {
+  return Seconds{static_cast<double>(ns) * 1e-9};
+}
 
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual Nanoseconds now() const = 0;               // CLOCK_MONOTONIC
-  virtual void sleep_until(Nanoseconds when) = 0;    // returns at once for a time gone by
-  virtual std::string wall_time() const = 0;         // UTC, ISO 8601 with milliseconds
+  virtual Nanoseconds now() const = 0;             // CLOCK_MONOTONIC
+  virtual void sleep_until(Nanoseconds when) = 0;  // returns at once for a time gone by
+  virtual std::string wall_time() const = 0;       // UTC, ISO 8601 with milliseconds
 };
 
 class SystemClock : public Clock {

@@ -9,7 +9,7 @@ namespace dvfs_plan {
 
 class Interruption {
  public:
-  Interruption();  // blocks the signals for this thread and all that it starts
+  Interruption();                       // blocks the signals for this thread and all that it starts
   int fd() const { return fd_.get(); }  // readable once a signal is there
   // The signal that asked us to stop, 0 if none did. Each call takes what has arrived since.
   int pending();

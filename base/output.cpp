@@ -18,7 +18,11 @@ void write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-void write_stdout(std::string_view text) { write_all(STDOUT_FILENO, text); }
-void write_stderr(std::string_view text) { write_all(STDERR_FILENO, text); }
+void write_stdout(std::string_view text) {
+  write_all(STDOUT_FILENO, text);
+}
+void write_stderr(std::string_view text) {
+  write_all(STDERR_FILENO, text);
+}
 
 }  // namespace dvfs_plan

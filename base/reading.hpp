@@ -16,11 +16,12 @@ enum class ChannelKind { counter, gauge };
 
 // One quantity of one probe.
 struct Channel {
-  std::string name;    // unique in an experiment: "rapl:package-0", "hwmon:power_meter/power1"
-  std::string probe;   // "rapl"
-  std::string unit;    // "J", "W", "C", "Hz"
+  std::string name;   // unique in an experiment: "rapl:package-0", "hwmon:power_meter/power1"
+  std::string probe;  // "rapl"
+  std::string unit;   // "J", "W", "C", "Hz"
   ChannelKind kind = ChannelKind::gauge;
-  std::string domain;  // what the energy belongs to: "system", "psys", "package-0", "dram-0", "core-0"; or "cpu0"
+  std::string
+      domain;  // what the energy belongs to: "system", "psys", "package-0", "dram-0", "core-0"; or "cpu0"
   std::string within;  // the domain that already contains this one; empty if none. Never sum both.
   std::optional<double> wraps_at;  // in `unit`; a counter that starts again at 0 there
   std::string source;              // the file or event it is read from

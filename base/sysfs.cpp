@@ -10,13 +10,15 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "base/unique_fd.hpp"
+#include "base/units.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // Runs of digits compare as numbers: policy2 < policy10.
 bool natural_less(const std::string& a, const std::string& b) {
@@ -44,7 +46,9 @@ bool Attribute::absent() const {
   return !text && (error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR);
 }
 
-bool Attribute::denied() const { return !text && (error == EACCES || error == EPERM); }
+bool Attribute::denied() const {
+  return !text && (error == EACCES || error == EPERM);
+}
 
 Attribute Sysfs::read(std::string_view path) const {
   UniqueFd fd(::open(real_path(path).c_str(), O_RDONLY | O_CLOEXEC));
@@ -74,7 +78,9 @@ std::optional<std::string> Sysfs::link_name(std::string_view path) const {
   return target.filename().string();
 }
 
-bool Sysfs::exists(std::string_view path) const { return ::access(real_path(path).c_str(), F_OK) == 0; }
+bool Sysfs::exists(std::string_view path) const {
+  return ::access(real_path(path).c_str(), F_OK) == 0;
+}
 
 bool Sysfs::writable(std::string_view path) const {
   return ::faccessat(AT_FDCWD, real_path(path).c_str(), W_OK, AT_EACCESS) == 0;
@@ -92,7 +98,8 @@ int Sysfs::write(std::string_view path, std::string_view value) const {
   }
 }
 
-Attribute Sysfs::read_until(std::string_view path, const std::function<bool(const std::string&)>& accept, int patience_ms) const {
+Attribute Sysfs::read_until(std::string_view path, const std::function<bool(const std::string&)>& accept,
+                            int patience_ms) const {
   for (int waited = 0;; ++waited) {
     Attribute now = read(path);
     if (!now.text || accept(*now.text) || waited >= patience_ms) return now;

@@ -39,7 +39,8 @@ class Sysfs {
   // Reads until `accept` likes what it reads or `patience_ms` are over; returns the last answer. The kernel
   // takes a cpufreq limit in a work item of its own (freq_qos, drivers/cpufreq/cpufreq.c): right after the
   // write an attribute may still say the old value.
-  Attribute read_until(std::string_view path, const std::function<bool(const std::string&)>& accept, int patience_ms) const;
+  Attribute read_until(std::string_view path, const std::function<bool(const std::string&)>& accept,
+                       int patience_ms) const;
 
   // Names in a folder, in natural order (policy2 before policy10); empty if the folder is not there.
   std::vector<std::string> list(std::string_view path) const;

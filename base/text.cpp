@@ -8,7 +8,9 @@
 namespace dvfs_plan {
 namespace {
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
 
 // Optimal string alignment: a pair of letters in the wrong order counts as one slip, as fingers make it.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -21,7 +23,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const bool same = lower(a[i - 1]) == lower(b[j - 1]);
       at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + (same ? 0 : 1)});
-      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      const bool swapped =
+          i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
       if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
     }
   }
@@ -109,12 +112,12 @@ std::string printable(std::string_view text, bool keep_newlines) {
     const bool newline = keep_newlines && (first == '\n' || first == '\t');
     // U+0080..U+009F are control characters too, and U+202A..E, U+2066..9 turn the reading direction.
     const bool c1 = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    const bool bidi = length == 3 && (text.starts_with("\xE2\x80\xAA") || text.starts_with("\xE2\x80\xAB") ||
-                                      text.starts_with("\xE2\x80\xAC") || text.starts_with("\xE2\x80\xAD") ||
-                                      text.starts_with("\xE2\x80\xAE") ||
-                                      (text.starts_with("\xE2\x81") &&
-                                       static_cast<unsigned char>(text[2]) >= 0xA6 &&
-                                       static_cast<unsigned char>(text[2]) <= 0xA9));
+    const bool bidi =
+        length == 3 && (text.starts_with("\xE2\x80\xAA") || text.starts_with("\xE2\x80\xAB") ||
+                        text.starts_with("\xE2\x80\xAC") || text.starts_with("\xE2\x80\xAD") ||
+                        text.starts_with("\xE2\x80\xAE") ||
+                        (text.starts_with("\xE2\x81") && static_cast<unsigned char>(text[2]) >= 0xA6 &&
+                         static_cast<unsigned char>(text[2]) <= 0xA9));
     const bool control = (first < 0x20 && !newline) || first == 0x7F || c1 || bidi;
     const std::size_t step = length == 0 ? 1 : length;
     if (length == 0 || control) {
@@ -144,8 +147,10 @@ std::string shell_quote(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(safe) == std::string_view::npos) return std::string(word);
   std::string quoted = "'";
   for (const char c : word) {
-    if (c == '\'') quoted += "'\\''";
-    else quoted += c;
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
   }
   return quoted + "'";
 }

@@ -18,20 +18,34 @@ struct KnownUnit {
 };
 
 constexpr std::array known_units{
-    KnownUnit{"Hz", 1, Dimension::frequency},     KnownUnit{"kHz", 1e3, Dimension::frequency},
-    KnownUnit{"MHz", 1e6, Dimension::frequency},  KnownUnit{"GHz", 1e9, Dimension::frequency},
-    KnownUnit{"ns", 1e-9, Dimension::time},       KnownUnit{"us", 1e-6, Dimension::time},
-    KnownUnit{"ms", 1e-3, Dimension::time},       KnownUnit{"s", 1, Dimension::time},
-    KnownUnit{"min", 60, Dimension::time},        KnownUnit{"h", 3600, Dimension::time},
-    KnownUnit{"uW", 1e-6, Dimension::power},      KnownUnit{"mW", 1e-3, Dimension::power},
-    KnownUnit{"W", 1, Dimension::power},          KnownUnit{"kW", 1e3, Dimension::power},
-    KnownUnit{"uJ", 1e-6, Dimension::energy},     KnownUnit{"mJ", 1e-3, Dimension::energy},
-    KnownUnit{"J", 1, Dimension::energy},         KnownUnit{"kJ", 1e3, Dimension::energy},
-    KnownUnit{"Wh", 3600, Dimension::energy},     KnownUnit{"kWh", 3.6e6, Dimension::energy},
-    KnownUnit{"%", 0.01, Dimension::ratio},       KnownUnit{"B", 1, Dimension::bytes},
-    KnownUnit{"KiB", 1024, Dimension::bytes},     KnownUnit{"MiB", 1048576, Dimension::bytes},
-    KnownUnit{"GiB", 1073741824, Dimension::bytes}, KnownUnit{"C", 1, Dimension::temperature},
-    KnownUnit{"degC", 1, Dimension::temperature}, KnownUnit{"mC", 1e-3, Dimension::temperature},
+    KnownUnit{"Hz", 1, Dimension::frequency},
+    KnownUnit{"kHz", 1e3, Dimension::frequency},
+    KnownUnit{"MHz", 1e6, Dimension::frequency},
+    KnownUnit{"GHz", 1e9, Dimension::frequency},
+    KnownUnit{"ns", 1e-9, Dimension::time},
+    KnownUnit{"us", 1e-6, Dimension::time},
+    KnownUnit{"ms", 1e-3, Dimension::time},
+    KnownUnit{"s", 1, Dimension::time},
+    KnownUnit{"min", 60, Dimension::time},
+    KnownUnit{"h", 3600, Dimension::time},
+    KnownUnit{"uW", 1e-6, Dimension::power},
+    KnownUnit{"mW", 1e-3, Dimension::power},
+    KnownUnit{"W", 1, Dimension::power},
+    KnownUnit{"kW", 1e3, Dimension::power},
+    KnownUnit{"uJ", 1e-6, Dimension::energy},
+    KnownUnit{"mJ", 1e-3, Dimension::energy},
+    KnownUnit{"J", 1, Dimension::energy},
+    KnownUnit{"kJ", 1e3, Dimension::energy},
+    KnownUnit{"Wh", 3600, Dimension::energy},
+    KnownUnit{"kWh", 3.6e6, Dimension::energy},
+    KnownUnit{"%", 0.01, Dimension::ratio},
+    KnownUnit{"B", 1, Dimension::bytes},
+    KnownUnit{"KiB", 1024, Dimension::bytes},
+    KnownUnit{"MiB", 1048576, Dimension::bytes},
+    KnownUnit{"GiB", 1073741824, Dimension::bytes},
+    KnownUnit{"C", 1, Dimension::temperature},
+    KnownUnit{"degC", 1, Dimension::temperature},
+    KnownUnit{"mC", 1e-3, Dimension::temperature},
 };
 
 struct NumberAndRest {
@@ -43,8 +57,8 @@ std::optional<NumberAndRest> leading_number(std::string_view text) {
   text = trim(text);
   if (text.starts_with('+')) text.remove_prefix(1);
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number,
-                                            std::chars_format::general);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::general);
   if (error != std::errc{} || !std::isfinite(number)) return std::nullopt;
   return NumberAndRest{number, trim(text.substr(static_cast<std::size_t>(end - text.data())))};
 }
@@ -59,15 +73,24 @@ std::string plain(double value, int digits) {
 
 std::string_view describe(Dimension dimension) {
   switch (dimension) {
-    case Dimension::text: return "a word";
-    case Dimension::none: return "a plain number";
-    case Dimension::frequency: return "a frequency such as 1.8 GHz";
-    case Dimension::time: return "a time such as 500 ms";
-    case Dimension::power: return "a power such as 250 W";
-    case Dimension::energy: return "an energy such as 20 J";
-    case Dimension::ratio: return "a share such as 10 %";
-    case Dimension::bytes: return "a size such as 1 MiB";
-    case Dimension::temperature: return "a temperature such as 45 C";
+    case Dimension::text:
+      return "a word";
+    case Dimension::none:
+      return "a plain number";
+    case Dimension::frequency:
+      return "a frequency such as 1.8 GHz";
+    case Dimension::time:
+      return "a time such as 500 ms";
+    case Dimension::power:
+      return "a power such as 250 W";
+    case Dimension::energy:
+      return "an energy such as 20 J";
+    case Dimension::ratio:
+      return "a share such as 10 %";
+    case Dimension::bytes:
+      return "a size such as 1 MiB";
+    case Dimension::temperature:
+      return "a temperature such as 45 C";
   }
   return "a value";
 }
@@ -88,7 +111,9 @@ std::optional<double> parse_number(std::string_view text) {
   return parts->number;
 }
 
-bool looks_like_quantity(std::string_view text) { return leading_number(text).has_value(); }
+bool looks_like_quantity(std::string_view text) {
+  return leading_number(text).has_value();
+}
 
 std::string suggest_unit(std::string_view text) {
   const auto parts = leading_number(text);
@@ -109,19 +134,28 @@ std::string format_quantity(double value, Dimension dimension, int digits) {
       if (size >= 1e6) return plain(value / 1e6, std::max(digits, 4)) + " MHz";
       if (size >= 1e3) return plain(value / 1e3, digits) + " kHz";
       return plain(value, digits) + " Hz";
-    case Dimension::time: return plain(value, digits) + " s";
-    case Dimension::power: return plain(value, digits) + " W";
-    case Dimension::energy: return plain(value, digits) + " J";
-    case Dimension::ratio: return plain(value * 100, digits) + " %";
-    case Dimension::bytes: return plain(value, 15) + " B";
-    case Dimension::temperature: return plain(value, digits) + " C";
+    case Dimension::time:
+      return plain(value, digits) + " s";
+    case Dimension::power:
+      return plain(value, digits) + " W";
+    case Dimension::energy:
+      return plain(value, digits) + " J";
+    case Dimension::ratio:
+      return plain(value * 100, digits) + " %";
+    case Dimension::bytes:
+      return plain(value, 15) + " B";
+    case Dimension::temperature:
+      return plain(value, digits) + " C";
     case Dimension::text:
-    case Dimension::none: break;
+    case Dimension::none:
+      break;
   }
   return plain(value, 15);
 }
 
-std::string format(Hertz frequency) { return format_quantity(frequency.value(), Dimension::frequency, 7); }
+std::string format(Hertz frequency) {
+  return format_quantity(frequency.value(), Dimension::frequency, 7);
+}
 
 std::string format_duration(Seconds duration) {
   const double seconds = duration.value();

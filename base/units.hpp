@@ -32,8 +32,12 @@ using Joules = Unit<struct JoulesTag>;
 using Watts = Unit<struct WattsTag>;
 using Seconds = Unit<struct SecondsTag>;
 
-constexpr Joules operator*(Watts power, Seconds time) { return Joules{power.value() * time.value()}; }
-constexpr Watts operator/(Joules energy, Seconds time) { return Watts{energy.value() / time.value()}; }
+constexpr Joules operator*(Watts power, Seconds time) {
+  return Joules{power.value() * time.value()};
+}
+constexpr Watts operator/(Joules energy, Seconds time) {
+  return Watts{energy.value() / time.value()};
+}
 
 // What a number measures. `none` is a plain number, `text` no number at all.
 enum class Dimension { text, none, frequency, time, power, energy, ratio, bytes, temperature };

@@ -44,7 +44,8 @@ void print_error(const Error& error) {
 
 class CommandLineParser {
  public:
-  CommandLineParser() : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
+  CommandLineParser()
+      : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
     app_.footer(footer);
     app_.set_version_flag("--version", std::string("dvfs-plan ") + tool_version);
     app_.add_option("FILE", options_.file, "the experiment to run, or to go on with");
@@ -53,16 +54,21 @@ class CommandLineParser {
     app_.add_flag("--quiet", options_.quiet, "no progress on stderr");
     common(app_);
 
-    auto* check = add("check", "validate an experiment against this machine; changes nothing", check_command, "FILE", "the experiment");
+    auto* check = add("check", "validate an experiment against this machine; changes nothing", check_command,
+                      "FILE", "the experiment");
     check->add_option("-o,--output", options_.output, "the result file the run would use");
     add("doctor", "what this machine offers, what is missing, and how to fix it", doctor_command);
     add("status", "how far a running or cut-off experiment is", status_command, "RESULT", "the result file");
-    add("report", "the report of a result file, finished or not", report_command, "RESULT", "the result file");
-    auto* exported = add("export", "a table as CSV (or the report as JSON)", export_command, "RESULT", "the result file");
-    exported->add_option("--table", options_.table, "one row a trial, or one row a reading")->check(CLI::IsMember({"trials", "readings"}));
+    add("report", "the report of a result file, finished or not", report_command, "RESULT",
+        "the result file");
+    auto* exported =
+        add("export", "a table as CSV (or the report as JSON)", export_command, "RESULT", "the result file");
+    exported->add_option("--table", options_.table, "one row a trial, or one row a reading")
+        ->check(CLI::IsMember({"trials", "readings"}));
     exported->add_option("-o,--output", options_.output, "the file to write (default: stdout)");
     auto* restore = add("restore", "put back what a cut-off run left set", restore_command);
-    restore->add_flag("--discard", options_.discard, "give up what cannot be put back; the journal is kept under another name");
+    restore->add_flag("--discard", options_.discard,
+                      "give up what cannot be put back; the journal is kept under another name");
     app_.require_subcommand(0, 1);
   }
 
@@ -72,9 +78,12 @@ class CommandLineParser {
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
       if (code != 0 && !options_.file.empty() && options_.file.find('.') == std::string::npos) {
-        const std::string command = nearest_word(options_.file, {"check", "doctor", "status", "report", "export", "restore"});
-        if (options_.file == "run") write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
-        else if (!command.empty()) write_stderr(fmt::format("  hint: did you mean the command '{}'?\n", command));
+        const std::string command =
+            nearest_word(options_.file, {"check", "doctor", "status", "report", "export", "restore"});
+        if (options_.file == "run")
+          write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
+        else if (!command.empty())
+          write_stderr(fmt::format("  hint: did you mean the command '{}'?\n", command));
       }
       return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
     }
@@ -91,11 +100,14 @@ class CommandLineParser {
 
   void common(CLI::App& app) {
     app.add_flag("--json", options_.json, "print JSON on stdout");
-    app.add_option("--state-folder", options_.state_folder, "where the journal and the lock are kept")->group("Diagnostics");
-    app.add_option("--sysfs-root", options_.sysfs_root, "read a recorded machine below this folder instead")->group("Diagnostics");
+    app.add_option("--state-folder", options_.state_folder, "where the journal and the lock are kept")
+        ->group("Diagnostics");
+    app.add_option("--sysfs-root", options_.sysfs_root, "read a recorded machine below this folder instead")
+        ->group("Diagnostics");
   }
 
-  CLI::App* add(const char* name, const char* what, Command command, const char* argument = nullptr, const char* argument_text = "") {
+  CLI::App* add(const char* name, const char* what, Command command, const char* argument = nullptr,
+                const char* argument_text = "") {
     CLI::App* sub = app_.add_subcommand(name, what);
     if (argument != nullptr) sub->add_option(argument, options_.file, argument_text)->required();
     common(*sub);
@@ -119,7 +131,10 @@ int main_program(int argc, char** argv) {
     print_error(error);
     return static_cast<int>(error.code());
   } catch (const std::exception& fault) {
-    write_stderr(fmt::format("error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the command you gave\n", fault.what()));
+    write_stderr(
+        fmt::format("error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the "
+                    "command you gave\n",
+                    fault.what()));
     return static_cast<int>(ExitCode::machine_refuses);
   }
 }

@@ -10,8 +10,8 @@
 
 namespace dvfs_plan {
 
-EnergySource choose_energy(const Experiment& experiment, const std::vector<Channel>& channels, const SensorCheck& check,
-                           const std::string& stored) {
+EnergySource choose_energy(const Experiment& experiment, const std::vector<Channel>& channels,
+                           const SensorCheck& check, const std::string& stored) {
   const bool needed = experiment.objective != Objective::time;
   const auto unusable = check.unusable();
   std::string faults;
@@ -21,7 +21,10 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
     if (source) {
       for (const auto channel : source->channels) {
         if (std::find(unusable.begin(), unusable.end(), channel) == unusable.end()) continue;
-        throw Error(ExitCode::machine_refuses, fmt::format("'objective' asks for the energy of '{}', which cannot be measured now:{}", experiment.energy_of->text, faults), "`dvfs-plan doctor` shows the sensors and the fix for each");
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("'objective' asks for the energy of '{}', which cannot be measured now:{}",
+                                experiment.energy_of->text, faults),
+                    "`dvfs-plan doctor` shows the sensors and the fix for each");
       }
       return *source;
     }
@@ -29,21 +32,30 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
     for (const Channel& channel : channels) {
       if (measures_energy(channel)) domains.insert(channel.domain);
     }
-    throw Error(ExitCode::bad_experiment, fmt::format("{}:{}:{}: error: there is no energy domain '{}' here; there are: {}", experiment.file, experiment.energy_of->mark.line,
-                                                      experiment.energy_of->mark.column, experiment.energy_of->text, domains.empty() ? "none" : join({domains.begin(), domains.end()}, ", ")));
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}:{}:{}: error: there is no energy domain '{}' here; there are: {}",
+                            experiment.file, experiment.energy_of->mark.line,
+                            experiment.energy_of->mark.column, experiment.energy_of->text,
+                            domains.empty() ? "none" : join({domains.begin(), domains.end()}, ", ")));
   }
   const auto sources = energy_sources(channels, unusable);
   if (!stored.empty()) {
     for (const EnergySource& source : sources) {
       if (source.name == stored) return source;
     }
-    throw Error(ExitCode::machine_refuses, fmt::format("the finished trials measured the energy of '{}', which cannot be measured now{}{}", stored, faults.empty() ? "" : ":", faults),
-                "bring the sensor back and run the same command, or start anew with --fresh");
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("the finished trials measured the energy of '{}', which cannot be measured now{}{}",
+                    stored, faults.empty() ? "" : ":", faults),
+        "bring the sensor back and run the same command, or start anew with --fresh");
   }
   if (!sources.empty()) return sources.front();
   if (needed) {
-    throw Error(ExitCode::machine_refuses, fmt::format("the objective is {}, but no energy sensor works here{}{}", to_string(experiment.objective), faults.empty() ? "" : ":", faults),
-                "`dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, of: DOMAIN}` names one; without energy there is `objective: time`");
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("the objective is {}, but no energy sensor works here{}{}",
+                            to_string(experiment.objective), faults.empty() ? "" : ":", faults),
+                "`dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, "
+                "of: DOMAIN}` names one; without energy there is `objective: time`");
   }
   return {};
 }

@@ -20,7 +20,10 @@ std::optional<Credentials> invoking_user() {
     if (std::string_view(id) == "0") continue;
     auto user = find_user(id);
     // "Not found" must never come to mean "as root".
-    if (!user) throw Error(ExitCode::machine_refuses, fmt::format("{}={} names no user that can be looked up", variable, id), "run as a user that `getent passwd` knows");
+    if (!user)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{}={} names no user that can be looked up", variable, id),
+                  "run as a user that `getent passwd` knows");
     if (user->user != 0) return user;
   }
   return std::nullopt;

@@ -14,12 +14,13 @@ struct JudgeInput {
   std::span<const Channel> channels;
   // Channels whose sum is the trial's energy; empty: this experiment measures none.
   std::vector<std::uint32_t> energy_channels;
-  bool energy_needed = true;              // the objective is made of energy
+  bool energy_needed = true;  // the objective is made of energy
   // What each energy channel said last before this trial: a gauge that stays there all through is frozen.
   std::map<std::uint32_t, double> last_values;
-  std::map<int, double> busy;             // share per CPU during the trial
+  std::map<int, double> busy;                              // share per CPU during the trial
   std::map<std::string, std::vector<int>> cpus_of_target;  // "policy0" -> its CPUs
-  // The distance within which a delivered clock is the requested one, in Hz, per axis (index into Plan::axes).
+  // The distance within which a delivered clock is the requested one, in Hz, per axis (index into
+  // Plan::axes).
   std::map<int, double> tolerance;
   // Axes whose requested value stands for turbo: any higher clock is what was asked for.
   std::set<int> turbo_steps;

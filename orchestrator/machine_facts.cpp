@@ -13,7 +13,8 @@ namespace {
 
 std::string after_colon(const std::string& line) {
   const auto colon = line.find(':');
-  return colon == std::string::npos ? std::string{} : std::string(trim(std::string_view(line).substr(colon + 1)));
+  return colon == std::string::npos ? std::string{}
+                                    : std::string(trim(std::string_view(line).substr(colon + 1)));
 }
 
 }  // namespace
@@ -27,8 +28,10 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
     facts["architecture"] = names.machine;
   }
   for (const std::string& line : split_lines(sysfs.text("/proc/cpuinfo").value_or(""))) {
-    if (line.starts_with("model name") && !facts.contains("cpu.model")) facts["cpu.model"] = after_colon(line);
-    if (line.starts_with("microcode") && !facts.contains("cpu.microcode")) facts["cpu.microcode"] = after_colon(line);
+    if (line.starts_with("model name") && !facts.contains("cpu.model"))
+      facts["cpu.model"] = after_colon(line);
+    if (line.starts_with("microcode") && !facts.contains("cpu.microcode"))
+      facts["cpu.microcode"] = after_colon(line);
   }
   if (const auto online = sysfs.text("/sys/devices/system/cpu/online")) facts["cpu.online"] = *online;
   if (const auto smt = sysfs.text("/sys/devices/system/cpu/smt/control")) facts["cpu.smt"] = *smt;
@@ -37,21 +40,26 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
   for (const std::string& policy : sysfs.list(cpufreq)) {
     if (const auto driver = sysfs.text(cpufreq + policy + "/scaling_driver")) drivers.insert(*driver);
   }
-  for (const std::string& driver : drivers) facts["cpufreq.driver"] += (facts["cpufreq.driver"].empty() ? "" : ", ") + driver;
-  if (const auto status = sysfs.text("/sys/devices/system/cpu/intel_pstate/status")) facts["intel_pstate.status"] = *status;
+  for (const std::string& driver : drivers)
+    facts["cpufreq.driver"] += (facts["cpufreq.driver"].empty() ? "" : ", ") + driver;
+  if (const auto status = sysfs.text("/sys/devices/system/cpu/intel_pstate/status"))
+    facts["intel_pstate.status"] = *status;
   for (const std::string& line : split_lines(sysfs.text("/etc/os-release").value_or(""))) {
     if (line.starts_with("PRETTY_NAME=")) facts["os"] = line.substr(13, line.size() - 14);
   }
   return facts;
 }
 
-std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& now) {
+std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before,
+                                              const std::map<std::string, std::string>& now) {
   std::vector<std::string> differences;
-  for (const char* name : {"architecture", "cpu.model", "cpu.online", "cpu.smt", "cpufreq.driver", "intel_pstate.status", "kernel"}) {
+  for (const char* name : {"architecture", "cpu.model", "cpu.online", "cpu.smt", "cpufreq.driver",
+                           "intel_pstate.status", "kernel"}) {
     const auto old_fact = before.find(name), new_fact = now.find(name);
     const std::string old_text = old_fact == before.end() ? "none" : old_fact->second;
     const std::string new_text = new_fact == now.end() ? "none" : new_fact->second;
-    if (old_text != new_text) differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text, new_text));
+    if (old_text != new_text)
+      differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text, new_text));
   }
   return differences;
 }

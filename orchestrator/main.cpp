@@ -1,3 +1,5 @@
 #include "orchestrator/command_line.hpp"
 
-int main(int argc, char** argv) { return dvfs_plan::main_program(argc, argv); }
+int main(int argc, char** argv) {
+  return dvfs_plan::main_program(argc, argv);
+}

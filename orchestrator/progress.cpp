@@ -29,18 +29,22 @@ void Progress::begins(const PlannedTrial& trial, int finished, int remaining) {
     const Seconds each = seconds((clock_.now() - started_) / finished_here_);
     eta = "ETA " + format_duration(each * remaining);
   }
-  write_stderr(fmt::format("\r\x1b[K[{}/{}] {}  {}", finished, finished + remaining, printable(trial.key), eta));
+  write_stderr(
+      fmt::format("\r\x1b[K[{}/{}] {}  {}", finished, finished + remaining, printable(trial.key), eta));
   shown_ = true;
 }
 
 void Progress::finished(const TrialRecord& trial) {
   ++finished_here_;
-  for (const EventRecord& event : trial.events) say(fmt::format("warning: {}: {}", printable(trial.key), printable(event.message)));
+  for (const EventRecord& event : trial.events)
+    say(fmt::format("warning: {}: {}", printable(trial.key), printable(event.message)));
   if (trial.verdict != Verdict::ok) {
-    say(fmt::format("warning: {} does not count ({}): {}", printable(trial.key), to_string(trial.verdict), printable(trial.verdict_text)));
+    say(fmt::format("warning: {} does not count ({}): {}", printable(trial.key), to_string(trial.verdict),
+                    printable(trial.verdict_text)));
   } else if (!terminal_) {
     const double time = seconds(trial.child.ended - trial.child.started).value();
-    say(fmt::format("{}: {:.4g} s{}", printable(trial.key), time, trial.energy_j ? fmt::format(", {:.4g} J", *trial.energy_j) : ""));
+    say(fmt::format("{}: {:.4g} s{}", printable(trial.key), time,
+                    trial.energy_j ? fmt::format(", {:.4g} J", *trial.energy_j) : ""));
   }
 }
 

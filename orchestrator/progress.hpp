@@ -11,7 +11,8 @@ namespace dvfs_plan {
 
 class Progress {
  public:
-  Progress(const Clock& clock, bool terminal, bool quiet) : clock_(clock), terminal_(terminal), quiet_(quiet) {}
+  Progress(const Clock& clock, bool terminal, bool quiet)
+      : clock_(clock), terminal_(terminal), quiet_(quiet) {}
   ~Progress() { clear(); }
 
   void begins(const PlannedTrial& trial, int finished, int remaining);

@@ -16,8 +16,10 @@ namespace {
 class RunLoop {
  public:
   RunLoop(RunWorld& world, const RunEvents& events) : world_(world), plan_(world.plan), events_(events) {
-    for (const CpufreqPolicy& policy : cpufreq_access(world.sysfs)->policies()) cpus_of_target_[policy.name] = policy.cpus;
-    for (const Channel& channel : world.sampler.channels()) load_matters_ = load_matters_ || channel.under_load_only;
+    for (const CpufreqPolicy& policy : cpufreq_access(world.sysfs)->policies())
+      cpus_of_target_[policy.name] = policy.cpus;
+    for (const Channel& channel : world.sampler.channels())
+      load_matters_ = load_matters_ || channel.under_load_only;
   }
 
   RunEnd run() {
@@ -25,7 +27,8 @@ class RunLoop {
     const PlannedTrial* trial = world_.strategy.next(finished);
     while (trial != nullptr) {
       if (world_.interruption.pending() != 0) return RunEnd::interrupted;
-      if (events_.begins) events_.begins(*trial, static_cast<int>(finished.size()), world_.strategy.remaining(finished));
+      if (events_.begins)
+        events_.begins(*trial, static_cast<int>(finished.size()), world_.strategy.remaining(finished));
       auto record = run_trial(*trial);
       if (!record) return RunEnd::interrupted;
       finished.insert(trial->key);
@@ -51,7 +54,9 @@ class RunLoop {
     }
   }
 
-  const PlanPoint& point_of(const PlannedTrial& trial) const { return plan_.points[static_cast<std::size_t>(trial.point)]; }
+  const PlanPoint& point_of(const PlannedTrial& trial) const {
+    return plan_.points[static_cast<std::size_t>(trial.point)];
+  }
 
   // nullopt if it was interrupted.
   std::optional<TrialRecord> run_trial(const PlannedTrial& planned) {
@@ -66,9 +71,12 @@ class RunLoop {
       trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
     }
     if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
-    if (!apply_knobs(point, trial)) return world_.interruption.pending() != 0 ? std::nullopt : std::optional(trial);
+    if (!apply_knobs(point, trial))
+      return world_.interruption.pending() != 0 ? std::nullopt : std::optional(trial);
     const bool any_knob = !world_.knobs.empty();
-    if (any_knob && !world_.interruption.sleep_until(world_.clock.now() + nanoseconds(plan_.experiment.settle), world_.clock)) return std::nullopt;
+    if (any_knob && !world_.interruption.sleep_until(
+                        world_.clock.now() + nanoseconds(plan_.experiment.settle), world_.clock))
+      return std::nullopt;
     const auto busy = launch(point, trial);
     if (trial.child.end == ChildResult::End::interrupted) return std::nullopt;
 
@@ -93,13 +101,16 @@ class RunLoop {
       std::string problem;
       for (int attempt = 1; attempt <= tries; ++attempt) {
         applied = finding.knob->apply(value);
-        const auto failed = std::find_if(applied.begin(), applied.end(), [](const AppliedSetting& s) { return !s.problem.empty(); });
+        const auto failed = std::find_if(applied.begin(), applied.end(),
+                                         [](const AppliedSetting& s) { return !s.problem.empty(); });
         problem = failed == applied.end() ? std::string{} : failed->problem;
         if (problem.empty() || attempt == tries) break;
-        if (!world_.interruption.sleep_until(world_.clock.now() + nanoseconds(Seconds{0.1}), world_.clock)) return false;
+        if (!world_.interruption.sleep_until(world_.clock.now() + nanoseconds(Seconds{0.1}), world_.clock))
+          return false;
       }
       for (const AppliedSetting& setting : applied) {
-        trial.settings.push_back({static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0});
+        trial.settings.push_back(
+            {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0});
       }
       if (problem.empty()) continue;
       trial.knob_refused = true;
@@ -123,7 +134,8 @@ class RunLoop {
     LaunchSpec spec;
     spec.argv = command.argv;
     const auto path = world_.environment.find("PATH");
-    spec.executable = find_executable(command.argv[0], plan_.experiment.folder, path == world_.environment.end() ? "" : path->second);
+    spec.executable = find_executable(command.argv[0], plan_.experiment.folder,
+                                      path == world_.environment.end() ? "" : path->second);
     // Gone since the plan was made: execve(2) says so, and the trial records it.
     if (spec.executable.empty()) spec.executable = command.argv[0];
     auto environment = world_.environment;
@@ -157,7 +169,8 @@ class RunLoop {
       return {};
     }
     if (world_.guard != nullptr) world_.guard->note_child(launched.child->pid());
-    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap}, &world_.interruption, world_.clock);
+    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap},
+                                       &world_.interruption, world_.clock);
     trial.readings = world_.sampler.stop();
     if (world_.guard != nullptr) world_.guard->note_child(0);
     return load_matters_ ? busy_between(load_before, read_cpu_times(world_.sysfs)) : std::map<int, double>{};
@@ -180,7 +193,8 @@ class RunLoop {
       const double wanted = *point.values[axis]->number;
       input.requested[static_cast<int>(axis)] = wanted;
       if (is_turbo_step(offered, wanted)) input.turbo_steps.insert(static_cast<int>(axis));
-      input.tolerance[static_cast<int>(axis)] = delivered_tolerance(offered, offer.continuous.has_value(), wanted);
+      input.tolerance[static_cast<int>(axis)] =
+          delivered_tolerance(offered, offer.continuous.has_value(), wanted);
     }
     return input;
   }
@@ -189,11 +203,14 @@ class RunLoop {
   const Plan& plan_;
   const RunEvents& events_;
   std::map<std::string, std::vector<int>> cpus_of_target_;
-  bool load_matters_ = false;  // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
+  bool load_matters_ =
+      false;  // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
 };
 
 }  // namespace
 
-RunEnd run_trials(RunWorld& world, const RunEvents& events) { return RunLoop(world, events).run(); }
+RunEnd run_trials(RunWorld& world, const RunEvents& events) {
+  return RunLoop(world, events).run();
+}
 
 }  // namespace dvfs_plan

@@ -29,18 +29,18 @@ struct RunEvents {
 // All that a run needs of the world, handed in.
 struct RunWorld {
   const Plan& plan;
-  std::vector<KnobFinding>& knobs;       // of the plan's knob axes, in order of application
+  std::vector<KnobFinding>& knobs;  // of the plan's knob axes, in order of application
   Sampler& sampler;
   std::vector<std::uint32_t> energy_channels;
   std::map<std::uint32_t, double> last_values;  // of the energy channels, from the sensor check
   Strategy& strategy;
   Store& store;
-  KnobGuard* guard;                      // nullptr in benchmarks only
+  KnobGuard* guard;  // nullptr in benchmarks only
   Launcher& launcher;
   Interruption& interruption;
   Clock& clock;
   const Sysfs& sysfs;
-  std::map<std::string, std::string> environment;       // of the workloads, before their own additions
+  std::map<std::string, std::string> environment;           // of the workloads, before their own additions
   std::map<std::string, std::optional<Credentials>> users;  // workload -> who it runs as; nullopt: ourselves
 };
 

@@ -31,7 +31,8 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock) {
     }
     // No fault yet: constant power (an idle machine may well draw the same all the time), and a meter that
     // speaks less often than this look is long. Each trial judges those.
-    if (fault == EnergyFault::dead || fault == EnergyFault::denied || fault == EnergyFault::gone) check.faults.push_back({i, fault});
+    if (fault == EnergyFault::dead || fault == EnergyFault::denied || fault == EnergyFault::gone)
+      check.faults.push_back({i, fault});
   }
   return check;
 }
@@ -39,11 +40,18 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock) {
 std::string describe(const SensorCheck::Fault& fault, const std::vector<Channel>& channels) {
   const Channel& channel = channels[fault.channel];
   switch (fault.fault) {
-    case EnergyFault::dead: return fmt::format("sensor {} is dead: {}", channel.name, channel.kind == ChannelKind::counter ? "its counter does not move under load" : "it reads 0 W under load");
-    case EnergyFault::denied: return fmt::format("sensor {} may not be read by this user ({})", channel.name, channel.source);
-    case EnergyFault::gone: return fmt::format("sensor {} went away", channel.name);
-    case EnergyFault::absent: return fmt::format("sensor {} gives no reading", channel.name);
-    default: return fmt::format("sensor {} cannot be used ({})", channel.name, to_string(fault.fault));
+    case EnergyFault::dead:
+      return fmt::format("sensor {} is dead: {}", channel.name,
+                         channel.kind == ChannelKind::counter ? "its counter does not move under load"
+                                                              : "it reads 0 W under load");
+    case EnergyFault::denied:
+      return fmt::format("sensor {} may not be read by this user ({})", channel.name, channel.source);
+    case EnergyFault::gone:
+      return fmt::format("sensor {} went away", channel.name);
+    case EnergyFault::absent:
+      return fmt::format("sensor {} gives no reading", channel.name);
+    default:
+      return fmt::format("sensor {} cannot be used ({})", channel.name, to_string(fault.fault));
   }
 }
 

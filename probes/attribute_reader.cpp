@@ -12,18 +12,23 @@ namespace {
 Sample failed(int error) {
   switch (error) {
     case EACCES:
-    case EPERM: return {std::nullopt, ReadingStatus::denied};
+    case EPERM:
+      return {std::nullopt, ReadingStatus::denied};
     case ENODEV:
     case ENXIO:
-    case ENOENT: return {std::nullopt, ReadingStatus::gone};
-    default: return {std::nullopt, ReadingStatus::absent};  // EAGAIN, EIO, ENODATA: not now, perhaps later
+    case ENOENT:
+      return {std::nullopt, ReadingStatus::gone};
+    default:
+      return {std::nullopt, ReadingStatus::absent};  // EAGAIN, EIO, ENODATA: not now, perhaps later
   }
 }
 
 }  // namespace
 
 AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, double scale)
-    : fd_(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC)), open_error_(fd_ ? 0 : errno), scale_(scale) {}
+    : fd_(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC)),
+      open_error_(fd_ ? 0 : errno),
+      scale_(scale) {}
 
 Sample AttributeReader::read() {
   if (!fd_) return failed(open_error_);

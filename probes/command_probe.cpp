@@ -51,7 +51,8 @@ class CommandProbe : public Probe {
   void take_lines(std::span<Sample> samples) {
     for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
       for (std::size_t i = 0; i < words_.size(); ++i) {
-        if (const auto value = parse_meter_line(std::string_view(partial_).substr(0, end), words_[i], channels_[i].unit)) {
+        if (const auto value =
+                parse_meter_line(std::string_view(partial_).substr(0, end), words_[i], channels_[i].unit)) {
           samples[i] = {*value, ReadingStatus::ok};
         }
       }
@@ -72,7 +73,8 @@ class CommandProbe : public Probe {
 
 }  // namespace
 
-std::optional<double> parse_meter_line(std::string_view line, std::string_view channel, std::string_view unit) {
+std::optional<double> parse_meter_line(std::string_view line, std::string_view channel,
+                                       std::string_view unit) {
   line = trim(line);
   if (!line.starts_with(channel) || line.size() == channel.size()) return std::nullopt;
   line.remove_prefix(channel.size());
@@ -86,12 +88,14 @@ std::optional<double> parse_meter_line(std::string_view line, std::string_view c
   return value->value;
 }
 
-std::unique_ptr<Probe> start_command_probe(CommandProbeSettings settings, Launcher& launcher, const Clock& clock) {
+std::unique_ptr<Probe> start_command_probe(CommandProbeSettings settings, Launcher& launcher,
+                                           const Clock& clock) {
   LaunchSpec launch = settings.launch;
   if (settings.every) {
     // The repetition is the shell's; the command stays an argv that nothing interprets.
-    launch.argv.insert(launch.argv.begin(), {"sh", "-c", "n=$1; shift; while :; do \"$@\"; sleep \"$n\"; done", "sh",
-                                             fmt::format("{:g}", settings.every->value())});
+    launch.argv.insert(launch.argv.begin(),
+                       {"sh", "-c", "n=$1; shift; while :; do \"$@\"; sleep \"$n\"; done", "sh",
+                        fmt::format("{:g}", settings.every->value())});
     launch.argv[5] = launch.executable;
     launch.executable = "/bin/sh";
   }

@@ -18,9 +18,11 @@ struct CommandProbeSettings {
 };
 
 // Throws Error if the program cannot be started.
-std::unique_ptr<Probe> start_command_probe(CommandProbeSettings settings, Launcher& launcher, const Clock& clock);
+std::unique_ptr<Probe> start_command_probe(CommandProbeSettings settings, Launcher& launcher,
+                                           const Clock& clock);
 
 // "wall 203.5 W" as a value in the channel's unit; nullopt if the line is not of this channel.
-std::optional<double> parse_meter_line(std::string_view line, std::string_view channel, std::string_view unit);
+std::optional<double> parse_meter_line(std::string_view line, std::string_view channel,
+                                       std::string_view unit);
 
 }  // namespace dvfs_plan

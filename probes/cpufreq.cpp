@@ -51,12 +51,15 @@ ProbeFinding find_cpufreq(const Sysfs& sysfs) {
       finding.problem = source.file + " may be read by root only";
       finding.fix = "run with sudo";
     } else if (source.file == "scaling_cur_freq" && !aperf_mperf) {
-      finding.problem = "without APERF/MPERF and cpuinfo_cur_freq, scaling_cur_freq may only repeat the request";
+      finding.problem =
+          "without APERF/MPERF and cpuinfo_cur_freq, scaling_cur_freq may only repeat the request";
     }
     probe->add(channel, sysfs, path, 1e3);
   }
-  if (probe->empty()) finding.problem = "no cpufreq policies";
-  else finding.probe = std::move(probe);
+  if (probe->empty())
+    finding.problem = "no cpufreq policies";
+  else
+    finding.probe = std::move(probe);
   return finding;
 }
 

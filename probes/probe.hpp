@@ -24,7 +24,8 @@ class Probe {
   virtual const std::vector<Channel>& channels() const = 0;
   // How often reading it tells something new.
   virtual Seconds period() const = 0;
-  // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a time.
+  // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a
+  // time.
   virtual void read(std::span<Sample> samples) = 0;
 };
 

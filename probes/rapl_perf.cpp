@@ -44,8 +44,10 @@ class RaplPerfProbe : public Probe {
     for (std::size_t i = 0; i < fds_.size(); ++i) {
       std::uint64_t count = 0;
       const bool whole = ::read(fds_[i].get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count);
-      if (whole) samples[i] = {static_cast<double>(count) * scales_[i], ReadingStatus::ok};
-      else samples[i] = {std::nullopt, errno == ENODEV ? ReadingStatus::gone : ReadingStatus::absent};
+      if (whole)
+        samples[i] = {static_cast<double>(count) * scales_[i], ReadingStatus::ok};
+      else
+        samples[i] = {std::nullopt, errno == ENODEV ? ReadingStatus::gone : ReadingStatus::absent};
     }
   }
 
@@ -57,7 +59,8 @@ class RaplPerfProbe : public Probe {
 };
 
 std::string package_of(const Sysfs& sysfs, int cpu) {
-  return sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu)).value_or("0");
+  return sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu))
+      .value_or("0");
 }
 
 UniqueFd open_event(const RaplEvent& event) {
@@ -65,8 +68,8 @@ UniqueFd open_event(const RaplEvent& event) {
   attributes.size = sizeof attributes;
   attributes.type = event.type;
   attributes.config = event.config;
-  return UniqueFd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attributes, -1, event.cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, event.cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
 }  // namespace
@@ -80,8 +83,12 @@ std::vector<RaplEvent> list_rapl_events(const Sysfs& sysfs) {
   for (const int cpu : *cpus) {
     const std::string package = package_of(sysfs, cpu);
     // The mask names one CPU a die: two dies of one package are two counters.
-    const bool several = std::count_if(cpus->begin(), cpus->end(), [&](int other) { return package_of(sysfs, other) == package; }) > 1;
-    const std::string die = several ? "-die-" + sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/die_id", cpu)).value_or(std::to_string(cpu)) : "";
+    const bool several = std::count_if(cpus->begin(), cpus->end(),
+                                       [&](int other) { return package_of(sysfs, other) == package; }) > 1;
+    const std::string die =
+        several ? "-die-" + sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/die_id", cpu))
+                                .value_or(std::to_string(cpu))
+                : "";
     for (const DomainName& domain : domains) {
       const std::string file = pmu_folder + "events/" + domain.event;
       const auto config = sysfs.text(file);  // "event=0x02"
@@ -101,8 +108,10 @@ std::vector<RaplEvent> list_rapl_events(const Sysfs& sysfs) {
       event.channel.domain = whole_platform ? "psys" : fmt::format("{}-{}{}", domain.domain, package, die);
       event.channel.name = "rapl:" + event.channel.domain;
       event.channel.source = fmt::format("perf power/{}/ on cpu{}", domain.event, cpu);
-      if (domain.inside_package) event.channel.within = "package-" + package + die;
-      else if (psys && !whole_platform) event.channel.within = "psys";
+      if (domain.inside_package)
+        event.channel.within = "package-" + package + die;
+      else if (psys && !whole_platform)
+        event.channel.within = "psys";
       events.push_back(event);
     }
   }

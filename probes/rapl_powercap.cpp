@@ -34,7 +34,8 @@ ProbeFinding find_rapl_powercap(const Sysfs& sysfs) {
     const auto name = sysfs.text(folder + "/name");
     if (!name || !sysfs.exists(folder + "/energy_uj")) continue;
     const bool top = zone.find(':') == zone.rfind(':');
-    const std::string package = sysfs.text(class_folder + "intel-rapl:" + package_of(zone) + "/name").value_or("package");
+    const std::string package =
+        sysfs.text(class_folder + "intel-rapl:" + package_of(zone) + "/name").value_or("package");
     Channel channel;
     channel.unit = "J";
     channel.kind = ChannelKind::counter;
@@ -42,8 +43,10 @@ ProbeFinding find_rapl_powercap(const Sysfs& sysfs) {
     channel.domain = top ? *name : *name + package.substr(std::min(package.find('-'), package.size()));
     channel.name = "rapl:" + channel.domain;
     // DRAM is a domain of its own beside the package; core and uncore are inside it; psys holds all.
-    if (!top && *name != "dram") channel.within = package;
-    else if (psys && *name != "psys") channel.within = "psys";
+    if (!top && *name != "dram")
+      channel.within = package;
+    else if (psys && *name != "psys")
+      channel.within = "psys";
     if (const auto range = sysfs.number(folder + "/max_energy_range_uj")) channel.wraps_at = *range * 1e-6;
     denied = denied || sysfs.read(folder + "/energy_uj").denied();
     probe->add(channel, sysfs, folder + "/energy_uj", 1e-6);

@@ -39,7 +39,8 @@ void Sampler::read(Source& source) {
   for (std::size_t i = 0; i < source.samples.size(); ++i) {
     const Sample& sample = source.samples[i];
     if (!sample.value && sample.status == ReadingStatus::ok) continue;
-    readings_.push_back({source.first_channel + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
+    readings_.push_back(
+        {source.first_channel + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
   }
 }
 
@@ -109,7 +110,8 @@ Sampler::Cost Sampler::cost() {
   Cost cost = cost_;
   clockid_t thread_time{};
   timespec used{};
-  if (thread_.joinable() && pthread_getcpuclockid(thread_.native_handle(), &thread_time) == 0) clock_gettime(thread_time, &used);
+  if (thread_.joinable() && pthread_getcpuclockid(thread_.native_handle(), &thread_time) == 0)
+    clock_gettime(thread_time, &used);
   cost.cpu_seconds = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
   return cost;
 }

@@ -21,8 +21,10 @@ ProbeFinding find_thermal(const Sysfs& sysfs) {
     probe->add(channel, sysfs, folder + "/temp", 1e-3);
   }
   ProbeFinding finding{"thermal", nullptr, {}, {}};
-  if (probe->empty()) finding.problem = "no zones in /sys/class/thermal";
-  else finding.probe = std::move(probe);
+  if (probe->empty())
+    finding.problem = "no zones in /sys/class/thermal";
+  else
+    finding.probe = std::move(probe);
   return finding;
 }
 

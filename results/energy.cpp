@@ -25,7 +25,8 @@ double value_at(const std::vector<Known>& curve, Nanoseconds at, ChannelKind kin
   const auto after = std::find_if(curve.begin(), curve.end(), [&](const Known& k) { return k.time >= at; });
   const bool goes_on = kind == ChannelKind::counter && curve.size() > 1;
   if (after == curve.begin()) return goes_on ? interpolate(curve[0], curve[1], at) : curve.front().value;
-  if (after == curve.end()) return goes_on ? interpolate(curve[curve.size() - 2], curve.back(), at) : curve.back().value;
+  if (after == curve.end())
+    return goes_on ? interpolate(curve[curve.size() - 2], curve.back(), at) : curve.back().value;
   return interpolate(*(after - 1), *after, at);
 }
 
@@ -73,7 +74,8 @@ Spacing spacing_of(const std::vector<Known>& curve) {
   for (std::size_t i = 1; i < curve.size(); ++i) spacings.push_back(curve[i].time - curve[i - 1].time);
   if (spacings.size() < 3) return {};
   const Nanoseconds longest = *std::max_element(spacings.begin(), spacings.end());
-  std::nth_element(spacings.begin(), spacings.begin() + static_cast<std::ptrdiff_t>(spacings.size() / 2), spacings.end());
+  std::nth_element(spacings.begin(), spacings.begin() + static_cast<std::ptrdiff_t>(spacings.size() / 2),
+                   spacings.end());
   return {spacings[spacings.size() / 2], longest};
 }
 
@@ -117,8 +119,10 @@ EnergyFault fault_without_values(std::span<const Reading> readings) {
   return EnergyFault::absent;
 }
 
-EnergyFault fault_of(const Channel& channel, const std::vector<Known>& curve, Nanoseconds from, Nanoseconds to) {
-  const bool flat = std::all_of(curve.begin(), curve.end(), [&](const Known& k) { return k.value == curve.front().value; });
+EnergyFault fault_of(const Channel& channel, const std::vector<Known>& curve, Nanoseconds from,
+                     Nanoseconds to) {
+  const bool flat =
+      std::all_of(curve.begin(), curve.end(), [&](const Known& k) { return k.value == curve.front().value; });
   // A counter may stand still for one update period, not for a trial of many.
   const bool long_enough = to - from >= 500'000'000 || curve.size() >= 10;
   if (channel.kind == ChannelKind::counter) {
@@ -149,13 +153,15 @@ std::string names_of(std::span<const Channel> channels, const std::vector<std::u
 }
 
 // One channel a domain: a counter before a gauge.
-std::vector<std::uint32_t> one_a_domain(std::span<const Channel> channels, std::vector<std::uint32_t> chosen) {
+std::vector<std::uint32_t> one_a_domain(std::span<const Channel> channels,
+                                        std::vector<std::uint32_t> chosen) {
   std::stable_sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) {
     return channels[a].kind == ChannelKind::counter && channels[b].kind == ChannelKind::gauge;
   });
   std::vector<std::uint32_t> kept;
   for (const std::uint32_t i : chosen) {
-    const bool there = std::any_of(kept.begin(), kept.end(), [&](std::uint32_t k) { return channels[k].domain == channels[i].domain; });
+    const bool there = std::any_of(kept.begin(), kept.end(),
+                                   [&](std::uint32_t k) { return channels[k].domain == channels[i].domain; });
     if (!there) kept.push_back(i);
   }
   std::sort(kept.begin(), kept.end());
@@ -166,14 +172,22 @@ std::vector<std::uint32_t> one_a_domain(std::span<const Channel> channels, std::
 
 std::string_view to_string(EnergyFault fault) {
   switch (fault) {
-    case EnergyFault::none: return "none";
-    case EnergyFault::absent: return "absent";
-    case EnergyFault::denied: return "denied";
-    case EnergyFault::gone: return "gone";
-    case EnergyFault::dead: return "dead";
-    case EnergyFault::frozen: return "frozen";
-    case EnergyFault::gap: return "gap";
-    case EnergyFault::counter_went_back: return "counter_went_back";
+    case EnergyFault::none:
+      return "none";
+    case EnergyFault::absent:
+      return "absent";
+    case EnergyFault::denied:
+      return "denied";
+    case EnergyFault::gone:
+      return "gone";
+    case EnergyFault::dead:
+      return "dead";
+    case EnergyFault::frozen:
+      return "frozen";
+    case EnergyFault::gap:
+      return "gap";
+    case EnergyFault::counter_went_back:
+      return "counter_went_back";
   }
   return "?";
 }
@@ -188,11 +202,13 @@ std::vector<Reading> of_channel(std::span<const Reading> readings, std::uint32_t
   for (const Reading& reading : readings) {
     if (reading.channel == channel) found.push_back(reading);
   }
-  std::stable_sort(found.begin(), found.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Reading& a, const Reading& b) { return a.time < b.time; });
   return found;
 }
 
-ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> readings, Nanoseconds from, Nanoseconds to) {
+ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> readings, Nanoseconds from,
+                             Nanoseconds to) {
   ChannelEnergy energy;
   std::vector<Known> curve;
   for (const Reading& reading : readings) {
@@ -208,21 +224,24 @@ ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> re
     return energy;
   }
   if (!encloses(curve, from, to)) {
-    energy.fault = fault_without_values(readings) == EnergyFault::denied ? EnergyFault::denied : EnergyFault::gap;
+    energy.fault =
+        fault_without_values(readings) == EnergyFault::denied ? EnergyFault::denied : EnergyFault::gap;
     return energy;
   }
   energy.fault = fault_of(channel, curve, from, to);
   if (energy.fault != EnergyFault::none) return energy;
   if (channel.kind == ChannelKind::counter) {
     energy.fault = unwrap(curve, channel.wraps_at);
-    if (energy.fault == EnergyFault::none) energy.joules = value_at(curve, to, channel.kind) - value_at(curve, from, channel.kind);
+    if (energy.fault == EnergyFault::none)
+      energy.joules = value_at(curve, to, channel.kind) - value_at(curve, from, channel.kind);
   } else {
     energy.joules = trapezoid(curve, from, to);
   }
   return energy;
 }
 
-std::vector<EnergySource> energy_sources(std::span<const Channel> channels, std::span<const std::uint32_t> dead) {
+std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
+                                         std::span<const std::uint32_t> dead) {
   std::vector<EnergySource> sources;
   bool any_group = false;
   // A source stands only with all its members alive: one dead package of two is no smaller machine.
@@ -230,9 +249,12 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels, std:
     const auto chosen = one_a_domain(channels, channels_where(channels, condition));
     if (chosen.empty()) return;
     any_group = true;
-    const bool all_alive = std::none_of(chosen.begin(), chosen.end(), [&](std::uint32_t i) { return std::find(dead.begin(), dead.end(), i) != dead.end(); });
+    const bool all_alive = std::none_of(chosen.begin(), chosen.end(), [&](std::uint32_t i) {
+      return std::find(dead.begin(), dead.end(), i) != dead.end();
+    });
     const std::string name = names_of(channels, chosen);
-    const bool known = std::any_of(sources.begin(), sources.end(), [&](const EnergySource& s) { return s.name == name; });
+    const bool known =
+        std::any_of(sources.begin(), sources.end(), [&](const EnergySource& s) { return s.name == name; });
     if (all_alive && !known) sources.push_back({name, chosen});
   };
   const auto is_package = [](const Channel& c) { return c.domain.starts_with("package"); };

@@ -24,7 +24,9 @@ std::string number(const std::optional<T>& value) {
 
 std::string csv_field(std::string_view text) {
   std::string field(text);
-  const bool formula = !field.empty() && std::string_view("=+-@\t\r").find(field[0]) != std::string_view::npos && !parse_number(field);
+  const bool formula = !field.empty() &&
+                       std::string_view("=+-@\t\r").find(field[0]) != std::string_view::npos &&
+                       !parse_number(field);
   if (formula) field.insert(field.begin(), '\'');
   if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
   std::string quoted = "\"";
@@ -39,7 +41,8 @@ void export_trials_csv(Store& store, std::ostream& out) {
   const ExperimentRow experiment = store.experiment();
   std::map<std::int64_t, std::map<std::string, double>> metrics;
   std::set<std::string> metric_names;
-  Statement s = store.database().prepare("SELECT trial_id, name, unit, value FROM metric ORDER BY trial_id, ordinal");
+  Statement s =
+      store.database().prepare("SELECT trial_id, name, unit, value FROM metric ORDER BY trial_id, ordinal");
   while (s.step()) {
     // A metric printed more than once: the last value, as the workload's final word.
     const std::string name = "metric " + s.text(1) + (s.text(2).empty() ? "" : " " + s.text(2));
@@ -48,7 +51,9 @@ void export_trials_csv(Store& store, std::ostream& out) {
   }
   // Delivered values by axis: the mean over targets would hide one that was not delivered, so the extremes.
   std::map<std::pair<std::int64_t, std::string>, std::pair<std::string, std::string>> settings;
-  Statement d = store.database().prepare("SELECT trial, axis, group_concat(DISTINCT applied), min(delivered), max(delivered) FROM settings GROUP BY trial, axis");
+  Statement d = store.database().prepare(
+      "SELECT trial, axis, group_concat(DISTINCT applied), min(delivered), max(delivered) FROM settings "
+      "GROUP BY trial, axis");
   while (d.step()) {
     std::string delivered = number(d.maybe_real(3));
     if (d.maybe_real(3) && d.real(3) != d.real(4)) delivered += ".." + number(d.maybe_real(4));
@@ -62,17 +67,22 @@ void export_trials_csv(Store& store, std::ostream& out) {
     head.push_back(csv_field(axis + " applied"));
     head.push_back(csv_field(axis + " delivered"));
   }
-  for (const char* name : {"outcome", "exit_code", "signal", "verdict", "verdict_text", "time_s", "energy_j", "mean_power_w", "objective_value"}) head.emplace_back(name);
+  for (const char* name : {"outcome", "exit_code", "signal", "verdict", "verdict_text", "time_s", "energy_j",
+                           "mean_power_w", "objective_value"})
+    head.emplace_back(name);
   for (const std::string& name : metric_names) head.push_back(csv_field(name));
   write_row(out, head);
 
   for (const TrialRow& trial : store.trials()) {
-    std::vector<std::string> cells{std::to_string(trial.id), csv_field(trial.key), csv_field(trial.workload), csv_field(trial.scenario),
-                                   std::to_string(trial.block), std::to_string(trial.position), trial.started_at};
+    std::vector<std::string> cells{
+        std::to_string(trial.id),  csv_field(trial.key),        csv_field(trial.workload),
+        csv_field(trial.scenario), std::to_string(trial.block), std::to_string(trial.position),
+        trial.started_at};
     for (const auto& [axis, kind] : experiment.axes) {
       std::string value;
       for (const AxisSetting& setting : trial.settings) {
-        if (setting.axis == axis) value = setting.number && kind == "knob" ? fmt::format("{}", *setting.number) : setting.text;
+        if (setting.axis == axis)
+          value = setting.number && kind == "knob" ? fmt::format("{}", *setting.number) : setting.text;
       }
       cells.push_back(csv_field(value));
       if (kind != "knob") continue;
@@ -80,8 +90,10 @@ void export_trials_csv(Store& store, std::ostream& out) {
       cells.push_back(csv_field(applied));
       cells.push_back(csv_field(delivered));
     }
-    for (const std::string& cell : {trial.outcome, number(trial.exit_code), trial.signal.value_or(""), trial.verdict, csv_field(trial.verdict_text),
-                                    number(trial.time_s), number(trial.energy_j), number(trial.mean_power_w), number(trial.objective_value)}) {
+    for (const std::string& cell :
+         {trial.outcome, number(trial.exit_code), trial.signal.value_or(""), trial.verdict,
+          csv_field(trial.verdict_text), number(trial.time_s), number(trial.energy_j),
+          number(trial.mean_power_w), number(trial.objective_value)}) {
       cells.push_back(cell);
     }
     for (const std::string& name : metric_names) {
@@ -95,10 +107,11 @@ void export_trials_csv(Store& store, std::ostream& out) {
 
 void export_readings_csv(Store& store, std::ostream& out) {
   write_row(out, {"trial", "channel", "unit", "time_ns", "value", "absence"});
-  Statement s = store.database().prepare("SELECT trial, channel, unit, time_ns, value, absence FROM readings ORDER BY trial, channel, time_ns");
+  Statement s = store.database().prepare(
+      "SELECT trial, channel, unit, time_ns, value, absence FROM readings ORDER BY trial, channel, time_ns");
   while (s.step()) {
-    write_row(out, {std::to_string(s.integer(0)), csv_field(s.text(1)), csv_field(s.text(2)), std::to_string(s.integer(3)),
-                    number(s.maybe_real(4)), s.text(5)});
+    write_row(out, {std::to_string(s.integer(0)), csv_field(s.text(1)), csv_field(s.text(2)),
+                    std::to_string(s.integer(3)), number(s.maybe_real(4)), s.text(5)});
   }
 }
 

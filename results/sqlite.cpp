@@ -13,9 +13,12 @@ namespace {
 [[noreturn]] void fail(sqlite3* database, std::string_view doing) {
   const int code = sqlite3_extended_errcode(database) & 0xff;
   const std::string message = fmt::format("result file: {}: {}", doing, sqlite3_errmsg(database));
-  if (code == SQLITE_FULL) throw StoreBusy(ExitCode::machine_refuses, message, "free some space; what is finished is kept, the same command goes on");
+  if (code == SQLITE_FULL)
+    throw StoreBusy(ExitCode::machine_refuses, message,
+                    "free some space; what is finished is kept, the same command goes on");
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-    throw StoreBusy(ExitCode::machine_refuses, message, "another program holds the result file; close it and run the same command again");
+    throw StoreBusy(ExitCode::machine_refuses, message,
+                    "another program holds the result file; close it and run the same command again");
   }
   throw Error(ExitCode::machine_refuses, message);
 }
@@ -24,14 +27,16 @@ namespace {
 
 Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) {
+  if (sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) !=
+      SQLITE_OK) {
     fail(database, sql);
   }
   statement_.reset(statement);
 }
 
 Statement& Statement::bind(std::string_view text) {
-  sqlite3_bind_text(statement_.get(), next_++, text.data() != nullptr ? text.data() : "", static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  sqlite3_bind_text(statement_.get(), next_++, text.data() != nullptr ? text.data() : "",
+                    static_cast<int>(text.size()), SQLITE_TRANSIENT);
   return *this;
 }
 
@@ -52,7 +57,8 @@ Statement& Statement::bind_null() {
 }
 
 Statement& Statement::bind_blob(std::string_view bytes) {
-  sqlite3_bind_blob(statement_.get(), next_++, bytes.data() != nullptr ? bytes.data() : "", static_cast<int>(bytes.size()), SQLITE_TRANSIENT);
+  sqlite3_bind_blob(statement_.get(), next_++, bytes.data() != nullptr ? bytes.data() : "",
+                    static_cast<int>(bytes.size()), SQLITE_TRANSIENT);
   return *this;
 }
 
@@ -75,14 +81,21 @@ void Statement::reset() {
   next_ = 1;
 }
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
 
 std::string Statement::text(int column) const {
   const void* bytes = sqlite3_column_blob(statement_.get(), column);
   const int size = sqlite3_column_bytes(statement_.get(), column);
-  return bytes != nullptr ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size)) : std::string{};
+  return bytes != nullptr ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size))
+                          : std::string{};
 }
 
 std::optional<double> Statement::maybe_real(int column) const {
@@ -99,21 +112,28 @@ Database::Database(const std::string& path, Mode mode) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::exists(fs::symlink_status(path, error))) {
-    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: there is no such file", path), "a run makes it; `dvfs-plan check` says where");
+    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: there is no such file", path),
+                "a run makes it; `dvfs-plan check` says where");
   }
   if (fs::is_symlink(fs::symlink_status(path, error))) {
-    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: it is a symbolic link, which is not followed", path), "give the file itself");
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file {}: it is a symbolic link, which is not followed", path),
+                "give the file itself");
   }
   // SQLite would refuse a link anywhere in the path; those of the folders are the user's own business.
   const fs::path folder = fs::canonical(fs::absolute(path).parent_path(), error);
   const std::string file = error ? path : (folder / fs::path(path).filename()).string();
   sqlite3* database = nullptr;
-  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
+  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                    SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
   handle_.reset(database);
   if (code != SQLITE_OK) {
     const int cause = sqlite3_system_errno(database);
-    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: {}{}", path, sqlite3_errstr(code), cause != 0 ? system_error_text("", cause) : ""), "may you read it, and write beside it?");
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file {}: {}{}", path, sqlite3_errstr(code),
+                            cause != 0 ? system_error_text("", cause) : ""),
+                "may you read it, and write beside it?");
   }
   sqlite3_busy_timeout(database, 5000);
 }
@@ -124,7 +144,9 @@ void Database::execute(const std::string& sql) {
   }
 }
 
-Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Database& database) : database_(database) {
+  database_.execute("BEGIN IMMEDIATE");
+}
 
 Transaction::~Transaction() {
   if (open_) sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);

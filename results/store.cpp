@@ -43,7 +43,8 @@ class ActingAs {
 void create_empty(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (fd) return;
-  throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, errno), "choose another place with --output");
+  throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, errno),
+              "choose another place with --output");
 }
 
 std::string command_text(const WorkloadSpec& spec) {
@@ -56,11 +57,15 @@ std::string command_text(const WorkloadSpec& spec) {
 const char* outcome_text(const TrialRecord& trial) {
   if (trial.knob_refused) return "knob_refused";
   switch (trial.child.end) {
-    case ChildResult::End::exited: return trial.child.exit_code == 0 ? "completed" : "exited";
-    case ChildResult::End::signalled: return "signalled";
-    case ChildResult::End::timed_out: return "timed_out";
+    case ChildResult::End::exited:
+      return trial.child.exit_code == 0 ? "completed" : "exited";
+    case ChildResult::End::signalled:
+      return "signalled";
+    case ChildResult::End::timed_out:
+      return "timed_out";
     case ChildResult::End::interrupted:
-    case ChildResult::End::not_launched: break;
+    case ChildResult::End::not_launched:
+      break;
   }
   return "not_launched";
 }
@@ -69,9 +74,12 @@ const char* outcome_text(const TrialRecord& trial) {
 
 struct Store::TrialStatements {
   explicit TrialStatements(Database& db)
-      : trial(db.prepare("INSERT INTO trial (key, point_id, session_id, block, position, started_at, started_ns, ended_ns, outcome, "
-                         "exit_code, signal, verdict, verdict_text, energy_j, user_s, system_s, max_rss_bytes, leftovers, output_tail, "
-                         "output_bytes, error_tail, error_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+      : trial(db.prepare(
+            "INSERT INTO trial (key, point_id, session_id, block, position, started_at, started_ns, "
+            "ended_ns, outcome, "
+            "exit_code, signal, verdict, verdict_text, energy_j, user_s, system_s, max_rss_bytes, leftovers, "
+            "output_tail, "
+            "output_bytes, error_tail, error_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
         setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?)")),
         reading(db.prepare("INSERT OR IGNORE INTO reading VALUES (?,?,?,?,?)")),
         energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?)")),
@@ -90,7 +98,8 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   create_empty(unfinished);
   {
     Store store(Database(unfinished, Database::Mode::read_write));
-    store.database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version));
+    store.database_.execute(
+        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version));
     Transaction transaction(store.database_);
     store.database_.execute(schema_text);
     store.write_plan(plan, facts);
@@ -100,7 +109,8 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   if (::link(unfinished.c_str(), path.c_str()) != 0) {
     const int error = errno;
     ::unlink(unfinished.c_str());
-    throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, error), "choose another place with --output");
+    throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, error),
+                "choose another place with --output");
   }
   ::unlink(unfinished.c_str());
   const auto folder = std::filesystem::path(path).parent_path();
@@ -128,47 +138,77 @@ void Store::check_version(const std::string& path) {
       Statement statement = database_.prepare(sql);
       return statement.step() ? statement.integer(0) : 0;
     } catch (const Error& error) {
-      throw Error(ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path, error.what()),
-                  "a result file is what a run wrote, NAME.sqlite; look at it with: sqlite3 FILE 'PRAGMA integrity_check'");
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path, error.what()),
+          "a result file is what a run wrote, NAME.sqlite; look at it with: sqlite3 FILE 'PRAGMA "
+          "integrity_check'");
     }
   };
   if (pragma("PRAGMA application_id") != application_id) {
-    throw Error(ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan", path), "a result file is what a run wrote, NAME.sqlite; a run finds another place for it with --output");
+    throw Error(
+        ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan", path),
+        "a result file is what a run wrote, NAME.sqlite; a run finds another place for it with --output");
   }
   const auto version = pragma("PRAGMA user_version");
   if (version > schema_version) {
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{} has schema version {}; this program knows up to {}", path, version, schema_version),
-                "open it with the dvfs-plan that made it, or a newer one");
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{} has schema version {}; this program knows up to {}", path, version, schema_version),
+        "open it with the dvfs-plan that made it, or a newer one");
   }
 }
 
 void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
   const Experiment& e = plan.experiment;
   database_.prepare("INSERT INTO experiment VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(e.name).bind(e.description).bind(to_string(e.objective))
+      .bind(e.name)
+      .bind(e.description)
+      .bind(to_string(e.objective))
       .bind(facts.energy_source.empty() ? std::nullopt : std::optional(facts.energy_source))
-      .bind(std::to_string(e.seed)).bind(static_cast<std::int64_t>(plan.trials.size()))
-      .bind(plan.hash).bind(plan.canonical).bind(e.file).bind(e.text).bind(facts.tool_version).bind(facts.created_at).run();
+      .bind(std::to_string(e.seed))
+      .bind(static_cast<std::int64_t>(plan.trials.size()))
+      .bind(plan.hash)
+      .bind(plan.canonical)
+      .bind(e.file)
+      .bind(e.text)
+      .bind(facts.tool_version)
+      .bind(facts.created_at)
+      .run();
   for (const auto& [name, value] : facts.machine) {
     database_.prepare("INSERT INTO machine_fact VALUES (?,?)").bind(name).bind(value).run();
   }
   for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
-    database_.prepare("INSERT INTO workload VALUES (?,?,?)").bind(static_cast<int>(i) + 1)
-        .bind(plan.workloads[i].spec.name).bind(command_text(plan.workloads[i].spec)).run();
+    database_.prepare("INSERT INTO workload VALUES (?,?,?)")
+        .bind(static_cast<int>(i) + 1)
+        .bind(plan.workloads[i].spec.name)
+        .bind(command_text(plan.workloads[i].spec))
+        .run();
   }
   for (std::size_t i = 0; i < plan.axes.size(); ++i) {
-    database_.prepare("INSERT INTO axis VALUES (?,?,?)").bind(static_cast<int>(i) + 1)
-        .bind(plan.axes[i].name).bind(plan.axes[i].knob ? "knob" : "parameter").run();
+    database_.prepare("INSERT INTO axis VALUES (?,?,?)")
+        .bind(static_cast<int>(i) + 1)
+        .bind(plan.axes[i].name)
+        .bind(plan.axes[i].knob ? "knob" : "parameter")
+        .run();
   }
   Statement insert_point = database_.prepare("INSERT INTO point VALUES (?,?,?,?,?)");
   Statement insert_value = database_.prepare("INSERT INTO point_value VALUES (?,?,?,?)");
   for (std::size_t i = 0; i < plan.points.size(); ++i) {
     const PlanPoint& point = plan.points[i];
-    insert_point.bind(static_cast<int>(i) + 1).bind(point.key).bind(point.workload + 1).bind(point.scenario).bind(point.reference ? 1 : 0).run();
+    insert_point.bind(static_cast<int>(i) + 1)
+        .bind(point.key)
+        .bind(point.workload + 1)
+        .bind(point.scenario)
+        .bind(point.reference ? 1 : 0)
+        .run();
     for (std::size_t a = 0; a < point.values.size(); ++a) {
       if (!point.values[a]) continue;
-      insert_value.bind(static_cast<int>(i) + 1).bind(static_cast<int>(a) + 1).bind(point.values[a]->text).bind(point.values[a]->number).run();
+      insert_value.bind(static_cast<int>(i) + 1)
+          .bind(static_cast<int>(a) + 1)
+          .bind(point.values[a]->text)
+          .bind(point.values[a]->number)
+          .run();
     }
   }
 }
@@ -176,13 +216,24 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
 void Store::use_channels(const std::vector<Channel>& channels) {
   channel_ids_.clear();
   channel_kinds_.clear();
-  Statement insert = database_.prepare("INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source) VALUES (?,?,?,?,?,?,?,?)");
+  Statement insert = database_.prepare(
+      "INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source) "
+      "VALUES (?,?,?,?,?,?,?,?)");
   Statement select = database_.prepare("SELECT id FROM channel WHERE name = ?");
   for (const Channel& channel : channels) {
-    insert.bind(channel.name).bind(channel.probe).bind(channel.unit).bind(channel.kind == ChannelKind::counter ? "counter" : "gauge")
-        .bind(channel.domain).bind(channel.within.empty() ? std::nullopt : std::optional(channel.within)).bind(channel.wraps_at).bind(channel.source).run();
+    insert.bind(channel.name)
+        .bind(channel.probe)
+        .bind(channel.unit)
+        .bind(channel.kind == ChannelKind::counter ? "counter" : "gauge")
+        .bind(channel.domain)
+        .bind(channel.within.empty() ? std::nullopt : std::optional(channel.within))
+        .bind(channel.wraps_at)
+        .bind(channel.source)
+        .run();
     select.bind(channel.name);
-    if (!select.step()) throw Error(ExitCode::machine_refuses, fmt::format("result file: channel {} was not stored", channel.name));
+    if (!select.step())
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("result file: channel {} was not stored", channel.name));
     channel_ids_.push_back(select.integer(0));
     channel_kinds_.push_back(channel.kind);
     select.reset();
@@ -213,7 +264,8 @@ std::map<std::string, std::string> Store::machine_facts() {
 
 std::vector<Channel> Store::channels() {
   std::vector<Channel> channels;
-  Statement s = database_.prepare("SELECT name, probe, unit, kind, domain, contained_in, wraps_at, source FROM channel ORDER BY id");
+  Statement s = database_.prepare(
+      "SELECT name, probe, unit, kind, domain, contained_in, wraps_at, source FROM channel ORDER BY id");
   while (s.step()) {
     Channel channel;
     channel.name = s.text(0);
@@ -229,13 +281,23 @@ std::vector<Channel> Store::channels() {
   return channels;
 }
 
-void Store::begin_session(int pid, const std::string& boot_id, const std::string& tool_version, const std::string& now) {
-  database_.prepare("INSERT INTO session (pid, boot_id, tool_version, started_at) VALUES (?,?,?,?)").bind(pid).bind(boot_id).bind(tool_version).bind(now).run();
+void Store::begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
+                          const std::string& now) {
+  database_.prepare("INSERT INTO session (pid, boot_id, tool_version, started_at) VALUES (?,?,?,?)")
+      .bind(pid)
+      .bind(boot_id)
+      .bind(tool_version)
+      .bind(now)
+      .run();
   session_ = database_.last_row();
 }
 
 void Store::end_session(const std::string& how, const std::string& now) {
-  database_.prepare("UPDATE session SET ended_how = ?, ended_at = ?, current_trial = NULL WHERE id = ?").bind(how).bind(now).bind(session_).run();
+  database_.prepare("UPDATE session SET ended_how = ?, ended_at = ?, current_trial = NULL WHERE id = ?")
+      .bind(how)
+      .bind(now)
+      .bind(session_)
+      .run();
 }
 
 std::set<std::string> Store::finished_trials() {
@@ -251,36 +313,72 @@ void Store::write_trial(const TrialRecord& trial, const std::string& next_key) {
   const bool launched = child.end != ChildResult::End::not_launched;
   const bool exited = child.end == ChildResult::End::exited;
   Transaction transaction(database_);
-  s.trial.bind(trial.key).bind(trial.point + 1).bind(session_).bind(trial.block).bind(trial.position).bind(trial.started_at)
+  s.trial.bind(trial.key)
+      .bind(trial.point + 1)
+      .bind(session_)
+      .bind(trial.block)
+      .bind(trial.position)
+      .bind(trial.started_at)
       .bind(launched ? std::optional<std::int64_t>(child.started) : std::nullopt)
       .bind(launched ? std::optional<std::int64_t>(child.ended) : std::nullopt)
-      .bind(outcome_text(trial)).bind(exited ? std::optional(child.exit_code) : std::nullopt)
+      .bind(outcome_text(trial))
+      .bind(exited ? std::optional(child.exit_code) : std::nullopt)
       .bind(child.signal != 0 ? std::optional(signal_name(child.signal)) : std::nullopt)
-      .bind(to_string(trial.verdict)).bind(trial.verdict_text).bind(trial.energy_j)
+      .bind(to_string(trial.verdict))
+      .bind(trial.verdict_text)
+      .bind(trial.energy_j)
       .bind(launched ? std::optional(child.user_time.value()) : std::nullopt)
       .bind(launched ? std::optional(child.system_time.value()) : std::nullopt)
-      .bind(launched ? std::optional(child.max_rss_bytes) : std::nullopt).bind(child.leftovers)
-      .bind_blob(child.output.tail).bind(static_cast<std::int64_t>(child.output.bytes))
-      .bind_blob(child.errors.tail).bind(static_cast<std::int64_t>(child.errors.bytes)).run();
+      .bind(launched ? std::optional(child.max_rss_bytes) : std::nullopt)
+      .bind(child.leftovers)
+      .bind_blob(child.output.tail)
+      .bind(static_cast<std::int64_t>(child.output.bytes))
+      .bind_blob(child.errors.tail)
+      .bind(static_cast<std::int64_t>(child.errors.bytes))
+      .run();
   const std::int64_t id = database_.last_row();
   for (const SettingRecord& setting : trial.settings) {
-    s.setting.bind(id).bind(setting.axis + 1).bind(setting.target).bind(setting.requested).bind(setting.applied)
-        .bind(setting.delivered).bind(setting.delivered_low).bind(setting.delivered_high).bind(setting.delivered_readings).run();
+    s.setting.bind(id)
+        .bind(setting.axis + 1)
+        .bind(setting.target)
+        .bind(setting.requested)
+        .bind(setting.applied)
+        .bind(setting.delivered)
+        .bind(setting.delivered_low)
+        .bind(setting.delivered_high)
+        .bind(setting.delivered_readings)
+        .run();
   }
   for (const Reading& reading : trial.readings) {
-    s.reading.bind(id).bind(channel_ids_.at(reading.channel)).bind(static_cast<std::int64_t>(reading.time)).bind(reading.value)
-        .bind(reading.value ? std::nullopt : std::optional(std::string(to_string(reading.status)))).run();
+    s.reading.bind(id)
+        .bind(channel_ids_.at(reading.channel))
+        .bind(static_cast<std::int64_t>(reading.time))
+        .bind(reading.value)
+        .bind(reading.value ? std::nullopt : std::optional(std::string(to_string(reading.status))))
+        .run();
   }
   for (const ChannelEnergy& energy : trial.energies) {
     const bool counter = channel_kinds_.at(energy.channel) == ChannelKind::counter;
-    s.energy.bind(id).bind(channel_ids_.at(energy.channel)).bind(counter ? "counter" : "integral").bind(energy.joules).bind(energy.readings)
-        .bind(energy.fault == EnergyFault::none ? std::nullopt : std::optional(std::string(to_string(energy.fault)))).run();
+    s.energy.bind(id)
+        .bind(channel_ids_.at(energy.channel))
+        .bind(counter ? "counter" : "integral")
+        .bind(energy.joules)
+        .bind(energy.readings)
+        .bind(energy.fault == EnergyFault::none ? std::nullopt
+                                                : std::optional(std::string(to_string(energy.fault))))
+        .run();
   }
   for (std::size_t i = 0; i < trial.metrics.size(); ++i) {
     const MetricRecord& metric = trial.metrics[i];
-    s.metric.bind(id).bind(static_cast<int>(i) + 1).bind(metric.name).bind(metric.value).bind(metric.unit).run();
+    s.metric.bind(id)
+        .bind(static_cast<int>(i) + 1)
+        .bind(metric.name)
+        .bind(metric.value)
+        .bind(metric.unit)
+        .run();
   }
-  for (const EventRecord& event : trial.events) s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
+  for (const EventRecord& event : trial.events)
+    s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
   s.next.bind(next_key.empty() ? std::nullopt : std::optional(next_key)).bind(session_).run();
   transaction.commit();
 }
@@ -291,7 +389,9 @@ void Store::write_event(const EventRecord& event) {
 
 Store::Progress Store::progress() {
   Progress progress;
-  Statement counts = database_.prepare("SELECT name, planned_trials, (SELECT count(*) FROM trial), (SELECT count(*) FROM trial WHERE verdict = 'ok'), (SELECT max(started_at) FROM trial) FROM experiment");
+  Statement counts = database_.prepare(
+      "SELECT name, planned_trials, (SELECT count(*) FROM trial), (SELECT count(*) FROM trial WHERE verdict "
+      "= 'ok'), (SELECT max(started_at) FROM trial) FROM experiment");
   if (counts.step()) {
     progress.name = counts.text(0);
     progress.planned = static_cast<int>(counts.integer(1));
@@ -299,9 +399,13 @@ Store::Progress Store::progress() {
     progress.counted = static_cast<int>(counts.integer(3));
     progress.last_finished_at = counts.text(4);
   }
-  Statement pace = database_.prepare("SELECT avg((julianday(started_at) - julianday(before)) * 86400) FROM (SELECT started_at, lag(started_at) OVER (ORDER BY id) AS before, session_id, lag(session_id) OVER (ORDER BY id) AS session_before FROM trial ORDER BY id DESC LIMIT 50) WHERE session_id = session_before");
+  Statement pace = database_.prepare(
+      "SELECT avg((julianday(started_at) - julianday(before)) * 86400) FROM (SELECT started_at, "
+      "lag(started_at) OVER (ORDER BY id) AS before, session_id, lag(session_id) OVER (ORDER BY id) AS "
+      "session_before FROM trial ORDER BY id DESC LIMIT 50) WHERE session_id = session_before");
   if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
-  Statement session = database_.prepare("SELECT pid, started_at, ended_how, current_trial, boot_id FROM session ORDER BY id DESC LIMIT 1");
+  Statement session = database_.prepare(
+      "SELECT pid, started_at, ended_how, current_trial, boot_id FROM session ORDER BY id DESC LIMIT 1");
   if (session.step()) {
     progress.session_pid = static_cast<int>(session.integer(0));
     progress.session_started_at = session.text(1);
@@ -316,14 +420,17 @@ Store::Progress Store::progress() {
 
 std::vector<std::string> Store::session_warnings() {
   std::vector<std::string> warnings;
-  Statement s = database_.prepare("SELECT message FROM event WHERE trial_id IS NULL GROUP BY message ORDER BY min(id)");
+  Statement s =
+      database_.prepare("SELECT message FROM event WHERE trial_id IS NULL GROUP BY message ORDER BY min(id)");
   while (s.step()) warnings.push_back(s.text(0));
   return warnings;
 }
 
 ExperimentRow Store::experiment() {
   ExperimentRow row;
-  Statement s = database_.prepare("SELECT name, description, objective, energy_source, planned_trials, created_at, tool_version FROM experiment");
+  Statement s = database_.prepare(
+      "SELECT name, description, objective, energy_source, planned_trials, created_at, tool_version FROM "
+      "experiment");
   if (!s.step()) throw Error(ExitCode::machine_refuses, "result file: it holds no experiment");
   row.name = s.text(0);
   row.description = s.text(1);
@@ -339,11 +446,19 @@ ExperimentRow Store::experiment() {
 
 std::vector<TrialRow> Store::trials() {
   std::map<std::string, std::vector<AxisSetting>> settings;
-  Statement values = database_.prepare("SELECT p.key, a.name, v.text, v.number FROM point_value v JOIN point p ON p.id = v.point_id JOIN axis a ON a.id = v.axis_id ORDER BY p.id, a.id");
-  while (values.step()) settings[values.text(0)].push_back({values.text(1), values.text(2), values.maybe_real(3)});
+  Statement values = database_.prepare(
+      "SELECT p.key, a.name, v.text, v.number FROM point_value v JOIN point p ON p.id = v.point_id JOIN axis "
+      "a ON a.id = v.axis_id ORDER BY p.id, a.id");
+  while (values.step())
+    settings[values.text(0)].push_back({values.text(1), values.text(2), values.maybe_real(3)});
   std::vector<TrialRow> rows;
-  Statement delivered = database_.prepare("SELECT axis, target, requested, applied, delivered FROM settings WHERE trial = ? ORDER BY axis, target");
-  Statement s = database_.prepare("SELECT trial, key, workload, scenario, point, is_reference, block, position, started_at, outcome, verdict, verdict_text, exit_code, signal, time_s, energy_j, mean_power_w, objective_value FROM trials ORDER BY trial");
+  Statement delivered = database_.prepare(
+      "SELECT axis, target, requested, applied, delivered FROM settings WHERE trial = ? ORDER BY axis, "
+      "target");
+  Statement s = database_.prepare(
+      "SELECT trial, key, workload, scenario, point, is_reference, block, position, started_at, outcome, "
+      "verdict, verdict_text, exit_code, signal, time_s, energy_j, mean_power_w, objective_value FROM trials "
+      "ORDER BY trial");
   while (s.step()) {
     TrialRow row;
     row.id = s.integer(0);
@@ -366,7 +481,9 @@ std::vector<TrialRow> Store::trials() {
     row.objective_value = s.maybe_real(17);
     row.settings = settings[row.point];
     delivered.bind(row.id);
-    while (delivered.step()) row.applied.push_back({delivered.text(0), delivered.text(1), delivered.text(2), delivered.maybe_text(3), delivered.maybe_real(4)});
+    while (delivered.step())
+      row.applied.push_back({delivered.text(0), delivered.text(1), delivered.text(2), delivered.maybe_text(3),
+                             delivered.maybe_real(4)});
     delivered.reset();
     rows.push_back(std::move(row));
   }

@@ -47,7 +47,8 @@ class Store {
   // The channels of this session by the ids the file gives them; channels not in the file yet are added.
   void use_channels(const std::vector<Channel>& channels);
 
-  void begin_session(int pid, const std::string& boot_id, const std::string& tool_version, const std::string& now);
+  void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
+                     const std::string& now);
   void end_session(const std::string& how, const std::string& now);
 
   std::set<std::string> finished_trials();
@@ -62,11 +63,11 @@ class Store {
     int counted = 0;
     std::optional<double> mean_trial_seconds;  // launch to launch, over the last trials
     std::string last_finished_at;
-    std::string current_trial;                 // empty if none is under way
+    std::string current_trial;  // empty if none is under way
     int session_pid = 0;
     std::string session_boot_id;
     std::string session_started_at;
-    std::string session_ended_how;             // empty: running, or killed
+    std::string session_ended_how;  // empty: running, or killed
     std::vector<EventRecord> last_warnings;
   };
   Progress progress();

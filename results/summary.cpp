@@ -31,15 +31,19 @@ struct PointTrials {
 
 // 1 - ratio or ratio - 1 with its interval, from the ratios' logarithms: a ratio of 1/2 and one of 2
 // are equally far from "no change".
-std::optional<Change> paired_change(const std::map<int, double>& values, const std::map<int, double>& reference, bool saving) {
+std::optional<Change> paired_change(const std::map<int, double>& values,
+                                    const std::map<int, double>& reference, bool saving) {
   std::vector<double> logs;
   for (const auto& [block, value] : values) {
     const auto other = reference.find(block);
-    if (other != reference.end() && value > 0 && other->second > 0) logs.push_back(std::log(value / other->second));
+    if (other != reference.end() && value > 0 && other->second > 0)
+      logs.push_back(std::log(value / other->second));
   }
   const auto mean = estimate(logs);
   if (!mean) return std::nullopt;
-  const auto as_change = [&](double log_ratio) { return saving ? 1 - std::exp(log_ratio) : std::exp(log_ratio) - 1; };
+  const auto as_change = [&](double log_ratio) {
+    return saving ? 1 - std::exp(log_ratio) : std::exp(log_ratio) - 1;
+  };
   Change change{mean->n, as_change(mean->mean), std::nullopt, std::nullopt};
   if (mean->half_width) {
     change.low = as_change(mean->mean + (saving ? *mean->half_width : -*mean->half_width));
@@ -84,7 +88,8 @@ ScenarioSummary finish(std::string scenario, std::vector<PointTrials>& points) {
   std::stable_sort(points.begin(), points.end(), [](const PointTrials& a, const PointTrials& b) {
     return earlier_settings(a.summary.settings, b.summary.settings);
   });
-  const auto reference = std::find_if(points.begin(), points.end(), [](const PointTrials& p) { return p.summary.is_reference; });
+  const auto reference =
+      std::find_if(points.begin(), points.end(), [](const PointTrials& p) { return p.summary.is_reference; });
   for (PointTrials& point : points) {
     point.summary.energy = estimate(point.energy);
     point.summary.time = estimate(point.time);
@@ -110,15 +115,21 @@ std::string settings_text(const PointSummary& point) {
 
 std::string objective_words(Objective objective) {
   switch (objective) {
-    case Objective::energy: return "the least energy";
-    case Objective::time: return "the least time";
-    case Objective::edp: return "the least energy-delay product";
-    case Objective::ed2p: return "the least energy-delay-squared product";
+    case Objective::energy:
+      return "the least energy";
+    case Objective::time:
+      return "the least time";
+    case Objective::edp:
+      return "the least energy-delay product";
+    case Objective::ed2p:
+      return "the least energy-delay-squared product";
   }
   return {};
 }
 
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
 
 std::string change_text(const Change& change, std::string_view more, std::string_view less) {
   const bool positive = change.value >= 0;
@@ -152,7 +163,8 @@ std::optional<Estimate> estimate(const std::vector<double>& values) {
   return result;
 }
 
-Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials, std::vector<std::string> warnings) {
+Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
+                  std::vector<std::string> warnings) {
   Summary summary;
   summary.warnings = std::move(warnings);
   summary.experiment = experiment;
@@ -201,16 +213,19 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
       continue;
     }
     const PointSummary& best = scenario.points[*scenario.best];
-    std::string text = fmt::format("{}: {} at {}", scenario.scenario, objective_words(summary.experiment.objective), settings_text(best));
+    std::string text = fmt::format("{}: {} at {}", scenario.scenario,
+                                   objective_words(summary.experiment.objective), settings_text(best));
     if (best.energy) text += fmt::format(", {:.4g} J", best.energy->mean);
     if (best.time) text += fmt::format(" in {:.4g} s", best.time->mean);
-    text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials", best.counted == 1 ? "s" : "");
+    text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
+                        best.counted == 1 ? "s" : "");
     if (scenario.points.size() == 1) {
       text += ". It is the only point";
     } else if (best.is_reference) {
       text += ". This is the reference point itself";
     } else if (scenario.reference && (best.saving || best.slowdown)) {
-      text += fmt::format(". Against the reference ({}):", settings_text(scenario.points[*scenario.reference]));
+      text +=
+          fmt::format(". Against the reference ({}):", settings_text(scenario.points[*scenario.reference]));
       if (best.saving) text += " " + change_text(*best.saving, "less energy", "more energy");
       if (best.saving && best.slowdown) text += ",";
       if (best.slowdown) text += " " + change_text(*best.slowdown, "slower", "faster");
@@ -219,7 +234,8 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     }
     text += ".";
     for (const std::string& axis : scenario.best_at_edge_of) {
-      text += fmt::format(" The best lies at the edge of what was swept on {}; the optimum may lie beyond.", axis);
+      text += fmt::format(" The best lies at the edge of what was swept on {}; the optimum may lie beyond.",
+                          axis);
     }
     sentences.push_back(text);
   }

@@ -73,16 +73,16 @@ struct PointSummary {
   int trials = 0;   // run
   int counted = 0;  // with verdict ok
   std::optional<Estimate> energy, time, power, objective;
-  std::optional<Change> saving;    // of energy against the reference; positive is less
-  std::optional<Change> slowdown;  // of time against the reference; positive is slower
+  std::optional<Change> saving;            // of energy against the reference; positive is less
+  std::optional<Change> slowdown;          // of time against the reference; positive is slower
   std::map<std::string, int> not_counted;  // verdict -> trials
 };
 
 struct ScenarioSummary {
   std::string scenario;
-  std::vector<PointSummary> points;     // by axis values, ascending
-  std::optional<std::size_t> best;      // index into points
-  std::optional<std::size_t> reference; // index into points
+  std::vector<PointSummary> points;      // by axis values, ascending
+  std::optional<std::size_t> best;       // index into points
+  std::optional<std::size_t> reference;  // index into points
   // Axes at whose lowest or highest swept value the best lies: "cpu.frequency".
   std::vector<std::string> best_at_edge_of;
 };
@@ -95,7 +95,8 @@ struct Summary {
   std::vector<std::string> warnings;  // of the run as a whole
 };
 
-Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials, std::vector<std::string> warnings = {});
+Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
+                  std::vector<std::string> warnings = {});
 
 // The answer in words, one sentence or two a scenario.
 std::vector<std::string> answer_sentences(const Summary& summary);

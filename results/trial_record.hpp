@@ -15,25 +15,25 @@ namespace dvfs_plan {
 // Why a trial counts or not. One word each, kept stable: analysts select by them.
 enum class Verdict {
   ok,
-  not_launched,    // the program could not be started
-  exited,          // exit code other than 0
-  signalled,       // ended by a signal that was not ours
-  timed_out,       // ended by us at its timeout
-  stopped,         // this program was stopped (SIGSTOP) meanwhile: the trial's times are false
-  knob_refused,    // a setting could not be applied, or read back as something else
-  not_delivered,   // the hardware ran at another clock than the one applied
-  sensor_absent,   // no energy channel gave a reading
-  sensor_denied,   // readings were refused
-  sensor_gone,     // the sensor went away during the trial
-  sensor_dead,     // a counter that did not move, or a power of 0 W throughout
-  sensor_frozen,   // the same value before, during and after the trial
-  sensor_gap,      // too little of the trial was seen
+  not_launched,   // the program could not be started
+  exited,         // exit code other than 0
+  signalled,      // ended by a signal that was not ours
+  timed_out,      // ended by us at its timeout
+  stopped,        // this program was stopped (SIGSTOP) meanwhile: the trial's times are false
+  knob_refused,   // a setting could not be applied, or read back as something else
+  not_delivered,  // the hardware ran at another clock than the one applied
+  sensor_absent,  // no energy channel gave a reading
+  sensor_denied,  // readings were refused
+  sensor_gone,    // the sensor went away during the trial
+  sensor_dead,    // a counter that did not move, or a power of 0 W throughout
+  sensor_frozen,  // the same value before, during and after the trial
+  sensor_gap,     // too little of the trial was seen
 };
 std::string_view to_string(Verdict verdict);
 
 struct SettingRecord {
-  int axis = 0;            // index into Plan::axes
-  std::string target;      // "policy0", "machine", "workload"
+  int axis = 0;        // index into Plan::axes
+  std::string target;  // "policy0", "machine", "workload"
   std::string requested;
   std::optional<std::string> applied;
   std::optional<double> delivered, delivered_low, delivered_high;

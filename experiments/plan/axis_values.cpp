@@ -20,7 +20,8 @@ AxisValue numeric_value(double number, Dimension dimension) {
 
 // sysfs speaks in whole kHz: two frequencies within half a kHz are one.
 bool same_number(double a, double b, Dimension dimension) {
-  const double tolerance = dimension == Dimension::frequency ? 500.0 : 1e-9 * std::max(std::abs(a), std::abs(b));
+  const double tolerance =
+      dimension == Dimension::frequency ? 500.0 : 1e-9 * std::max(std::abs(a), std::abs(b));
   return std::abs(a - b) <= tolerance;
 }
 
@@ -41,8 +42,12 @@ class AxisResolver {
       case AxisSpec::Form::all:
       case AxisSpec::Form::min:
       case AxisSpec::Form::max:
-      case AxisSpec::Form::count: take_offered(); break;
-      case AxisSpec::Form::range: take_range(); break;
+      case AxisSpec::Form::count:
+        take_offered();
+        break;
+      case AxisSpec::Form::range:
+        take_range();
+        break;
     }
     if (axis_.values.empty() && !diagnostics_.has_errors()) {
       error(spec_.values_mark, fmt::format("axis '{}' has no values", spec_.name));
@@ -63,7 +68,8 @@ class AxisResolver {
       return;
     }
     const bool known = std::find(axis_.values.begin(), axis_.values.end(), value) != axis_.values.end();
-    if (!known) axis_.values.push_back(std::move(value));
+    if (!known)
+      axis_.values.push_back(std::move(value));
     else if (spec_.form == AxisSpec::Form::list && !spec_.nearest) {
       error(mark, fmt::format("axis '{}' lists {} twice", spec_.name, value.text));
     }
@@ -71,23 +77,25 @@ class AxisResolver {
 
   void take_offered() {
     if (offer_ == nullptr) {
-      error(spec_.values_mark,
-            fmt::format("axis '{}' is a parameter of the workload: the machine cannot say what 'all', 'min', 'max' or 'count' are; list its values",
-                        spec_.name));
+      error(spec_.values_mark, fmt::format("axis '{}' is a parameter of the workload: the machine cannot say "
+                                           "what 'all', 'min', 'max' or 'count' are; list its values",
+                                           spec_.name));
       return;
     }
     const auto& offered = offer_->values;
     if (offered.empty()) return;
     const std::size_t last = offered.size() - 1;
-    if (spec_.form == AxisSpec::Form::min) add(offered.front(), spec_.values_mark);
-    else if (spec_.form == AxisSpec::Form::max) add(offered.back(), spec_.values_mark);
+    if (spec_.form == AxisSpec::Form::min)
+      add(offered.front(), spec_.values_mark);
+    else if (spec_.form == AxisSpec::Form::max)
+      add(offered.back(), spec_.values_mark);
     else if (spec_.form == AxisSpec::Form::all) {
       for (const AxisValue& value : offered) add(value, spec_.values_mark);
     } else {
       const auto count = static_cast<std::size_t>(spec_.count);
       if (count > offered.size()) {
-        error(spec_.values_mark, fmt::format("axis '{}': count {} asked for, but this machine offers {}: {}", spec_.name,
-                                             count, offered.size(), list(offered)));
+        error(spec_.values_mark, fmt::format("axis '{}': count {} asked for, but this machine offers {}: {}",
+                                             spec_.name, count, offered.size(), list(offered)));
         return;
       }
       for (std::size_t i = 0; i < count; ++i) {
@@ -117,8 +125,8 @@ class AxisResolver {
       if (value.text == raw.text) return add(value, raw.mark);
       words.push_back(value.text);
     }
-    error(raw.mark, fmt::format("axis '{}': this machine does not offer '{}'{}; it offers: {}", spec_.name, raw.text,
-                                did_you_mean(raw.text, words), join(words, ", ")));
+    error(raw.mark, fmt::format("axis '{}': this machine does not offer '{}'{}; it offers: {}", spec_.name,
+                                raw.text, did_you_mean(raw.text, words), join(words, ", ")));
   }
 
   std::optional<double> number_of(const RawValue& raw) {
@@ -126,10 +134,12 @@ class AxisResolver {
     if (quantity && quantity->dimension == offer_->dimension) return quantity->value;
     if (raw.text == "min" && !offer_->values.empty()) return offer_->values.front().number;
     if (raw.text == "max" && !offer_->values.empty()) return offer_->values.back().number;
-    std::string message = fmt::format("axis '{}' takes {}; found '{}'", spec_.name, describe(offer_->dimension), raw.text);
+    std::string message =
+        fmt::format("axis '{}' takes {}; found '{}'", spec_.name, describe(offer_->dimension), raw.text);
     if (quantity && quantity->dimension == Dimension::none) message += ", which has no unit";
     if (!quantity && looks_like_quantity(raw.text)) {
-      if (const auto unit = suggest_unit(raw.text); !unit.empty()) message += fmt::format(" (did you mean the unit '{}'?)", unit);
+      if (const auto unit = suggest_unit(raw.text); !unit.empty())
+        message += fmt::format(" (did you mean the unit '{}'?)", unit);
     }
     error(raw.mark, message);
     return std::nullopt;
@@ -144,34 +154,42 @@ class AxisResolver {
       return add(numeric_value(number, offer_->dimension), raw.mark);
     }
     if (offered.empty()) return;
-    const auto above = std::find_if(offered.begin(), offered.end(), [&](const AxisValue& v) { return *v.number > number; });
+    const auto above =
+        std::find_if(offered.begin(), offered.end(), [&](const AxisValue& v) { return *v.number > number; });
     const AxisValue* upper = above == offered.end() ? nullptr : &*above;
     const AxisValue* lower = above == offered.begin() ? nullptr : &*(above - 1);
     if (spec_.nearest) {
-      const bool take_upper = lower == nullptr || (upper != nullptr && *upper->number - number < number - *lower->number);
+      const bool take_upper =
+          lower == nullptr || (upper != nullptr && *upper->number - number < number - *lower->number);
       return add(take_upper ? *upper : *lower, raw.mark);
     }
     const std::string wanted = numeric_value(number, offer_->dimension).text;
-    const std::string near = lower == nullptr   ? fmt::format("the lowest it offers is {}", upper->text)
-                             : upper == nullptr ? fmt::format("the highest it offers is {}", lower->text)
-                                                : fmt::format("its neighbours are {} and {}", lower->text, upper->text);
-    error(raw.mark, fmt::format("axis '{}': this machine does not offer {}; {} (or write {{values: [...], nearest: true}})",
-                                spec_.name, wanted, near));
+    const std::string near = lower == nullptr ? fmt::format("the lowest it offers is {}", upper->text)
+                             : upper == nullptr
+                                 ? fmt::format("the highest it offers is {}", lower->text)
+                                 : fmt::format("its neighbours are {} and {}", lower->text, upper->text);
+    error(raw.mark,
+          fmt::format(
+              "axis '{}': this machine does not offer {}; {} (or write {{values: [...], nearest: true}})",
+              spec_.name, wanted, near));
   }
 
   void take_range() {
     if (offer_ != nullptr && offer_->dimension == Dimension::text) {
-      error(spec_.values_mark, fmt::format("axis '{}' takes words, of which there is no range; list them: {}", spec_.name, list(offer_->values)));
+      error(spec_.values_mark, fmt::format("axis '{}' takes words, of which there is no range; list them: {}",
+                                           spec_.name, list(offer_->values)));
       return;
     }
     std::optional<Quantity> from = bound(*spec_.from), to = bound(*spec_.to);
     if (!from || !to) return;
     if (from->dimension != to->dimension) {
-      error(spec_.to->mark, fmt::format("axis '{}': 'from' is {} and 'to' is {}", spec_.name, describe(from->dimension), describe(to->dimension)));
+      error(spec_.to->mark, fmt::format("axis '{}': 'from' is {} and 'to' is {}", spec_.name,
+                                        describe(from->dimension), describe(to->dimension)));
       return;
     }
     if (to->value < from->value) {
-      error(spec_.to->mark, fmt::format("axis '{}': 'to' ({}) lies below 'from' ({})", spec_.name, spec_.to->text, spec_.from->text));
+      error(spec_.to->mark, fmt::format("axis '{}': 'to' ({}) lies below 'from' ({})", spec_.name,
+                                        spec_.to->text, spec_.from->text));
       return;
     }
     if (!spec_.step && !spec_.times) return take_offered_between(from->value, to->value);
@@ -179,7 +197,8 @@ class AxisResolver {
     const auto step = parse_quantity(raw.text);
     const Dimension wanted = spec_.step ? from->dimension : Dimension::none;
     if (!step || step->dimension != wanted) {
-      error(raw.mark, fmt::format("axis '{}': '{}' must be {}; found '{}'", spec_.name, spec_.step ? "step" : "times", describe(wanted), raw.text));
+      error(raw.mark, fmt::format("axis '{}': '{}' must be {}; found '{}'", spec_.name,
+                                  spec_.step ? "step" : "times", describe(wanted), raw.text));
       return;
     }
     if (spec_.step ? step->value <= 0 : step->value <= 1) {
@@ -202,13 +221,15 @@ class AxisResolver {
       return number ? std::optional(Quantity{*number, offer_->dimension}) : std::nullopt;
     }
     const auto quantity = parse_quantity(raw.text);
-    if (!quantity) error(raw.mark, fmt::format("axis '{}': a range needs numbers; found '{}'", spec_.name, raw.text));
+    if (!quantity)
+      error(raw.mark, fmt::format("axis '{}': a range needs numbers; found '{}'", spec_.name, raw.text));
     return quantity;
   }
 
   void take_offered_between(double from, double to) {
     if (offer_ == nullptr) {
-      error(spec_.values_mark, fmt::format("axis '{}': a range of a workload parameter needs 'step' or 'times'", spec_.name));
+      error(spec_.values_mark,
+            fmt::format("axis '{}': a range of a workload parameter needs 'step' or 'times'", spec_.name));
       return;
     }
     for (const AxisValue& value : offer_->values) {
@@ -217,8 +238,9 @@ class AxisResolver {
       if (above && below) add(value, spec_.values_mark);
     }
     if (axis_.values.empty()) {
-      error(spec_.values_mark, fmt::format("axis '{}': this machine offers nothing from {} to {}; it offers: {}", spec_.name,
-                                           spec_.from->text, spec_.to->text, list(offer_->values)));
+      error(spec_.values_mark,
+            fmt::format("axis '{}': this machine offers nothing from {} to {}; it offers: {}", spec_.name,
+                        spec_.from->text, spec_.to->text, list(offer_->values)));
     }
   }
 
@@ -233,7 +255,8 @@ class AxisResolver {
   static std::string list(const std::vector<AxisValue>& values) {
     std::vector<std::string> texts;
     for (const AxisValue& value : values) texts.push_back(value.text);
-    if (texts.size() > 12) return fmt::format("{} values from {} to {}", texts.size(), texts.front(), texts.back());
+    if (texts.size() > 12)
+      return fmt::format("{} values from {} to {}", texts.size(), texts.front(), texts.back());
     return join(texts, ", ");
   }
 
@@ -257,7 +280,8 @@ std::optional<AxisValue> match_axis_value(const RawValue& raw, const PlanAxis& a
   const auto quantity = parse_quantity(raw.text);
   for (const AxisValue& value : axis.values) {
     if (value.text == raw.text) return value;
-    const bool comparable = quantity && value.number && (axis.dimension == Dimension::text || quantity->dimension == axis.dimension);
+    const bool comparable = quantity && value.number &&
+                            (axis.dimension == Dimension::text || quantity->dimension == axis.dimension);
     if (comparable && same_number(quantity->value, *value.number, axis.dimension)) return value;
     words.push_back(value.text);
   }
@@ -266,8 +290,10 @@ std::optional<AxisValue> match_axis_value(const RawValue& raw, const PlanAxis& a
     if (raw.text == "min") return *std::min_element(axis.values.begin(), axis.values.end(), less);
     if (raw.text == "max") return *std::max_element(axis.values.begin(), axis.values.end(), less);
   }
-  diagnostics.error(raw.mark, fmt::format("{}: '{}' is no value of axis '{}'; its values: {}", what, raw.text, axis.name,
-                                          words.size() > 12 ? fmt::format("{} to {}", words.front(), words.back()) : join(words, ", ")));
+  diagnostics.error(
+      raw.mark, fmt::format("{}: '{}' is no value of axis '{}'; its values: {}", what, raw.text, axis.name,
+                            words.size() > 12 ? fmt::format("{} to {}", words.front(), words.back())
+                                              : join(words, ", ")));
   return std::nullopt;
 }
 

@@ -59,7 +59,8 @@ std::string variable_for(std::string_view axis) {
 
 std::vector<std::string> placeholders(std::string_view text) {
   std::vector<std::string> names;
-  walk(text, [](std::string_view) {}, [&](std::string_view name) { names.emplace_back(name); });
+  walk(
+      text, [](std::string_view) {}, [&](std::string_view name) { names.emplace_back(name); });
   return names;
 }
 
@@ -68,9 +69,12 @@ bool placeholder_inside_quotes(std::string_view shell_text) {
   bool inside = false;
   const auto literal = [&](std::string_view part) {
     for (std::size_t i = 0; i < part.size(); ++i) {
-      if (part[i] == '\\' && quote != '\'') ++i;
-      else if (quote == 0 && (part[i] == '\'' || part[i] == '"')) quote = part[i];
-      else if (part[i] == quote) quote = 0;
+      if (part[i] == '\\' && quote != '\'')
+        ++i;
+      else if (quote == 0 && (part[i] == '\'' || part[i] == '"'))
+        quote = part[i];
+      else if (part[i] == quote)
+        quote = 0;
     }
   };
   walk(shell_text, literal, [&](std::string_view) { inside = inside || quote != 0; });
@@ -79,8 +83,12 @@ bool placeholder_inside_quotes(std::string_view shell_text) {
 
 bool placeholder_after_dollar(std::string_view shell_text) {
   bool dollar = false, found = false;
-  walk(shell_text, [&](std::string_view part) { if (!part.empty()) dollar = part.back() == '$'; },
-       [&](std::string_view) { found = found || dollar; });
+  walk(
+      shell_text,
+      [&](std::string_view part) {
+        if (!part.empty()) dollar = part.back() == '$';
+      },
+      [&](std::string_view) { found = found || dollar; });
   return found;
 }
 
@@ -89,25 +97,28 @@ CommandLine command_line(const WorkloadSpec& workload, const std::vector<PlanAxi
   CommandLine result;
   const auto fill = [&](std::string_view text) {
     std::string filled;
-    walk(text, [&](std::string_view part) { filled += part; },
-         [&](std::string_view name) {
-           if (const AxisValue* value = value_of(name, axes, values)) filled += value->text;
-         });
+    walk(
+        text, [&](std::string_view part) { filled += part; },
+        [&](std::string_view name) {
+          if (const AxisValue* value = value_of(name, axes, values)) filled += value->text;
+        });
     return filled;
   };
-  for (const auto& [name, value] : workload.environment) result.environment.emplace_back(name, fill(value.text));
+  for (const auto& [name, value] : workload.environment)
+    result.environment.emplace_back(name, fill(value.text));
   if (!workload.shell) {
     for (const RawValue& word : workload.command) result.argv.push_back(fill(word.text));
     return result;
   }
   std::string text;
-  walk(workload.shell->text, [&](std::string_view part) { text += part; },
-       [&](std::string_view name) {
-         const std::string variable = variable_for(name);
-         const AxisValue* value = value_of(name, axes, values);
-         text += "\"$" + variable + "\"";
-         result.environment.emplace_back(variable, value != nullptr ? value->text : "");
-       });
+  walk(
+      workload.shell->text, [&](std::string_view part) { text += part; },
+      [&](std::string_view name) {
+        const std::string variable = variable_for(name);
+        const AxisValue* value = value_of(name, axes, values);
+        text += "\"$" + variable + "\"";
+        result.environment.emplace_back(variable, value != nullptr ? value->text : "");
+      });
   result.argv = {"/bin/sh", "-c", text};
   return result;
 }

@@ -55,11 +55,11 @@ struct AxisSpec {
   Mark mark;
   Mark values_mark;
   Form form = Form::list;
-  std::vector<RawValue> values;          // list
-  int count = 0;                         // count
-  std::optional<RawValue> from, to;      // range
-  std::optional<RawValue> step, times;   // range: arithmetic or geometric; neither: all offered in between
-  bool nearest = false;                  // take the nearest offered value instead of refusing
+  std::vector<RawValue> values;         // list
+  int count = 0;                        // count
+  std::optional<RawValue> from, to;     // range
+  std::optional<RawValue> step, times;  // range: arithmetic or geometric; neither: all offered in between
+  bool nearest = false;                 // take the nearest offered value instead of refusing
 };
 
 struct SysfsKnobSpec {
@@ -85,7 +85,7 @@ struct ProbeSpec {
   std::optional<Hertz> rate;
   // A program that prints "name value unit" lines; empty for the built-in probes.
   std::vector<std::string> command;
-  std::optional<Seconds> every;  // run anew this often; else it is started once and streams
+  std::optional<Seconds> every;       // run anew this often; else it is started once and streams
   std::optional<std::string> run_as;  // as for workloads; IPMI tools want root
   struct ChannelSpec {
     std::string name;
@@ -100,9 +100,9 @@ std::string_view to_string(Objective objective);
 std::optional<Objective> parse_objective(std::string_view text);
 
 struct Experiment {
-  std::string file;     // as given
-  std::string text;     // all of it, kept in the result
-  std::string folder;   // where relative paths start
+  std::string file;    // as given
+  std::string text;    // all of it, kept in the result
+  std::string folder;  // where relative paths start
   std::string name;
   std::string description;
   std::vector<WorkloadSpec> workloads;

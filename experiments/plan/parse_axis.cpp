@@ -15,7 +15,8 @@ bool parse_range(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   const YamlNode* from = node.find("from");
   const YamlNode* to = node.find("to");
   if (from == nullptr || to == nullptr) {
-    read.diagnostics().error(node.mark, fmt::format("axis '{}': a range needs both 'from' and 'to'", axis.name));
+    read.diagnostics().error(node.mark,
+                             fmt::format("axis '{}': a range needs both 'from' and 'to'", axis.name));
     return false;
   }
   axis.form = AxisSpec::Form::range;
@@ -24,7 +25,9 @@ bool parse_range(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   if (const YamlNode* step = node.find("step")) axis.step = read.word(*step, "'step'");
   if (const YamlNode* times = node.find("times")) axis.times = read.word(*times, "'times'");
   if (axis.step && axis.times) {
-    read.diagnostics().error(node.mark, fmt::format("axis '{}': give 'step' (added) or 'times' (multiplied), not both", axis.name));
+    read.diagnostics().error(
+        node.mark,
+        fmt::format("axis '{}': give 'step' (added) or 'times' (multiplied), not both", axis.name));
     return false;
   }
   return axis.from && axis.to;
@@ -39,7 +42,10 @@ bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   const YamlNode* count = node.find("count");
   const bool range = node.find("from") != nullptr || node.find("to") != nullptr;
   if ((values != nullptr) + (count != nullptr) + range != 1) {
-    read.diagnostics().error(node.mark, fmt::format("axis '{}' needs one of: a list, 'all', {{count: N}}, {{from: A, to: B, step: C}}", axis.name));
+    read.diagnostics().error(
+        node.mark,
+        fmt::format("axis '{}' needs one of: a list, 'all', {{count: N}}, {{from: A, to: B, step: C}}",
+                    axis.name));
     return false;
   }
   if (range) return parse_range(node, axis, read);
@@ -57,17 +63,21 @@ bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
 void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
   if (!read.map(node, "'channels'", {})) return;
   for (const YamlEntry& entry : node.entries) {
-    if (!read.map(*entry.value, fmt::format("channel '{}'", entry.key), experiment_keys().at("channel"))) continue;
+    if (!read.map(*entry.value, fmt::format("channel '{}'", entry.key), experiment_keys().at("channel")))
+      continue;
     ProbeSpec::ChannelSpec channel{entry.key, {}, "system"};
     const YamlNode* unit = entry.value->find("unit");
     if (unit == nullptr) {
-      read.diagnostics().error(entry.key_mark, fmt::format("channel '{}' needs a 'unit': W, J, C or Hz", entry.key));
+      read.diagnostics().error(entry.key_mark,
+                               fmt::format("channel '{}' needs a 'unit': W, J, C or Hz", entry.key));
       continue;
     }
     if (auto text = read.word(*unit, "'unit'")) {
       static const std::vector<std::string> units{"W", "J", "C", "Hz"};
       if (std::find(units.begin(), units.end(), text->text) == units.end()) {
-        read.diagnostics().error(text->mark, fmt::format("channel '{}': unit must be W, J (a counter), C or Hz; found '{}'", entry.key, text->text));
+        read.diagnostics().error(
+            text->mark, fmt::format("channel '{}': unit must be W, J (a counter), C or Hz; found '{}'",
+                                    entry.key, text->text));
       }
       channel.unit = text->text;
     }
@@ -75,9 +85,14 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
       if (auto text = read.word(*domain, "'domain'")) channel.domain = text->text;
     }
     for (const auto& other : probe.channels) {
-      const auto counts_energy = [](const std::string& of_channel) { return of_channel == "W" || of_channel == "J"; };
+      const auto counts_energy = [](const std::string& of_channel) {
+        return of_channel == "W" || of_channel == "J";
+      };
       if (counts_energy(channel.unit) && counts_energy(other.unit) && other.domain == channel.domain) {
-        read.diagnostics().error(entry.key_mark, fmt::format("channels '{}' and '{}' both measure the energy of '{}'; give each its own 'domain'", other.name, channel.name, channel.domain));
+        read.diagnostics().error(
+            entry.key_mark,
+            fmt::format("channels '{}' and '{}' both measure the energy of '{}'; give each its own 'domain'",
+                        other.name, channel.name, channel.domain));
       }
     }
     probe.channels.push_back(channel);
@@ -86,7 +101,8 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
 
 }  // namespace
 
-std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node, YamlReader& read) {
+std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node,
+                                   YamlReader& read) {
   AxisSpec axis;
   axis.name = name;
   axis.mark = mark;
@@ -132,8 +148,10 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read) {
   probe.mark = text->mark;
   if (const YamlNode* rate = node.find("rate")) {
     if (auto value = read.quantity(*rate, "'rate'", Dimension::frequency)) {
-      if (*value < 0.01 || *value > 10000) read.diagnostics().error(rate->mark, "'rate' must be from 0.01 Hz to 10 kHz");
-      else probe.rate = Hertz{*value};
+      if (*value < 0.01 || *value > 10000)
+        read.diagnostics().error(rate->mark, "'rate' must be from 0.01 Hz to 10 kHz");
+      else
+        probe.rate = Hertz{*value};
     }
   }
   if (const YamlNode* every = node.find("every")) {
@@ -148,13 +166,20 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read) {
     }
   }
   if (const YamlNode* channels = node.find("channels")) parse_channels(*channels, probe, read);
-  const bool built_in = std::find(built_in_probes.begin(), built_in_probes.end(), probe.name) != built_in_probes.end();
+  const bool built_in =
+      std::find(built_in_probes.begin(), built_in_probes.end(), probe.name) != built_in_probes.end();
   if (probe.command.empty() && !built_in) {
-    read.diagnostics().error(probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command'", probe.name,
-                                                     did_you_mean(probe.name, built_in_probes)));
+    read.diagnostics().error(
+        probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command'", probe.name,
+                                did_you_mean(probe.name, built_in_probes)));
   } else if (!probe.command.empty() && (built_in || probe.channels.empty())) {
-    read.diagnostics().error(probe.mark, built_in ? fmt::format("probe '{}' is built in and takes no 'command'; choose another name", probe.name)
-                                                  : fmt::format("probe '{}' runs a command and needs 'channels', for example  channels: {{power: {{unit: W}}}}", probe.name));
+    read.diagnostics().error(
+        probe.mark,
+        built_in
+            ? fmt::format("probe '{}' is built in and takes no 'command'; choose another name", probe.name)
+            : fmt::format("probe '{}' runs a command and needs 'channels', for example  channels: {{power: "
+                          "{{unit: W}}}}",
+                          probe.name));
   }
   return probe;
 }

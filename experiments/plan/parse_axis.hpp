@@ -6,10 +6,13 @@
 
 namespace dvfs_plan {
 
-// `all`, `min`, `max`, a value, a list, {count: N}, {from, to[, step | times]}, {values: [...], nearest: true}.
-std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node, YamlReader& read);
+// `all`, `min`, `max`, a value, a list, {count: N}, {from, to[, step | times]}, {values: [...], nearest:
+// true}.
+std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node,
+                                   YamlReader& read);
 
-// `rapl`, {name: hwmon, rate: 100 Hz}, {name: meter, command: [...], every: 1 s, channels: {wall: {unit: W}}}.
+// `rapl`, {name: hwmon, rate: 100 Hz}, {name: meter, command: [...], every: 1 s, channels: {wall: {unit:
+// W}}}.
 std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read);
 
 }  // namespace dvfs_plan

@@ -13,7 +13,9 @@
 namespace dvfs_plan {
 namespace {
 
-const std::vector<std::string>& keys(const char* where) { return experiment_keys().at(where); }
+const std::vector<std::string>& keys(const char* where) {
+  return experiment_keys().at(where);
+}
 
 // Runs `use` on the value of `key`, if it is there.
 template <class Use>
@@ -34,7 +36,8 @@ class ExperimentParser {
     });
     with(root, "workloads", [&](const YamlNode& n) { workloads(n); });
     if (root.find("workloads") == nullptr) {
-      error(root.mark, "no workloads: name at least one, for example  workloads: [{name: mine, command: [./program]}]");
+      error(root.mark,
+            "no workloads: name at least one, for example  workloads: [{name: mine, command: [./program]}]");
     }
     with(root, "sysfs", [&](const YamlNode& n) { sysfs(n); });
     with(root, "axes", [&](const YamlNode& n) { axes(n); });
@@ -72,10 +75,12 @@ class ExperimentParser {
   void take_name(const YamlNode& node) {
     const auto name = read_.word(node, "'name'");
     if (!name) return;
-    const bool fits = name->text.size() <= 64 && name->text.find('/') == std::string::npos && name->text[0] != '.' &&
-                      printable(name->text) == name->text;
+    const bool fits = name->text.size() <= 64 && name->text.find('/') == std::string::npos &&
+                      name->text[0] != '.' && printable(name->text) == name->text;
     if (!fits) {
-      error(name->mark, "'name' becomes a file name: at most 64 characters, no '/', no '.' in front, no control characters");
+      error(name->mark,
+            "'name' becomes a file name: at most 64 characters, no '/', no '.' in front, no control "
+            "characters");
       return;
     }
     experiment_.name = name->text;
@@ -91,8 +96,9 @@ class ExperimentParser {
       if (auto parsed = workload(*item)) {
         const auto [first, is_new] = names.emplace(parsed->name, parsed->mark);
         if (!is_new) {
-          error(parsed->mark, fmt::format("two workloads are named '{}' (the first in line {}); give each its own name",
-                                          parsed->name, first->second.line));
+          error(parsed->mark,
+                fmt::format("two workloads are named '{}' (the first in line {}); give each its own name",
+                            parsed->name, first->second.line));
         }
         experiment_.workloads.push_back(std::move(*parsed));
       }
@@ -116,8 +122,9 @@ class ExperimentParser {
     with(node, "shell", [&](const YamlNode& n) { spec.shell = read_.word(n, "'shell'"); });
     const bool has_command = node.find("command") != nullptr, has_shell = node.find("shell") != nullptr;
     if (has_command == has_shell) {
-      error(node.mark, fmt::format("workload '{}' needs either 'command: [program, argument, ...]' or 'shell: text'{}",
-                                   spec.name, has_command ? ", not both" : ""));
+      error(node.mark,
+            fmt::format("workload '{}' needs either 'command: [program, argument, ...]' or 'shell: text'{}",
+                        spec.name, has_command ? ", not both" : ""));
     }
     with(node, "environment", [&](const YamlNode& n) { environment(n, spec); });
     with(node, "folder", [&](const YamlNode& n) { spec.folder = read_.word(n, "'folder'"); });
@@ -126,8 +133,10 @@ class ExperimentParser {
     with(node, "output_cap", [&](const YamlNode& n) {
       const auto bytes = read_.quantity(n, "'output_cap'", Dimension::bytes);
       if (!bytes) return;
-      if (*bytes < 0 || *bytes > 256.0 * 1024 * 1024) error(n.mark, "'output_cap' must be from 0 B to 256 MiB");
-      else spec.output_cap = static_cast<std::size_t>(*bytes);
+      if (*bytes < 0 || *bytes > 256.0 * 1024 * 1024)
+        error(n.mark, "'output_cap' must be from 0 B to 256 MiB");
+      else
+        spec.output_cap = static_cast<std::size_t>(*bytes);
     });
     with(node, "run_as", [&](const YamlNode& n) { spec.run_as = read_.word(n, "'run_as'"); });
     with(node, "metrics", [&](const YamlNode& n) { metrics(n, spec); });
@@ -136,8 +145,9 @@ class ExperimentParser {
 
   void command(const YamlNode& node, WorkloadSpec& spec) {
     if (node.kind == YamlNode::Kind::scalar) {
-      error(node.mark, fmt::format("'command' is a list of words, one an argument: [{}]; for a shell write 'shell:'",
-                                   join(split_words(node.scalar), ", ")));
+      error(node.mark,
+            fmt::format("'command' is a list of words, one an argument: [{}]; for a shell write 'shell:'",
+                        join(split_words(node.scalar), ", ")));
       return;
     }
     if (auto words = read_.words(node, "'command'")) spec.command = *words;
@@ -164,11 +174,15 @@ class ExperimentParser {
       return;
     }
     for (const YamlPointer& item : node.items) {
-      if (item->kind == YamlNode::Kind::map) regex_metric(*item, spec);
-      else if (item->scalar == "lines") spec.metrics.push_back({MetricRule::Kind::lines, {}, {}, {}});
-      else if (item->scalar == "json") spec.metrics.push_back({MetricRule::Kind::json, {}, {}, {}});
-      else error(item->mark, fmt::format("unknown metric form '{}'{}", item->scalar,
-                                         did_you_mean(item->scalar, {"lines", "json", "regex"})));
+      if (item->kind == YamlNode::Kind::map)
+        regex_metric(*item, spec);
+      else if (item->scalar == "lines")
+        spec.metrics.push_back({MetricRule::Kind::lines, {}, {}, {}});
+      else if (item->scalar == "json")
+        spec.metrics.push_back({MetricRule::Kind::json, {}, {}, {}});
+      else
+        error(item->mark, fmt::format("unknown metric form '{}'{}", item->scalar,
+                                      did_you_mean(item->scalar, {"lines", "json", "regex"})));
     }
   }
 
@@ -179,7 +193,9 @@ class ExperimentParser {
     const YamlNode* name = node.find("name");
     const YamlNode* regex = node.find("regex");
     if (name == nullptr || regex == nullptr) {
-      error(node.mark, "a metric needs 'name' and 'regex', for example  {name: rate, regex: 'rate: ([0-9.]+)', unit: 1/s}");
+      error(node.mark,
+            "a metric needs 'name' and 'regex', for example  {name: rate, regex: 'rate: ([0-9.]+)', unit: "
+            "1/s}");
       return;
     }
     if (auto text = read_.word(*name, "'name'")) rule.name = text->text;
@@ -195,8 +211,10 @@ class ExperimentParser {
     if (!compiled.ok()) {
       error(pattern->mark, fmt::format("metric '{}': {} (RE2 syntax)", rule.name, compiled.error()));
     } else if (compiled.NumberOfCapturingGroups() != 1) {
-      error(pattern->mark, fmt::format("metric '{}': the expression needs exactly one group ( ) around the number; it has {}",
-                                       rule.name, compiled.NumberOfCapturingGroups()));
+      error(
+          pattern->mark,
+          fmt::format("metric '{}': the expression needs exactly one group ( ) around the number; it has {}",
+                      rule.name, compiled.NumberOfCapturingGroups()));
     }
     spec.metrics.push_back(rule);
   }
@@ -214,17 +232,21 @@ class ExperimentParser {
   bool check_axis_name(const YamlEntry& entry) {
     if (!is_knob_axis(entry.key)) {
       const bool identifier =
-          !entry.key.empty() && entry.key.find_first_not_of(
-              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos &&
+          !entry.key.empty() &&
+          entry.key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+              std::string::npos &&
           !(entry.key[0] >= '0' && entry.key[0] <= '9');
       if (!identifier) {
-        error(entry.key_mark, fmt::format("axis '{}': a workload parameter is named with letters, digits and '_'", entry.key));
+        error(
+            entry.key_mark,
+            fmt::format("axis '{}': a workload parameter is named with letters, digits and '_'", entry.key));
       }
       return identifier;
     }
     const std::string base = split_axis_name(entry.key).base;
     for (const std::string& known : knob_axis_names()) {
-      if (known.ends_with('.') ? base.starts_with(known) && base.size() > known.size() : base == known) return true;
+      if (known.ends_with('.') ? base.starts_with(known) && base.size() > known.size() : base == known)
+        return true;
     }
     error(entry.key_mark,
           fmt::format("unknown axis '{}'{}; a name without a dot is a parameter of the workload", entry.key,
@@ -239,14 +261,17 @@ class ExperimentParser {
       const YamlNode* path = entry.value->find("path");
       const YamlNode* values = entry.value->find("values");
       if (path == nullptr || values == nullptr) {
-        error(entry.key_mark, fmt::format("sysfs '{}' needs 'path' (below /sys) and 'values' (all that may be written)", entry.key));
+        error(entry.key_mark,
+              fmt::format("sysfs '{}' needs 'path' (below /sys) and 'values' (all that may be written)",
+                          entry.key));
         continue;
       }
       auto where = read_.word(*path, "'path'");
       auto allowed = read_.words(*values, "'values'");
       if (!where || !allowed) continue;
       if (!where->text.starts_with("/sys/") || where->text.find("/../") != std::string::npos) {
-        error(where->mark, fmt::format("sysfs '{}': path must lie below /sys; found '{}'", entry.key, where->text));
+        error(where->mark,
+              fmt::format("sysfs '{}': path must lie below /sys; found '{}'", entry.key, where->text));
         continue;
       }
       experiment_.sysfs.push_back({entry.key, entry.key_mark, *where, *allowed});
@@ -260,8 +285,10 @@ class ExperimentParser {
     }
     for (const YamlPointer& item : node.items) {
       if (!read_.map(*item, "an exclude rule", {})) continue;
-      if (item->entries.empty()) error(item->mark, "an exclude rule needs at least one axis");
-      else experiment_.exclude.push_back({item->mark, conditions(*item)});
+      if (item->entries.empty())
+        error(item->mark, "an exclude rule needs at least one axis");
+      else
+        experiment_.exclude.push_back({item->mark, conditions(*item)});
     }
   }
 
@@ -290,14 +317,20 @@ class ExperimentParser {
   void order(const YamlNode& node) {
     const auto text = read_.word(node, "'order'");
     if (!text) return;
-    if (text->text == "shuffled") experiment_.shuffled = true;
-    else if (text->text == "listed") experiment_.shuffled = false;
-    else error(text->mark, fmt::format("'order' must be 'shuffled' (randomised complete blocks) or 'listed'; found '{}'", text->text));
+    if (text->text == "shuffled")
+      experiment_.shuffled = true;
+    else if (text->text == "listed")
+      experiment_.shuffled = false;
+    else
+      error(text->mark,
+            fmt::format("'order' must be 'shuffled' (randomised complete blocks) or 'listed'; found '{}'",
+                        text->text));
   }
 
   void probes(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::sequence) {
-      error(node.mark, "'probes' must be a list such as [rapl, hwmon]; leave it out to use all that the machine has");
+      error(node.mark,
+            "'probes' must be a list such as [rapl, hwmon]; leave it out to use all that the machine has");
       return;
     }
     experiment_.probes.emplace();
@@ -381,14 +414,20 @@ AxisName split_axis_name(std::string_view name) {
   return {std::string(name.substr(0, at)), std::string(name.substr(at + 1))};
 }
 
-bool is_knob_axis(std::string_view name) { return name.find('.') != std::string_view::npos; }
+bool is_knob_axis(std::string_view name) {
+  return name.find('.') != std::string_view::npos;
+}
 
 std::string_view to_string(Objective objective) {
   switch (objective) {
-    case Objective::energy: return "energy";
-    case Objective::time: return "time";
-    case Objective::edp: return "edp";
-    case Objective::ed2p: return "ed2p";
+    case Objective::energy:
+      return "energy";
+    case Objective::time:
+      return "time";
+    case Objective::edp:
+      return "edp";
+    case Objective::ed2p:
+      return "ed2p";
   }
   return "?";
 }

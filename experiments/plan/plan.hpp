@@ -52,19 +52,19 @@ struct PlanAxis {
 
 // An operating point of one workload.
 struct PlanPoint {
-  int workload = 0;                          // index into Plan::workloads
+  int workload = 0;                              // index into Plan::workloads
   std::vector<std::optional<AxisValue>> values;  // one an axis; nullopt where the workload does not use it
-  std::string key;                           // "mixed cpu.frequency=1.8 GHz batch=32": unique in the plan
+  std::string key;                               // "mixed cpu.frequency=1.8 GHz batch=32": unique in the plan
   // Points of one scenario do the same work (workload and its parameters) and may be compared.
   std::string scenario;
-  bool reference = false;                    // savings and slowdowns of the scenario are against it
+  bool reference = false;  // savings and slowdowns of the scenario are against it
 };
 
 struct PlannedTrial {
-  std::string key;  // "<point key> #<block>": what resume goes by
-  int point = 0;    // index into Plan::points
-  int block = 1;    // repetition k lives in block k
-  int position = 1; // place in the whole order, from 1
+  std::string key;   // "<point key> #<block>": what resume goes by
+  int point = 0;     // index into Plan::points
+  int block = 1;     // repetition k lives in block k
+  int position = 1;  // place in the whole order, from 1
 };
 
 struct PlanWorkload {

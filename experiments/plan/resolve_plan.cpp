@@ -45,7 +45,8 @@ class PlanResolver {
     programs();
     mark_references(reference);
     if (diagnostics_.has_errors()) return std::nullopt;
-    plan_.trials = schedule(plan_.points, plan_.experiment.repetitions, plan_.experiment.shuffled, plan_.experiment.seed);
+    plan_.trials = schedule(plan_.points, plan_.experiment.repetitions, plan_.experiment.shuffled,
+                            plan_.experiment.seed);
     plan_.canonical = canonical().dump();
     plan_.hash = sha256(plan_.canonical);
     return std::move(plan_);
@@ -87,8 +88,10 @@ class PlanResolver {
         used_.insert(name);
         continue;
       }
-      error(raw.mark, fmt::format("{{{}}} names no axis{}; add 'axes: {{{}: [...]}}', or write {{{{{}}}}} for the text itself",
-                                  name, did_you_mean(name, names), name, name));
+      error(raw.mark,
+            fmt::format(
+                "{{{}}} names no axis{}; add 'axes: {{{}: [...]}}', or write {{{{{}}}}} for the text itself",
+                name, did_you_mean(name, names), name, name));
     }
   }
 
@@ -99,16 +102,21 @@ class PlanResolver {
       if (!spec.shell) continue;
       check_placeholders(*spec.shell);
       if (placeholder_after_dollar(spec.shell->text)) {
-        error(spec.shell->mark, fmt::format("workload '{}': '${{name}}' in 'shell': write {{name}} for an axis, ${{{{NAME}}}} for the shell's own variable", spec.name));
+        error(spec.shell->mark, fmt::format("workload '{}': '${{name}}' in 'shell': write {{name}} for an "
+                                            "axis, ${{{{NAME}}}} for the shell's own variable",
+                                            spec.name));
       }
       if (placeholder_inside_quotes(spec.shell->text)) {
-        error(spec.shell->mark, fmt::format("workload '{}': a {{name}} in 'shell' is quoted already; take the quotes around it away",
-                                            spec.name));
+        error(spec.shell->mark,
+              fmt::format(
+                  "workload '{}': a {{name}} in 'shell' is quoted already; take the quotes around it away",
+                  spec.name));
       }
     }
     for (const AxisSpec& spec : plan_.experiment.axes) {
       if (!is_knob_axis(spec.name) && !used_.contains(spec.name)) {
-        error(spec.mark, fmt::format("axis '{}' is used by no workload: put {{{}}} into a command", spec.name, spec.name));
+        error(spec.mark, fmt::format("axis '{}' is used by no workload: put {{{}}} into a command", spec.name,
+                                     spec.name));
       }
     }
   }
@@ -121,18 +129,22 @@ class PlanResolver {
       return std::find(names.begin(), names.end(), axis.name) != names.end();
     };
     return std::any_of(spec.command.begin(), spec.command.end(), names_it) ||
-           std::any_of(spec.environment.begin(), spec.environment.end(), [&](const auto& v) { return names_it(v.second); }) ||
+           std::any_of(spec.environment.begin(), spec.environment.end(),
+                       [&](const auto& v) { return names_it(v.second); }) ||
            (spec.shell && names_it(*spec.shell));
   }
 
-  std::vector<ResolvedCondition> conditions(const std::vector<ExcludeRule::Condition>& written, std::string_view what) {
+  std::vector<ResolvedCondition> conditions(const std::vector<ExcludeRule::Condition>& written,
+                                            std::string_view what) {
     std::vector<ResolvedCondition> resolved;
     for (const ExcludeRule::Condition& condition : written) {
-      const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(), [&](const PlanAxis& a) { return a.name == condition.axis; });
+      const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(),
+                                     [&](const PlanAxis& a) { return a.name == condition.axis; });
       if (axis == plan_.axes.end()) {
         std::vector<std::string> names;
         for (const PlanAxis& a : plan_.axes) names.push_back(a.name);
-        error(condition.mark, fmt::format("{} names axis '{}', which is not in 'axes'{}", what, condition.axis, did_you_mean(condition.axis, names)));
+        error(condition.mark, fmt::format("{} names axis '{}', which is not in 'axes'{}", what,
+                                          condition.axis, did_you_mean(condition.axis, names)));
         continue;
       }
       ResolvedCondition one{static_cast<std::size_t>(axis - plan_.axes.begin()), {}};
@@ -146,11 +158,13 @@ class PlanResolver {
 
   std::vector<std::vector<ResolvedCondition>> excluded() {
     std::vector<std::vector<ResolvedCondition>> rules;
-    for (const ExcludeRule& rule : plan_.experiment.exclude) rules.push_back(conditions(rule.conditions, "'exclude'"));
+    for (const ExcludeRule& rule : plan_.experiment.exclude)
+      rules.push_back(conditions(rule.conditions, "'exclude'"));
     return rules;
   }
 
-  static bool holds(const std::vector<ResolvedCondition>& rule, const std::vector<std::optional<AxisValue>>& values) {
+  static bool holds(const std::vector<ResolvedCondition>& rule,
+                    const std::vector<std::optional<AxisValue>>& values) {
     return std::all_of(rule.begin(), rule.end(), [&](const ResolvedCondition& c) {
       return values[c.axis] && std::find(c.values.begin(), c.values.end(), *values[c.axis]) != c.values.end();
     });
@@ -164,18 +178,23 @@ class PlanResolver {
         used.push_back(uses(plan_.workloads[w].spec, axis) ? &axis : nullptr);
         if (used.back() != nullptr) count *= axis.values.size();
         if (count * static_cast<std::size_t>(plan_.experiment.repetitions) > most_trials) {
-          error(plan_.workloads[w].spec.mark, fmt::format("workload '{}' has more than {} trials; use fewer values or 'exclude'", plan_.workloads[w].spec.name, most_trials));
+          error(plan_.workloads[w].spec.mark,
+                fmt::format("workload '{}' has more than {} trials; use fewer values or 'exclude'",
+                            plan_.workloads[w].spec.name, most_trials));
           return;
         }
       }
       const std::size_t before = plan_.points.size();
       for (std::size_t i = 0; i < count; ++i) {
         auto point = make_point(static_cast<int>(w), used, i);
-        const bool out = std::any_of(exclude.begin(), exclude.end(), [&](const auto& rule) { return holds(rule, point.values); });
+        const bool out = std::any_of(exclude.begin(), exclude.end(),
+                                     [&](const auto& rule) { return holds(rule, point.values); });
         if (!out) plan_.points.push_back(std::move(point));
       }
       if (plan_.points.size() == before) {
-        error(plan_.workloads[w].spec.mark, fmt::format("'exclude' leaves workload '{}' without a single point", plan_.workloads[w].spec.name));
+        error(plan_.workloads[w].spec.mark,
+              fmt::format("'exclude' leaves workload '{}' without a single point",
+                          plan_.workloads[w].spec.name));
       }
     }
   }
@@ -204,9 +223,11 @@ class PlanResolver {
     if (!plan_.experiment.probes) return;
     for (const ProbeSpec& probe : *plan_.experiment.probes) {
       if (probe.run_as && !find_user(*probe.run_as)) {
-        error(probe.mark, fmt::format("probe '{}': there is no user '{}' on this machine", probe.name, *probe.run_as));
+        error(probe.mark,
+              fmt::format("probe '{}': there is no user '{}' on this machine", probe.name, *probe.run_as));
       }
-      if (!probe.command.empty() && find_executable(probe.command[0], plan_.experiment.folder, world_.path).empty()) {
+      if (!probe.command.empty() &&
+          find_executable(probe.command[0], plan_.experiment.folder, world_.path).empty()) {
         error(probe.mark, fmt::format("probe '{}': there is no command '{}'", probe.name, probe.command[0]));
       }
     }
@@ -218,17 +239,22 @@ class PlanResolver {
     for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
       const WorkloadSpec& spec = plan_.workloads[w].spec;
       if (spec.run_as && !find_user(spec.run_as->text)) {
-        error(spec.run_as->mark, fmt::format("workload '{}': there is no user '{}' on this machine", spec.name, spec.run_as->text));
+        error(spec.run_as->mark, fmt::format("workload '{}': there is no user '{}' on this machine",
+                                             spec.name, spec.run_as->text));
       }
       std::error_code ignored;
       if (spec.folder && !std::filesystem::is_directory(workload_folder(spec), ignored)) {
-        error(spec.folder->mark, fmt::format("workload '{}': there is no folder '{}'", spec.name, workload_folder(spec)));
+        error(spec.folder->mark,
+              fmt::format("workload '{}': there is no folder '{}'", spec.name, workload_folder(spec)));
       }
       std::set<std::string> programs;
-      if (spec.shell) programs.insert("/bin/sh");
-      else if (!spec.command.empty() && placeholders(spec.command[0].text).empty()) programs.insert(spec.command[0].text);
+      if (spec.shell)
+        programs.insert("/bin/sh");
+      else if (!spec.command.empty() && placeholders(spec.command[0].text).empty())
+        programs.insert(spec.command[0].text);
       for (const PlanPoint& point : plan_.points) {
-        if (static_cast<std::size_t>(point.workload) == w && !spec.shell) programs.insert(command_line(spec, plan_.axes, point.values).argv[0]);
+        if (static_cast<std::size_t>(point.workload) == w && !spec.shell)
+          programs.insert(command_line(spec, plan_.axes, point.values).argv[0]);
       }
       std::set<std::string> found;
       for (const std::string& program : programs) {
@@ -239,9 +265,16 @@ class PlanResolver {
         }
         const bool is_path = program.find('/') != std::string::npos;
         error(spec.command.empty() ? spec.mark : spec.command[0].mark,
-              is_path ? fmt::format("workload '{}': '{}' is not a program that can be run (looked for {})", spec.name, program,
-                                    std::filesystem::path(program).is_absolute() ? program : (std::filesystem::path(plan_.experiment.folder) / program).lexically_normal().string())
-                      : fmt::format("workload '{}': there is no command '{}' on PATH; give its path, relative to the experiment file", spec.name, program));
+              is_path ? fmt::format("workload '{}': '{}' is not a program that can be run (looked for {})",
+                                    spec.name, program,
+                                    std::filesystem::path(program).is_absolute()
+                                        ? program
+                                        : (std::filesystem::path(plan_.experiment.folder) / program)
+                                              .lexically_normal()
+                                              .string())
+                      : fmt::format("workload '{}': there is no command '{}' on PATH; give its path, "
+                                    "relative to the experiment file",
+                                    spec.name, program));
       }
       plan_.workloads[w].executables.assign(found.begin(), found.end());
     }
@@ -271,7 +304,8 @@ class PlanResolver {
       if (!plan_.axes[i].knob || a.values[i] == b.values[i]) continue;
       if (a.values[i]->number && b.values[i]->number) return *a.values[i]->number > *b.values[i]->number;
       const auto& listed = plan_.axes[i].values;
-      return std::find(listed.begin(), listed.end(), *a.values[i]) < std::find(listed.begin(), listed.end(), *b.values[i]);
+      return std::find(listed.begin(), listed.end(), *a.values[i]) <
+             std::find(listed.begin(), listed.end(), *b.values[i]);
     }
     return false;
   }
@@ -280,11 +314,14 @@ class PlanResolver {
   std::optional<std::string> interpreted_script(const WorkloadSpec& spec) const {
     if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
     const std::string interpreter = std::filesystem::path(spec.command[0].text).filename().string();
-    static const std::vector<std::string> interpreters{"python", "sh", "bash", "dash", "perl", "ruby", "node", "julia", "Rscript", "lua"};
+    static const std::vector<std::string> interpreters{"python", "sh",   "bash",  "dash",    "perl",
+                                                       "ruby",   "node", "julia", "Rscript", "lua"};
     const bool known = std::any_of(interpreters.begin(), interpreters.end(), [&](const std::string& name) {
-      return interpreter.starts_with(name) && interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
+      return interpreter.starts_with(name) &&
+             interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
     });
-    const auto file = std::filesystem::path(plan_.experiment.folder) / (spec.folder ? spec.folder->text : "") / spec.command[1].text;
+    const auto file = std::filesystem::path(plan_.experiment.folder) /
+                      (spec.folder ? spec.folder->text : "") / spec.command[1].text;
     std::error_code ignored;
     if (!known || !std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
     return file.lexically_normal().string();
@@ -306,12 +343,18 @@ class PlanResolver {
       one["output_cap"] = spec.output_cap;
       if (spec.run_as) one["run_as"] = spec.run_as->text;
       for (const MetricRule& rule : spec.metrics) {
-        const char* form = rule.kind == MetricRule::Kind::lines ? "lines" : rule.kind == MetricRule::Kind::json ? "json" : "regex";
-        one["metrics"].push_back(rule.kind == MetricRule::Kind::regex ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}} : Json(form));
+        const char* form = rule.kind == MetricRule::Kind::lines  ? "lines"
+                           : rule.kind == MetricRule::Kind::json ? "json"
+                                                                 : "regex";
+        one["metrics"].push_back(rule.kind == MetricRule::Kind::regex
+                                     ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}}
+                                     : Json(form));
       }
       // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
-      if (const auto script = interpreted_script(spec)) one["sha256"][*script] = sha256_of_file(*script).value_or("unreadable");
-      for (const std::string& program : workload.executables) one["sha256"][program] = sha256_of_file(program).value_or("unreadable");
+      if (const auto script = interpreted_script(spec))
+        one["sha256"][*script] = sha256_of_file(*script).value_or("unreadable");
+      for (const std::string& program : workload.executables)
+        one["sha256"][program] = sha256_of_file(program).value_or("unreadable");
       json["workloads"][spec.name] = one;
     }
     for (const PlanAxis& axis : plan_.axes) {
@@ -336,7 +379,8 @@ class PlanResolver {
         if (!probe.command.empty()) one["command"] = probe.command;
         if (probe.every) one["every"] = probe.every->value();
         if (probe.run_as) one["run_as"] = *probe.run_as;
-        for (const auto& channel : probe.channels) one["channels"][channel.name] = {{"unit", channel.unit}, {"domain", channel.domain}};
+        for (const auto& channel : probe.channels)
+          one["channels"][channel.name] = {{"unit", channel.unit}, {"domain", channel.domain}};
         json["probes"].push_back(one);
       }
     }
@@ -351,25 +395,33 @@ class PlanResolver {
   std::set<std::string> used_;
 };
 
-std::string shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string shown(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
-void compare(const Json& before, const Json& after, const std::string& where, std::vector<std::string>& found) {
+void compare(const Json& before, const Json& after, const std::string& where,
+             std::vector<std::string>& found) {
   if (before == after) return;
   if (before.is_object() && after.is_object()) {
     for (const auto& [key, value] : before.items()) {
       const std::string inside = where.empty() ? key : where + " / " + key;
-      if (after.contains(key)) compare(value, after[key], inside, found);
-      else found.push_back(fmt::format("{}: taken away", inside));
+      if (after.contains(key))
+        compare(value, after[key], inside, found);
+      else
+        found.push_back(fmt::format("{}: taken away", inside));
     }
     for (const auto& [key, value] : after.items()) {
-      if (!before.contains(key)) found.push_back(fmt::format("{}: added", where.empty() ? key : where + " / " + key));
+      if (!before.contains(key))
+        found.push_back(fmt::format("{}: added", where.empty() ? key : where + " / " + key));
     }
   } else if (before.is_array() && after.is_array()) {
     for (const Json& value : before) {
-      if (std::find(after.begin(), after.end(), value) == after.end()) found.push_back(fmt::format("{}: {} taken away", where, shown(value)));
+      if (std::find(after.begin(), after.end(), value) == after.end())
+        found.push_back(fmt::format("{}: {} taken away", where, shown(value)));
     }
     for (const Json& value : after) {
-      if (std::find(before.begin(), before.end(), value) == before.end()) found.push_back(fmt::format("{}: {} added", where, shown(value)));
+      if (std::find(before.begin(), before.end(), value) == before.end())
+        found.push_back(fmt::format("{}: {} added", where, shown(value)));
     }
     if (found.empty()) found.push_back(fmt::format("{}: in another order", where));
   } else {
@@ -379,18 +431,23 @@ void compare(const Json& before, const Json& after, const std::string& where, st
 
 }  // namespace
 
-std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world, Diagnostics& diagnostics) {
+std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world,
+                                 Diagnostics& diagnostics) {
   return PlanResolver(experiment, world, diagnostics).resolve();
 }
 
-std::vector<std::string> plan_differences(const std::string& old_canonical, const std::string& new_canonical) {
+std::vector<std::string> plan_differences(const std::string& old_canonical,
+                                          const std::string& new_canonical) {
   std::vector<std::string> found;
-  const Json before = Json::parse(old_canonical, nullptr, false), after = Json::parse(new_canonical, nullptr, false);
+  const Json before = Json::parse(old_canonical, nullptr, false),
+             after = Json::parse(new_canonical, nullptr, false);
   if (before.is_discarded() || after.is_discarded()) return {"the stored plan cannot be read"};
   for (const auto& [key, value] : before.items()) {
     if (key == "points" || key == "reference") continue;  // follow from the others
-    if (after.contains(key)) compare(value, after[key], key, found);
-    else found.push_back(fmt::format("{}: taken away", key));
+    if (after.contains(key))
+      compare(value, after[key], key, found);
+    else
+      found.push_back(fmt::format("{}: taken away", key));
   }
   for (const auto& [key, value] : after.items()) {
     if (!before.contains(key)) found.push_back(fmt::format("{}: added", key));

@@ -30,7 +30,8 @@ std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int rep
     if (shuffled) shuffle(order, seed, block);
     for (const int point : order) {
       const auto position = static_cast<int>(trials.size()) + 1;
-      trials.push_back({fmt::format("{} #{}", points[static_cast<std::size_t>(point)].key, block), point, block, position});
+      trials.push_back({fmt::format("{} #{}", points[static_cast<std::size_t>(point)].key, block), point,
+                        block, position});
     }
   }
   return trials;

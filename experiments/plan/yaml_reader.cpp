@@ -11,10 +11,14 @@ namespace dvfs_plan {
 
 std::string YamlReader::found(const YamlNode& node) const {
   switch (node.kind) {
-    case YamlNode::Kind::null: return "found nothing";
-    case YamlNode::Kind::scalar: return fmt::format("found '{}'", node.scalar);
-    case YamlNode::Kind::sequence: return "found a list";
-    case YamlNode::Kind::map: return "found a map";
+    case YamlNode::Kind::null:
+      return "found nothing";
+    case YamlNode::Kind::scalar:
+      return fmt::format("found '{}'", node.scalar);
+    case YamlNode::Kind::sequence:
+      return "found a list";
+    case YamlNode::Kind::map:
+      return "found a map";
   }
   return {};
 }
@@ -27,9 +31,10 @@ bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vec
   for (const YamlEntry& entry : node.entries) {
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     const std::string nearest = did_you_mean(entry.key, known);
-    diagnostics_.error(entry.key_mark,
-                       fmt::format("unknown key '{}' in {}{}", entry.key, what,
-                                   nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest));
+    diagnostics_.error(
+        entry.key_mark,
+        fmt::format("unknown key '{}' in {}{}", entry.key, what,
+                    nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest));
   }
   return true;
 }
@@ -67,8 +72,8 @@ std::optional<std::int64_t> YamlReader::integer(const YamlNode& node, std::strin
   const bool whole = node.kind == YamlNode::Kind::scalar && error == std::errc{} &&
                      end == text.data() + text.size() && !text.empty();
   if (whole && value >= least && value <= most) return value;
-  diagnostics_.error(node.mark, fmt::format("{} must be a whole number from {} to {}; {}", what, least, most,
-                                            found(node)));
+  diagnostics_.error(
+      node.mark, fmt::format("{} must be a whole number from {} to {}; {}", what, least, most, found(node)));
   return std::nullopt;
 }
 

@@ -26,7 +26,8 @@ Mark to_mark(const YAML::Mark& mark) {
 
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(Diagnostics& diagnostics, const YamlLimits& limits) : diagnostics_(diagnostics), limits_(limits) {}
+  TreeBuilder(Diagnostics& diagnostics, const YamlLimits& limits)
+      : diagnostics_(diagnostics), limits_(limits) {}
 
   YamlPointer root() const { return root_; }
 
@@ -41,7 +42,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    if (value.find('\0') != std::string::npos) throw StopReading{to_mark(mark), "a NUL character (\"\\0\"); no name, argument or path can hold one"};
+    if (value.find('\0') != std::string::npos)
+      throw StopReading{to_mark(mark), "a NUL character (\"\\0\"); no name, argument or path can hold one"};
     auto node = make(YamlNode::Kind::scalar, mark);
     node->scalar = value;
     node->quoted = tag == "!";
@@ -129,8 +131,8 @@ class TreeBuilder : public YAML::EventHandler {
     const auto same = std::find_if(entries.begin(), entries.end(),
                                    [&](const YamlEntry& entry) { return entry.key == key.scalar; });
     if (same != entries.end()) {
-      diagnostics_.error(mark, fmt::format("key '{}' is given twice (first in line {})", key.scalar,
-                                           same->key_mark.line));
+      diagnostics_.error(
+          mark, fmt::format("key '{}' is given twice (first in line {})", key.scalar, same->key_mark.line));
     }
     parent.pending = YamlEntry{key.scalar, mark, nullptr};
   }
@@ -151,8 +153,8 @@ Mark mark_of_byte(std::string_view text, std::size_t at) {
 
 bool fit_to_read(std::string_view text, Diagnostics& diagnostics, const YamlLimits& limits) {
   if (text.size() > limits.bytes) {
-    diagnostics.error({}, fmt::format("the file has {} bytes; an experiment file may have {}", text.size(),
-                                      limits.bytes));
+    diagnostics.error(
+        {}, fmt::format("the file has {} bytes; an experiment file may have {}", text.size(), limits.bytes));
     return false;
   }
   if (const auto bad = first_invalid_utf8(text); bad != std::string_view::npos) {

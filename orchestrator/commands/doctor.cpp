@@ -97,9 +97,11 @@ std::vector<DaemonReport> look_for_daemons(const Sysfs& sysfs) {
     std::string command = sysfs.text("/proc/" + pid + "/cmdline").value_or("");
     for (char& c : command) c = c == '\0' ? ' ' : c;
     for (const KnownDaemon& daemon : known_daemons) {
-      const bool by_script = command.find(fmt::format("/{} ", daemon.unit)) != std::string::npos && command.starts_with("/usr/bin/python");
+      const bool by_script = command.find(fmt::format("/{} ", daemon.unit)) != std::string::npos &&
+                             command.starts_with("/usr/bin/python");
       if (comm != daemon.comm && !by_script) continue;
-      found.push_back({daemon.unit, std::stoi(pid), daemon.why, fmt::format("sudo systemctl stop {}", daemon.unit)});
+      found.push_back(
+          {daemon.unit, std::stoi(pid), daemon.why, fmt::format("sudo systemctl stop {}", daemon.unit)});
     }
   }
   return found;
@@ -113,17 +115,25 @@ Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
   d.daemons = look_for_daemons(sysfs);
   for (const CpufreqPolicy& policy : cpufreq_access(sysfs)->policies()) {
     if (policy.bios_limit_khz && *policy.bios_limit_khz < policy.highest_khz) {
-      d.notes.emplace_back(fmt::format("{}: the firmware limits it to {} now (bios_limit); it can do {}", policy.name,
-                                       format(Hertz{static_cast<double>(*policy.bios_limit_khz) * 1e3}), format(Hertz{static_cast<double>(policy.highest_khz) * 1e3})),
-                           "look at the firmware's power cap, the power supply and the cooling");
+      d.notes.emplace_back(
+          fmt::format("{}: the firmware limits it to {} now (bios_limit); it can do {}", policy.name,
+                      format(Hertz{static_cast<double>(*policy.bios_limit_khz) * 1e3}),
+                      format(Hertz{static_cast<double>(policy.highest_khz) * 1e3})),
+          "look at the firmware's power cap, the power supply and the cooling");
     }
   }
-  if (const auto paranoid = sysfs.number("/proc/sys/kernel/perf_event_paranoid"); paranoid && *paranoid > 0 && ::geteuid() != 0) {
-    d.notes.emplace_back(fmt::format("kernel.perf_event_paranoid is {}: RAPL by perf events is for root", *paranoid), "sudo sysctl kernel.perf_event_paranoid=0");
+  if (const auto paranoid = sysfs.number("/proc/sys/kernel/perf_event_paranoid");
+      paranoid && *paranoid > 0 && ::geteuid() != 0) {
+    d.notes.emplace_back(
+        fmt::format("kernel.perf_event_paranoid is {}: RAPL by perf events is for root", *paranoid),
+        "sudo sysctl kernel.perf_event_paranoid=0");
   }
   if (::access(state_folder.c_str(), F_OK) == 0) {
     try {
-      if (read_journal(StateFolder(state_folder))) d.notes.emplace_back("an earlier sweep was cut off, or one is running now: its journal is in " + state_folder, "dvfs-plan restore");
+      if (read_journal(StateFolder(state_folder)))
+        d.notes.emplace_back(
+            "an earlier sweep was cut off, or one is running now: its journal is in " + state_folder,
+            "dvfs-plan restore");
     } catch (const Error& error) {
       d.notes.emplace_back(error.what(), error.hint());
     }
@@ -136,41 +146,64 @@ std::string doctor_text(const Diagnosis& d) {
   for (const auto& [name, value] : d.machine) text += fmt::format("  {}: {}\n", name, printable(value));
   text += "\nknobs\n";
   for (const KnobReport& knob : d.knobs) {
-    text += fmt::format("  {} {}: {}\n", knob.usable ? "+" : "-", knob.axis, knob.offers.empty() ? knob.problem : knob.offers);
+    text += fmt::format("  {} {}: {}\n", knob.usable ? "+" : "-", knob.axis,
+                        knob.offers.empty() ? knob.problem : knob.offers);
     if (!knob.offers.empty() && !knob.problem.empty()) text += fmt::format("      {}\n", knob.problem);
     if (!knob.fix.empty()) text += fmt::format("      fix: {}\n", knob.fix);
   }
   text += "\nprobes\n";
   for (const ProbeFinding& probe : d.probes) {
-    text += fmt::format("  {} {}{}\n", probe.probe ? "+" : "-", probe.name, probe.problem.empty() ? "" : ": " + probe.problem);
+    text += fmt::format("  {} {}{}\n", probe.probe ? "+" : "-", probe.name,
+                        probe.problem.empty() ? "" : ": " + probe.problem);
     if (!probe.fix.empty()) text += fmt::format("      fix: {}\n", probe.fix);
     if (!probe.probe) continue;
     for (const Channel& channel : probe.probe->channels()) {
-      text += fmt::format("      {} [{}] {}{}\n", channel.name, channel.unit, channel.source, channel.within.empty() ? "" : fmt::format("  (inside {})", channel.within));
+      text += fmt::format("      {} [{}] {}{}\n", channel.name, channel.unit, channel.source,
+                          channel.within.empty() ? "" : fmt::format("  (inside {})", channel.within));
     }
   }
   text += "\ncompeting services\n";
   if (d.daemons.empty()) text += "  none of tuned, TLP, power-profiles-daemon, thermald, irqbalance runs\n";
-  for (const DaemonReport& daemon : d.daemons) text += fmt::format("  ! {} (pid {}) {}\n      fix: {}\n", daemon.name, daemon.pid, daemon.why, daemon.fix);
+  for (const DaemonReport& daemon : d.daemons)
+    text +=
+        fmt::format("  ! {} (pid {}) {}\n      fix: {}\n", daemon.name, daemon.pid, daemon.why, daemon.fix);
   for (const auto& [note, fix] : d.notes) text += fmt::format("\n! {}\n    fix: {}\n", note, fix);
   return text;
 }
 
 std::string doctor_json(const Diagnosis& d) {
-  Json json{{"machine", d.machine}, {"knobs", Json::array()}, {"probes", Json::array()}, {"services", Json::array()}, {"notes", Json::array()}};
+  Json json{{"machine", d.machine},
+            {"knobs", Json::array()},
+            {"probes", Json::array()},
+            {"services", Json::array()},
+            {"notes", Json::array()}};
   for (const KnobReport& knob : d.knobs) {
-    json["knobs"].push_back({{"axis", knob.axis}, {"usable", knob.usable}, {"offers", knob.offers}, {"problem", knob.problem}, {"fix", knob.fix}});
+    json["knobs"].push_back({{"axis", knob.axis},
+                             {"usable", knob.usable},
+                             {"offers", knob.offers},
+                             {"problem", knob.problem},
+                             {"fix", knob.fix}});
   }
   for (const ProbeFinding& probe : d.probes) {
-    Json one{{"probe", probe.name}, {"usable", probe.probe != nullptr}, {"problem", probe.problem}, {"fix", probe.fix}, {"channels", Json::array()}};
+    Json one{{"probe", probe.name},
+             {"usable", probe.probe != nullptr},
+             {"problem", probe.problem},
+             {"fix", probe.fix},
+             {"channels", Json::array()}};
     if (probe.probe) {
       for (const Channel& channel : probe.probe->channels()) {
-        one["channels"].push_back({{"channel", channel.name}, {"unit", channel.unit}, {"domain", channel.domain}, {"within", channel.within}, {"source", channel.source}});
+        one["channels"].push_back({{"channel", channel.name},
+                                   {"unit", channel.unit},
+                                   {"domain", channel.domain},
+                                   {"within", channel.within},
+                                   {"source", channel.source}});
       }
     }
     json["probes"].push_back(one);
   }
-  for (const DaemonReport& daemon : d.daemons) json["services"].push_back({{"service", daemon.name}, {"pid", daemon.pid}, {"why", daemon.why}, {"fix", daemon.fix}});
+  for (const DaemonReport& daemon : d.daemons)
+    json["services"].push_back(
+        {{"service", daemon.name}, {"pid", daemon.pid}, {"why", daemon.why}, {"fix", daemon.fix}});
   for (const auto& [note, fix] : d.notes) json["notes"].push_back({{"note", note}, {"fix", fix}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -179,7 +212,8 @@ std::string doctor_json(const Diagnosis& d) {
 
 int doctor_command(const Options& options) {
   const Sysfs sysfs(options.sysfs_root);
-  const Diagnosis diagnosis = diagnose(sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder);
+  const Diagnosis diagnosis =
+      diagnose(sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder);
   write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }

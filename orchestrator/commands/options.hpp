@@ -14,7 +14,7 @@ struct Options {
   bool json = false;
   bool fresh = false;
   bool quiet = false;
-  bool discard = false;      // restore: give up what cannot be put back
+  bool discard = false;          // restore: give up what cannot be put back
   std::string table = "trials";  // export
 };
 

@@ -29,28 +29,40 @@ std::string read_experiment_file(const std::string& file) {
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) {
-    const std::string command = nearest_word(file, {"check", "doctor", "status", "report", "export", "restore"});
-    throw Error(ExitCode::bad_experiment, fmt::format("{}: there is no such file{}", printable(file), command.empty() ? "" : fmt::format(" (did you mean the command '{}'?)", command)),
+    const std::string command =
+        nearest_word(file, {"check", "doctor", "status", "report", "export", "restore"});
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}: there is no such file{}", printable(file),
+                            command.empty() ? "" : fmt::format(" (did you mean the command '{}'?)", command)),
                 "`dvfs-plan --help` shows a first experiment");
   }
   if (looks_like_a_result(file)) {
-    throw Error(ExitCode::bad_experiment, fmt::format("{} is a result file, not an experiment", printable(file)), fmt::format("dvfs-plan report {}", shell_quote(file)));
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} is a result file, not an experiment", printable(file)),
+                fmt::format("dvfs-plan report {}", shell_quote(file)));
   }
-  if (!std::filesystem::is_regular_file(status)) throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)), "give the experiment's YAML file");
+  if (!std::filesystem::is_regular_file(status))
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)),
+                "give the experiment's YAML file");
   std::ifstream stream(file, std::ios::binary);
   // One byte more than may be read: a longer file is refused by its size, not read whole.
   std::string text((1U << 20) + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || (!stream.eof() && stream.gcount() == 0)) throw Error(ExitCode::bad_experiment, fmt::format("{} cannot be read", printable(file)));
+  if (stream.bad() || (!stream.eof() && stream.gcount() == 0))
+    throw Error(ExitCode::bad_experiment, fmt::format("{} cannot be read", printable(file)));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
 }
 
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
 
 Credentials require_user(const std::string& name) {
   auto user = find_user(name);
-  if (!user) throw Error(ExitCode::machine_refuses, fmt::format("user '{}' cannot be looked up now", name), "see: getent passwd " + shell_quote(name));
+  if (!user)
+    throw Error(ExitCode::machine_refuses, fmt::format("user '{}' cannot be looked up now", name),
+                "see: getent passwd " + shell_quote(name));
   return *user;
 }
 
@@ -59,7 +71,8 @@ LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, con
   launch.argv = spec.command;
   const auto environment = current_environment();
   const auto path = environment.find("PATH");
-  launch.executable = find_executable(spec.command[0], experiment.folder, path == environment.end() ? "" : path->second);
+  launch.executable =
+      find_executable(spec.command[0], experiment.folder, path == environment.end() ? "" : path->second);
   for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
   launch.run_as = spec.run_as ? require_user(*spec.run_as) : invoking_user();
   launch.discard_errors = true;  // nobody reads them, and a full pipe would stop the meter
@@ -67,7 +80,8 @@ LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, con
   return launch;
 }
 
-std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, const std::string& run, Launcher& launcher, const Clock& clock) {
+std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, const std::string& run,
+                                 Launcher& launcher, const Clock& clock) {
   CommandProbeSettings settings;
   settings.name = spec.name;
   settings.every = spec.every;
@@ -111,7 +125,8 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
     prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs);
     const auto environment = current_environment();
     const auto path = environment.find("PATH");
-    auto plan = resolve_plan(*experiment, {offers_of(prepared.knobs), path == environment.end() ? "" : path->second}, diagnostics);
+    auto plan = resolve_plan(
+        *experiment, {offers_of(prepared.knobs), path == environment.end() ? "" : path->second}, diagnostics);
     if (plan && !diagnostics.has_errors()) {
       prepared.plan = std::move(*plan);
       prepared.warnings = diagnostics.text();
@@ -125,58 +140,78 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
 
 std::string result_path(const Options& options, const Experiment& experiment) {
   std::string path = options.output;
-  if (path.empty() && experiment.result) path = (std::filesystem::path(experiment.folder) / experiment.result->text).string();
+  if (path.empty() && experiment.result)
+    path = (std::filesystem::path(experiment.folder) / experiment.result->text).string();
   if (path.empty()) path = experiment.name + ".sqlite";
   // The folder's links are the user's own business; the file itself must not be one.
   std::error_code error;
   const auto folder = std::filesystem::canonical(std::filesystem::absolute(path).parent_path(), error);
-  if (error) throw Error(ExitCode::machine_refuses, fmt::format("result file {}: its folder: {}", path, error.message()), "make the folder, or choose another place with --output");
+  if (error)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file {}: its folder: {}", path, error.message()),
+                "make the folder, or choose another place with --output");
   return (folder / std::filesystem::path(path).filename()).string();
 }
 
-std::vector<std::string> resume_obstacles(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts) {
+std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
+                                          const std::map<std::string, std::string>& facts) {
   std::vector<std::string> differences;
   if (store.plan_hash() != plan.hash) differences = plan_differences(store.canonical_plan(), plan.canonical);
-  for (std::string& difference : decisive_differences(store.machine_facts(), facts)) differences.push_back(std::move(difference));
+  for (std::string& difference : decisive_differences(store.machine_facts(), facts))
+    differences.push_back(std::move(difference));
   return differences;
 }
 
-void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path) {
+void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts,
+                       const std::string& path) {
   const auto differences = resume_obstacles(store, plan, facts);
   if (differences.empty()) return;
   std::string message = fmt::format("{} holds trials of another plan; what changed:", path);
   constexpr std::size_t most = 12;
-  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i) message += "\n  " + printable(differences[i]);
+  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i)
+    message += "\n  " + printable(differences[i]);
   if (differences.size() > most) message += fmt::format("\n  ... and {} more", differences.size() - most);
-  throw Error(ExitCode::bad_experiment, message, "undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file");
+  throw Error(ExitCode::bad_experiment, message,
+              "undo the change to resume, use --fresh to start a new result (the old one is kept), or "
+              "--output for another file");
 }
 
 std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan) {
   std::map<std::string, std::optional<Credentials>> users;
   for (const PlanWorkload& workload : plan.workloads) {
-    std::optional<Credentials> user = workload.spec.run_as ? require_user(workload.spec.run_as->text) : invoking_user();
+    std::optional<Credentials> user =
+        workload.spec.run_as ? require_user(workload.spec.run_as->text) : invoking_user();
     if (user && user->user == ::geteuid()) user.reset();
     if (user && ::geteuid() != 0) {
-      throw Error(ExitCode::machine_refuses, fmt::format("workload '{}' is to run as {}, which only root may arrange", workload.spec.name, user->name), "run with sudo, or take 'run_as' away");
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("workload '{}' is to run as {}, which only root may arrange",
+                              workload.spec.name, user->name),
+                  "run with sudo, or take 'run_as' away");
     }
     users[workload.spec.name] = user;
   }
   return users;
 }
 
-ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run, Launcher& launcher, const Clock& clock) {
+ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run,
+                           Launcher& launcher, const Clock& clock) {
   ChosenProbes chosen;
   if (!experiment.probes) {
     for (ProbeFinding& finding : find_probes(sysfs)) {
-      if (!finding.problem.empty()) chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem, finding.fix.empty() ? "" : "; " + finding.fix));
+      if (!finding.problem.empty())
+        chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
+                                           finding.fix.empty() ? "" : "; " + finding.fix));
       if (finding.probe) chosen.probes.push_back(std::move(finding.probe));
     }
     return chosen;
   }
   // Whoever sweeps a clock needs to know whether it was delivered, asked for or not.
   std::vector<ProbeSpec> wanted = *experiment.probes;
-  const bool sweeps_a_clock = std::any_of(experiment.axes.begin(), experiment.axes.end(), [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
-  const bool listed = std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "cpufreq"; });
+  const bool sweeps_a_clock =
+      std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                  [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
+  const bool listed =
+      std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "cpufreq"; });
   if (sweeps_a_clock && !listed) wanted.push_back({"cpufreq", {}, {}, {}, {}, {}, {}});
   for (const ProbeSpec& spec : wanted) {
     if (!spec.command.empty()) {
@@ -185,11 +220,17 @@ ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, con
     }
     ProbeFinding finding = find_probe(spec.name, sysfs);
     if (!finding.probe) {
-      throw Error(ExitCode::machine_refuses, fmt::format("{}:{}:{}: probe '{}': {}", experiment.file, spec.mark.line, spec.mark.column, spec.name, finding.problem),
-                  finding.fix.empty() ? "`dvfs-plan doctor` shows what this machine can measure" : finding.fix);
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{}:{}:{}: probe '{}': {}", experiment.file, spec.mark.line, spec.mark.column,
+                      spec.name, finding.problem),
+          finding.fix.empty() ? "`dvfs-plan doctor` shows what this machine can measure" : finding.fix);
     }
-    if (!finding.problem.empty()) chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem, finding.fix.empty() ? "" : "; " + finding.fix));
-    if (spec.rate) finding.probe = std::make_unique<RatedProbe>(std::move(finding.probe), Seconds{1 / spec.rate->value()});
+    if (!finding.problem.empty())
+      chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
+                                         finding.fix.empty() ? "" : "; " + finding.fix));
+    if (spec.rate)
+      finding.probe = std::make_unique<RatedProbe>(std::move(finding.probe), Seconds{1 / spec.rate->value()});
     chosen.probes.push_back(std::move(finding.probe));
   }
   return chosen;

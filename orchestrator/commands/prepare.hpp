@@ -31,9 +31,11 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
 std::string result_path(const Options& options, const Experiment& experiment);
 
 // What differs between the plan and machine of a stored result and those of now; empty if it may be resumed.
-std::vector<std::string> resume_obstacles(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts);
+std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
+                                          const std::map<std::string, std::string>& facts);
 // Throws Error (exit code 2) with those differences.
-void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path);
+void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts,
+                       const std::string& path);
 
 // Who a workload runs as: run_as, else the user behind sudo, else ourselves (nullopt).
 std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan);
@@ -44,7 +46,8 @@ struct ChosenProbes {
   std::vector<std::string> notes;  // what is missing and what would help
 };
 // `run` marks the processes of meters as it does the workload's, so that the guardian finds them.
-ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run, Launcher& launcher, const Clock& clock);
+ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run,
+                           Launcher& launcher, const Clock& clock);
 
 std::map<std::string, std::string> current_environment();
 

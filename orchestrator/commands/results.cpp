@@ -30,29 +30,41 @@ bool is_running(const Store::Progress& progress, const Sysfs& sysfs) {
 }
 
 std::string status_text(const Store::Progress& p, bool running) {
-  std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name), p.finished, p.planned, p.counted);
+  std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
+                                 p.finished, p.planned, p.counted);
   if (running) {
     text += fmt::format("running (pid {}, since {})", p.session_pid, p.session_started_at);
     if (!p.current_trial.empty()) text += fmt::format(", now: {}", printable(p.current_trial));
     text += "\n";
-    if (p.mean_trial_seconds) text += fmt::format("ETA {}\n", format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
+    if (p.mean_trial_seconds)
+      text +=
+          fmt::format("ETA {}\n", format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
   } else if (p.finished == p.planned) {
     text += "done\n";
   } else {
-    text += fmt::format("not running; the last run {}. The same command goes on.\n", p.session_ended_how.empty() ? "was killed" : "ended as '" + p.session_ended_how + "'");
+    text +=
+        fmt::format("not running; the last run {}. The same command goes on.\n",
+                    p.session_ended_how.empty() ? "was killed" : "ended as '" + p.session_ended_how + "'");
   }
-  for (const EventRecord& event : p.last_warnings) text += fmt::format("warning: {}: {}\n", event.kind, printable(event.message));
+  for (const EventRecord& event : p.last_warnings)
+    text += fmt::format("warning: {}: {}\n", event.kind, printable(event.message));
   return text;
 }
 
 std::string status_json(const Store::Progress& p, bool running) {
-  Json json{{"experiment", p.name}, {"planned_trials", p.planned}, {"finished_trials", p.finished}, {"counted_trials", p.counted}, {"running", running}};
+  Json json{{"experiment", p.name},
+            {"planned_trials", p.planned},
+            {"finished_trials", p.finished},
+            {"counted_trials", p.counted},
+            {"running", running}};
   json["pid"] = running ? Json(p.session_pid) : Json(nullptr);
   json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
-  json["eta_s"] = running && p.mean_trial_seconds ? Json(*p.mean_trial_seconds * (p.planned - p.finished)) : Json(nullptr);
+  json["eta_s"] = running && p.mean_trial_seconds ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
+                                                  : Json(nullptr);
   json["last_session_ended"] = p.session_ended_how.empty() ? Json(nullptr) : Json(p.session_ended_how);
   json["last_warnings"] = Json::array();
-  for (const EventRecord& event : p.last_warnings) json["last_warnings"].push_back({{"kind", event.kind}, {"message", event.message}});
+  for (const EventRecord& event : p.last_warnings)
+    json["last_warnings"].push_back({{"kind", event.kind}, {"message", event.message}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -62,7 +74,9 @@ int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
   const Summary summary = summarise(store.experiment(), trials, store.session_warnings());
-  write_stdout(fmt::format("{}", options.json ? json_report(summary, trials) : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
+  write_stdout(fmt::format("{}", options.json
+                                     ? json_report(summary, trials)
+                                     : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -70,16 +84,21 @@ int status_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto progress = store.progress();
   const bool running = is_running(progress, Sysfs(options.sysfs_root));
-  write_stdout(fmt::format("{}", options.json ? status_json(progress, running) : status_text(progress, running)));
+  write_stdout(
+      fmt::format("{}", options.json ? status_json(progress, running) : status_text(progress, running)));
   return static_cast<int>(ExitCode::done);
 }
 
 int export_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
-  if (options.json && options.table != "trials") throw Error(ExitCode::bad_experiment, "--json is the whole report; --table is for CSV", "leave one of them out");
+  if (options.json && options.table != "trials")
+    throw Error(ExitCode::bad_experiment, "--json is the whole report; --table is for CSV",
+                "leave one of them out");
   std::error_code ignored;
   if (!options.output.empty() && std::filesystem::equivalent(options.file, options.output, ignored)) {
-    throw Error(ExitCode::bad_experiment, fmt::format("--output {} is the result file itself", options.output), "name the table: --output table.csv");
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--output {} is the result file itself", options.output),
+                "name the table: --output table.csv");
   }
   // Written beside and renamed: what was there stays until the table is whole.
   const std::string unfinished = options.output + ".new";
@@ -98,7 +117,8 @@ int export_command(const Options& options) {
     export_trials_csv(store, out);
   }
   out.flush();
-  if (!out) throw Error(ExitCode::machine_refuses, "the table could not be written to its end", "is the disk full?");
+  if (!out)
+    throw Error(ExitCode::machine_refuses, "the table could not be written to its end", "is the disk full?");
   if (!options.output.empty()) std::filesystem::rename(unfinished, options.output);
   return static_cast<int>(ExitCode::done);
 }
@@ -107,15 +127,20 @@ int restore_command(const Options& options) {
   const Sysfs sysfs(options.sysfs_root);
   SystemClock clock;
   // Taking the lock puts back what a journal holds; see KnobGuard.
-  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs, "restore", clock, options.discard);
+  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs,
+                  "restore", clock, options.discard);
   const auto& outcome = guard.found_journal();
   if (options.json) {
-    Json json{{"notes", outcome ? outcome->notes : std::vector<std::string>{}}, {"journal", outcome.has_value()}, {"restored", outcome ? outcome->restored : 0}, {"unchanged", outcome ? outcome->unchanged : 0}};
+    Json json{{"notes", outcome ? outcome->notes : std::vector<std::string>{}},
+              {"journal", outcome.has_value()},
+              {"restored", outcome ? outcome->restored : 0},
+              {"unchanged", outcome ? outcome->unchanged : 0}};
     write_stdout(fmt::format("{}\n", json.dump(2)));
   } else if (!outcome) {
     write_stdout(fmt::format("there is nothing to restore: no sweep left a journal\n"));
   } else {
-    write_stdout(fmt::format("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged));
+    write_stdout(
+        fmt::format("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged));
     for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
   }
   return static_cast<int>(ExitCode::done);

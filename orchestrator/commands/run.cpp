@@ -7,8 +7,8 @@
 #include <iostream>
 
 #include "base/error.hpp"
-#include "base/output.hpp"
 #include "base/interruption.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/commands/prepare.hpp"
@@ -39,13 +39,17 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
 class Run {
  public:
   explicit Run(const Options& options)
-      : options_(options), sysfs_(options.sysfs_root), progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {}
+      : options_(options),
+        sysfs_(options.sysfs_root),
+        progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {}
 
   int run() {
     // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
-    KnobGuard guard(options_.state_folder.empty() ? default_state_folder() : options_.state_folder, sysfs_, options_.file, clock_);
+    KnobGuard guard(options_.state_folder.empty() ? default_state_folder() : options_.state_folder, sysfs_,
+                    options_.file, clock_);
     if (guard.found_journal()) {
-      progress_.say(fmt::format("an earlier run died; {} of its settings were put back", guard.found_journal()->restored));
+      progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
+                                guard.found_journal()->restored));
       for (const std::string& note : guard.found_journal()->notes) progress_.say("note: " + note);
     }
     auto prepared = prepare_experiment(options_.file, sysfs_);
@@ -72,7 +76,9 @@ class Run {
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
     store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
-    for (const auto& fault : sensors.faults) store.write_event({"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
+    for (const auto& fault : sensors.faults)
+      store.write_event(
+          {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
 
     auto strategy = full_grid(plan);
     std::vector<SavedSetting> saved;
@@ -80,8 +86,9 @@ class Run {
       const auto mine = finding.knob->snapshot();
       saved.insert(saved.end(), mine.begin(), mine.end());
     }
-    RunWorld world{plan, prepared.knobs, sampler, energy_.channels, sensors.last_values, *strategy, store, &guard,
-                   launcher_, interruption_, clock_, sysfs_, current_environment(), users};
+    RunWorld world{
+        plan,      prepared.knobs, sampler, energy_.channels, sensors.last_values,   *strategy, store, &guard,
+        launcher_, interruption_,  clock_,  sysfs_,           current_environment(), users};
     try {
       guard.arm(saved);
       end_ = run_and_restore(world, guard);
@@ -106,7 +113,10 @@ class Run {
   void warn_about_root(const std::map<std::string, std::optional<Credentials>>& users) {
     if (::geteuid() != 0) return;
     for (const auto& [workload, user] : users) {
-      if (!user) progress_.say(fmt::format("note: workload '{}' runs as root; `run_as: USER` makes it run as somebody else", printable(workload)));
+      if (!user)
+        progress_.say(
+            fmt::format("note: workload '{}' runs as root; `run_as: USER` makes it run as somebody else",
+                        printable(workload)));
     }
   }
 
@@ -116,20 +126,26 @@ class Run {
       Store store = Store::open(path, Database::Mode::read_write);
       energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
       store.use_channels(channels);
-      progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path, store.finished_trials().size(), plan.trials.size()));
+      progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
+                                store.finished_trials().size(), plan.trials.size()));
       return store;
     }
     energy_ = choose_energy(plan.experiment, channels, sensors, {});
     if (options_.fresh) set_aside(path, clock_, progress_);
     std::optional<FileOwner> owner;
     if (const auto user = invoking_user()) owner = FileOwner{user->user, user->group};
-    return Store::create(path, plan, channels, {energy_.name, tool_version, clock_.wall_time(), facts}, owner);
+    return Store::create(path, plan, channels, {energy_.name, tool_version, clock_.wall_time(), facts},
+                         owner);
   }
 
   RunEnd run_and_restore(RunWorld& world, KnobGuard& guard) {
-    const RunEvents events{[this](const PlannedTrial& trial, int finished, int remaining) { progress_.begins(trial, finished, remaining); },
+    const RunEvents events{[this](const PlannedTrial& trial, int finished, int remaining) {
+                             progress_.begins(trial, finished, remaining);
+                           },
                            [this](const TrialRecord& trial) { progress_.finished(trial); },
-                           [this](const std::string& why) { progress_.say(fmt::format("warning: {}; trying again for ten minutes", why)); }};
+                           [this](const std::string& why) {
+                             progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
+                           }};
     RunEnd end = RunEnd::done;
     try {
       end = run_trials(world, events);
@@ -146,10 +162,14 @@ class Run {
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
     const Summary summary = summarise(store.experiment(), trials, store.session_warnings());
-    write_stdout(fmt::format("{}", options_.json ? json_report(summary, trials) : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
+    write_stdout(fmt::format("{}", options_.json
+                                       ? json_report(summary, trials)
+                                       : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
     if (end_ == RunEnd::interrupted) {
-      progress_.say(fmt::format("interrupted; the settings are as before. The same command goes on: {}dvfs-plan {}{}", ::geteuid() == 0 ? "sudo " : "", shell_quote(options_.file),
-                                options_.output.empty() ? "" : " --output " + shell_quote(options_.output)));
+      progress_.say(
+          fmt::format("interrupted; the settings are as before. The same command goes on: {}dvfs-plan {}{}",
+                      ::geteuid() == 0 ? "sudo " : "", shell_quote(options_.file),
+                      options_.output.empty() ? "" : " --output " + shell_quote(options_.output)));
       return static_cast<int>(ExitCode::interrupted);
     }
     progress_.say(fmt::format("all of it is in {}", path));
@@ -168,6 +188,8 @@ class Run {
 
 }  // namespace
 
-int run_command(const Options& options) { return Run(options).run(); }
+int run_command(const Options& options) {
+  return Run(options).run();
+}
 
 }  // namespace dvfs_plan

@@ -73,7 +73,8 @@ Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_roo
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (lock.get() == lock_place) ::fcntl(lock.get(), F_SETFD, FD_CLOEXEC);
-  if (error != 0) throw Error(ExitCode::machine_refuses, system_error_text("start the guardian", error), "nothing was set");
+  if (error != 0)
+    throw Error(ExitCode::machine_refuses, system_error_text("start the guardian", error), "nothing was set");
 }
 
 Guardian::~Guardian() {
@@ -94,7 +95,9 @@ void Guardian::say(const std::string& line) {
   static_cast<void>(written);  // EPIPE: it is gone; alive() tells before the next trial
 }
 
-void Guardian::note_child(pid_t child) { say(fmt::format("child {}\n", child)); }
+void Guardian::note_child(pid_t child) {
+  say(fmt::format("child {}\n", child));
+}
 
 void Guardian::dismiss() {
   say("done\n");
@@ -105,21 +108,26 @@ void Guardian::dismiss() {
 
 int guardian_main(const std::string& state_folder, const std::string& sysfs_root) {
   ::prctl(PR_SET_NAME, guardian_name);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU}) std::signal(signal, SIG_IGN);
-  // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it is.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU})
+    std::signal(signal, SIG_IGN);
+  // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it
+  // is.
   Sysfs().write("/proc/self/oom_score_adj", "-1000");
 
   std::string heard;
   pid_t child = 0;
   bool done = false;
   char buffer[512];
-  for (ssize_t count; !done && ((count = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0 || (count < 0 && errno == EINTR));) {
+  for (ssize_t count; !done && ((count = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0 ||
+                                (count < 0 && errno == EINTR));) {
     if (count > 0) heard.append(buffer, static_cast<std::size_t>(count));
     for (auto end = heard.find('\n'); end != std::string::npos; end = heard.find('\n')) {
       const std::string line = heard.substr(0, end);
       heard.erase(0, end + 1);
-      if (line == "done") done = true;
-      else if (line.starts_with("child ")) child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
+      if (line == "done")
+        done = true;
+      else if (line.starts_with("child "))
+        child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
     }
   }
   if (done) return 0;
@@ -135,10 +143,12 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
     const RestoreOutcome outcome = restore_settings(journal->settings, sysfs);
     if (outcome.complete()) {
       remove_journal(folder);
-      write_stderr(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n", guardian_name, outcome.restored, outcome.unchanged));
+      write_stderr(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n",
+                               guardian_name, outcome.restored, outcome.unchanged));
       return 0;
     }
-    write_stderr(fmt::format("\n{}: the run was killed and {} settings could not be put back:\n", guardian_name, outcome.failures.size()));
+    write_stderr(fmt::format("\n{}: the run was killed and {} settings could not be put back:\n",
+                             guardian_name, outcome.failures.size()));
     for (const std::string& command : restore_commands(outcome)) write_stderr("  " + command + "\n");
   } catch (const std::exception& fault) {
     write_stderr(fmt::format("\n{}: {}\n", guardian_name, fault.what()));

@@ -15,8 +15,10 @@ constexpr int version = 1;
 }  // namespace
 
 void write_journal(StateFolder& folder, const Journal& journal) {
-  nlohmann::ordered_json json{{"version", version}, {"experiment", journal.experiment}, {"saved_at", journal.saved_at},
-                              {"boot_id", journal.boot_id}, {"sysfs_root", journal.sysfs_root}, {"pid", journal.pid}, {"run", journal.run}};
+  nlohmann::ordered_json json{
+      {"version", version},         {"experiment", journal.experiment}, {"saved_at", journal.saved_at},
+      {"boot_id", journal.boot_id}, {"sysfs_root", journal.sysfs_root}, {"pid", journal.pid},
+      {"run", journal.run}};
   json["settings"] = nlohmann::ordered_json::array();
   for (const SavedSetting& setting : journal.settings) {
     json["settings"].push_back({{"knob", setting.knob}, {"path", setting.path}, {"value", setting.value}});
@@ -37,14 +39,19 @@ std::optional<Journal> read_journal(const StateFolder& folder) {
     journal.sysfs_root = json.at("sysfs_root");
     journal.pid = json.at("pid");
     journal.run = json.at("run");
-    for (const auto& setting : json.at("settings")) journal.settings.push_back({setting.at("knob"), setting.at("path"), setting.at("value")});
+    for (const auto& setting : json.at("settings"))
+      journal.settings.push_back({setting.at("knob"), setting.at("path"), setting.at("value")});
     return journal;
   } catch (const std::exception& fault) {
-    throw Error(ExitCode::not_restored, fmt::format("{}/{} cannot be understood: {}", folder.path(), file_name, fault.what()),
-                "it lists what each setting was before the last sweep: put those back by hand, then move the file away");
+    throw Error(ExitCode::not_restored,
+                fmt::format("{}/{} cannot be understood: {}", folder.path(), file_name, fault.what()),
+                "it lists what each setting was before the last sweep: put those back by hand, then move the "
+                "file away");
   }
 }
 
-void remove_journal(StateFolder& folder) { folder.remove(file_name); }
+void remove_journal(StateFolder& folder) {
+  folder.remove(file_name);
+}
 
 }  // namespace dvfs_plan

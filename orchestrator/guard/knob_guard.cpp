@@ -16,15 +16,19 @@
 
 namespace dvfs_plan {
 
-KnobGuard::KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment, const Clock& clock, bool discard)
+KnobGuard::KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment,
+                     const Clock& clock, bool discard)
     : sysfs_(sysfs), clock_(clock), folder_(state_folder), experiment_(experiment) {
   take_machine();
   lock_ = folder_.try_lock();
   if (!lock_) {
-    throw Error(ExitCode::machine_refuses, fmt::format("another sweep is running on this machine ({})", folder_.lock_holder()),
-                "two sweeps would measure each other; wait for it, or look with: dvfs-plan status RESULT.sqlite");
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("another sweep is running on this machine ({})", folder_.lock_holder()),
+        "two sweeps would measure each other; wait for it, or look with: dvfs-plan status RESULT.sqlite");
   }
-  folder_.describe_holder(lock_, fmt::format("pid {}, {}, since {}", ::getpid(), printable(experiment), clock.wall_time()));
+  folder_.describe_holder(
+      lock_, fmt::format("pid {}, {}, since {}", ::getpid(), printable(experiment), clock.wall_time()));
   run_ = fmt::format("{}-{}", ::getpid(), clock.now());
   if (const auto journal = read_journal(folder_)) put_back(*journal, discard);
 }
@@ -39,29 +43,39 @@ void KnobGuard::take_machine() {
   constexpr std::string_view name("\0dvfs-plan one sweep a machine", 30);
   std::copy(name.begin(), name.end(), address.sun_path);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  if (::bind(machine_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE) return;
+  if (::bind(machine_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE)
+    return;
   const std::string holder = folder_.lock_holder();
-  throw Error(ExitCode::machine_refuses, fmt::format("another sweep is running on this machine ({})", holder.empty() ? "another user's" : holder),
-              "two sweeps would measure each other; wait for it, or look with: dvfs-plan status RESULT.sqlite");
+  throw Error(
+      ExitCode::machine_refuses,
+      fmt::format("another sweep is running on this machine ({})",
+                  holder.empty() ? "another user's" : holder),
+      "two sweeps would measure each other; wait for it, or look with: dvfs-plan status RESULT.sqlite");
 }
 
 void KnobGuard::put_back(const Journal& journal, bool discard) {
   if (journal.sysfs_root != sysfs_.root()) {
-    throw Error(ExitCode::not_restored, fmt::format("the journal in {} is of another machine tree ('{}')", folder_.path(), journal.sysfs_root),
-                fmt::format("dvfs-plan restore --state-folder {}{}", shell_quote(folder_.path()), journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
+    throw Error(
+        ExitCode::not_restored,
+        fmt::format("the journal in {} is of another machine tree ('{}')", folder_.path(),
+                    journal.sysfs_root),
+        fmt::format("dvfs-plan restore --state-folder {}{}", shell_quote(folder_.path()),
+                    journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
   }
   found_ = restore_settings(journal.settings, sysfs_);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (journal.boot_id != boot_id(sysfs_)) {
     std::erase_if(found_->failures, [&](const RestoreOutcome::Failure& failure) {
       const bool gone = !sysfs_.exists(failure.setting.path);
-      if (gone) found_->notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
+      if (gone)
+        found_->notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
       return gone;
     });
   }
   if (!found_->complete() && discard) {
     folder_.write_durably("journal.discarded.json", *folder_.read("journal.json"));
-    for (const auto& failure : found_->failures) found_->notes.push_back(failure.setting.path + " was given up; it reads '" + failure.found + "'");
+    for (const auto& failure : found_->failures)
+      found_->notes.push_back(failure.setting.path + " was given up; it reads '" + failure.found + "'");
     found_->failures.clear();
   }
   require_restored(*found_);
@@ -80,10 +94,12 @@ KnobGuard::~KnobGuard() {
 void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
   for (const SavedSetting& setting : settings) {
     // Two knobs may name one file: its former value is the first one read.
-    const bool known = std::any_of(settings_.begin(), settings_.end(), [&](const SavedSetting& s) { return s.path == setting.path; });
+    const bool known = std::any_of(settings_.begin(), settings_.end(),
+                                   [&](const SavedSetting& s) { return s.path == setting.path; });
     if (!known) settings_.push_back(setting);
   }
-  write_journal(folder_, {experiment_, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), ::getpid(), run_, settings_});
+  write_journal(folder_, {experiment_, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), ::getpid(), run_,
+                          settings_});
   armed_ = true;
   guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_);
 }
@@ -112,17 +128,23 @@ RestoreOutcome KnobGuard::restore() {
 
 void require_restored(const RestoreOutcome& outcome) {
   if (outcome.complete()) return;
-  std::string message = fmt::format("{} of {} settings could not be put back:", outcome.failures.size(),
-                                    outcome.failures.size() + static_cast<std::size_t>(outcome.restored + outcome.unchanged));
+  std::string message =
+      fmt::format("{} of {} settings could not be put back:", outcome.failures.size(),
+                  outcome.failures.size() + static_cast<std::size_t>(outcome.restored + outcome.unchanged));
   for (const auto& failure : outcome.failures) {
-    message += fmt::format("\n  {}: wanted '{}', found '{}'{}", failure.setting.path, printable(failure.setting.value), printable(failure.found),
+    message += fmt::format("\n  {}: wanted '{}', found '{}'{}", failure.setting.path,
+                           printable(failure.setting.value), printable(failure.found),
                            failure.problem.empty() ? "" : " (" + failure.problem + ")");
   }
-  std::string commands = "these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives them up):";
+  std::string commands =
+      "these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives "
+      "them up):";
   for (const std::string& command : restore_commands(outcome)) commands += "\n  " + command;
   throw Error(ExitCode::not_restored, message, commands);
 }
 
-std::string boot_id(const Sysfs& sysfs) { return sysfs.text("/proc/sys/kernel/random/boot_id").value_or("unknown"); }
+std::string boot_id(const Sysfs& sysfs) {
+  return sysfs.text("/proc/sys/kernel/random/boot_id").value_or("unknown");
+}
 
 }  // namespace dvfs_plan

@@ -22,7 +22,8 @@ class KnobGuard {
  public:
   // Takes the machine's lock; throws Error if another sweep holds it. Puts back what an earlier run left.
   // `discard` gives up what cannot be put back (the journal is kept under another name).
-  KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment, const Clock& clock, bool discard = false);
+  KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment,
+            const Clock& clock, bool discard = false);
   ~KnobGuard();
   KnobGuard(const KnobGuard&) = delete;
 

@@ -32,8 +32,8 @@ std::optional<std::string> explained_by_firmware(const SavedSetting& setting, co
   const auto now = sysfs.number(setting.path);
   const auto wanted = parse_number(setting.value);
   if (!limit || !now || !wanted || *limit >= *wanted || *now != *limit) return std::nullopt;
-  return fmt::format("{} was written as {} and reads {}: the firmware limits this policy now", setting.path, setting.value,
-                     static_cast<long>(*now));
+  return fmt::format("{} was written as {} and reads {}: the firmware limits this policy now", setting.path,
+                     setting.value, static_cast<long>(*now));
 }
 
 class Restorer {
@@ -43,8 +43,10 @@ class Restorer {
   RestoreOutcome run(const std::vector<SavedSetting>& settings) {
     std::vector<const SavedSetting*> left;
     for (const SavedSetting& setting : settings) {
-      if (is_back(setting)) ++outcome_.unchanged;
-      else left.push_back(&setting);
+      if (is_back(setting))
+        ++outcome_.unchanged;
+      else
+        left.push_back(&setting);
     }
     const auto changed = left.size();
     for (int round = 0; round < rounds && !left.empty(); ++round) {
@@ -59,7 +61,8 @@ class Restorer {
     for (const SavedSetting* setting : left) {
       const Attribute now = sysfs_.read(setting->path);
       const int error = errors_[setting->path];
-      outcome_.failures.push_back({*setting, now.text ? *now.text : std::strerror(now.error), error != 0 ? std::strerror(error) : ""});
+      outcome_.failures.push_back({*setting, now.text ? *now.text : std::strerror(now.error),
+                                   error != 0 ? std::strerror(error) : ""});
     }
     outcome_.restored = static_cast<int>(changed > left.size() ? changed - left.size() : 0);
     note_firmware(settings);
@@ -76,7 +79,8 @@ class Restorer {
   }
 
   void write(const std::vector<const SavedSetting*>& left) {
-    for (const SavedSetting* setting : left) errors_[setting->path] = sysfs_.write(setting->path, setting->value);
+    for (const SavedSetting* setting : left)
+      errors_[setting->path] = sysfs_.write(setting->path, setting->value);
   }
 
   // The kernel takes some settings in its own time; all of them are waited for together.
@@ -105,12 +109,15 @@ class Restorer {
 
 }  // namespace
 
-RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs) { return Restorer(sysfs).run(settings); }
+RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs) {
+  return Restorer(sysfs).run(settings);
+}
 
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome) {
   std::vector<std::string> commands;
   for (const auto& failure : outcome.failures) {
-    commands.push_back(fmt::format("echo {} | sudo tee {}", shell_quote(failure.setting.value), shell_quote(failure.setting.path)));
+    commands.push_back(fmt::format("echo {} | sudo tee {}", shell_quote(failure.setting.value),
+                                   shell_quote(failure.setting.path)));
   }
   return commands;
 }

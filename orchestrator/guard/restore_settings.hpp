@@ -25,7 +25,8 @@ struct RestoreOutcome {
 };
 
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
-// after the rest, since an attribute may depend on another (a limit on its pair, a preference on the governor).
+// after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
+// governor).
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs);
 
 // The shell commands that would put the failed ones back: for the person who reads exit code 4.

@@ -30,7 +30,8 @@ void write_all(int fd, std::string_view text, const std::string& what) {
 std::string read_all(int fd) {
   std::string text;
   char buffer[4096];
-  for (ssize_t count; (count = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(count));
+  for (ssize_t count; (count = ::read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
   return text;
 }
 
@@ -45,9 +46,13 @@ StateFolder::StateFolder(const std::string& path) : path_(path) {
   struct stat info {};
   if (::fstat(folder_.get(), &info) != 0) refuse("stat " + path, errno);
   if (info.st_uid != ::geteuid() || (info.st_mode & 077) != 0) {
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("state folder {}: wanted to be owned by uid {} with mode 0700, found uid {} with mode {:04o}", path, ::geteuid(), info.st_uid, info.st_mode & 07777U),
-                fmt::format("look who made it, then: sudo chown {}: {} && sudo chmod 700 {}", ::geteuid(), path, path));
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format(
+            "state folder {}: wanted to be owned by uid {} with mode 0700, found uid {} with mode {:04o}",
+            path, ::geteuid(), info.st_uid, info.st_mode & 07777U),
+        fmt::format("look who made it, then: sudo chown {}: {} && sudo chmod 700 {}", ::geteuid(), path,
+                    path));
   }
 }
 
@@ -59,7 +64,9 @@ UniqueFd StateFolder::try_lock() {
   return UniqueFd();
 }
 
-std::string StateFolder::lock_holder() const { return read("lock").value_or(""); }
+std::string StateFolder::lock_holder() const {
+  return read("lock").value_or("");
+}
 
 void StateFolder::describe_holder(const UniqueFd& lock, const std::string& text) {
   if (::ftruncate(lock.get(), 0) != 0) refuse("write " + path_ + "/lock", errno);
@@ -70,11 +77,13 @@ void StateFolder::describe_holder(const UniqueFd& lock, const std::string& text)
 void StateFolder::write_durably(const std::string& name, const std::string& text) {
   const std::string beside = name + ".new", where = path_ + "/" + name;
   ::unlinkat(folder_.get(), beside.c_str(), 0);
-  UniqueFd file(::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  UniqueFd file(
+      ::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) refuse("create " + where, errno);
   write_all(file.get(), text, where);
   if (::fsync(file.get()) != 0) refuse("fsync " + where, errno);
-  if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name.c_str()) != 0) refuse("rename " + where, errno);
+  if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name.c_str()) != 0)
+    refuse("rename " + where, errno);
   if (::fsync(folder_.get()) != 0) refuse("fsync " + path_, errno);
 }
 
@@ -88,15 +97,19 @@ std::optional<std::string> StateFolder::read(const std::string& name) const {
 }
 
 void StateFolder::remove(const std::string& name) {
-  if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT) refuse("remove " + path_ + "/" + name, errno);
+  if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    refuse("remove " + path_ + "/" + name, errno);
   ::fsync(folder_.get());
 }
 
 std::string default_state_folder() {
   if (::geteuid() == 0) return "/var/lib/dvfs-plan";
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/') return std::string(state) + "/dvfs-plan";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return std::string(home) + "/.local/state/dvfs-plan";
-  throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal", "set one of them, or use --state-folder");
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/')
+    return std::string(state) + "/dvfs-plan";
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+    return std::string(home) + "/.local/state/dvfs-plan";
+  throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal",
+              "set one of them, or use --state-folder");
 }
 
 }  // namespace dvfs_plan

@@ -13,7 +13,8 @@ namespace {
 // Online CPUs this process may use, ordered so that the first n are n whole cores where there are as many:
 // first threads of each core, then second ones.
 std::vector<int> cpus_cores_first(const Sysfs& sysfs) {
-  auto online = parse_cpu_list(sysfs.text("/sys/devices/system/cpu/online").value_or("")).value_or(std::vector<int>{});
+  auto online =
+      parse_cpu_list(sysfs.text("/sys/devices/system/cpu/online").value_or("")).value_or(std::vector<int>{});
   if (sysfs.root().empty()) {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
@@ -23,7 +24,9 @@ std::vector<int> cpus_cores_first(const Sysfs& sysfs) {
   }
   std::vector<std::pair<int, int>> ranked;  // thread number within its core, cpu
   for (const int cpu : online) {
-    const auto siblings = parse_cpu_list(sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu)).value_or(""));
+    const auto siblings = parse_cpu_list(
+        sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu))
+            .value_or(""));
     const auto& threads = siblings.value_or(std::vector<int>{cpu});
     ranked.emplace_back(std::find(threads.begin(), threads.end(), cpu) - threads.begin(), cpu);
   }
@@ -41,10 +44,13 @@ class CpuCores : public Knob {
   AxisOffer offer() const override {
     AxisOffer offer;
     offer.dimension = Dimension::none;
-    for (std::size_t n = 1; n <= cpus_.size(); ++n) offer.values.push_back({std::to_string(n), static_cast<double>(n)});
+    for (std::size_t n = 1; n <= cpus_.size(); ++n)
+      offer.values.push_back({std::to_string(n), static_cast<double>(n)});
     return offer;
   }
-  std::vector<SavedSetting> snapshot() const override { return {}; }  // it is the workload's, not the machine's
+  std::vector<SavedSetting> snapshot() const override {
+    return {};
+  }  // it is the workload's, not the machine's
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     return {{"workload", value.text, std::to_string(workload_cpus(value).size()), {}}};
   }
@@ -61,7 +67,8 @@ class CpuCores : public Knob {
 }  // namespace
 
 KnobFinding find_cpu_cores(const KnobRequest& request) {
-  if (!request.target.empty()) return {request.axis, nullptr, "cpu.cores is for the workload as a whole and takes no '@'"};
+  if (!request.target.empty())
+    return {request.axis, nullptr, "cpu.cores is for the workload as a whole and takes no '@'"};
   auto cpus = cpus_cores_first(request.sysfs);
   if (cpus.empty()) return {request.axis, nullptr, "/sys/devices/system/cpu/online cannot be read"};
   return {request.axis, std::make_unique<CpuCores>(request.axis, std::move(cpus)), {}};

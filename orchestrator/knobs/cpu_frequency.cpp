@@ -27,7 +27,8 @@ AxisOffer common_offer(const std::vector<CpufreqPolicy>& policies) {
     lowest = std::max(lowest, policy.lowest_khz);
     highest = std::min(highest, policy.highest_khz);
   }
-  const bool listed = std::all_of(policies.begin(), policies.end(), [](const CpufreqPolicy& p) { return !p.available_khz.empty(); });
+  const bool listed = std::all_of(policies.begin(), policies.end(),
+                                  [](const CpufreqPolicy& p) { return !p.available_khz.empty(); });
   if (listed) {
     for (const long khz : policies.front().available_khz) {
       const bool everywhere = std::all_of(policies.begin(), policies.end(), [&](const CpufreqPolicy& p) {
@@ -38,9 +39,11 @@ AxisOffer common_offer(const std::vector<CpufreqPolicy>& policies) {
     return offer;
   }
   if (lowest > highest) return offer;
-  offer.continuous = AxisOffer::Continuous{static_cast<double>(lowest) * 1e3, static_cast<double>(highest) * 1e3};
+  offer.continuous =
+      AxisOffer::Continuous{static_cast<double>(lowest) * 1e3, static_cast<double>(highest) * 1e3};
   offer.values.push_back(value_of_khz(lowest));
-  for (long khz = (lowest / continuous_step_khz + 1) * continuous_step_khz; khz < highest; khz += continuous_step_khz) {
+  for (long khz = (lowest / continuous_step_khz + 1) * continuous_step_khz; khz < highest;
+       khz += continuous_step_khz) {
     offer.values.push_back(value_of_khz(khz));
   }
   if (highest > lowest) offer.values.push_back(value_of_khz(highest));
@@ -49,7 +52,8 @@ AxisOffer common_offer(const std::vector<CpufreqPolicy>& policies) {
 
 class CpuFrequency : public Knob {
  public:
-  CpuFrequency(std::string axis, std::vector<CpufreqPolicy> policies, const Sysfs& sysfs, std::shared_ptr<CpufreqAccess> cpufreq)
+  CpuFrequency(std::string axis, std::vector<CpufreqPolicy> policies, const Sysfs& sysfs,
+               std::shared_ptr<CpufreqAccess> cpufreq)
       : axis_(std::move(axis)), policies_(std::move(policies)), sysfs_(sysfs), cpufreq_(std::move(cpufreq)) {}
 
   const std::string& axis() const override { return axis_; }
@@ -71,19 +75,23 @@ class CpuFrequency : public Knob {
       setting.problem = system_error_text(fmt::format("cpufreq {}: set {}", policy.name, value.text), error);
       return setting;
     }
-    const auto [min, max] = read_limits_back(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", khz);
+    const auto [min, max] =
+        read_limits_back(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", khz);
     if (!min || !max) {
       setting.problem = fmt::format("cpufreq {}: its limits cannot be read back", policy.name);
       return setting;
     }
     const auto read_min = static_cast<long>(*min), read_max = static_cast<long>(*max);
-    setting.applied = read_min == read_max ? value_of_khz(read_min).text
-                                           : fmt::format("{} to {}", value_of_khz(read_min).text, value_of_khz(read_max).text);
+    setting.applied = read_min == read_max
+                          ? value_of_khz(read_min).text
+                          : fmt::format("{} to {}", value_of_khz(read_min).text, value_of_khz(read_max).text);
     if (read_min != khz || read_max != khz) {
-      setting.problem = fmt::format("cpufreq {}: asked for {}, read back {}", policy.name, value.text, *setting.applied);
+      setting.problem =
+          fmt::format("cpufreq {}: asked for {}, read back {}", policy.name, value.text, *setting.applied);
       const auto limit = sysfs_.number(policy.path + "/bios_limit");
       if (limit && *limit < static_cast<double>(khz)) {
-        setting.problem += fmt::format("; the firmware limits this policy to {}", value_of_khz(static_cast<long>(*limit)).text);
+        setting.problem += fmt::format("; the firmware limits this policy to {}",
+                                       value_of_khz(static_cast<long>(*limit)).text);
       }
     }
     return setting;
@@ -100,9 +108,12 @@ class CpuFrequency : public Knob {
 KnobFinding find_cpu_frequency(const KnobRequest& request) {
   auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
   if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
-  auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs, request.cpufreq);
+  auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs,
+                                             request.cpufreq);
   if (knob->offer().values.empty()) {
-    return {request.axis, nullptr, "its policies have no frequency in common; name one kind of core: cpu.frequency@P-cores, cpu.frequency@E-cores"};
+    return {request.axis, nullptr,
+            "its policies have no frequency in common; name one kind of core: cpu.frequency@P-cores, "
+            "cpu.frequency@E-cores"};
   }
   return {request.axis, std::move(knob), {}};
 }

@@ -12,7 +12,9 @@ namespace {
 
 const std::string cpu_folder = "/sys/devices/system/cpu/";
 
-bool contains(const std::vector<int>& cpus, int cpu) { return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end(); }
+bool contains(const std::vector<int>& cpus, int cpu) {
+  return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
+}
 
 std::vector<std::string> names_of(const std::vector<CpufreqPolicy>& policies) {
   std::vector<std::string> names;
@@ -31,7 +33,9 @@ std::vector<int> cpus_of_target(const std::string& target, const Sysfs& sysfs, s
     return {};
   }
   const auto cpus = parse_cpu_list(target);
-  if (!cpus || cpus->empty()) problem = fmt::format("'@{}' is neither a policy, a list of CPUs such as 0-3, P-cores nor E-cores", target);
+  if (!cpus || cpus->empty())
+    problem =
+        fmt::format("'@{}' is neither a policy, a list of CPUs such as 0-3, P-cores nor E-cores", target);
   return cpus.value_or(std::vector<int>{});
 }
 
@@ -41,8 +45,9 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
   PolicyChoice choice;
   const auto all = cpufreq.policies();
   if (all.empty()) {
-    choice.problem = "this machine has no cpufreq (no policies in /sys/devices/system/cpu/cpufreq); "
-                     "in a virtual machine run on the host, on hardware enable P-states in the firmware";
+    choice.problem =
+        "this machine has no cpufreq (no policies in /sys/devices/system/cpu/cpufreq); "
+        "in a virtual machine run on the host, on hardware enable P-states in the firmware";
     return choice;
   }
   if (target.empty()) {
@@ -62,11 +67,14 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
 
   std::vector<int> reached;
   for (const CpufreqPolicy& policy : all) {
-    const bool any = std::any_of(policy.cpus.begin(), policy.cpus.end(), [&](int cpu) { return contains(wanted, cpu); });
+    const bool any =
+        std::any_of(policy.cpus.begin(), policy.cpus.end(), [&](int cpu) { return contains(wanted, cpu); });
     if (!any) continue;
-    const bool whole = std::all_of(policy.cpus.begin(), policy.cpus.end(), [&](int cpu) { return contains(wanted, cpu); });
+    const bool whole =
+        std::all_of(policy.cpus.begin(), policy.cpus.end(), [&](int cpu) { return contains(wanted, cpu); });
     if (!whole) {
-      choice.problem = fmt::format("{} sets CPUs {} together; name all of them or none", policy.name, format_cpu_list(policy.cpus));
+      choice.problem = fmt::format("{} sets CPUs {} together; name all of them or none", policy.name,
+                                   format_cpu_list(policy.cpus));
       return choice;
     }
     choice.policies.push_back(policy);
@@ -78,20 +86,24 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
     return choice;
   }
   for (const int cpu : reached) {
-    const auto siblings = parse_cpu_list(sysfs.text(fmt::format("{}cpu{}/topology/thread_siblings_list", cpu_folder, cpu)).value_or(""));
+    const auto siblings = parse_cpu_list(
+        sysfs.text(fmt::format("{}cpu{}/topology/thread_siblings_list", cpu_folder, cpu)).value_or(""));
     for (const int sibling : siblings.value_or(std::vector<int>{})) {
       if (contains(reached, sibling)) continue;
       std::vector<int> both = reached;
       both.push_back(sibling);
-      choice.problem = fmt::format("cpu{} and cpu{} are threads of one core, which runs at the higher of their requests; name both: @{}",
-                                   cpu, sibling, format_cpu_list(both));
+      choice.problem = fmt::format(
+          "cpu{} and cpu{} are threads of one core, which runs at the higher of their requests; name both: "
+          "@{}",
+          cpu, sibling, format_cpu_list(both));
       return choice;
     }
   }
   return choice;
 }
 
-void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs, std::vector<SavedSetting>& saved) {
+void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs,
+                    std::vector<SavedSetting>& saved) {
   const auto text = sysfs.text(path);
   // "<unsupported>" is what scaling_setspeed says under every governor but userspace.
   if (!text || *text == "<unsupported>") return;
@@ -124,7 +136,8 @@ void lift_firmware_caps(std::vector<SavedSetting>& saved, const Sysfs& sysfs) {
   }
 }
 
-std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
+std::vector<SavedSetting> snapshot_policies(const std::string& axis,
+                                            const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
   std::vector<SavedSetting> saved;
   const auto save_each = [&](const char* file) {
     for (const CpufreqPolicy& policy : policies) save_attribute(axis, policy.path + "/" + file, sysfs, saved);
@@ -139,7 +152,8 @@ std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::
   return saved;
 }
 
-int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min, long max) {
+int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min,
+                 long max) {
   const bool raise = static_cast<double>(max) >= sysfs.number(min_file).value_or(0);
   if (raise) {
     if (const int error = sysfs.write(max_file, std::to_string(max))) return error;
@@ -149,9 +163,14 @@ int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::str
   return sysfs.write(max_file, std::to_string(max));
 }
 
-LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long value) {
+LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file,
+                            long value) {
   const auto number = [&](const std::string& file) -> std::optional<double> {
-    const auto text = sysfs.read_until(file, [&](const std::string& now) { return now == std::to_string(value); }, read_back_patience_ms).text;
+    const auto text = sysfs
+                          .read_until(
+                              file, [&](const std::string& now) { return now == std::to_string(value); },
+                              read_back_patience_ms)
+                          .text;
     return text ? parse_number(*text) : std::nullopt;
   };
   return {number(min_file), number(max_file)};

@@ -22,7 +22,8 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
 
 // Files of the policies that any CPU knob may change, itself or by side effect (setting a governor may
 // reset no_turbo and the preference), in the order to put them back: governor, turbo, limits, the rest.
-std::vector<SavedSetting> snapshot_policies(const std::string& axis, const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
+std::vector<SavedSetting> snapshot_policies(const std::string& axis,
+                                            const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
 
 // Files that switch turbo or boost: intel_pstate/no_turbo (inverted), cpufreq/boost, policyN/boost.
 struct TurboFile {
@@ -33,18 +34,22 @@ struct TurboFile {
 std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
 
 // Reads `path` now; appends it to `saved` if there is something to put back.
-void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs, std::vector<SavedSetting>& saved);
+void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs,
+                    std::vector<SavedSetting>& saved);
 
 // How long a setting that was written may take to be read back.
 inline constexpr int read_back_patience_ms = 200;
 
-// A min/max pair of attribute files in their own unit, written in an order that never crosses them. 0 or errno.
-int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min, long max);
+// A min/max pair of attribute files in their own unit, written in an order that never crosses them. 0 or
+// errno.
+int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min,
+                 long max);
 
 // What a pair of limits reads once both are `value`, or when patience is over.
 struct LimitsRead {
   std::optional<double> min, max;
 };
-LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long value);
+LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file,
+                            long value);
 
 }  // namespace dvfs_plan

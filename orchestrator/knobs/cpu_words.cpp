@@ -25,7 +25,11 @@ class CpuWords : public Knob {
  public:
   CpuWords(std::string axis, std::vector<std::string> words, std::vector<WordFile> files,
            std::vector<CpufreqPolicy> policies, const Sysfs& sysfs)
-      : axis_(std::move(axis)), words_(std::move(words)), files_(std::move(files)), policies_(std::move(policies)), sysfs_(sysfs) {}
+      : axis_(std::move(axis)),
+        words_(std::move(words)),
+        files_(std::move(files)),
+        policies_(std::move(policies)),
+        sysfs_(sysfs) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override {
@@ -43,11 +47,18 @@ class CpuWords : public Knob {
       const bool there_already = sysfs_.text(file.path) == wanted;
       const int error = there_already ? 0 : file.write(wanted);
       if (error != 0) {
-        setting.problem = system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
+        setting.problem =
+            system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
       } else {
-        setting.applied = meaning(file, sysfs_.read_until(file.path, [&](const std::string& now) { return now == wanted; }, read_back_patience_ms).text);
+        setting.applied = meaning(
+            file,
+            sysfs_
+                .read_until(
+                    file.path, [&](const std::string& now) { return now == wanted; }, read_back_patience_ms)
+                .text);
         if (setting.applied != value.text) {
-          setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text, setting.applied.value_or("nothing"));
+          setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text,
+                                        setting.applied.value_or("nothing"));
         }
       }
       applied.push_back(setting);
@@ -80,7 +91,9 @@ class CpuWords : public Knob {
 std::vector<std::string> common_words(const std::vector<std::vector<std::string>>& lists) {
   std::vector<std::string> common = lists.empty() ? std::vector<std::string>{} : lists.front();
   for (const auto& list : lists) {
-    std::erase_if(common, [&](const std::string& word) { return std::find(list.begin(), list.end(), word) == list.end(); });
+    std::erase_if(common, [&](const std::string& word) {
+      return std::find(list.begin(), list.end(), word) == list.end();
+    });
   }
   return common;
 }
@@ -94,12 +107,18 @@ KnobFinding find_cpu_governor(const KnobRequest& request) {
   std::vector<WordFile> files;
   for (const CpufreqPolicy& policy : choice.policies) {
     lists.push_back(policy.governors);
-    files.push_back({policy.name, policy.path + "/scaling_governor",
-                     [access = request.cpufreq, policy](const std::string& governor) { return access->set_governor(policy, governor); }, {}});
+    files.push_back({policy.name,
+                     policy.path + "/scaling_governor",
+                     [access = request.cpufreq, policy](const std::string& governor) {
+                       return access->set_governor(policy, governor);
+                     },
+                     {}});
   }
   const auto words = common_words(lists);
   if (words.empty()) return {request.axis, nullptr, "its policies have no governor in common"};
-  return {request.axis, std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs), {}};
+  return {request.axis,
+          std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs),
+          {}};
 }
 
 KnobFinding find_cpu_epp(const KnobRequest& request) {
@@ -108,16 +127,25 @@ KnobFinding find_cpu_epp(const KnobRequest& request) {
   std::vector<std::vector<std::string>> lists;
   std::vector<WordFile> files;
   for (const CpufreqPolicy& policy : choice.policies) {
-    lists.push_back(split_words(request.sysfs.text(policy.path + "/energy_performance_available_preferences").value_or("")));
+    lists.push_back(split_words(
+        request.sysfs.text(policy.path + "/energy_performance_available_preferences").value_or("")));
     const std::string path = policy.path + "/energy_performance_preference";
-    files.push_back({policy.name, path, [&sysfs = request.sysfs, path](const std::string& word) { return sysfs.write(path, word); }, {}});
+    files.push_back(
+        {policy.name,
+         path,
+         [&sysfs = request.sysfs, path](const std::string& word) { return sysfs.write(path, word); },
+         {}});
   }
   const auto words = common_words(lists);
   if (words.empty()) {
     return {request.axis, nullptr,
-            fmt::format("driver {} has no energy_performance_preference; it takes intel_pstate or amd-pstate in active mode", choice.policies.front().driver)};
+            fmt::format("driver {} has no energy_performance_preference; it takes intel_pstate or amd-pstate "
+                        "in active mode",
+                        choice.policies.front().driver)};
   }
-  return {request.axis, std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs), {}};
+  return {request.axis,
+          std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs),
+          {}};
 }
 
 KnobFinding find_cpu_turbo(const KnobRequest& request) {
@@ -126,15 +154,26 @@ KnobFinding find_cpu_turbo(const KnobRequest& request) {
   std::vector<WordFile> files;
   for (const TurboFile& turbo : turbo_files(choice.policies, request.sysfs)) {
     if (!request.target.empty() && turbo.target == "machine") {
-      return {request.axis, nullptr, fmt::format("turbo is one switch for the whole machine here ({}); write cpu.turbo", turbo.path)};
+      return {
+          request.axis, nullptr,
+          fmt::format("turbo is one switch for the whole machine here ({}); write cpu.turbo", turbo.path)};
     }
-    files.push_back({turbo.target, turbo.path, [&sysfs = request.sysfs, path = turbo.path](const std::string& word) { return sysfs.write(path, word); },
+    files.push_back({turbo.target,
+                     turbo.path,
+                     [&sysfs = request.sysfs, path = turbo.path](const std::string& word) {
+                       return sysfs.write(path, word);
+                     },
                      {{"on", turbo.inverted ? "0" : "1"}, {"off", turbo.inverted ? "1" : "0"}}});
   }
   if (files.empty()) {
-    return {request.axis, nullptr, fmt::format("driver {} has no switch for turbo (neither intel_pstate/no_turbo nor cpufreq/boost)", choice.policies.front().driver)};
+    return {request.axis, nullptr,
+            fmt::format("driver {} has no switch for turbo (neither intel_pstate/no_turbo nor cpufreq/boost)",
+                        choice.policies.front().driver)};
   }
-  return {request.axis, std::make_unique<CpuWords>(request.axis, std::vector<std::string>{"off", "on"}, std::move(files), choice.policies, request.sysfs), {}};
+  return {request.axis,
+          std::make_unique<CpuWords>(request.axis, std::vector<std::string>{"off", "on"}, std::move(files),
+                                     choice.policies, request.sysfs),
+          {}};
 }
 
 }  // namespace dvfs_plan

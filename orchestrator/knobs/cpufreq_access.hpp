@@ -13,15 +13,15 @@
 namespace dvfs_plan {
 
 struct CpufreqPolicy {
-  std::string name;             // "policy0"
-  std::string path;             // "/sys/devices/system/cpu/cpufreq/policy0"
-  std::vector<int> cpus;        // online CPUs it sets
-  std::string driver;           // "acpi-cpufreq", "intel_pstate", "amd-pstate-epp", ...
+  std::string name;       // "policy0"
+  std::string path;       // "/sys/devices/system/cpu/cpufreq/policy0"
+  std::vector<int> cpus;  // online CPUs it sets
+  std::string driver;     // "acpi-cpufreq", "intel_pstate", "amd-pstate-epp", ...
   std::string governor;
   std::vector<std::string> governors;
-  long lowest_khz = 0;          // hardware limits
+  long lowest_khz = 0;  // hardware limits
   long highest_khz = 0;
-  long min_khz = 0;             // limits in force
+  long min_khz = 0;  // limits in force
   long max_khz = 0;
   std::vector<long> available_khz;     // ascending, boost included; empty where the driver lists none
   std::optional<long> bios_limit_khz;  // what the firmware allows now

@@ -19,12 +19,15 @@ class CpufreqFiles : public CpufreqAccess {
     for (const std::string& name : sysfs_.list(cpufreq_folder)) {
       if (!name.starts_with("policy")) continue;
       const std::string path = cpufreq_folder + name;
-      const auto khz = [&](const char* file) { return static_cast<long>(sysfs_.number(path + "/" + file).value_or(0)); };
+      const auto khz = [&](const char* file) {
+        return static_cast<long>(sysfs_.number(path + "/" + file).value_or(0));
+      };
       CpufreqPolicy policy;
       policy.name = name;
       policy.path = path;
       // affected_cpus is separated by blanks.
-      for (const std::string& cpu : split_words(sysfs_.text(path + "/affected_cpus").value_or(""))) policy.cpus.push_back(std::stoi(cpu));
+      for (const std::string& cpu : split_words(sysfs_.text(path + "/affected_cpus").value_or("")))
+        policy.cpus.push_back(std::stoi(cpu));
       policy.driver = sysfs_.text(path + "/scaling_driver").value_or("");
       policy.governor = sysfs_.text(path + "/scaling_governor").value_or("");
       policy.governors = split_words(sysfs_.text(path + "/scaling_available_governors").value_or(""));
@@ -33,17 +36,20 @@ class CpufreqFiles : public CpufreqAccess {
       policy.min_khz = khz("scaling_min_freq");
       policy.max_khz = khz("scaling_max_freq");
       for (const char* list : {"/scaling_available_frequencies", "/scaling_boost_frequencies"}) {
-        for (const std::string& word : split_words(sysfs_.text(path + list).value_or(""))) policy.available_khz.push_back(std::stol(word));
+        for (const std::string& word : split_words(sysfs_.text(path + list).value_or("")))
+          policy.available_khz.push_back(std::stol(word));
       }
       std::sort(policy.available_khz.begin(), policy.available_khz.end());
-      if (const auto limit = sysfs_.number(path + "/bios_limit")) policy.bios_limit_khz = static_cast<long>(*limit);
+      if (const auto limit = sysfs_.number(path + "/bios_limit"))
+        policy.bios_limit_khz = static_cast<long>(*limit);
       if (!policy.cpus.empty()) found.push_back(std::move(policy));
     }
     return found;
   }
 
   int set_limits(const CpufreqPolicy& policy, long min_khz, long max_khz) override {
-    return write_limits(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", min_khz, max_khz);
+    return write_limits(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", min_khz,
+                        max_khz);
   }
 
   int set_governor(const CpufreqPolicy& policy, const std::string& governor) override {
@@ -56,7 +62,9 @@ class CpufreqFiles : public CpufreqAccess {
 
 }  // namespace
 
-std::shared_ptr<CpufreqAccess> cpufreq_by_files(const Sysfs& sysfs) { return std::make_shared<CpufreqFiles>(sysfs); }
+std::shared_ptr<CpufreqAccess> cpufreq_by_files(const Sysfs& sysfs) {
+  return std::make_shared<CpufreqFiles>(sysfs);
+}
 
 std::shared_ptr<CpufreqAccess> cpufreq_access(const Sysfs& sysfs) {
   return sysfs.root().empty() ? cpufreq_by_libcpupower() : cpufreq_by_files(sysfs);

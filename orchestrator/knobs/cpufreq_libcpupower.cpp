@@ -12,12 +12,17 @@
 namespace dvfs_plan {
 namespace {
 
-int cause_of(int result) { return result == 0 ? 0 : errno != 0 ? errno : ENODEV; }
+int cause_of(int result) {
+  return result == 0 ? 0 : errno != 0 ? errno : ENODEV;
+}
 
 // libcpupower takes char*; it writes nothing there.
-char* text_of(const std::string& text) { return const_cast<char*>(text.c_str()); }
+char* text_of(const std::string& text) {
+  return const_cast<char*>(text.c_str());
+}
 
-std::vector<long> frequencies(cpufreq_available_frequencies* list, void (*put)(cpufreq_available_frequencies*)) {
+std::vector<long> frequencies(cpufreq_available_frequencies* list,
+                              void (*put)(cpufreq_available_frequencies*)) {
   std::vector<long> khz;
   if (list == nullptr) return khz;
   for (const auto* f = list->first; f != nullptr; f = f->next) khz.push_back(static_cast<long>(f->frequency));
@@ -39,7 +44,8 @@ class CpufreqLibcpupower : public CpufreqAccess {
       policy.path = folder + name;
       auto* affected = cpufreq_get_affected_cpus(static_cast<unsigned>(std::stoul(name.substr(6))));
       if (affected == nullptr) continue;
-      for (const auto* c = affected->first; c != nullptr; c = c->next) policy.cpus.push_back(static_cast<int>(c->cpu));
+      for (const auto* c = affected->first; c != nullptr; c = c->next)
+        policy.cpus.push_back(static_cast<int>(c->cpu));
       cpufreq_put_affected_cpus(affected->first);
       if (!policy.cpus.empty() && fill(policy)) found.push_back(std::move(policy));
     }
@@ -53,7 +59,9 @@ class CpufreqLibcpupower : public CpufreqAccess {
     const std::string governor = now->governor;
     cpufreq_put_policy(now);
     // cpufreq_set_policy orders the two limits; the single setters do not.
-    cpufreq_policy wanted{.min = static_cast<unsigned long>(min_khz), .max = static_cast<unsigned long>(max_khz), .governor = text_of(governor)};
+    cpufreq_policy wanted{.min = static_cast<unsigned long>(min_khz),
+                          .max = static_cast<unsigned long>(max_khz),
+                          .governor = text_of(governor)};
     errno = 0;
     return cause_of(cpufreq_set_policy(cpu, &wanted));
   }
@@ -64,7 +72,9 @@ class CpufreqLibcpupower : public CpufreqAccess {
   }
 
  private:
-  static unsigned first_cpu(const CpufreqPolicy& policy) { return static_cast<unsigned>(policy.cpus.front()); }
+  static unsigned first_cpu(const CpufreqPolicy& policy) {
+    return static_cast<unsigned>(policy.cpus.front());
+  }
 
   static bool fill(CpufreqPolicy& policy) {
     const unsigned cpu = first_cpu(policy);
@@ -84,19 +94,25 @@ class CpufreqLibcpupower : public CpufreqAccess {
       policy.highest_khz = static_cast<long>(highest);
     }
     if (auto* governors = cpufreq_get_available_governors(cpu)) {
-      for (const auto* g = governors->first; g != nullptr; g = g->next) policy.governors.emplace_back(g->governor);
+      for (const auto* g = governors->first; g != nullptr; g = g->next)
+        policy.governors.emplace_back(g->governor);
       cpufreq_put_available_governors(governors->first);
     }
-    policy.available_khz = frequencies(cpufreq_get_available_frequencies(cpu), cpufreq_put_available_frequencies);
-    for (const long khz : frequencies(cpufreq_get_boost_frequencies(cpu), cpufreq_put_boost_frequencies)) policy.available_khz.push_back(khz);
+    policy.available_khz =
+        frequencies(cpufreq_get_available_frequencies(cpu), cpufreq_put_available_frequencies);
+    for (const long khz : frequencies(cpufreq_get_boost_frequencies(cpu), cpufreq_put_boost_frequencies))
+      policy.available_khz.push_back(khz);
     std::sort(policy.available_khz.begin(), policy.available_khz.end());
-    if (const auto limit = Sysfs().number(policy.path + "/bios_limit")) policy.bios_limit_khz = static_cast<long>(*limit);
+    if (const auto limit = Sysfs().number(policy.path + "/bios_limit"))
+      policy.bios_limit_khz = static_cast<long>(*limit);
     return true;
   }
 };
 
 }  // namespace
 
-std::shared_ptr<CpufreqAccess> cpufreq_by_libcpupower() { return std::make_shared<CpufreqLibcpupower>(); }
+std::shared_ptr<CpufreqAccess> cpufreq_by_libcpupower() {
+  return std::make_shared<CpufreqLibcpupower>();
+}
 
 }  // namespace dvfs_plan

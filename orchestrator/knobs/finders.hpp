@@ -14,7 +14,8 @@ KnobFinding find_cpu_governor(const KnobRequest& request);
 KnobFinding find_cpu_epp(const KnobRequest& request);
 // cpu.turbo: on or off.
 KnobFinding find_cpu_turbo(const KnobRequest& request);
-// cpu.uncore: intel_uncore_frequency, per package and die. Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
+// cpu.uncore: intel_uncore_frequency, per package and die.
+// Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
 KnobFinding find_cpu_uncore(const KnobRequest& request);
 // cpu.cores: how many CPUs the workload gets, whole cores first.
 KnobFinding find_cpu_cores(const KnobRequest& request);

@@ -15,7 +15,7 @@ namespace dvfs_plan {
 
 // What one target of a knob was asked for and what it said when read back.
 struct AppliedSetting {
-  std::string target;                  // "policy0", "machine", "workload"
+  std::string target;  // "policy0", "machine", "workload"
   std::string requested;
   std::optional<std::string> applied;  // nullopt if it could not be read back
   std::string problem;                 // empty if applied is what was requested

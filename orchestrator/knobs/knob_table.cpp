@@ -40,12 +40,14 @@ KnobFinding find_knob(const KnobRequest& request) {
   return entry->find(request);
 }
 
-std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs, const std::vector<SysfsKnobSpec>& sysfs_knobs) {
+std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
+                                    const std::vector<SysfsKnobSpec>& sysfs_knobs) {
   std::vector<std::string> ordered;
   for (const std::string& axis : axes) {
     if (is_knob_axis(axis)) ordered.push_back(axis);
   }
-  std::stable_sort(ordered.begin(), ordered.end(), [](const std::string& a, const std::string& b) { return entry_of(a) < entry_of(b); });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const std::string& a, const std::string& b) { return entry_of(a) < entry_of(b); });
   const auto cpufreq = cpufreq_access(sysfs);
   std::vector<KnobFinding> knobs;
   for (const std::string& axis : ordered) {
@@ -66,8 +68,10 @@ std::vector<std::string> candidate_axes(const Sysfs& sysfs) {
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs) {
   MachineOffers offers;
   for (const KnobFinding& finding : knobs) {
-    if (finding.knob) offers.offers[finding.axis] = finding.knob->offer();
-    else offers.missing[finding.axis] = finding.problem;
+    if (finding.knob)
+      offers.offers[finding.axis] = finding.knob->offer();
+    else
+      offers.missing[finding.axis] = finding.problem;
   }
   return offers;
 }

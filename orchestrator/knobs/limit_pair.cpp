@@ -19,7 +19,11 @@ struct LimitPair {
 class LimitKnob : public Knob {
  public:
   LimitKnob(std::string axis, AxisOffer offer, std::vector<LimitPair> pairs, double unit, const Sysfs& sysfs)
-      : axis_(std::move(axis)), offer_(std::move(offer)), pairs_(std::move(pairs)), unit_(unit), sysfs_(sysfs) {}
+      : axis_(std::move(axis)),
+        offer_(std::move(offer)),
+        pairs_(std::move(pairs)),
+        unit_(unit),
+        sysfs_(sysfs) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return offer_; }
@@ -37,13 +41,15 @@ class LimitKnob : public Knob {
     for (const LimitPair& pair : pairs_) {
       AppliedSetting setting{pair.target, value.text, std::nullopt, {}};
       if (const int error = write_limits(sysfs_, pair.min_file, pair.max_file, raw, raw)) {
-        setting.problem = system_error_text(fmt::format("{} {}: set {}", axis_, pair.target, value.text), error);
+        setting.problem =
+            system_error_text(fmt::format("{} {}: set {}", axis_, pair.target, value.text), error);
       } else {
         const auto [min, max] = read_limits_back(sysfs_, pair.min_file, pair.max_file, raw);
         if (max) setting.applied = format(Hertz{*max * unit_});
         if (!min || !max || *min != static_cast<double>(raw) || *max != static_cast<double>(raw)) {
-          setting.problem = fmt::format("{} {}: asked for {}, read back {} to {}", axis_, pair.target, value.text,
-                                        min ? format(Hertz{*min * unit_}) : "nothing", max ? format(Hertz{*max * unit_}) : "nothing");
+          setting.problem = fmt::format("{} {}: asked for {}, read back {} to {}", axis_, pair.target,
+                                        value.text, min ? format(Hertz{*min * unit_}) : "nothing",
+                                        max ? format(Hertz{*max * unit_}) : "nothing");
         }
       }
       applied.push_back(setting);
@@ -59,7 +65,9 @@ class LimitKnob : public Knob {
   const Sysfs& sysfs_;
 };
 
-AxisValue frequency_value(double hertz) { return {format(Hertz{hertz}), hertz}; }
+AxisValue frequency_value(double hertz) {
+  return {format(Hertz{hertz}), hertz};
+}
 
 }  // namespace
 
@@ -71,17 +79,23 @@ KnobFinding find_cpu_uncore(const KnobRequest& request) {
     if (!die.starts_with("package_") || (!request.target.empty() && request.target != die)) continue;
     pairs.push_back({die, folder + die + "/min_freq_khz", folder + die + "/max_freq_khz"});
     lowest = std::max(lowest, request.sysfs.number(folder + die + "/initial_min_freq_khz").value_or(0) * 1e3);
-    highest = std::min(highest, request.sysfs.number(folder + die + "/initial_max_freq_khz").value_or(0) * 1e3);
+    highest =
+        std::min(highest, request.sysfs.number(folder + die + "/initial_max_freq_khz").value_or(0) * 1e3);
   }
   if (pairs.empty()) {
-    return {request.axis, nullptr, request.target.empty() ? "no intel_uncore_frequency here; on Intel servers: sudo modprobe intel_uncore_frequency"
-                                                          : fmt::format("there is no {} in {}", request.target, folder)};
+    return {request.axis, nullptr,
+            request.target.empty()
+                ? "no intel_uncore_frequency here; on Intel servers: sudo modprobe intel_uncore_frequency"
+                : fmt::format("there is no {} in {}", request.target, folder)};
   }
   AxisOffer offer;
   offer.dimension = Dimension::frequency;
   constexpr double step = 100e6;  // the ratio register counts in 100 MHz
-  for (double hertz = lowest; hertz <= highest + 1; hertz += step) offer.values.push_back(frequency_value(hertz));
-  return {request.axis, std::make_unique<LimitKnob>(request.axis, std::move(offer), std::move(pairs), 1e3, request.sysfs), {}};
+  for (double hertz = lowest; hertz <= highest + 1; hertz += step)
+    offer.values.push_back(frequency_value(hertz));
+  return {request.axis,
+          std::make_unique<LimitKnob>(request.axis, std::move(offer), std::move(pairs), 1e3, request.sysfs),
+          {}};
 }
 
 KnobFinding find_devfreq(const KnobRequest& request) {
@@ -89,20 +103,28 @@ KnobFinding find_devfreq(const KnobRequest& request) {
   const std::string folder = "/sys/class/devfreq/";
   const auto devices = request.sysfs.list(folder);
   if (std::find(devices.begin(), devices.end(), name) == devices.end()) {
-    return {request.axis, nullptr, devices.empty() ? "this machine has no /sys/class/devfreq"
-                                                   : fmt::format("there is no device '{}' in /sys/class/devfreq{}; there are: {}", name, did_you_mean(name, devices), join(devices, ", "))};
+    return {request.axis, nullptr,
+            devices.empty() ? "this machine has no /sys/class/devfreq"
+                            : fmt::format("there is no device '{}' in /sys/class/devfreq{}; there are: {}",
+                                          name, did_you_mean(name, devices), join(devices, ", "))};
   }
   const std::string device = folder + name;
   AxisOffer offer;
   offer.dimension = Dimension::frequency;
   std::vector<double> frequencies;
-  for (const std::string& word : split_words(request.sysfs.text(device + "/available_frequencies").value_or(""))) {
+  for (const std::string& word :
+       split_words(request.sysfs.text(device + "/available_frequencies").value_or(""))) {
     if (const auto hertz = parse_number(word)) frequencies.push_back(*hertz);
   }
   std::sort(frequencies.begin(), frequencies.end());
   for (const double hertz : frequencies) offer.values.push_back(frequency_value(hertz));
-  if (offer.values.empty()) return {request.axis, nullptr, fmt::format("{} lists no available_frequencies", device)};
-  return {request.axis, std::make_unique<LimitKnob>(request.axis, std::move(offer), std::vector<LimitPair>{{name, device + "/min_freq", device + "/max_freq"}}, 1.0, request.sysfs), {}};
+  if (offer.values.empty())
+    return {request.axis, nullptr, fmt::format("{} lists no available_frequencies", device)};
+  return {request.axis,
+          std::make_unique<LimitKnob>(
+              request.axis, std::move(offer),
+              std::vector<LimitPair>{{name, device + "/min_freq", device + "/max_freq"}}, 1.0, request.sysfs),
+          {}};
 }
 
 }  // namespace dvfs_plan

@@ -36,7 +36,8 @@ class SysfsKnob : public Knob {
     save_attribute(axis_, path_, sysfs_, now);
     if (!now.empty()) setting.applied = now.front().value;
     if (setting.applied != value.text) {
-      setting.problem = fmt::format("{}: asked for {}, read back {} from {}", axis_, value.text, setting.applied.value_or("nothing"), path_);
+      setting.problem = fmt::format("{}: asked for {}, read back {} from {}", axis_, value.text,
+                                    setting.applied.value_or("nothing"), path_);
     }
     return {setting};
   }
@@ -61,14 +62,20 @@ KnobFinding find_sysfs_knob(const KnobRequest& request) {
     if (error) return {request.axis, nullptr, fmt::format("{}: {}", spec.path.text, error.message())};
     const auto sys = std::filesystem::canonical(request.sysfs.real_path("/sys"), error).string() + "/";
     if (error || !resolved.string().starts_with(sys)) {
-      return {request.axis, nullptr, fmt::format("{} leads to {}, which is not below /sys", spec.path.text, resolved.string())};
+      return {request.axis, nullptr,
+              fmt::format("{} leads to {}, which is not below /sys", spec.path.text, resolved.string())};
     }
-    if (!std::filesystem::is_regular_file(resolved, error)) return {request.axis, nullptr, fmt::format("{} is not a file", spec.path.text)};
+    if (!std::filesystem::is_regular_file(resolved, error))
+      return {request.axis, nullptr, fmt::format("{} is not a file", spec.path.text)};
     const std::string path = "/sys/" + resolved.string().substr(sys.size());
-    if (!request.sysfs.text(path)) return {request.axis, nullptr, fmt::format("{} cannot be read, so it could not be put back", spec.path.text)};
+    if (!request.sysfs.text(path))
+      return {request.axis, nullptr,
+              fmt::format("{} cannot be read, so it could not be put back", spec.path.text)};
     return {request.axis, std::make_unique<SysfsKnob>(request.axis, path, spec.values, request.sysfs), {}};
   }
-  return {request.axis, nullptr, fmt::format("add its file and allowed values:  sysfs: {{{}: {{path: /sys/..., values: [...]}}}}{}", name, did_you_mean(name, names))};
+  return {request.axis, nullptr,
+          fmt::format("add its file and allowed values:  sysfs: {{{}: {{path: /sys/..., values: [...]}}}}{}",
+                      name, did_you_mean(name, names))};
 }
 
 }  // namespace dvfs_plan

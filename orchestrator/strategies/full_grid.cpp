@@ -23,6 +23,8 @@ class FullGrid : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> full_grid(const Plan& plan) { return std::make_unique<FullGrid>(plan); }
+std::unique_ptr<Strategy> full_grid(const Plan& plan) {
+  return std::make_unique<FullGrid>(plan);
+}
 
 }  // namespace dvfs_plan

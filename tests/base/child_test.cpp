@@ -49,7 +49,8 @@ TEST_F(ChildTest, ManyInARowLeaveNothingBehind) {
 }
 
 TEST_F(ChildTest, SaysWhyAProgramCannotBeStarted) {
-  EXPECT_EQ(run({"/nonexistent/program", {"program"}, {}, {}, {}, {}}).problem, "exec /nonexistent/program: No such file or directory");
+  EXPECT_EQ(run({"/nonexistent/program", {"program"}, {}, {}, {}, {}}).problem,
+            "exec /nonexistent/program: No such file or directory");
   EXPECT_EQ(run({"/etc/passwd", {"passwd"}, {}, {}, {}, {}}).problem, "exec /etc/passwd: Permission denied");
   auto spec = shell("exit 0");
   spec.folder = "/nonexistent";
@@ -58,7 +59,8 @@ TEST_F(ChildTest, SaysWhyAProgramCannotBeStarted) {
 }
 
 TEST_F(ChildTest, KeepsTheTailOfAFloodAndCountsItAll) {
-  const auto result = run(shell("head -c 50000000 /dev/zero | tr '\\0' x; echo end"), {Seconds{60}, Seconds{1}, 1000});
+  const auto result =
+      run(shell("head -c 50000000 /dev/zero | tr '\\0' x; echo end"), {Seconds{60}, Seconds{1}, 1000});
   EXPECT_EQ(result.output.bytes, 50000004U);
   EXPECT_EQ(result.output.tail.size(), 1000U);
   EXPECT_TRUE(result.output.tail.ends_with("xend\n"));
@@ -71,7 +73,9 @@ TEST_F(ChildTest, OutputAndErrorsAreKeptApart) {
   EXPECT_EQ(result.errors.tail, "err\n");
 }
 
-TEST_F(ChildTest, StandardInputIsEmpty) { EXPECT_EQ(run(shell("cat; echo done")).output.tail, "done\n"); }
+TEST_F(ChildTest, StandardInputIsEmpty) {
+  EXPECT_EQ(run(shell("cat; echo done")).output.tail, "done\n");
+}
 
 TEST_F(ChildTest, ATimeoutEndsTheWholeGroupEvenIfItIgnoresSigterm) {
   const auto before = clock_.now();
@@ -84,8 +88,9 @@ TEST_F(ChildTest, ATimeoutEndsTheWholeGroupEvenIfItIgnoresSigterm) {
 
 TEST_F(ChildTest, ADaemonInASessionOfItsOwnIsEndedWithTheTrial) {
   TemporaryFolder folder;
-  const auto result = run(shell("setsid sh -c 'echo $$ >" + folder.path() + "/pid; exec sleep 60' >/dev/null 2>&1 & while [ ! -s " +
-                                folder.path() + "/pid ]; do sleep 0.01; done"));
+  const auto result = run(shell("setsid sh -c 'echo $$ >" + folder.path() +
+                                "/pid; exec sleep 60' >/dev/null 2>&1 & while [ ! -s " + folder.path() +
+                                "/pid ]; do sleep 0.01; done"));
   EXPECT_EQ(result.end, ChildResult::End::exited);
   EXPECT_GE(result.leftovers, 1);
   const pid_t daemon = std::stoi(folder.read("pid"));
@@ -107,7 +112,7 @@ TEST_F(ChildTest, RusageIsThisChildsOwn) {
 }
 
 TEST_F(ChildTest, InheritsNoDescriptorButTheStandardOnes) {
-  UniqueFd open_file(::dup(STDIN_FILENO));  // not close-on-exec
+  UniqueFd open_file(::dup(STDIN_FILENO));                               // not close-on-exec
   EXPECT_EQ(run(shell("ls /proc/self/fd | wc -w")).output.tail, "4\n");  // 0, 1, 2 and ls's own
 }
 
@@ -133,7 +138,8 @@ TEST_F(ChildTest, OurIgnoredAndBlockedSignalsAreTheChildsDefaults) {
 
 TEST_F(ChildTest, AnInterruptionAsksTheWorkloadToEnd) {
   Interruption interruption;
-  auto launched = launcher_.launch(shell("trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done"), clock_);
+  auto launched =
+      launcher_.launch(shell("trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done"), clock_);
   ASSERT_TRUE(launched.child);
   std::thread somebody([] {
     ::usleep(200'000);

@@ -44,7 +44,9 @@ TEST(Units, PrintsDurationsAsPeopleSayThem) {
   EXPECT_EQ(format_duration(Seconds{59.97}), "1 min 00 s");
 }
 
-TEST(Units, JoulesAreWattsTimesSeconds) { EXPECT_EQ((Watts{50} * Seconds{2}).value(), 100); }
+TEST(Units, JoulesAreWattsTimesSeconds) {
+  EXPECT_EQ((Watts{50} * Seconds{2}).value(), 100);
+}
 
 TEST(Text, NearestWordIsNearEnoughOrNone) {
   EXPECT_EQ(nearest_word("repetitons", {"repetitions", "reference"}), "repetitions");
@@ -62,9 +64,9 @@ TEST(Text, ShowsControlAndBidirectionalCharacters) {
 
 TEST(Text, FindsTheFirstByteThatIsNotUtf8) {
   EXPECT_EQ(first_invalid_utf8("abc"), std::string_view::npos);
-  EXPECT_EQ(first_invalid_utf8("ab\xC0\xAF"), 2U);      // overlong
-  EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0U);    // a surrogate
-  EXPECT_EQ(first_invalid_utf8("x\xF0\x9F\x98"), 1U);   // cut short
+  EXPECT_EQ(first_invalid_utf8("ab\xC0\xAF"), 2U);     // overlong
+  EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0U);   // a surrogate
+  EXPECT_EQ(first_invalid_utf8("x\xF0\x9F\x98"), 1U);  // cut short
 }
 
 TEST(Text, QuotesForTheShell) {

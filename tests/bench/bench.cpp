@@ -1,5 +1,5 @@
-// dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS: what the program itself costs. tests/bench/run prints it beside
-// hyperfine, in one go on one machine: absolute times mean little on a shared one.
+// dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS: what the program itself costs. tests/bench/run
+// prints it beside hyperfine, in one go on one machine: absolute times mean little on a shared one.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
@@ -33,7 +33,11 @@ int bench_trial(int count) {
   const Sysfs sysfs;
   Launcher launcher;
   Diagnostics diagnostics("bench.yaml");
-  const auto experiment = parse_experiment(fmt::format("name: bench\nobjective: time\nrepeat: {}\nworkloads: [{{name: w, command: [/bin/true]}}]\n", count), "bench.yaml", diagnostics);
+  const auto experiment = parse_experiment(
+      fmt::format(
+          "name: bench\nobjective: time\nrepeat: {}\nworkloads: [{{name: w, command: [/bin/true]}}]\n",
+          count),
+      "bench.yaml", diagnostics);
   const auto plan = resolve_plan(*experiment, {{}, "/bin"}, diagnostics);
   const std::string file = "dvfs-bench.sqlite";
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
@@ -42,7 +46,8 @@ int bench_trial(int count) {
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
   const auto strategy = full_grid(*plan);
-  RunWorld world{*plan, knobs, sampler, {}, {}, *strategy, store, nullptr, launcher, interruption, clock, sysfs, {}, {{"w", std::nullopt}}};
+  RunWorld world{*plan,   knobs,    sampler,      {},    {},    *strategy, store,
+                 nullptr, launcher, interruption, clock, sysfs, {},        {{"w", std::nullopt}}};
   std::vector<double> whole, child;
   Nanoseconds began = 0;
   const RunEvents events{[&](const PlannedTrial&, int, int) { began = clock.now(); },
@@ -60,9 +65,12 @@ int bench_trial(int count) {
     store.write_event({"bench", "one small row"});
     commit.push_back(seconds(clock.now() - before).value() * 1e3);
   }
-  fmt::print("trial of /bin/true, spawn to row committed: mean {:.3f} ms, median {:.3f} ms (n = {})\n", mean(whole), median(whole), count);
-  fmt::print("  of it the child, launch to reaped:         mean {:.3f} ms, median {:.3f} ms\n", mean(child), median(child));
-  fmt::print("  one durable SQLite commit by itself:       mean {:.3f} ms, median {:.3f} ms\n", mean(commit), median(commit));
+  fmt::print("trial of /bin/true, spawn to row committed: mean {:.3f} ms, median {:.3f} ms (n = {})\n",
+             mean(whole), median(whole), count);
+  fmt::print("  of it the child, launch to reaped:         mean {:.3f} ms, median {:.3f} ms\n", mean(child),
+             median(child));
+  fmt::print("  one durable SQLite commit by itself:       mean {:.3f} ms, median {:.3f} ms\n", mean(commit),
+             median(commit));
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
   return 0;
 }
@@ -75,10 +83,12 @@ int bench_sampler(double hertz, double duration) {
   std::vector<std::string> candidates;
   for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) {
     for (const std::string& file : sysfs.list("/sys/class/hwmon/" + hwmon)) {
-      if (file.ends_with("_input") || file.ends_with("_average")) candidates.push_back("/sys/class/hwmon/" + hwmon + "/" + file);
+      if (file.ends_with("_input") || file.ends_with("_average"))
+        candidates.push_back("/sys/class/hwmon/" + hwmon + "/" + file);
     }
   }
-  for (const char* file : {"mtu", "tx_queue_len", "ifindex", "flags", "statistics/rx_bytes", "statistics/tx_bytes", "statistics/rx_packets", "statistics/tx_packets"}) {
+  for (const char* file : {"mtu", "tx_queue_len", "ifindex", "flags", "statistics/rx_bytes",
+                           "statistics/tx_bytes", "statistics/rx_packets", "statistics/tx_packets"}) {
     candidates.push_back(std::string("/sys/class/net/lo/") + file);
   }
   int channels = 0;
@@ -101,9 +111,15 @@ int bench_sampler(double hertz, double duration) {
   const double elapsed = seconds(clock.now() - before).value();
   auto cost = sampler.cost();
   std::sort(cost.lateness.begin(), cost.lateness.end());
-  const auto at = [&](double share) { return 1e6 * cost.lateness[static_cast<std::size_t>(share * static_cast<double>(cost.lateness.size() - 1))]; };
-  fmt::print("sampler, {} sysfs channels at {:.0f} Hz: {:.2f} % of a core, {:.0f} wake-ups/s, {} readings; late by {:.0f} us (median), {:.0f} us (99 %), {:.0f} us (longest)\n", channels,
-             hertz, 100 * cost.cpu_seconds / elapsed, static_cast<double>(cost.wake_ups) / elapsed, readings.size(), at(0.5), at(0.99), at(1));
+  const auto at = [&](double share) {
+    return 1e6 *
+           cost.lateness[static_cast<std::size_t>(share * static_cast<double>(cost.lateness.size() - 1))];
+  };
+  fmt::print(
+      "sampler, {} sysfs channels at {:.0f} Hz: {:.2f} % of a core, {:.0f} wake-ups/s, {} readings; late by "
+      "{:.0f} us (median), {:.0f} us (99 %), {:.0f} us (longest)\n",
+      channels, hertz, 100 * cost.cpu_seconds / elapsed, static_cast<double>(cost.wake_ups) / elapsed,
+      readings.size(), at(0.5), at(0.99), at(1));
   return 0;
 }
 
@@ -117,8 +133,10 @@ int bench_tick(double hertz, double duration) {
   const int ticks = static_cast<int>(hertz * duration);
   for (int i = 1; i <= ticks; ++i) clock.sleep_until(start + static_cast<Nanoseconds>(i * 1e9 / hertz));
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-  const double used = static_cast<double>(after.tv_sec - before.tv_sec) + static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
-  fmt::print("  an empty tick at {:.0f} Hz, nothing read:     {:.2f} % of a core\n", hertz, 100 * used / duration);
+  const double used = static_cast<double>(after.tv_sec - before.tv_sec) +
+                      static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
+  fmt::print("  an empty tick at {:.0f} Hz, nothing read:     {:.2f} % of a core\n", hertz,
+             100 * used / duration);
   return 0;
 }
 
@@ -127,8 +145,10 @@ int bench_tick(double hertz, double duration) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "trial") == 0) return dvfs_plan::bench_trial(std::atoi(argv[2]));
-  if (argc == 4 && std::strcmp(argv[1], "sampler") == 0) return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]));
-  if (argc == 4 && std::strcmp(argv[1], "tick") == 0) return dvfs_plan::bench_tick(std::atof(argv[2]), std::atof(argv[3]));
+  if (argc == 4 && std::strcmp(argv[1], "sampler") == 0)
+    return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]));
+  if (argc == 4 && std::strcmp(argv[1], "tick") == 0)
+    return dvfs_plan::bench_tick(std::atof(argv[2]), std::atof(argv[3]));
   fmt::print(stderr, "usage: dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS\n");
   return 2;
 }

@@ -13,104 +13,150 @@ std::string faults(const std::string& text) {
 }
 
 // A file with one good workload and whatever else is given.
-std::string with(const std::string& rest) { return "workloads: [{name: w, command: [\"true\"]}]\n" + rest; }
+std::string with(const std::string& rest) {
+  return "workloads: [{name: w, command: [\"true\"]}]\n" + rest;
+}
 
 TEST(Parse, AGoodFileHasNoFaults) {
   EXPECT_EQ(faults(with("axes: {cpu.frequency: [1.8 GHz, 2.2 GHz]}\nrepeat: 5\nobjective: edp\n")), "");
 }
 
 TEST(Parse, TellsAllFaultsInOneGoInFileOrder) {
-  EXPECT_EQ(faults("workloads:\n"
-                   "  - name: a\n"
-                   "    comand: [sort]\n"
-                   "    timeout: 60\n"
-                   "  - name: a\n"
-                   "    command: [sort]\n"
-                   "repeat: 0\n"
-                   "seed: x\n"),
-            "sweep.yaml:2:5: error: workload 'a' needs either 'command: [program, argument, ...]' or 'shell: text'\n"
-            "sweep.yaml:3:5: error: unknown key 'comand' in a workload (did you mean 'command'?)\n"
-            "sweep.yaml:4:14: error: 'timeout' must be a time such as 500 ms; found '60', which has no unit\n"
-            "sweep.yaml:5:11: error: two workloads are named 'a' (the first in line 2); give each its own name\n"
-            "sweep.yaml:7:9: error: 'repeat' must be a whole number from 1 to 10000; found '0'\n"
-            "sweep.yaml:8:7: error: 'seed' must be a whole number from 0 to 9223372036854775807; found 'x'\n");
+  EXPECT_EQ(
+      faults("workloads:\n"
+             "  - name: a\n"
+             "    comand: [sort]\n"
+             "    timeout: 60\n"
+             "  - name: a\n"
+             "    command: [sort]\n"
+             "repeat: 0\n"
+             "seed: x\n"),
+      "sweep.yaml:2:5: error: workload 'a' needs either 'command: [program, argument, ...]' or 'shell: "
+      "text'\n"
+      "sweep.yaml:3:5: error: unknown key 'comand' in a workload (did you mean 'command'?)\n"
+      "sweep.yaml:4:14: error: 'timeout' must be a time such as 500 ms; found '60', which has no unit\n"
+      "sweep.yaml:5:11: error: two workloads are named 'a' (the first in line 2); give each its own name\n"
+      "sweep.yaml:7:9: error: 'repeat' must be a whole number from 1 to 10000; found '0'\n"
+      "sweep.yaml:8:7: error: 'seed' must be a whole number from 0 to 9223372036854775807; found 'x'\n");
 }
 
 TEST(Parse, UnknownKeyNamesTheNearest) {
-  EXPECT_EQ(faults(with("repeat: {repetitons: 5}\n")), "sweep.yaml:2:10: error: unknown key 'repetitons' in 'repeat' (did you mean 'repetitions'?)\n");
+  EXPECT_EQ(faults(with("repeat: {repetitons: 5}\n")),
+            "sweep.yaml:2:10: error: unknown key 'repetitons' in 'repeat' (did you mean 'repetitions'?)\n");
   EXPECT_EQ(faults(with("zzz: 1\n")),
-            "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, workloads, axes, sysfs, exclude, repeat, order, "
+            "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, "
+            "workloads, axes, sysfs, exclude, repeat, order, "
             "seed, settle, probes, objective, reference, result\n");
 }
 
-TEST(Parse, DuplicateKeys) { EXPECT_EQ(faults(with("seed: 1\nseed: 2\n")), "sweep.yaml:3:1: error: key 'seed' is given twice (first in line 2)\n"); }
+TEST(Parse, DuplicateKeys) {
+  EXPECT_EQ(faults(with("seed: 1\nseed: 2\n")),
+            "sweep.yaml:3:1: error: key 'seed' is given twice (first in line 2)\n");
+}
 
 TEST(Parse, UnitsMissingWrongOrMistyped) {
-  EXPECT_EQ(faults(with("settle: 5\n")), "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5', which has no unit\n");
-  EXPECT_EQ(faults(with("settle: 5 GHz\n")), "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5 GHz'\n");
-  EXPECT_EQ(faults(with("settle: 5 MS\n")), "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5 MS' (did you mean the unit 'ms'?)\n");
-  EXPECT_EQ(faults(with("settle: -1 s\n")), "sweep.yaml:2:9: error: 'settle' must be from 0 s to 720 h; found '-1 s'\n");
+  EXPECT_EQ(faults(with("settle: 5\n")),
+            "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5', which has no unit\n");
+  EXPECT_EQ(faults(with("settle: 5 GHz\n")),
+            "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5 GHz'\n");
+  EXPECT_EQ(faults(with("settle: 5 MS\n")),
+            "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5 MS' (did you mean the "
+            "unit 'ms'?)\n");
+  EXPECT_EQ(faults(with("settle: -1 s\n")),
+            "sweep.yaml:2:9: error: 'settle' must be from 0 s to 720 h; found '-1 s'\n");
 }
 
 TEST(Parse, NoWorkloads) {
-  EXPECT_EQ(faults("repeat: 3\n"), "sweep.yaml:1:1: error: no workloads: name at least one, for example  workloads: [{name: mine, command: [./program]}]\n");
-  EXPECT_EQ(faults("workloads: []\n"), "sweep.yaml:1:12: error: 'workloads' must be a list with at least one workload\n");
+  EXPECT_EQ(faults("repeat: 3\n"),
+            "sweep.yaml:1:1: error: no workloads: name at least one, for example  workloads: [{name: mine, "
+            "command: [./program]}]\n");
+  EXPECT_EQ(faults("workloads: []\n"),
+            "sweep.yaml:1:12: error: 'workloads' must be a list with at least one workload\n");
 }
 
 TEST(Parse, ACommandIsAList) {
   EXPECT_EQ(faults("workloads: [{name: w, command: sort big.txt}]\n"),
-            "sweep.yaml:1:32: error: 'command' is a list of words, one an argument: [sort, big.txt]; for a shell write 'shell:'\n");
+            "sweep.yaml:1:32: error: 'command' is a list of words, one an argument: [sort, big.txt]; for a "
+            "shell write 'shell:'\n");
 }
 
 TEST(Parse, Axes) {
   EXPECT_EQ(faults(with("axes: {cpu.frequncy: all}\n")),
-            "sweep.yaml:2:8: error: unknown axis 'cpu.frequncy' (did you mean 'cpu.frequency'?); a name without a dot is a parameter of the workload\n");
-  EXPECT_EQ(faults(with("axes: {cpu.frequency: []}\n")), "sweep.yaml:2:23: error: axis 'cpu.frequency' is an empty list\n");
-  EXPECT_EQ(faults(with("axes: {cpu.frequency: {from: 1 GHz}}\n")), "sweep.yaml:2:23: error: axis 'cpu.frequency': a range needs both 'from' and 'to'\n");
+            "sweep.yaml:2:8: error: unknown axis 'cpu.frequncy' (did you mean 'cpu.frequency'?); a name "
+            "without a dot is a parameter of the workload\n");
+  EXPECT_EQ(faults(with("axes: {cpu.frequency: []}\n")),
+            "sweep.yaml:2:23: error: axis 'cpu.frequency' is an empty list\n");
+  EXPECT_EQ(faults(with("axes: {cpu.frequency: {from: 1 GHz}}\n")),
+            "sweep.yaml:2:23: error: axis 'cpu.frequency': a range needs both 'from' and 'to'\n");
   EXPECT_EQ(faults(with("axes: {cpu.frequency: {count: 3, from: 1 GHz, to: 2 GHz}}\n")),
-            "sweep.yaml:2:23: error: axis 'cpu.frequency' needs one of: a list, 'all', {count: N}, {from: A, to: B, step: C}\n");
-  EXPECT_EQ(faults(with("axes: {my batch: [1]}\n")), "sweep.yaml:2:8: error: axis 'my batch': a workload parameter is named with letters, digits and '_'\n");
+            "sweep.yaml:2:23: error: axis 'cpu.frequency' needs one of: a list, 'all', {count: N}, {from: A, "
+            "to: B, step: C}\n");
+  EXPECT_EQ(
+      faults(with("axes: {my batch: [1]}\n")),
+      "sweep.yaml:2:8: error: axis 'my batch': a workload parameter is named with letters, digits and '_'\n");
 }
 
 TEST(Parse, Metrics) {
-  EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [line]}]\n"), "sweep.yaml:1:47: error: unknown metric form 'line' (did you mean 'lines'?)\n");
-  EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [{name: r, regex: 'a(b'}]}]\n"), "sweep.yaml:1:64: error: metric 'r': missing ): a(b (RE2 syntax)\n");
+  EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [line]}]\n"),
+            "sweep.yaml:1:47: error: unknown metric form 'line' (did you mean 'lines'?)\n");
+  EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [{name: r, regex: 'a(b'}]}]\n"),
+            "sweep.yaml:1:64: error: metric 'r': missing ): a(b (RE2 syntax)\n");
   EXPECT_EQ(faults("workloads: [{name: w, command: [x], metrics: [{name: r, regex: 'ab'}]}]\n"),
-            "sweep.yaml:1:64: error: metric 'r': the expression needs exactly one group ( ) around the number; it has 0\n");
+            "sweep.yaml:1:64: error: metric 'r': the expression needs exactly one group ( ) around the "
+            "number; it has 0\n");
 }
 
 TEST(Parse, ProbesObjectiveAndOrder) {
-  EXPECT_EQ(faults(with("probes: [rpal]\n")), "sweep.yaml:2:10: error: unknown probe 'rpal' (did you mean 'rapl'?); a program of your own needs a 'command'\n");
+  EXPECT_EQ(faults(with("probes: [rpal]\n")),
+            "sweep.yaml:2:10: error: unknown probe 'rpal' (did you mean 'rapl'?); a program of your own "
+            "needs a 'command'\n");
   EXPECT_EQ(faults(with("probes: [{name: wall, command: [meter]}]\n")),
-            "sweep.yaml:2:17: error: probe 'wall' runs a command and needs 'channels', for example  channels: {power: {unit: W}}\n");
-  EXPECT_EQ(faults(with("objective: enrgy\n")), "sweep.yaml:2:12: error: unknown objective 'enrgy' (did you mean 'energy'?); known: energy, time, edp, ed2p\n");
-  EXPECT_EQ(faults(with("order: random\n")), "sweep.yaml:2:8: error: 'order' must be 'shuffled' (randomised complete blocks) or 'listed'; found 'random'\n");
+            "sweep.yaml:2:17: error: probe 'wall' runs a command and needs 'channels', for example  "
+            "channels: {power: {unit: W}}\n");
+  EXPECT_EQ(faults(with("objective: enrgy\n")),
+            "sweep.yaml:2:12: error: unknown objective 'enrgy' (did you mean 'energy'?); known: energy, "
+            "time, edp, ed2p\n");
+  EXPECT_EQ(faults(with("order: random\n")),
+            "sweep.yaml:2:8: error: 'order' must be 'shuffled' (randomised complete blocks) or 'listed'; "
+            "found 'random'\n");
 }
 
 TEST(Parse, TwoChannelsOfOneDomainWouldBeCountedOnce) {
   EXPECT_EQ(faults(with("probes: [{name: pdu, command: [pdu], channels: {a: {unit: W}, b: {unit: W}}}]\n")),
-            "sweep.yaml:2:63: error: channels 'a' and 'b' both measure the energy of 'system'; give each its own 'domain'\n");
+            "sweep.yaml:2:63: error: channels 'a' and 'b' both measure the energy of 'system'; give each its "
+            "own 'domain'\n");
 }
 
 TEST(Parse, NoNulAndNoControlCharactersInNames) {
-  EXPECT_EQ(faults(with("name: \"a\\0b\"\n")), "sweep.yaml:2:7: error: a NUL character (\"\\0\"); no name, argument or path can hold one\n");
-  EXPECT_EQ(faults(with("name: \"a\\eb\"\n")), "sweep.yaml:2:7: error: 'name' becomes a file name: at most 64 characters, no '/', no '.' in front, no control characters\n");
+  EXPECT_EQ(faults(with("name: \"a\\0b\"\n")),
+            "sweep.yaml:2:7: error: a NUL character (\"\\0\"); no name, argument or path can hold one\n");
+  EXPECT_EQ(faults(with("name: \"a\\eb\"\n")),
+            "sweep.yaml:2:7: error: 'name' becomes a file name: at most 64 characters, no '/', no '.' in "
+            "front, no control characters\n");
 }
 
 TEST(Parse, SysfsKnobsStayBelowSys) {
-  EXPECT_EQ(faults(with("sysfs: {x: {path: /etc/passwd, values: [a]}}\n")), "sweep.yaml:2:19: error: sysfs 'x': path must lie below /sys; found '/etc/passwd'\n");
-  EXPECT_EQ(faults(with("sysfs: {x: {path: /sys/../etc/passwd, values: [a]}}\n")), "sweep.yaml:2:19: error: sysfs 'x': path must lie below /sys; found '/sys/../etc/passwd'\n");
-  EXPECT_EQ(faults(with("sysfs: {x: {path: /sys/a}}\n")), "sweep.yaml:2:9: error: sysfs 'x' needs 'path' (below /sys) and 'values' (all that may be written)\n");
+  EXPECT_EQ(faults(with("sysfs: {x: {path: /etc/passwd, values: [a]}}\n")),
+            "sweep.yaml:2:19: error: sysfs 'x': path must lie below /sys; found '/etc/passwd'\n");
+  EXPECT_EQ(faults(with("sysfs: {x: {path: /sys/../etc/passwd, values: [a]}}\n")),
+            "sweep.yaml:2:19: error: sysfs 'x': path must lie below /sys; found '/sys/../etc/passwd'\n");
+  EXPECT_EQ(
+      faults(with("sysfs: {x: {path: /sys/a}}\n")),
+      "sweep.yaml:2:9: error: sysfs 'x' needs 'path' (below /sys) and 'values' (all that may be written)\n");
 }
 
 // ------------------------------------------------------------------ files that are not experiments at all
 
 TEST(HostileFile, Empty) {
   EXPECT_EQ(faults(""), "sweep.yaml:1:1: error: the file is empty; see `dvfs-plan --help` for an example\n");
-  EXPECT_EQ(faults("# nothing\n"), "sweep.yaml:1:1: error: the file is empty; see `dvfs-plan --help` for an example\n");
+  EXPECT_EQ(faults("# nothing\n"),
+            "sweep.yaml:1:1: error: the file is empty; see `dvfs-plan --help` for an example\n");
 }
 
-TEST(HostileFile, NotAMap) { EXPECT_EQ(faults("- a\n- b\n"), "sweep.yaml:1:1: error: the experiment must be a map of 'key: value'; found a list\n"); }
+TEST(HostileFile, NotAMap) {
+  EXPECT_EQ(faults("- a\n- b\n"),
+            "sweep.yaml:1:1: error: the experiment must be a map of 'key: value'; found a list\n");
+}
 
 TEST(HostileFile, DeepNesting) {
   EXPECT_EQ(faults("a: " + std::string(5000, '[')), "sweep.yaml:1:644: error: nested more than 32 deep\n");
@@ -119,35 +165,47 @@ TEST(HostileFile, DeepNesting) {
   EXPECT_EQ(faults(blocks), "sweep.yaml:1:65: error: nested more than 32 deep\n");
 }
 
-TEST(HostileFile, AnAliasToItself) { EXPECT_EQ(faults("a: &x [*x]\n"), "sweep.yaml:1:8: error: an alias that contains itself\n"); }
+TEST(HostileFile, AnAliasToItself) {
+  EXPECT_EQ(faults("a: &x [*x]\n"), "sweep.yaml:1:8: error: an alias that contains itself\n");
+}
 
 TEST(HostileFile, AliasesThatMultiply) {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);
-    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before + ", " + before + ", " + before + ", " + before + "]\n";
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before + ", " +
+            before + ", " + before + ", " + before + "]\n";
   }
   EXPECT_NE(faults(text).find("error: more than 20000 values with aliases written out\n"), std::string::npos);
 }
 
 TEST(HostileFile, TenMegabytes) {
-  EXPECT_EQ(faults(std::string(10'000'000, 'a')), "sweep.yaml: error: the file has 10000000 bytes; an experiment file may have 1048576\n");
+  EXPECT_EQ(faults(std::string(10'000'000, 'a')),
+            "sweep.yaml: error: the file has 10000000 bytes; an experiment file may have 1048576\n");
 }
 
 TEST(HostileFile, BinaryJunkAndInvalidUtf8) {
-  EXPECT_EQ(faults(std::string("\x7f" "ELF\0\1\2", 7)), "sweep.yaml:1:1: error: control character 0x7f; this is not a text file\n");
-  EXPECT_EQ(faults("name: caf\xe9\n"), "sweep.yaml:1:10: error: byte 0xe9 is not valid UTF-8; save the file as UTF-8 text\n");
+  EXPECT_EQ(faults(std::string("\x7f"
+                               "ELF\0\1\2",
+                               7)),
+            "sweep.yaml:1:1: error: control character 0x7f; this is not a text file\n");
+  EXPECT_EQ(faults("name: caf\xe9\n"),
+            "sweep.yaml:1:10: error: byte 0xe9 is not valid UTF-8; save the file as UTF-8 text\n");
 }
 
 TEST(HostileFile, BrokenYaml) {
-  EXPECT_EQ(faults("workloads: [{name: w\n"), "sweep.yaml:1:13: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
+  EXPECT_EQ(faults("workloads: [{name: w\n"),
+            "sweep.yaml:1:13: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
   EXPECT_EQ(faults("a: [1, 2\n"), "sweep.yaml:2:1: error: not valid YAML: end of sequence flow not found\n");
-  EXPECT_EQ(faults("a: 1\n---\nb: 2\n"), "sweep.yaml:2:1: error: a second document ('---'); an experiment is one document\n");
-  EXPECT_EQ(faults("? [a]\n: b\n"), "sweep.yaml:1:3: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
+  EXPECT_EQ(faults("a: 1\n---\nb: 2\n"),
+            "sweep.yaml:2:1: error: a second document ('---'); an experiment is one document\n");
+  EXPECT_EQ(faults("? [a]\n: b\n"),
+            "sweep.yaml:1:3: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
 }
 
 TEST(HostileFile, ControlCharactersInNamesAreShownNotSent) {
-  EXPECT_EQ(faults("workloads: [{name: \"\\e[31m\", command: [x], zzzzzz: 1}]\n").find('\x1b'), std::string::npos);
+  EXPECT_EQ(faults("workloads: [{name: \"\\e[31m\", command: [x], zzzzzz: 1}]\n").find('\x1b'),
+            std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ using testing::ElementsAre;
 AxisOffer six_clocks() {
   AxisOffer offer;
   offer.dimension = Dimension::frequency;
-  for (const double ghz : {1.0, 1.4, 1.8, 2.2, 2.6, 3.0}) offer.values.push_back({format(Hertz{ghz * 1e9}), ghz * 1e9});
+  for (const double ghz : {1.0, 1.4, 1.8, 2.2, 2.6, 3.0})
+    offer.values.push_back({format(Hertz{ghz * 1e9}), ghz * 1e9});
   return offer;
 }
 
@@ -28,7 +29,8 @@ ResolveWorld machine() {
   AxisOffer range;
   range.dimension = Dimension::frequency;
   range.continuous = AxisOffer::Continuous{0.8e9, 1.2e9};
-  for (const double ghz : {0.8, 0.9, 1.0, 1.1, 1.2}) range.values.push_back({format(Hertz{ghz * 1e9}), ghz * 1e9});
+  for (const double ghz : {0.8, 0.9, 1.0, 1.1, 1.2})
+    range.values.push_back({format(Hertz{ghz * 1e9}), ghz * 1e9});
   world.offers.offers["cpu.uncore"] = range;
   world.offers.missing["cpu.epp"] = "driver acpi-cpufreq has no energy_performance_preference";
   world.path = "/usr/bin:/bin";
@@ -48,8 +50,12 @@ Resolved resolve(const std::string& text) {
   return {std::move(plan), diagnostics.text()};
 }
 
-Resolved with(const std::string& rest) { return resolve("workloads: [{name: w, command: [\"true\", \"{batch}\"]}]\n" + rest); }
-Resolved plain(const std::string& rest) { return resolve("workloads: [{name: w, command: [\"true\"]}]\n" + rest); }
+Resolved with(const std::string& rest) {
+  return resolve("workloads: [{name: w, command: [\"true\", \"{batch}\"]}]\n" + rest);
+}
+Resolved plain(const std::string& rest) {
+  return resolve("workloads: [{name: w, command: [\"true\"]}]\n" + rest);
+}
 
 std::vector<std::string> values(const Resolved& resolved, std::size_t axis = 0) {
   std::vector<std::string> texts;
@@ -59,72 +65,100 @@ std::vector<std::string> values(const Resolved& resolved, std::size_t axis = 0) 
 }
 
 TEST(Axis, EveryWayToNameValues) {
-  EXPECT_THAT(values(plain("axes: {cpu.frequency: all}")), ElementsAre("1 GHz", "1.4 GHz", "1.8 GHz", "2.2 GHz", "2.6 GHz", "3 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: all}")),
+              ElementsAre("1 GHz", "1.4 GHz", "1.8 GHz", "2.2 GHz", "2.6 GHz", "3 GHz"));
   EXPECT_THAT(values(plain("axes: {cpu.frequency: min}")), ElementsAre("1 GHz"));
   EXPECT_THAT(values(plain("axes: {cpu.frequency: max}")), ElementsAre("3 GHz"));
   EXPECT_THAT(values(plain("axes: {cpu.frequency: [1800 MHz, 3.0 GHz]}")), ElementsAre("1.8 GHz", "3 GHz"));
   EXPECT_THAT(values(plain("axes: {cpu.frequency: 2.2 GHz}")), ElementsAre("2.2 GHz"));
   EXPECT_THAT(values(plain("axes: {cpu.frequency: {count: 3}}")), ElementsAre("1 GHz", "2.2 GHz", "3 GHz"));
-  EXPECT_THAT(values(plain("axes: {cpu.frequency: {from: 1.4 GHz, to: 2.2 GHz}}")), ElementsAre("1.4 GHz", "1.8 GHz", "2.2 GHz"));
-  EXPECT_THAT(values(plain("axes: {cpu.frequency: {from: min, to: max, step: 800 MHz}}")), ElementsAre("1 GHz", "1.8 GHz", "2.6 GHz"));
-  EXPECT_THAT(values(plain("axes: {cpu.frequency: {values: [1.9 GHz, 9 GHz], nearest: true}}")), ElementsAre("1.8 GHz", "3 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {from: 1.4 GHz, to: 2.2 GHz}}")),
+              ElementsAre("1.4 GHz", "1.8 GHz", "2.2 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {from: min, to: max, step: 800 MHz}}")),
+              ElementsAre("1 GHz", "1.8 GHz", "2.6 GHz"));
+  EXPECT_THAT(values(plain("axes: {cpu.frequency: {values: [1.9 GHz, 9 GHz], nearest: true}}")),
+              ElementsAre("1.8 GHz", "3 GHz"));
   EXPECT_THAT(values(with("axes: {batch: {from: 8, to: 64, times: 2}}")), ElementsAre("8", "16", "32", "64"));
-  EXPECT_THAT(values(with("axes: {batch: {from: 0.1, to: 0.3, step: 0.1}}")), ElementsAre("0.1", "0.2", "0.3"));
-  EXPECT_THAT(values(plain("axes: {cpu.uncore: [0.85 GHz]}")), ElementsAre("850 MHz"));  // continuous: anything within
+  EXPECT_THAT(values(with("axes: {batch: {from: 0.1, to: 0.3, step: 0.1}}")),
+              ElementsAre("0.1", "0.2", "0.3"));
+  EXPECT_THAT(values(plain("axes: {cpu.uncore: [0.85 GHz]}")),
+              ElementsAre("850 MHz"));  // continuous: anything within
 }
 
 TEST(Axis, AValueTheMachineDoesNotOfferNamesItsNeighbours) {
   EXPECT_EQ(plain("axes: {cpu.frequency: [1.9 GHz]}").faults,
-            "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 1.9 GHz; its neighbours are 1.8 GHz and 2.2 GHz (or write {values: [...], nearest: true})\n");
+            "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 1.9 GHz; its "
+            "neighbours are 1.8 GHz and 2.2 GHz (or write {values: [...], nearest: true})\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: [9 GHz]}").faults,
-            "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 9 GHz; the highest it offers is 3 GHz (or write {values: [...], nearest: true})\n");
+            "sweep.yaml:2:24: error: axis 'cpu.frequency': this machine does not offer 9 GHz; the highest it "
+            "offers is 3 GHz (or write {values: [...], nearest: true})\n");
   EXPECT_EQ(plain("axes: {cpu.governor: [perfomance]}").faults,
-            "sweep.yaml:2:23: error: axis 'cpu.governor': this machine does not offer 'perfomance' (did you mean 'performance'?); it offers: performance, schedutil\n");
+            "sweep.yaml:2:23: error: axis 'cpu.governor': this machine does not offer 'perfomance' (did you "
+            "mean 'performance'?); it offers: performance, schedutil\n");
 }
 
 TEST(Axis, UnitsAndDimensions) {
-  EXPECT_EQ(plain("axes: {cpu.frequency: [1800]}").faults, "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '1800', which has no unit\n");
-  EXPECT_EQ(plain("axes: {cpu.frequency: [5 W]}").faults, "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '5 W'\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1800]}").faults,
+            "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '1800', "
+            "which has no unit\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [5 W]}").faults,
+            "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '5 W'\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: [1.8 Ghz]}").faults,
-            "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '1.8 Ghz' (did you mean the unit 'GHz'?)\n");
+            "sweep.yaml:2:24: error: axis 'cpu.frequency' takes a frequency such as 1.8 GHz; found '1.8 Ghz' "
+            "(did you mean the unit 'GHz'?)\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: {from: 1 GHz, to: 3 GHz, step: 2}}").faults,
-            "sweep.yaml:2:54: error: axis 'cpu.frequency': 'step' must be a frequency such as 1.8 GHz; found '2'\n");
-  EXPECT_EQ(plain("axes: {cpu.frequency: {from: 3 GHz, to: 1 GHz}}").faults, "sweep.yaml:2:41: error: axis 'cpu.frequency': 'to' (1 GHz) lies below 'from' (3 GHz)\n");
+            "sweep.yaml:2:54: error: axis 'cpu.frequency': 'step' must be a frequency such as 1.8 GHz; found "
+            "'2'\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: {from: 3 GHz, to: 1 GHz}}").faults,
+            "sweep.yaml:2:41: error: axis 'cpu.frequency': 'to' (1 GHz) lies below 'from' (3 GHz)\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: {count: 7}}").faults,
-            "sweep.yaml:2:23: error: axis 'cpu.frequency': count 7 asked for, but this machine offers 6: 1 GHz, 1.4 GHz, 1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz\n");
+            "sweep.yaml:2:23: error: axis 'cpu.frequency': count 7 asked for, but this machine offers 6: 1 "
+            "GHz, 1.4 GHz, 1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: {from: 1.1 GHz, to: 1.2 GHz}}").faults,
-            "sweep.yaml:2:23: error: axis 'cpu.frequency': this machine offers nothing from 1.1 GHz to 1.2 GHz; it offers: 1 GHz, 1.4 GHz, 1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz\n");
+            "sweep.yaml:2:23: error: axis 'cpu.frequency': this machine offers nothing from 1.1 GHz to 1.2 "
+            "GHz; it offers: 1 GHz, 1.4 GHz, 1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz\n");
 }
 
 TEST(Axis, AKnobTheMachineDoesNotHave) {
-  EXPECT_EQ(plain("axes: {cpu.epp: all}").faults, "sweep.yaml:2:8: error: axis 'cpu.epp': driver acpi-cpufreq has no energy_performance_preference\n");
+  EXPECT_EQ(
+      plain("axes: {cpu.epp: all}").faults,
+      "sweep.yaml:2:8: error: axis 'cpu.epp': driver acpi-cpufreq has no energy_performance_preference\n");
 }
 
 TEST(Axis, AParameterCannotAskTheMachine) {
   EXPECT_EQ(with("axes: {batch: all}").faults,
-            "sweep.yaml:2:15: error: axis 'batch' is a parameter of the workload: the machine cannot say what 'all', 'min', 'max' or 'count' are; list its values\n");
+            "sweep.yaml:2:15: error: axis 'batch' is a parameter of the workload: the machine cannot say "
+            "what 'all', 'min', 'max' or 'count' are; list its values\n");
 }
 
 TEST(Placeholders, NameAnAxisAndAreUsed) {
   EXPECT_EQ(with("axes: {bacth: [1]}").faults,
-            "sweep.yaml:1:41: error: {batch} names no axis (did you mean 'bacth'?); add 'axes: {batch: [...]}', or write {{batch}} for the text itself\n"
+            "sweep.yaml:1:41: error: {batch} names no axis (did you mean 'bacth'?); add 'axes: {batch: "
+            "[...]}', or write {{batch}} for the text itself\n"
             "sweep.yaml:2:8: error: axis 'bacth' is used by no workload: put {bacth} into a command\n");
 }
 
 TEST(Workload, ACommandThatDoesNotExist) {
   EXPECT_EQ(resolve("workloads: [{name: w, command: [no-such-command]}]").faults,
-            "sweep.yaml:1:33: error: workload 'w': there is no command 'no-such-command' on PATH; give its path, relative to the experiment file\n");
-  EXPECT_EQ(resolve("workloads: [{name: w, command: [./missing]}]").faults, "sweep.yaml:1:33: error: workload 'w': './missing' is not a program that can be run (looked for missing)\n");
-  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\"], run_as: no-such-user}]").faults, "sweep.yaml:1:50: error: workload 'w': there is no user 'no-such-user' on this machine\n");
+            "sweep.yaml:1:33: error: workload 'w': there is no command 'no-such-command' on PATH; give its "
+            "path, relative to the experiment file\n");
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [./missing]}]").faults,
+            "sweep.yaml:1:33: error: workload 'w': './missing' is not a program that can be run (looked for "
+            "missing)\n");
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\"], run_as: no-such-user}]").faults,
+            "sweep.yaml:1:50: error: workload 'w': there is no user 'no-such-user' on this machine\n");
 }
 
 TEST(Workload, ShellPlaceholdersMustNotBeQuotedTwice) {
   EXPECT_EQ(resolve("workloads: [{name: w, shell: \"echo '{x}'\"}]\naxes: {x: [1]}").faults,
-            "sweep.yaml:1:30: error: workload 'w': a {name} in 'shell' is quoted already; take the quotes around it away\n");
+            "sweep.yaml:1:30: error: workload 'w': a {name} in 'shell' is quoted already; take the quotes "
+            "around it away\n");
 }
 
 TEST(Axis, WordsHaveNoRange) {
-  EXPECT_EQ(plain("axes: {cpu.governor: {from: 1, to: 2}}").faults, "sweep.yaml:2:22: error: axis 'cpu.governor' takes words, of which there is no range; list them: performance, schedutil\n");
+  EXPECT_EQ(plain("axes: {cpu.governor: {from: 1, to: 2}}").faults,
+            "sweep.yaml:2:22: error: axis 'cpu.governor' takes words, of which there is no range; list them: "
+            "performance, schedutil\n");
 }
 
 TEST(Axis, ARangeThatMissesEverythingIsToldBriefly) {
@@ -134,27 +168,37 @@ TEST(Axis, ARangeThatMissesEverythingIsToldBriefly) {
 
 TEST(Workload, TheShellsOwnSpellingIsNotOurs) {
   EXPECT_EQ(resolve("workloads: [{name: w, shell: \"echo ${n}\"}]\naxes: {n: [1]}").faults,
-            "sweep.yaml:1:30: error: workload 'w': '${name}' in 'shell': write {name} for an axis, ${{NAME}} for the shell's own variable\n");
+            "sweep.yaml:1:30: error: workload 'w': '${name}' in 'shell': write {name} for an axis, ${{NAME}} "
+            "for the shell's own variable\n");
 }
 
 TEST(Points, TheReferenceIsTheHighestOfWhatIsLeft) {
   const auto resolved = plain("axes: {cpu.frequency: all}\nexclude: [{cpu.frequency: max}]\n");
   ASSERT_TRUE(resolved.plan) << resolved.faults;
-  for (const PlanPoint& point : resolved.plan->points) EXPECT_EQ(point.reference, point.values[0]->text == "2.6 GHz");
+  for (const PlanPoint& point : resolved.plan->points)
+    EXPECT_EQ(point.reference, point.values[0]->text == "2.6 GHz");
 }
 
 TEST(Exclude, TakesPointsAway) {
-  const auto resolved = plain("axes: {cpu.frequency: all, cpu.governor: all}\nexclude: [{cpu.frequency: [1 GHz, max], cpu.governor: schedutil}]\n");
+  const auto resolved = plain(
+      "axes: {cpu.frequency: all, cpu.governor: all}\nexclude: [{cpu.frequency: [1 GHz, max], cpu.governor: "
+      "schedutil}]\n");
   ASSERT_TRUE(resolved.plan) << resolved.faults;
   EXPECT_EQ(resolved.plan->points.size(), 10U);
-  EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 1 GHz}]\n").faults, "sweep.yaml:1:20: error: 'exclude' leaves workload 'w' without a single point\n");
-  EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 2 GHz}]\n").faults, "sweep.yaml:3:27: error: 'exclude': '2 GHz' is no value of axis 'cpu.frequency'; its values: 1 GHz\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 1 GHz}]\n").faults,
+            "sweep.yaml:1:20: error: 'exclude' leaves workload 'w' without a single point\n");
+  EXPECT_EQ(
+      plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 2 GHz}]\n").faults,
+      "sweep.yaml:3:27: error: 'exclude': '2 GHz' is no value of axis 'cpu.frequency'; its values: 1 GHz\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.freqency: 2 GHz}]\n").faults,
-            "sweep.yaml:3:12: error: 'exclude' names axis 'cpu.freqency', which is not in 'axes' (did you mean 'cpu.frequency'?)\n");
+            "sweep.yaml:3:12: error: 'exclude' names axis 'cpu.freqency', which is not in 'axes' (did you "
+            "mean 'cpu.frequency'?)\n");
 }
 
 TEST(Points, AWorkloadRunsOnlyOverTheParametersItUses) {
-  const auto resolved = resolve("workloads: [{name: a, command: [\"true\", \"{n}\"]}, {name: b, command: [\"true\"]}]\naxes: {cpu.frequency: [1 GHz, 3 GHz], n: [1, 2, 3]}\n");
+  const auto resolved = resolve(
+      "workloads: [{name: a, command: [\"true\", \"{n}\"]}, {name: b, command: [\"true\"]}]\naxes: "
+      "{cpu.frequency: [1 GHz, 3 GHz], n: [1, 2, 3]}\n");
   ASSERT_TRUE(resolved.plan) << resolved.faults;
   EXPECT_EQ(resolved.plan->points.size(), 6U + 2U);
   EXPECT_EQ(resolved.plan->points.back().key, "b cpu.frequency=3 GHz");
@@ -195,11 +239,13 @@ TEST(Schedule, IsFixedByItsSeed) {
 TEST(PlanHash, ChangesWithWhatIsRunAndSaysWhatChanged) {
   const auto before = plain("axes: {cpu.frequency: [1 GHz, 3 GHz]}\nrepeat: 3\n");
   const auto after = plain("axes: {cpu.frequency: [1 GHz, 2.2 GHz]}\nrepeat: 5\n");
-  const auto described = plain("description: other words\naxes: {cpu.frequency: [1 GHz, 3 GHz]}\nrepeat: 3\n");
+  const auto described =
+      plain("description: other words\naxes: {cpu.frequency: [1 GHz, 3 GHz]}\nrepeat: 3\n");
   EXPECT_EQ(before.plan->hash, described.plan->hash);
   EXPECT_NE(before.plan->hash, after.plan->hash);
   EXPECT_THAT(plan_differences(before.plan->canonical, after.plan->canonical),
-              ElementsAre("axes / cpu.frequency: 3 GHz taken away", "axes / cpu.frequency: 2.2 GHz added", "repetitions: 3 -> 5"));
+              ElementsAre("axes / cpu.frequency: 3 GHz taken away", "axes / cpu.frequency: 2.2 GHz added",
+                          "repetitions: 3 -> 5"));
 }
 
 // ------------------------------------------------------------------ values in commands
@@ -207,18 +253,22 @@ TEST(PlanHash, ChangesWithWhatIsRunAndSaysWhatChanged) {
 CommandLine fill(const std::string& yaml, const std::string& value) {
   Diagnostics diagnostics("x");
   const auto experiment = parse_experiment(yaml, "x", diagnostics);
-  return command_line(experiment->workloads.at(0), {{"x", false, Dimension::text, {}}}, {AxisValue{value, {}}});
+  return command_line(experiment->workloads.at(0), {{"x", false, Dimension::text, {}}},
+                      {AxisValue{value, {}}});
 }
 
 TEST(CommandLine, AValueFillsOneArgumentAndIsNeverSplit) {
-  const auto command = fill("workloads: [{name: w, command: [prog, \"--n={x}\", \"{{x}}\", \"{\\\"json\\\": 1}\"]}]", "a b; rm -rf / $(id) 'q'");
+  const auto command =
+      fill("workloads: [{name: w, command: [prog, \"--n={x}\", \"{{x}}\", \"{\\\"json\\\": 1}\"]}]",
+           "a b; rm -rf / $(id) 'q'");
   EXPECT_THAT(command.argv, ElementsAre("prog", "--n=a b; rm -rf / $(id) 'q'", "{x}", "{\"json\": 1}"));
 }
 
 TEST(CommandLine, InShellTextAValueTravelsInAVariable) {
   const auto command = fill("workloads: [{name: w, shell: \"prog {x} | tee log\"}]", "$(id); 'quoted'");
   EXPECT_THAT(command.argv, ElementsAre("/bin/sh", "-c", "prog \"$DVFS_PLAN_AXIS_x\" | tee log"));
-  EXPECT_THAT(command.environment, ElementsAre(std::pair<std::string, std::string>("DVFS_PLAN_AXIS_x", "$(id); 'quoted'")));
+  EXPECT_THAT(command.environment,
+              ElementsAre(std::pair<std::string, std::string>("DVFS_PLAN_AXIS_x", "$(id); 'quoted'")));
 }
 
 TEST(CommandLine, FindsPlaceholdersInsideQuotes) {

@@ -15,7 +15,8 @@ TEST(Schema, HasExactlyTheKeysOfTheParser) {
   const auto schema = nlohmann::json::parse(file);
   for (const auto& [where, keys] : experiment_keys()) {
     std::set<std::string> in_schema;
-    for (const auto& [key, value] : schema.at("$defs").at(where).at("properties").items()) in_schema.insert(key);
+    for (const auto& [key, value] : schema.at("$defs").at(where).at("properties").items())
+      in_schema.insert(key);
     EXPECT_EQ(in_schema, std::set<std::string>(keys.begin(), keys.end())) << where;
   }
 }

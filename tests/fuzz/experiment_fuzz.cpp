@@ -37,7 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (plan) {
       for (std::size_t i = 0; i < plan->points.size() && i < 16; ++i) {
         const auto& point = plan->points[i];
-        command_line(plan->workloads[static_cast<std::size_t>(point.workload)].spec, plan->axes, point.values);
+        command_line(plan->workloads[static_cast<std::size_t>(point.workload)].spec, plan->axes,
+                     point.values);
       }
     }
   } else if (!diagnostics.has_errors()) {

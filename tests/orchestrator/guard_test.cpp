@@ -32,13 +32,16 @@ TEST(Restore, OneThatFailsKeepsNoOtherFromBeingPutBack) {
   root.attribute("/sys/a", "changed");
   root.attribute("/sys/c", "changed");
   const Sysfs sysfs(root.path());
-  const auto outcome = restore_settings({{"k", "/sys/a", "1"}, {"k", "/sys/gone", "2"}, {"k", "/sys/c", "it's 3"}}, sysfs);
+  const auto outcome =
+      restore_settings({{"k", "/sys/a", "1"}, {"k", "/sys/gone", "2"}, {"k", "/sys/c", "it's 3"}}, sysfs);
   EXPECT_EQ(*sysfs.text("/sys/a"), "1");
   EXPECT_EQ(*sysfs.text("/sys/c"), "it's 3");
   EXPECT_EQ(outcome.restored, 2);
   ASSERT_EQ(outcome.failures.size(), 1U);
   EXPECT_THAT(restore_commands(outcome), ElementsAre("echo 2 | sudo tee /sys/gone"));
-  EXPECT_EQ(message_of([&] { require_restored(outcome); }), "1 of 3 settings could not be put back:\n  /sys/gone: wanted '2', found 'No such file or directory' (No such file or directory)");
+  EXPECT_EQ(message_of([&] { require_restored(outcome); }),
+            "1 of 3 settings could not be put back:\n  /sys/gone: wanted '2', found 'No such file or "
+            "directory' (No such file or directory)");
 }
 
 TEST(Restore, WritesOnlyWhatDiffers) {
@@ -74,7 +77,8 @@ TEST(StateFolder, FollowsNoLinkInsideEither) {
   folder.file("precious", "keep me");
   StateFolder state(folder / "state");
   std::filesystem::create_symlink(folder / "precious", folder / "state/journal.json");
-  EXPECT_THAT(message_of([&] { state.read("journal.json"); }), HasSubstr("Too many levels of symbolic links"));
+  EXPECT_THAT(message_of([&] { state.read("journal.json"); }),
+              HasSubstr("Too many levels of symbolic links"));
   state.write_durably("journal.json", "new");  // replaces the link, not what it points to
   EXPECT_EQ(folder.read("precious"), "keep me");
   EXPECT_EQ(state.read("journal.json"), "new");
@@ -94,7 +98,13 @@ TEST(Journal, ComesBackAsWritten) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");
   EXPECT_FALSE(read_journal(state));
-  const Journal journal{"sweep.yaml", "now", "boot", "", 42, "run", {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two words"}}};
+  const Journal journal{"sweep.yaml",
+                        "now",
+                        "boot",
+                        "",
+                        42,
+                        "run",
+                        {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two words"}}};
   write_journal(state, journal);
   const auto read = read_journal(state);
   ASSERT_TRUE(read);
@@ -118,7 +128,9 @@ TEST(KnobGuard, TheNextStartPutsBackWhatADeadRunLeft) {
   const std::string limit = "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq";
   {
     StateFolder state(folder / "state");
-    write_journal(state, {"sweep.yaml", "then", "another boot", root.path(), 1, "run", {{"cpu.frequency", limit, "3000000"}}});
+    write_journal(
+        state,
+        {"sweep.yaml", "then", "another boot", root.path(), 1, "run", {{"cpu.frequency", limit, "3000000"}}});
   }
   sysfs.write(limit, "1000000");
   KnobGuard guard(folder / "state", sysfs, "next.yaml", clock);
@@ -136,7 +148,8 @@ TEST(KnobGuard, AJournalOfAnotherTreeIsLeftAlone) {
     StateFolder state(folder / "state");
     write_journal(state, {"sweep.yaml", "then", "boot", "/somewhere/else", 1, "run", {{"k", "/sys/a", "1"}}});
   }
-  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }), HasSubstr("is of another machine tree ('/somewhere/else')"));
+  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }),
+              HasSubstr("is of another machine tree ('/somewhere/else')"));
   EXPECT_TRUE(StateFolder(folder / "state").read("journal.json"));
 }
 
@@ -151,10 +164,12 @@ TEST(KnobGuard, WhatWentWithAReboot) {
   leave("another boot");
   {
     KnobGuard guard(folder / "state", sysfs, "next.yaml", clock);
-    EXPECT_THAT(guard.found_journal()->notes, ElementsAre("/sys/gone is gone since the reboot; it was not put back"));
+    EXPECT_THAT(guard.found_journal()->notes,
+                ElementsAre("/sys/gone is gone since the reboot; it was not put back"));
   }
   leave(boot_id(sysfs));
-  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }), HasSubstr("1 of 1 settings could not be put back"));
+  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }),
+              HasSubstr("1 of 1 settings could not be put back"));
   KnobGuard gives_up(folder / "state", sysfs, "restore", clock, true);
   EXPECT_FALSE(StateFolder(folder / "state").read("journal.json"));
   EXPECT_TRUE(StateFolder(folder / "state").read("journal.discarded.json"));
@@ -166,7 +181,8 @@ TEST(KnobGuard, ASecondSweepIsRefusedWithTheHolder) {
   const SystemClock clock;
   KnobGuard guard(folder / "state", sysfs, "first.yaml", clock);
   EXPECT_THAT(message_of([&] { KnobGuard second(folder / "state", sysfs, "second.yaml", clock); }),
-              HasSubstr("another sweep is running on this machine (pid " + std::to_string(::getpid()) + ", first.yaml, since "));
+              HasSubstr("another sweep is running on this machine (pid " + std::to_string(::getpid()) +
+                        ", first.yaml, since "));
 }
 
 }  // namespace

@@ -37,9 +37,22 @@ class JudgeTest : public testing::Test {
     for (int i = first; i <= last; ++i) trial_.readings[static_cast<std::size_t>(2 * i + 1)].value = hertz;
   }
 
-  std::vector<Channel> channels_{
-      {.name = "hwmon:m/power1", .probe = "hwmon", .unit = "W", .kind = ChannelKind::gauge, .domain = "system", .within = {}, .wraps_at = {}, .source = {}},
-      {.name = "cpufreq:policy0", .probe = "cpufreq", .unit = "Hz", .kind = ChannelKind::gauge, .domain = "policy0", .within = {}, .wraps_at = {}, .source = {}}};
+  std::vector<Channel> channels_{{.name = "hwmon:m/power1",
+                                  .probe = "hwmon",
+                                  .unit = "W",
+                                  .kind = ChannelKind::gauge,
+                                  .domain = "system",
+                                  .within = {},
+                                  .wraps_at = {},
+                                  .source = {}},
+                                 {.name = "cpufreq:policy0",
+                                  .probe = "cpufreq",
+                                  .unit = "Hz",
+                                  .kind = ChannelKind::gauge,
+                                  .domain = "policy0",
+                                  .within = {},
+                                  .wraps_at = {},
+                                  .source = {}}};
   TrialRecord trial_;
   JudgeInput input_;
 };
@@ -55,7 +68,8 @@ TEST_F(JudgeTest, AClockNearerToAnotherStepWasNotDelivered) {
   clock_at(10, 20, 2.6e9);
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::not_delivered);
-  EXPECT_EQ(trial_.verdict_text, "3 GHz requested on policy0, 2.79 GHz delivered (mean of 21 readings, 11 of them off)");
+  EXPECT_EQ(trial_.verdict_text,
+            "3 GHz requested on policy0, 2.79 GHz delivered (mean of 21 readings, 11 of them off)");
 }
 
 TEST_F(JudgeTest, OneOddReadingIsNoVerdict) {
@@ -103,8 +117,10 @@ TEST_F(JudgeTest, WithoutNeedForEnergyADeadSensorIsAWarning) {
 TEST_F(JudgeTest, ToleranceIsHalfAStepOfATableAndAStepOfARange) {
   EXPECT_DOUBLE_EQ(delivered_tolerance({2e9, 2.1e9, 2.2e9}, false, 2.1e9), 0.05e9);
   EXPECT_DOUBLE_EQ(delivered_tolerance({2e9, 2.1e9, 2.2e9}, true, 2.1e9), 0.1e9);
-  EXPECT_DOUBLE_EQ(delivered_tolerance({1.5e9, 2.2e9, 3.4e9}, false, 3.4e9), 0.03 * 3.4e9);  // wide steps hide no cap
-  EXPECT_DOUBLE_EQ(delivered_tolerance({2.4e9, 2.401e9}, false, 2.4e9), 0.01 * 2.4e9);       // 1 MHz is turbo's mark, not a step
+  EXPECT_DOUBLE_EQ(delivered_tolerance({1.5e9, 2.2e9, 3.4e9}, false, 3.4e9),
+                   0.03 * 3.4e9);  // wide steps hide no cap
+  EXPECT_DOUBLE_EQ(delivered_tolerance({2.4e9, 2.401e9}, false, 2.4e9),
+                   0.01 * 2.4e9);  // 1 MHz is turbo's mark, not a step
   EXPECT_TRUE(is_turbo_step({2.0e9, 2.4e9, 2.401e9}, 2.401e9));
   EXPECT_FALSE(is_turbo_step({2.0e9, 2.4e9, 2.401e9}, 2.4e9));
 }
@@ -144,11 +160,17 @@ TEST_F(JudgeTest, AClockThatNothingTellsIsAWarning) {
 }
 
 TEST(Metrics, EveryForm) {
-  const std::string output = "loading...\nthroughput 12.5 1/s\n{\"metric\": \"loss\", \"value\": 0.25, \"unit\": \"1\"}\n{\"accuracy\": 0.75, \"name\": \"x\"}\nTotal time: 3.5 sec\nelapsed nan s\n";
-  const auto found = find_metrics(output, {{MetricRule::Kind::lines, {}, {}, {}}, {MetricRule::Kind::json, {}, {}, {}}, {MetricRule::Kind::regex, "total", "Total time: ([0-9.]+)", "s"}});
+  const std::string output =
+      "loading...\nthroughput 12.5 1/s\n{\"metric\": \"loss\", \"value\": 0.25, \"unit\": "
+      "\"1\"}\n{\"accuracy\": 0.75, \"name\": \"x\"}\nTotal time: 3.5 sec\nelapsed nan s\n";
+  const auto found = find_metrics(output, {{MetricRule::Kind::lines, {}, {}, {}},
+                                           {MetricRule::Kind::json, {}, {}, {}},
+                                           {MetricRule::Kind::regex, "total", "Total time: ([0-9.]+)", "s"}});
   std::vector<std::string> texts;
-  for (const MetricRecord& metric : found) texts.push_back(metric.name + "=" + std::to_string(metric.value) + " " + metric.unit);
-  EXPECT_THAT(texts, testing::ElementsAre("throughput=12.500000 1/s", "loss=0.250000 1", "accuracy=0.750000 ", "total=3.500000 s"));
+  for (const MetricRecord& metric : found)
+    texts.push_back(metric.name + "=" + std::to_string(metric.value) + " " + metric.unit);
+  EXPECT_THAT(texts, testing::ElementsAre("throughput=12.500000 1/s", "loss=0.250000 1", "accuracy=0.750000 ",
+                                          "total=3.500000 s"));
 }
 
 TEST(CpuLoad, IsTheShareThatWasNotIdle) {
@@ -162,7 +184,9 @@ TEST(CpuLoad, IsTheShareThatWasNotIdle) {
 }
 
 TEST(MachineFacts, AnotherKernelIsAnotherMachine) {
-  EXPECT_THAT(decisive_differences({{"kernel", "Linux 6.1"}, {"host", "a"}}, {{"kernel", "Linux 6.2"}, {"host", "b"}}), testing::ElementsAre("machine / kernel: Linux 6.1 -> Linux 6.2"));
+  EXPECT_THAT(decisive_differences({{"kernel", "Linux 6.1"}, {"host", "a"}},
+                                   {{"kernel", "Linux 6.2"}, {"host", "b"}}),
+              testing::ElementsAre("machine / kernel: Linux 6.1 -> Linux 6.2"));
 }
 
 TEST(FullGrid, GivesEachTrialOnceAndSkipsWhatIsFinished) {

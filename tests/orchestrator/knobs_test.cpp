@@ -33,19 +33,26 @@ class KnobTest : public testing::Test {
     return texts;
   }
   std::string problem(const std::string& axis) { return find(axis).problem; }
-  std::string policy(int number, const std::string& file) { return *sysfs_.text(cpufreq + "policy" + std::to_string(number) + "/" + file); }
+  std::string policy(int number, const std::string& file) {
+    return *sysfs_.text(cpufreq + "policy" + std::to_string(number) + "/" + file);
+  }
 
   TemporaryFolder root_;
   Sysfs sysfs_{root_.path()};
 };
 
-AxisValue hertz(double value) { return {format(Hertz{value}), value}; }
+AxisValue hertz(double value) {
+  return {format(Hertz{value}), value};
+}
 
 TEST_F(KnobTest, AcpiCpufreqOffersItsTable) {
   machines::acpi_cpufreq(root_);
-  EXPECT_THAT(offers("cpu.frequency"), ElementsAre("1 GHz", "1.4 GHz", "1.8 GHz", "2.2 GHz", "2.6 GHz", "3 GHz"));
+  EXPECT_THAT(offers("cpu.frequency"),
+              ElementsAre("1 GHz", "1.4 GHz", "1.8 GHz", "2.2 GHz", "2.6 GHz", "3 GHz"));
   EXPECT_THAT(offers("cpu.turbo"), ElementsAre("off", "on"));
-  EXPECT_EQ(problem("cpu.epp"), "driver acpi-cpufreq has no energy_performance_preference; it takes intel_pstate or amd-pstate in active mode");
+  EXPECT_EQ(problem("cpu.epp"),
+            "driver acpi-cpufreq has no energy_performance_preference; it takes intel_pstate or amd-pstate "
+            "in active mode");
 }
 
 TEST_F(KnobTest, IntelPstateIsContinuousInStepsOfTheBusClock) {
@@ -54,7 +61,8 @@ TEST_F(KnobTest, IntelPstateIsContinuousInStepsOfTheBusClock) {
   EXPECT_EQ(offer.values.size(), 41U);  // 0.8 to 4.8 GHz by 100 MHz
   EXPECT_EQ(offer.continuous->highest, 4.8e9);
   EXPECT_THAT(offers("cpu.governor"), ElementsAre("performance", "powersave"));
-  EXPECT_THAT(offers("cpu.epp"), ElementsAre("default", "performance", "balance_performance", "balance_power", "power"));
+  EXPECT_THAT(offers("cpu.epp"),
+              ElementsAre("default", "performance", "balance_performance", "balance_power", "power"));
 }
 
 TEST_F(KnobTest, IntelPstatePassiveHasTheGenericGovernorsAndNoPreference) {
@@ -80,7 +88,9 @@ TEST_F(KnobTest, NoTurboIsTheOtherWayRound) {
   auto finding = find("cpu.turbo");
   EXPECT_EQ(finding.knob->apply({"off", {}})[0].applied, "off");
   EXPECT_EQ(*sysfs_.text("/sys/devices/system/cpu/intel_pstate/no_turbo"), "1");
-  EXPECT_EQ(problem("cpu.turbo@policy0"), "turbo is one switch for the whole machine here (/sys/devices/system/cpu/intel_pstate/no_turbo); write cpu.turbo");
+  EXPECT_EQ(problem("cpu.turbo@policy0"),
+            "turbo is one switch for the whole machine here (/sys/devices/system/cpu/intel_pstate/no_turbo); "
+            "write cpu.turbo");
 }
 
 TEST_F(KnobTest, AHybridMachineOffersWhatItsCoresHaveInCommon) {
@@ -95,8 +105,12 @@ TEST_F(KnobTest, AHybridMachineOffersWhatItsCoresHaveInCommon) {
 
 TEST_F(KnobTest, OneSiblingOfACoreIsRefused) {
   machines::hybrid(root_);
-  EXPECT_EQ(problem("cpu.frequency@0"), "cpu0 and cpu1 are threads of one core, which runs at the higher of their requests; name both: @0-1");
-  EXPECT_EQ(problem("cpu.frequency@policy3"), "cpu3 and cpu2 are threads of one core, which runs at the higher of their requests; name both: @2-3");
+  EXPECT_EQ(
+      problem("cpu.frequency@0"),
+      "cpu0 and cpu1 are threads of one core, which runs at the higher of their requests; name both: @0-1");
+  EXPECT_EQ(
+      problem("cpu.frequency@policy3"),
+      "cpu3 and cpu2 are threads of one core, which runs at the higher of their requests; name both: @2-3");
   EXPECT_EQ(problem("cpu.frequency@0-1"), "");
   EXPECT_EQ(problem("cpu.frequency@8"), "");
 }
@@ -104,10 +118,12 @@ TEST_F(KnobTest, OneSiblingOfACoreIsRefused) {
 TEST_F(KnobTest, TargetsThatMeanNothing) {
   machines::acpi_cpufreq(root_);
   EXPECT_EQ(problem("cpu.frequency@policy9"), "there is no policy9; there are: policy0, policy2");
-  EXPECT_EQ(problem("cpu.frequency@fast"), "'@fast' is neither a policy, a list of CPUs such as 0-3, P-cores nor E-cores");
+  EXPECT_EQ(problem("cpu.frequency@fast"),
+            "'@fast' is neither a policy, a list of CPUs such as 0-3, P-cores nor E-cores");
   EXPECT_EQ(problem("cpu.frequency@0"), "policy0 sets CPUs 0-1 together; name all of them or none");
   EXPECT_EQ(problem("cpu.frequency@0-9"), "cpu4 is not there or not online");
-  EXPECT_EQ(problem("cpu.frequency@P-cores"), "'P-cores' is for hybrid machines; this one has no /sys/devices/cpu_core");
+  EXPECT_EQ(problem("cpu.frequency@P-cores"),
+            "'P-cores' is for hybrid machines; this one has no /sys/devices/cpu_core");
 }
 
 TEST_F(KnobTest, OnePolicyLeavesTheOtherAlone) {
@@ -119,14 +135,18 @@ TEST_F(KnobTest, OnePolicyLeavesTheOtherAlone) {
   EXPECT_EQ(applied[0].applied, "1.8 GHz");
   EXPECT_EQ(policy(2, "scaling_min_freq") + policy(2, "scaling_max_freq"), "18000001800000");
   EXPECT_EQ(policy(0, "scaling_min_freq") + policy(0, "scaling_max_freq"), "10000003000000");
-  for (const SavedSetting& setting : finding.knob->snapshot()) EXPECT_EQ(setting.path.find("policy0"), std::string::npos);
+  for (const SavedSetting& setting : finding.knob->snapshot())
+    EXPECT_EQ(setting.path.find("policy0"), std::string::npos);
 }
 
 TEST_F(KnobTest, SavesAllThatAGovernorMayResetInTheOrderToPutItBack) {
   machines::intel_pstate(root_, true);
   std::vector<std::string> files;
-  for (const SavedSetting& setting : find("cpu.governor@policy1").knob->snapshot()) files.push_back(setting.path.substr(setting.path.rfind('/') + 1) + "=" + setting.value);
-  EXPECT_THAT(files, ElementsAre("scaling_governor=powersave", "no_turbo=0", "scaling_max_freq=4800000", "scaling_min_freq=800000", "energy_performance_preference=balance_performance"));
+  for (const SavedSetting& setting : find("cpu.governor@policy1").knob->snapshot())
+    files.push_back(setting.path.substr(setting.path.rfind('/') + 1) + "=" + setting.value);
+  EXPECT_THAT(files,
+              ElementsAre("scaling_governor=powersave", "no_turbo=0", "scaling_max_freq=4800000",
+                          "scaling_min_freq=800000", "energy_performance_preference=balance_performance"));
 }
 
 TEST_F(KnobTest, AFirmwaresCapIsNotSavedAsTheOwnersLimit) {
@@ -152,7 +172,8 @@ TEST_F(KnobTest, ReadsBackAndSaysBothValues) {
   EXPECT_EQ(finding.knob->apply(hertz(3e9))[0].problem, "cpufreq policy0: its limits cannot be read back");
   std::filesystem::remove(root_.path() + cpufreq + "policy0/scaling_max_freq");
   std::filesystem::create_symlink("/dev/full", root_.path() + cpufreq + "policy0/scaling_max_freq");
-  EXPECT_EQ(finding.knob->apply(hertz(3e9))[0].problem, "cpufreq policy0: set 3 GHz: No space left on device");
+  EXPECT_EQ(finding.knob->apply(hertz(3e9))[0].problem,
+            "cpufreq policy0: set 3 GHz: No space left on device");
 }
 
 // Which of the two limits was written first.
@@ -169,9 +190,12 @@ std::string first_written(const TemporaryFolder& root, const std::function<void(
 TEST_F(KnobTest, LimitsNeverCross) {
   machines::acpi_cpufreq(root_);
   auto finding = find("cpu.frequency@policy0");
-  EXPECT_EQ(first_written(root_, [&] { finding.knob->apply(hertz(1e9)); }), "scaling_max_freq");   // min is 1.0: max may fall onto it
-  EXPECT_EQ(first_written(root_, [&] { finding.knob->apply(hertz(2.6e9)); }), "scaling_max_freq");  // raise max first
-  EXPECT_EQ(first_written(root_, [&] { finding.knob->apply(hertz(1.4e9)); }), "scaling_min_freq");  // lower min first
+  EXPECT_EQ(first_written(root_, [&] { finding.knob->apply(hertz(1e9)); }),
+            "scaling_max_freq");  // min is 1.0: max may fall onto it
+  EXPECT_EQ(first_written(root_, [&] { finding.knob->apply(hertz(2.6e9)); }),
+            "scaling_max_freq");  // raise max first
+  EXPECT_EQ(first_written(root_, [&] { finding.knob->apply(hertz(1.4e9)); }),
+            "scaling_min_freq");  // lower min first
 }
 
 TEST_F(KnobTest, UncoreAndDevfreqPinBothLimits) {
@@ -179,7 +203,8 @@ TEST_F(KnobTest, UncoreAndDevfreqPinBothLimits) {
   auto uncore = find("cpu.uncore");
   EXPECT_EQ(uncore.knob->offer().values.size(), 37U);
   EXPECT_EQ(uncore.knob->apply(hertz(2.4e9))[0].applied, "2.4 GHz");
-  EXPECT_EQ(*sysfs_.text("/sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/min_freq_khz"), "2400000");
+  EXPECT_EQ(*sysfs_.text("/sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/min_freq_khz"),
+            "2400000");
 
   const std::string device = "/sys/class/devfreq/17000000.gpu/";
   root_.attribute(device + "available_frequencies", "76800000 153600000 921600000");
@@ -188,7 +213,8 @@ TEST_F(KnobTest, UncoreAndDevfreqPinBothLimits) {
   auto devfreq = find("devfreq.17000000.gpu");
   ASSERT_TRUE(devfreq.knob) << devfreq.problem;
   EXPECT_EQ(devfreq.knob->apply(hertz(153.6e6))[0].applied, "153.6 MHz");
-  EXPECT_EQ(problem("devfreq.gpu"), "there is no device 'gpu' in /sys/class/devfreq; there are: 17000000.gpu");
+  EXPECT_EQ(problem("devfreq.gpu"),
+            "there is no device 'gpu' in /sys/class/devfreq; there are: 17000000.gpu");
 }
 
 TEST_F(KnobTest, CoresComeWholeBeforeTheirSecondThreads) {
@@ -199,7 +225,8 @@ TEST_F(KnobTest, CoresComeWholeBeforeTheirSecondThreads) {
 
 TEST_F(KnobTest, SysfsKnobWritesOnlyWhatIsNamedBelowSys) {
   root_.attribute("/sys/kernel/mm/thp/enabled", "always [madvise] never");
-  const std::vector<SysfsKnobSpec> good{{"thp", {}, {"/sys/kernel/mm/thp/enabled", {}}, {{"always", {}}, {"never", {}}}}};
+  const std::vector<SysfsKnobSpec> good{
+      {"thp", {}, {"/sys/kernel/mm/thp/enabled", {}}, {{"always", {}}, {"never", {}}}}};
   auto finding = find("sysfs.thp", good);
   ASSERT_TRUE(finding.knob) << finding.problem;
   EXPECT_EQ(finding.knob->snapshot().at(0).value, "madvise");
@@ -211,7 +238,9 @@ TEST_F(KnobTest, SysfsKnobWritesOnlyWhatIsNamedBelowSys) {
   EXPECT_THAT(find("sysfs.out", bad).problem, HasSubstr("which is not below /sys"));
   const std::vector<SysfsKnobSpec> missing{{"m", {}, {"/sys/none", {}}, {{"1", {}}}}};
   EXPECT_EQ(find("sysfs.m", missing).problem, "/sys/none: No such file or directory");
-  EXPECT_EQ(find("sysfs.tph", good).problem, "add its file and allowed values:  sysfs: {tph: {path: /sys/..., values: [...]}} (did you mean 'thp'?)");
+  EXPECT_EQ(find("sysfs.tph", good).problem,
+            "add its file and allowed values:  sysfs: {tph: {path: /sys/..., values: [...]}} (did you mean "
+            "'thp'?)");
 }
 
 TEST_F(KnobTest, AMachineWithoutCpufreqSaysSo) {
@@ -229,7 +258,8 @@ std::string described(const CpufreqAccess& access) {
     auto governors = p.governors;
     std::sort(governors.begin(), governors.end());
     for (const auto& g : governors) text += g + " ";
-    text += "] " + std::to_string(p.lowest_khz) + ".." + std::to_string(p.highest_khz) + " now " + std::to_string(p.min_khz) + ".." + std::to_string(p.max_khz) + " table";
+    text += "] " + std::to_string(p.lowest_khz) + ".." + std::to_string(p.highest_khz) + " now " +
+            std::to_string(p.min_khz) + ".." + std::to_string(p.max_khz) + " table";
     for (const long khz : p.available_khz) text += " " + std::to_string(khz);
     text += p.bios_limit_khz ? " limit " + std::to_string(*p.bios_limit_khz) + "\n" : "\n";
   }
@@ -241,15 +271,19 @@ int compare_in_namespace(const TemporaryFolder& root) {
   if (::unshare(::geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0) return 77;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 77;
   const auto files = cpufreq_by_files(Sysfs(root.path()));
-  if (::mount((root.path() + "/sys/devices/system/cpu").c_str(), "/sys/devices/system/cpu", nullptr, MS_BIND, nullptr) != 0) return 77;
+  if (::mount((root.path() + "/sys/devices/system/cpu").c_str(), "/sys/devices/system/cpu", nullptr, MS_BIND,
+              nullptr) != 0)
+    return 77;
   const auto library = cpufreq_by_libcpupower();
   if (described(*files) != described(*library)) return 1;
   const auto first = library->policies().front();
-  if (library->set_limits(first, 1000000, 1400000) != 0 || library->set_governor(first, "performance") != 0) return 2;
+  if (library->set_limits(first, 1000000, 1400000) != 0 || library->set_governor(first, "performance") != 0)
+    return 2;
   if (described(*files) != described(*library)) return 3;
   const auto now = library->policies().front();
   if (now.min_khz != 1000000 || now.max_khz != 1400000 || now.governor != "performance") return 4;
-  return library->set_limits(now, 2000000, 2000000) == 0 && library->set_limits(now, 900000, 900000) == 0 ? 0 : 5;
+  return library->set_limits(now, 2000000, 2000000) == 0 && library->set_limits(now, 900000, 900000) == 0 ? 0
+                                                                                                          : 5;
 }
 
 TEST_P(LibcpupowerTest, AgreesWithPlainFiles) {
@@ -264,8 +298,9 @@ TEST_P(LibcpupowerTest, AgreesWithPlainFiles) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, LibcpupowerTest,
-                         testing::Values(machines::acpi_cpufreq, machines::amd_pstate_epp, machines::hybrid,
-                                         +[](const TemporaryFolder& root) { machines::intel_pstate(root, true); }));
+                         testing::Values(
+                             machines::acpi_cpufreq, machines::amd_pstate_epp, machines::hybrid,
+                             +[](const TemporaryFolder& root) { machines::intel_pstate(root, true); }));
 
 }  // namespace
 }  // namespace dvfs_plan

@@ -21,8 +21,10 @@ ProbeFinding find_fans(const Sysfs& sysfs) {
     probe->add(channel, sysfs, file, 1.0 / 60);  // the file says revolutions a minute
   }
   ProbeFinding finding{"fans", nullptr, {}, {}};
-  if (probe->empty()) finding.problem = "no fan in /sys/class/hwmon";
-  else finding.probe = std::move(probe);
+  if (probe->empty())
+    finding.problem = "no fan in /sys/class/hwmon";
+  else
+    finding.probe = std::move(probe);
   return finding;
 }
 

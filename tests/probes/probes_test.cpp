@@ -35,7 +35,8 @@ TEST(RaplPowercap, EachDomainHasItsOwnRangeAndPlace) {
   TemporaryFolder root;
   machines::rapl(root, false);
   const auto finding = find_rapl_powercap(Sysfs(root.path()));
-  EXPECT_THAT(channel_names(finding), ElementsAre("rapl:package-0", "rapl:core-0", "rapl:dram-0", "rapl:package-1", "rapl:core-1", "rapl:dram-1"));
+  EXPECT_THAT(channel_names(finding), ElementsAre("rapl:package-0", "rapl:core-0", "rapl:dram-0",
+                                                  "rapl:package-1", "rapl:core-1", "rapl:dram-1"));
   EXPECT_DOUBLE_EQ(*channel(finding, "rapl:package-0").wraps_at, 262143.328850);
   EXPECT_DOUBLE_EQ(*channel(finding, "rapl:dram-0").wraps_at, 65712.999613);
   EXPECT_EQ(channel(finding, "rapl:core-1").within, "package-1");
@@ -67,7 +68,8 @@ TEST(RaplPerf, ListsEventsPerPackageWithTheirScale) {
   const std::string pmu = "/sys/bus/event_source/devices/power/";
   root.attribute(pmu + "type", "15");
   root.attribute(pmu + "cpumask", "0,16");
-  for (const auto& [event, code] : std::map<std::string, std::string>{{"energy-pkg", "0x02"}, {"energy-ram", "0x03"}, {"energy-psys", "0x05"}}) {
+  for (const auto& [event, code] : std::map<std::string, std::string>{
+           {"energy-pkg", "0x02"}, {"energy-ram", "0x03"}, {"energy-psys", "0x05"}}) {
     root.attribute(pmu + "events/" + event, "event=" + code);
     root.attribute(pmu + "events/" + event + ".scale", "2.3283064365386962890625e-10");
     root.attribute(pmu + "events/" + event + ".unit", "Joules");
@@ -76,11 +78,13 @@ TEST(RaplPerf, ListsEventsPerPackageWithTheirScale) {
   root.attribute("/sys/devices/system/cpu/cpu16/topology/physical_package_id", "1");
   std::vector<std::string> found;
   for (const RaplEvent& event : list_rapl_events(Sysfs(root.path()))) {
-    found.push_back(event.channel.domain + " type " + std::to_string(event.type) + " config " + std::to_string(event.config) + " cpu " + std::to_string(event.cpu));
+    found.push_back(event.channel.domain + " type " + std::to_string(event.type) + " config " +
+                    std::to_string(event.config) + " cpu " + std::to_string(event.cpu));
     EXPECT_DOUBLE_EQ(event.joules_per_unit, 2.3283064365386962890625e-10);
   }
-  EXPECT_THAT(found, ElementsAre("package-0 type 15 config 2 cpu 0", "dram-0 type 15 config 3 cpu 0", "psys type 15 config 5 cpu 0",
-                                 "package-1 type 15 config 2 cpu 16", "dram-1 type 15 config 3 cpu 16"));
+  EXPECT_THAT(found, ElementsAre("package-0 type 15 config 2 cpu 0", "dram-0 type 15 config 3 cpu 0",
+                                 "psys type 15 config 5 cpu 0", "package-1 type 15 config 2 cpu 16",
+                                 "dram-1 type 15 config 3 cpu 16"));
 }
 
 TEST(Hwmon, FindsTheAcpiPowerMeterBelowDevice) {
@@ -108,7 +112,8 @@ TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
   root.attribute("/sys/class/hwmon/hwmon2/name", "energy_chip");
   root.attribute("/sys/class/hwmon/hwmon2/energy1_input", "123000000");
   const auto finding = find_hwmon(Sysfs(root.path()));
-  EXPECT_THAT(channel_names(finding), ElementsAre("hwmon:ina3221/power1", "hwmon:ina3221.1/power1", "hwmon:energy_chip/energy1"));
+  EXPECT_THAT(channel_names(finding),
+              ElementsAre("hwmon:ina3221/power1", "hwmon:ina3221.1/power1", "hwmon:energy_chip/energy1"));
   EXPECT_EQ(finding.probe->channels()[0].within, "system");
   EXPECT_EQ(finding.probe->channels()[2].kind, ChannelKind::counter);
 }
@@ -117,7 +122,8 @@ TEST(Cpufreq, TakesTheBestSourceOfTheDeliveredClock) {
   TemporaryFolder acpi, pstate;
   machines::acpi_cpufreq(acpi);
   machines::intel_pstate(pstate, true);
-  EXPECT_EQ(find_cpufreq(Sysfs(acpi.path())).probe->channels()[0].source, "/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq");
+  EXPECT_EQ(find_cpufreq(Sysfs(acpi.path())).probe->channels()[0].source,
+            "/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq");
   const auto finding = find_cpufreq(Sysfs(pstate.path()));
   EXPECT_EQ(finding.probe->channels()[0].source, "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq");
   EXPECT_TRUE(finding.probe->channels()[0].under_load_only);  // APERF/MPERF
@@ -157,7 +163,9 @@ TEST(Attribute, DeniedIsSaidSo) {
   root.attribute("/secret", "5");
   std::filesystem::permissions(root.path(), std::filesystem::perms::all);
   std::filesystem::permissions(root / "secret", std::filesystem::perms::none);
-  const auto look = [&] { return AttributeReader(Sysfs(root.path()), "/secret", 1).read().status == ReadingStatus::denied ? 0 : 1; };
+  const auto look = [&] {
+    return AttributeReader(Sysfs(root.path()), "/secret", 1).read().status == ReadingStatus::denied ? 0 : 1;
+  };
   if (::geteuid() != 0) {
     EXPECT_EQ(look(), 0);
     return;
@@ -185,7 +193,14 @@ TEST(CommandProbe, ReadsNameValueUnit) {
 CommandProbeSettings meter(const std::string& script) {
   CommandProbeSettings settings;
   settings.name = "meter";
-  settings.channels = {Channel{.name = "wall", .probe = {}, .unit = "W", .kind = ChannelKind::gauge, .domain = "system", .within = {}, .wraps_at = {}, .source = {}}};
+  settings.channels = {Channel{.name = "wall",
+                               .probe = {},
+                               .unit = "W",
+                               .kind = ChannelKind::gauge,
+                               .domain = "system",
+                               .within = {},
+                               .wraps_at = {},
+                               .source = {}}};
   settings.launch = {"/bin/sh", {"sh", "-c", script}, {"PATH=/usr/bin:/bin"}, {}, {}, {}};
   return settings;
 }
@@ -193,7 +208,8 @@ CommandProbeSettings meter(const std::string& script) {
 TEST(CommandProbe, StreamsAndTellsWhenTheMeterDied) {
   Launcher launcher;
   const SystemClock clock;
-  auto probe = start_command_probe(meter("echo wall 100 W; echo noise; printf 'wall 10'; sleep 0.2; echo 5 W"), launcher, clock);
+  auto probe = start_command_probe(
+      meter("echo wall 100 W; echo noise; printf 'wall 10'; sleep 0.2; echo 5 W"), launcher, clock);
   std::vector<double> values;
   ReadingStatus last = ReadingStatus::ok;
   for (int i = 0; i < 500 && last != ReadingStatus::gone; ++i) {
@@ -236,12 +252,21 @@ class FakeClock : public Clock {
 class CountingProbe : public Probe {
  public:
   CountingProbe(std::string name, Seconds period) : name_(std::move(name)), period_(period) {
-    channels_.push_back(Channel{.name = name_, .probe = name_, .unit = "W", .kind = ChannelKind::gauge, .domain = "system", .within = {}, .wraps_at = {}, .source = {}});
+    channels_.push_back(Channel{.name = name_,
+                                .probe = name_,
+                                .unit = "W",
+                                .kind = ChannelKind::gauge,
+                                .domain = "system",
+                                .within = {},
+                                .wraps_at = {},
+                                .source = {}});
   }
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return period_; }
-  void read(std::span<Sample> samples) override { samples[0] = {static_cast<double>(++reads_), ReadingStatus::ok}; }
+  void read(std::span<Sample> samples) override {
+    samples[0] = {static_cast<double>(++reads_), ReadingStatus::ok};
+  }
 
  private:
   std::string name_;

@@ -20,25 +20,47 @@ using testing::HasSubstr;
 constexpr Nanoseconds ms = 1'000'000, s = 1'000'000'000;
 
 Channel gauge(const std::string& domain = "system", const std::string& within = "") {
-  return {.name = "g:" + domain, .probe = "g", .unit = "W", .kind = ChannelKind::gauge, .domain = domain, .within = within, .wraps_at = {}, .source = "file"};
+  return {.name = "g:" + domain,
+          .probe = "g",
+          .unit = "W",
+          .kind = ChannelKind::gauge,
+          .domain = domain,
+          .within = within,
+          .wraps_at = {},
+          .source = "file"};
 }
-Channel counter(const std::string& domain, std::optional<double> wraps_at = {}, const std::string& within = "") {
-  return {.name = "c:" + domain, .probe = "c", .unit = "J", .kind = ChannelKind::counter, .domain = domain, .within = within, .wraps_at = wraps_at, .source = "file"};
+Channel counter(const std::string& domain, std::optional<double> wraps_at = {},
+                const std::string& within = "") {
+  return {.name = "c:" + domain,
+          .probe = "c",
+          .unit = "J",
+          .kind = ChannelKind::counter,
+          .domain = domain,
+          .within = within,
+          .wraps_at = wraps_at,
+          .source = "file"};
 }
-Reading at(Nanoseconds time, double value, std::uint32_t channel = 0) { return {channel, time, value, ReadingStatus::ok}; }
-Reading without(Nanoseconds time, ReadingStatus status, std::uint32_t channel = 0) { return {channel, time, std::nullopt, status}; }
+Reading at(Nanoseconds time, double value, std::uint32_t channel = 0) {
+  return {channel, time, value, ReadingStatus::ok};
+}
+Reading without(Nanoseconds time, ReadingStatus status, std::uint32_t channel = 0) {
+  return {channel, time, std::nullopt, status};
+}
 
 // ------------------------------------------------------------------ energy
 
 TEST(Energy, CorrectsOneCounterWrapByTheChannelsOwnRange) {
   // DRAM wraps at 65 712.999613 J, a quarter of what the package does.
-  const auto energy = energy_between(counter("dram-0", 65712.999613), std::vector{at(0, 65712.0), at(1 * s, 65712.9), at(2 * s, 0.500387)}, 0, 2 * s);
+  const auto energy =
+      energy_between(counter("dram-0", 65712.999613),
+                     std::vector{at(0, 65712.0), at(1 * s, 65712.9), at(2 * s, 0.500387)}, 0, 2 * s);
   EXPECT_NEAR(*energy.joules, 1.5, 1e-9);
 }
 
 TEST(Energy, CorrectsSeveralWrapsOfALongTrial) {
   std::vector<Reading> readings;
-  for (int i = 0; i <= 40; ++i) readings.push_back(at(i * 10 * s, std::fmod(100.0 * 10 * i, 2621.44)));  // 100 W
+  for (int i = 0; i <= 40; ++i)
+    readings.push_back(at(i * 10 * s, std::fmod(100.0 * 10 * i, 2621.44)));  // 100 W
   const auto refused = energy_between(counter("package-0", 2621.44), readings, 0, 400 * s);
   EXPECT_EQ(refused.fault, EnergyFault::gap);  // 10 s between readings could hide a second wrap at 2 kW
   EXPECT_FALSE(refused.joules);
@@ -55,8 +77,14 @@ TEST(Energy, ACounterThatGoesBackWithoutARangeIsNotKnown) {
 
 TEST(Energy, InterpolatesTheEdges) {
   // 100 W throughout; the window lies between readings.
-  EXPECT_NEAR(*energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms, 1750 * ms).joules, 150, 1e-9);
-  EXPECT_NEAR(*energy_between(gauge(), std::vector{at(0, 90), at(s, 100), at(2 * s, 110)}, 500 * ms, 1500 * ms).joules, 0.5 * (95 + 100) / 2 + 0.5 * (100 + 105) / 2, 1e-9);
+  EXPECT_NEAR(
+      *energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms, 1750 * ms)
+           .joules,
+      150, 1e-9);
+  EXPECT_NEAR(
+      *energy_between(gauge(), std::vector{at(0, 90), at(s, 100), at(2 * s, 110)}, 500 * ms, 1500 * ms)
+           .joules,
+      0.5 * (95 + 100) / 2 + 0.5 * (100 + 105) / 2, 1e-9);
 }
 
 TEST(Energy, ASteadyPowerIsNoZero) {
@@ -85,7 +113,8 @@ TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
   EXPECT_EQ(energy_between(gauge(), denied, 0, s).fault, EnergyFault::denied);
   EXPECT_EQ(energy_between(counter("psys"), still, 0, s).fault, EnergyFault::dead);
   EXPECT_EQ(energy_between(gauge(), {}, 0, s).fault, EnergyFault::absent);
-  for (const auto& readings : {zeros, frozen, gone, absent, denied}) EXPECT_FALSE(energy_between(gauge(), readings, 0, s).joules);
+  for (const auto& readings : {zeros, frozen, gone, absent, denied})
+    EXPECT_FALSE(energy_between(gauge(), readings, 0, s).joules);
 }
 
 TEST(Energy, AMeterThatDiesMidwayIsNoBargain) {
@@ -119,8 +148,12 @@ TEST(Energy, AHoleInTheMiddleIsNotBridged) {
 }
 
 TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
-  const std::vector<Channel> channels{counter("package-0", {}, "psys"), counter("core-0", {}, "package-0"), counter("dram-0", {}, "psys"),
-                                      counter("package-1", {}, "psys"), counter("psys"), gauge("ina/rail", "system")};
+  const std::vector<Channel> channels{counter("package-0", {}, "psys"),
+                                      counter("core-0", {}, "package-0"),
+                                      counter("dram-0", {}, "psys"),
+                                      counter("package-1", {}, "psys"),
+                                      counter("psys"),
+                                      gauge("ina/rail", "system")};
   auto sources = energy_sources(channels, {});
   EXPECT_EQ(sources.at(0).name, "psys");
   EXPECT_EQ(sources.at(1).name, "package-0 + dram-0 + package-1");
@@ -153,7 +186,8 @@ TEST(Estimate, ByHand) {
   EXPECT_DOUBLE_EQ(*offset->standard_deviation, 1);
 }
 
-TrialRow row(const std::string& clock, double ghz, int block, double energy, double time, const std::string& verdict = "ok") {
+TrialRow row(const std::string& clock, double ghz, int block, double energy, double time,
+             const std::string& verdict = "ok") {
   TrialRow r;
   r.scenario = r.workload = "w";
   r.point = "w cpu.frequency=" + clock;
@@ -183,7 +217,9 @@ ExperimentRow experiment(int planned) {
 
 TEST(Summary, PairsSavingsWithinBlocks) {
   // Block 2 is 10 % hotter in everything; the ratio within a block is always 0.8.
-  const auto summary = summarise(experiment(4), {row("3 GHz", 3, 1, 100, 1), row("1.8 GHz", 1.8, 1, 80, 1.5), row("3 GHz", 3, 2, 110, 1), row("1.8 GHz", 1.8, 2, 88, 1.5)});
+  const auto summary =
+      summarise(experiment(4), {row("3 GHz", 3, 1, 100, 1), row("1.8 GHz", 1.8, 1, 80, 1.5),
+                                row("3 GHz", 3, 2, 110, 1), row("1.8 GHz", 1.8, 2, 88, 1.5)});
   const auto& points = summary.scenarios.at(0).points;
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0].point, "w cpu.frequency=1.8 GHz");  // ascending
@@ -192,12 +228,15 @@ TEST(Summary, PairsSavingsWithinBlocks) {
   EXPECT_NEAR(points[0].slowdown->value, 0.5, 1e-12);
   EXPECT_FALSE(points[1].saving);
   EXPECT_EQ(answer_sentences(summary).at(0),
-            "w: the least energy at cpu.frequency = 1.8 GHz, 84 J in 1.5 s (2 trials count). Against the reference (cpu.frequency = 3 GHz): 20.0 % less energy "
-            "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). The best lies at the edge of what was swept on cpu.frequency; the optimum may lie beyond.");
+            "w: the least energy at cpu.frequency = 1.8 GHz, 84 J in 1.5 s (2 trials count). Against the "
+            "reference (cpu.frequency = 3 GHz): 20.0 % less energy "
+            "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). The best lies at "
+            "the edge of what was swept on cpu.frequency; the optimum may lie beyond.");
 }
 
 TEST(Summary, WhatDoesNotCountCannotWin) {
-  const auto summary = summarise(experiment(3), {row("1 GHz", 1, 1, 1, 1, "not_delivered"), row("2 GHz", 2, 1, 50, 1), row("3 GHz", 3, 1, 60, 1)});
+  const auto summary = summarise(experiment(3), {row("1 GHz", 1, 1, 1, 1, "not_delivered"),
+                                                 row("2 GHz", 2, 1, 50, 1), row("3 GHz", 3, 1, 60, 1)});
   EXPECT_EQ(*summary.scenarios.at(0).best, 1U);
   EXPECT_EQ(summary.not_counted.at("not_delivered"), 1);
   EXPECT_THAT(terminal_report(summary, {}, false), HasSubstr("0 of 1"));
@@ -209,13 +248,15 @@ TEST(Summary, ATieGoesToTheFaster) {
 }
 
 TEST(Summary, NothingCountsAndNothingRan) {
-  EXPECT_EQ(answer_sentences(summarise(experiment(1), {row("1 GHz", 1, 1, 1, 1, "exited")})).at(0), "w: no trial counts, so there is no best point.");
+  EXPECT_EQ(answer_sentences(summarise(experiment(1), {row("1 GHz", 1, 1, 1, 1, "exited")})).at(0),
+            "w: no trial counts, so there is no best point.");
   EXPECT_TRUE(summarise(experiment(1), {}).scenarios.empty());
 }
 
 TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 55, 1)});
-  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr("No trial of the reference point counts, so no saving can be stated"));
+  EXPECT_THAT(answer_sentences(summary).at(0),
+              HasSubstr("No trial of the reference point counts, so no saving can be stated"));
 }
 
 // ------------------------------------------------------------------ the file
@@ -224,10 +265,16 @@ class StoreTest : public testing::Test {
  protected:
   StoreTest() {
     Diagnostics diagnostics("x.yaml");
-    const auto parsed = parse_experiment("name: night\nworkloads: [{name: w, command: [\"true\", \"{n}\"]}]\naxes: {n: [1, \"=2+2\"]}\nrepeat: 2\n", "x.yaml", diagnostics);
+    const auto parsed = parse_experiment(
+        "name: night\nworkloads: [{name: w, command: [\"true\", \"{n}\"]}]\naxes: {n: [1, "
+        "\"=2+2\"]}\nrepeat: 2\n",
+        "x.yaml", diagnostics);
     plan_ = *resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics);
   }
-  Store create() { return Store::create(path_, plan_, channels_, {"system", "test", "2026-01-01T00:00:00Z", {{"host", "h"}}}, {}); }
+  Store create() {
+    return Store::create(path_, plan_, channels_, {"system", "test", "2026-01-01T00:00:00Z", {{"host", "h"}}},
+                         {});
+  }
   TrialRecord trial(std::size_t i, double watts) {
     TrialRecord t;
     t.key = plan_.trials[i].key;
@@ -267,7 +314,8 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
   EXPECT_EQ(*rows[0].energy_j, 100);
   EXPECT_EQ(*rows[0].time_s, 2);
   EXPECT_EQ(store.progress().current_trial, "next");
-  Statement readings = store.database().prepare("SELECT count(*), count(value), group_concat(absence) FROM readings");
+  Statement readings =
+      store.database().prepare("SELECT count(*), count(value), group_concat(absence) FROM readings");
   ASSERT_TRUE(readings.step());
   EXPECT_EQ(readings.integer(0), 3);
   EXPECT_EQ(readings.integer(1), 2);  // absent is NULL, not 0
@@ -277,11 +325,13 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
 TEST_F(StoreTest, TheViewsAndTheReportAgree) {
   Store store = create();
   store.begin_session(1, "boot", "test", "now");
-  for (std::size_t i = 0; i < plan_.trials.size(); ++i) store.write_trial(trial(i, 40 + 7.3 * static_cast<double>(i)), "");
+  for (std::size_t i = 0; i < plan_.trials.size(); ++i)
+    store.write_trial(trial(i, 40 + 7.3 * static_cast<double>(i)), "");
   const auto summary = summarise(store.experiment(), store.trials());
   for (const auto& scenario : summary.scenarios) {
     for (const auto& point : scenario.points) {
-      Statement view = store.database().prepare("SELECT energy_j, time_s, counted, objective_value FROM points WHERE point = ?");
+      Statement view = store.database().prepare(
+          "SELECT energy_j, time_s, counted, objective_value FROM points WHERE point = ?");
       view.bind(point.point);
       ASSERT_TRUE(view.step());
       EXPECT_NEAR(view.real(0), point.energy->mean, 1e-9);
@@ -321,10 +371,13 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
   folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
   EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
   folder_.file("empty.sqlite", "");
-  EXPECT_EQ(refusal(folder_ / "empty.sqlite"), (folder_ / "empty.sqlite") + " is not a result file of dvfs-plan");
+  EXPECT_EQ(refusal(folder_ / "empty.sqlite"),
+            (folder_ / "empty.sqlite") + " is not a result file of dvfs-plan");
   std::filesystem::create_symlink(path_, folder_ / "link.sqlite");
-  EXPECT_EQ(refusal(folder_ / "link.sqlite"), "result file " + (folder_ / "link.sqlite") + ": it is a symbolic link, which is not followed");
-  EXPECT_EQ(refusal(folder_ / "none.sqlite"), "result file " + (folder_ / "none.sqlite") + ": there is no such file");
+  EXPECT_EQ(refusal(folder_ / "link.sqlite"),
+            "result file " + (folder_ / "link.sqlite") + ": it is a symbolic link, which is not followed");
+  EXPECT_EQ(refusal(folder_ / "none.sqlite"),
+            "result file " + (folder_ / "none.sqlite") + ": there is no such file");
 }
 
 TEST_F(StoreTest, NeverReplacesAFile) {
@@ -339,8 +392,10 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50), "");
   std::ostringstream csv;
   export_trials_csv(store, csv);
-  EXPECT_THAT(csv.str(), testing::StartsWith("trial,key,workload,scenario,block,position,started_at,n,outcome,exit_code,signal,verdict,verdict_text,time_s,energy_j,mean_power_w,"
-                                             "objective_value,metric rate 1/s\r\n1,"));
+  EXPECT_THAT(csv.str(),
+              testing::StartsWith("trial,key,workload,scenario,block,position,started_at,n,outcome,exit_code,"
+                                  "signal,verdict,verdict_text,time_s,energy_j,mean_power_w,"
+                                  "objective_value,metric rate 1/s\r\n1,"));
   EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,2,100,50,100,1.5\r\n"));
 }
 

@@ -42,12 +42,14 @@ void policy(const TemporaryFolder& root, const PolicySpec& spec) {
 void preference(const TemporaryFolder& root, int number, const std::string& now) {
   const std::string folder = fmt::format("{}cpufreq/policy{}/", cpu_folder, number);
   root.attribute(folder + "energy_performance_preference", now);
-  root.attribute(folder + "energy_performance_available_preferences", "default performance balance_performance balance_power power ");
+  root.attribute(folder + "energy_performance_available_preferences",
+                 "default performance balance_performance balance_power power ");
 }
 
 void siblings(const TemporaryFolder& root, int cpu, const std::string& list, int package = 0) {
   root.attribute(fmt::format("{}cpu{}/topology/thread_siblings_list", cpu_folder, cpu), list);
-  root.attribute(fmt::format("{}cpu{}/topology/physical_package_id", cpu_folder, cpu), std::to_string(package));
+  root.attribute(fmt::format("{}cpu{}/topology/physical_package_id", cpu_folder, cpu),
+                 std::to_string(package));
   root.attribute(fmt::format("{}cpu{}/online", cpu_folder, cpu), "1");
 }
 
@@ -65,9 +67,11 @@ void hybrid(const TemporaryFolder& root) {
   root.attribute(cpu_folder + "intel_uncore_frequency/package_00_die_00/max_freq_khz", "4000000");
   for (int cpu = 0; cpu < 16; ++cpu) {
     const bool performance_core = cpu < 8;
-    policy(root, {cpu, std::to_string(cpu), "intel_pstate", "powersave", "performance powersave", 400000, performance_core ? 4700000 : 3400000});
+    policy(root, {cpu, std::to_string(cpu), "intel_pstate", "powersave", "performance powersave", 400000,
+                  performance_core ? 4700000 : 3400000});
     preference(root, cpu, "balance_performance");
-    siblings(root, cpu, performance_core ? fmt::format("{}-{}", cpu / 2 * 2, cpu / 2 * 2 + 1) : std::to_string(cpu));
+    siblings(root, cpu,
+             performance_core ? fmt::format("{}-{}", cpu / 2 * 2, cpu / 2 * 2 + 1) : std::to_string(cpu));
   }
 }
 
@@ -75,10 +79,15 @@ void intel_pstate(const TemporaryFolder& root, bool active) {
   root.attribute(cpu_folder + "online", "0-3");
   root.attribute(cpu_folder + "intel_pstate/status", active ? "active" : "passive");
   root.attribute(cpu_folder + "intel_pstate/no_turbo", "0");
-  root.file("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) E-2334 CPU @ 3.40GHz\nflags\t\t: fpu aperfmperf hwp\n");
+  root.file(
+      "/proc/cpuinfo",
+      "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) E-2334 CPU @ 3.40GHz\nflags\t\t: fpu aperfmperf hwp\n");
   for (int cpu = 0; cpu < 4; ++cpu) {
-    policy(root, {cpu, std::to_string(cpu), active ? "intel_pstate" : "intel_cpufreq", active ? "powersave" : "schedutil",
-                  active ? "performance powersave" : "conservative ondemand userspace powersave performance schedutil", 800000, 4800000});
+    policy(root, {cpu, std::to_string(cpu), active ? "intel_pstate" : "intel_cpufreq",
+                  active ? "powersave" : "schedutil",
+                  active ? "performance powersave"
+                         : "conservative ondemand userspace powersave performance schedutil",
+                  800000, 4800000});
     siblings(root, cpu, std::to_string(cpu));
     if (active) preference(root, cpu, "balance_performance");
   }
@@ -88,7 +97,8 @@ void amd_pstate_epp(const TemporaryFolder& root) {
   root.attribute(cpu_folder + "online", "0-3");
   root.attribute(cpu_folder + "amd_pstate/status", "active");
   for (int cpu = 0; cpu < 4; ++cpu) {
-    policy(root, {cpu, std::to_string(cpu), "amd-pstate-epp", "powersave", "performance powersave", 545000, 5573000});
+    policy(root, {cpu, std::to_string(cpu), "amd-pstate-epp", "powersave", "performance powersave", 545000,
+                  5573000});
     preference(root, cpu, "balance_performance");
     siblings(root, cpu, std::to_string(cpu));
     root.attribute(fmt::format("{}cpufreq/policy{}/boost", cpu_folder, cpu), "1");
@@ -99,9 +109,11 @@ void acpi_cpufreq(const TemporaryFolder& root) {
   root.attribute(cpu_folder + "online", "0-3");
   root.attribute(cpu_folder + "cpufreq/boost", "1");
   for (const auto& [number, cpus] : std::vector<std::pair<int, std::string>>{{0, "0 1"}, {2, "2 3"}}) {
-    policy(root, {number, cpus, "acpi-cpufreq", "schedutil", "conservative ondemand userspace powersave performance schedutil", 1000000, 3000000});
+    policy(root, {number, cpus, "acpi-cpufreq", "schedutil",
+                  "conservative ondemand userspace powersave performance schedutil", 1000000, 3000000});
     const std::string folder = fmt::format("{}cpufreq/policy{}/", cpu_folder, number);
-    root.attribute(folder + "scaling_available_frequencies", "3000000 2600000 2200000 1800000 1400000 1000000 ");
+    root.attribute(folder + "scaling_available_frequencies",
+                   "3000000 2600000 2200000 1800000 1400000 1000000 ");
     root.attribute(folder + "bios_limit", "3000000");
     root.attribute(folder + "cpuinfo_cur_freq", "1000000");
   }

@@ -9,7 +9,8 @@ namespace dvfs_plan::machines {
 
 // 8 P-core threads (4 cores, 0-1, 2-3, ...; 0.4-4.7 GHz) and 8 E-cores (8-15; 0.4-3.4 GHz), a policy a CPU.
 void hybrid(const TemporaryFolder& root);
-// intel_pstate on 4 CPUs without SMT: active (performance, powersave, preferences) or passive (generic governors).
+// intel_pstate on 4 CPUs without SMT: active (performance, powersave, preferences) or passive (generic
+// governors).
 void intel_pstate(const TemporaryFolder& root, bool active);
 // amd-pstate-epp on 4 CPUs, boost by policy as of Linux 6.11.
 void amd_pstate_epp(const TemporaryFolder& root);
