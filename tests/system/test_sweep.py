@@ -54,6 +54,7 @@ workloads:
     metrics: [lines]
 axes: {cpu.frequency@policy1: [1 GHz, 2.2 GHz], cpu.governor: [performance, powersave]}
 repeat: 1
+objective: time
 """
         code, console = self.testbed.run("dvfs-plan /one.yaml --quiet", {"one.yaml": experiment})
         self.assertEqual(code, 0, console)
