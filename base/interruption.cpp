@@ -19,10 +19,13 @@ Interruption::Interruption() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGCONT);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // nohup(1) and background jobs of a script ignore a signal for us: a blocked one would come all the same.
+    // nohup(1) ignores SIGHUP for us: a blocked one would come all the same. A script's background jobs are
+    // given an ignored SIGINT too, but whoever sends that one to a sweep by hand means it.
     struct sigaction inherited {};
     ::sigaction(signal, nullptr, &inherited);
-    if (inherited.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+    if (signal == SIGHUP && inherited.sa_handler == SIG_IGN) continue;
+    std::signal(signal, SIG_DFL);
+    sigaddset(&signals, signal);
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // A report piped into `head` or a guardian that is gone is an error to handle, not a death.
