@@ -1,5 +1,5 @@
 // What probes deliver and results keep: channels and readings. Plain data; see probes/probe.hpp for who
-// makes them and results/energy.hpp for what becomes of them.
+// makes them and results/energy/energy_curve.hpp for what becomes of them.
 #pragma once
 
 #include <cstdint>

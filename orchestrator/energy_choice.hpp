@@ -6,7 +6,7 @@
 
 #include "experiments/plan/experiment.hpp"
 #include "orchestrator/sensor_check.hpp"
-#include "results/energy.hpp"
+#include "results/energy/energy_source.hpp"
 
 namespace dvfs_plan {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "probes/sampler.hpp"
-#include "results/energy.hpp"
+#include "results/energy/energy_curve.hpp"
 
 namespace dvfs_plan {
 

@@ -9,7 +9,8 @@
 
 namespace dvfs_plan {
 
-Sampler::Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock) : clock_(clock) {
+Sampler::Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock, Drive drive)
+    : clock_(clock), drive_(drive) {
   for (auto& probe : probes) {
     Source source;
     source.first_channel = static_cast<std::uint32_t>(channels_.size());
@@ -44,6 +45,22 @@ void Sampler::read(Source& source) {
   }
 }
 
+std::size_t Sampler::source_of(std::uint32_t channel) const {
+  std::size_t i = sources_.size();
+  while (--i > 0 && sources_[i].first_channel > channel) {
+  }
+  return i;
+}
+
+void Sampler::set_period(std::uint32_t channel, Seconds period) {
+  const std::lock_guard lock(mutex_);
+  sources_.at(source_of(channel)).period = std::max<Nanoseconds>(nanoseconds(period), 100'000);
+}
+
+Seconds Sampler::period(std::uint32_t channel) const {
+  return seconds(sources_.at(source_of(channel)).period);
+}
+
 void Sampler::read_due(Nanoseconds now) {
   for (Source& source : sources_) {
     if (source.due > now) continue;
@@ -68,7 +85,7 @@ void Sampler::start() {
     read(source);
     source.due = now + source.period;
   }
-  if (sources_.empty()) return;
+  if (sources_.empty() || drive_ == Drive::caller) return;
   sampling_ = true;
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   changed_.notify_all();

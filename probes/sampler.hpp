@@ -15,7 +15,9 @@ namespace dvfs_plan {
 
 class Sampler {
  public:
-  Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock);
+  // Who reads between start() and stop(): a thread of the sampler's own, or whoever calls read_due().
+  enum class Drive { thread, caller };
+  Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock, Drive drive = Drive::thread);
   ~Sampler();
 
   // All channels of all probes; Reading::channel is an index into it.
@@ -25,6 +27,10 @@ class Sampler {
   void start();
   // Stops, reads everything once more, and returns what was read since start().
   std::vector<Reading> stop();
+
+  // How often the probe is read that has this channel; from the next start() on.
+  void set_period(std::uint32_t channel, Seconds period);
+  Seconds period(std::uint32_t channel) const;
 
   // Reads the probes that are due at `now`; the thread's whole work, and a test's way to drive it.
   void read_due(Nanoseconds now);
@@ -48,9 +54,11 @@ class Sampler {
   };
 
   void read(Source& source);
+  std::size_t source_of(std::uint32_t channel) const;
   void run();
 
   const Clock& clock_;
+  const Drive drive_;
   std::vector<Source> sources_;
   std::vector<Channel> channels_;
   std::vector<Reading> readings_;

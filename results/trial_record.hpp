@@ -8,7 +8,7 @@
 
 #include "base/child.hpp"
 #include "base/reading.hpp"
-#include "results/energy.hpp"
+#include "results/energy/energy_curve.hpp"
 
 namespace dvfs_plan {
 

@@ -13,7 +13,7 @@
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "probes/probe_table.hpp"
-#include "results/energy.hpp"
+#include "results/energy/energy_source.hpp"
 #include "results/store.hpp"
 
 namespace dvfs_plan {

@@ -6,9 +6,11 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "results/energy/energy_source.hpp"
 #include "results/export.hpp"
 #include "results/report.hpp"
 #include "results/store.hpp"
+#include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dvfs_plan {
@@ -16,136 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr Nanoseconds ms = 1'000'000, s = 1'000'000'000;
-
-Channel gauge(const std::string& domain = "system", const std::string& within = "") {
-  return {.name = "g:" + domain,
-          .probe = "g",
-          .unit = "W",
-          .kind = ChannelKind::gauge,
-          .domain = domain,
-          .within = within,
-          .wraps_at = {},
-          .source = "file"};
-}
-Channel counter(const std::string& domain, std::optional<double> wraps_at = {},
-                const std::string& within = "") {
-  return {.name = "c:" + domain,
-          .probe = "c",
-          .unit = "J",
-          .kind = ChannelKind::counter,
-          .domain = domain,
-          .within = within,
-          .wraps_at = wraps_at,
-          .source = "file"};
-}
-Reading at(Nanoseconds time, double value, std::uint32_t channel = 0) {
-  return {channel, time, value, ReadingStatus::ok};
-}
-Reading without(Nanoseconds time, ReadingStatus status, std::uint32_t channel = 0) {
-  return {channel, time, std::nullopt, status};
-}
-
-// ------------------------------------------------------------------ energy
-
-TEST(Energy, CorrectsOneCounterWrapByTheChannelsOwnRange) {
-  // DRAM wraps at 65 712.999613 J, a quarter of what the package does.
-  const auto energy =
-      energy_between(counter("dram-0", 65712.999613),
-                     std::vector{at(0, 65712.0), at(1 * s, 65712.9), at(2 * s, 0.500387)}, 0, 2 * s);
-  EXPECT_NEAR(*energy.joules, 1.5, 1e-9);
-}
-
-TEST(Energy, CorrectsSeveralWrapsOfALongTrial) {
-  std::vector<Reading> readings;
-  for (int i = 0; i <= 40; ++i)
-    readings.push_back(at(i * 10 * s, std::fmod(100.0 * 10 * i, 2621.44)));  // 100 W
-  const auto refused = energy_between(counter("package-0", 2621.44), readings, 0, 400 * s);
-  EXPECT_EQ(refused.fault, EnergyFault::gap);  // 10 s between readings could hide a second wrap at 2 kW
-  EXPECT_FALSE(refused.joules);
-  std::vector<Reading> dense;
-  for (int i = 0; i <= 400; ++i) dense.push_back(at(i * s, std::fmod(100.0 * i, 2621.44)));
-  EXPECT_NEAR(*energy_between(counter("package-0", 2621.44), dense, 0, 400 * s).joules, 40000, 1e-6);
-}
-
-TEST(Energy, ACounterThatGoesBackWithoutARangeIsNotKnown) {
-  const auto energy = energy_between(counter("x"), std::vector{at(0, 10), at(s, 5), at(2 * s, 20)}, 0, 2 * s);
-  EXPECT_EQ(energy.fault, EnergyFault::counter_went_back);
-  EXPECT_FALSE(energy.joules);
-}
-
-TEST(Energy, InterpolatesTheEdges) {
-  // 100 W throughout; the window lies between readings.
-  EXPECT_NEAR(
-      *energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms, 1750 * ms)
-           .joules,
-      150, 1e-9);
-  EXPECT_NEAR(
-      *energy_between(gauge(), std::vector{at(0, 90), at(s, 100), at(2 * s, 110)}, 500 * ms, 1500 * ms)
-           .joules,
-      0.5 * (95 + 100) / 2 + 0.5 * (100 + 105) / 2, 1e-9);
-}
-
-TEST(Energy, ASteadyPowerIsNoZero) {
-  // The flat stretch of a monitor that repeats itself still is energy: 300 W for 10 s, idle around it.
-  std::vector<Reading> readings{at(0, 20)};
-  for (int i = 1; i < 100; ++i) readings.push_back(at(i * 100 * ms, 300));
-  readings.push_back(at(10 * s, 300));
-  readings.push_back(at(10 * s + 1, 20));
-  EXPECT_NEAR(*energy_between(gauge(), readings, 0, 10 * s).joules, 300 * 9.9 + 16, 1e-6);
-}
-
-TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
-  std::vector<Reading> zeros, frozen, gone, absent, denied, still;
-  for (int i = 0; i <= 20; ++i) {
-    zeros.push_back(at(i * 50 * ms, 0));
-    frozen.push_back(at(i * 50 * ms, 77));
-    gone.push_back(i < 10 ? at(i * 50 * ms, 50 + i) : without(i * 50 * ms, ReadingStatus::gone));
-    absent.push_back(without(i * 50 * ms, ReadingStatus::absent));
-    denied.push_back(without(i * 50 * ms, ReadingStatus::denied));
-    still.push_back(at(i * 50 * ms, 123));
-  }
-  EXPECT_EQ(energy_between(gauge(), zeros, 0, s).fault, EnergyFault::dead);
-  EXPECT_EQ(energy_between(gauge(), frozen, 0, s).fault, EnergyFault::frozen);
-  EXPECT_EQ(energy_between(gauge(), gone, 0, s).fault, EnergyFault::gone);
-  EXPECT_EQ(energy_between(gauge(), absent, 0, s).fault, EnergyFault::absent);
-  EXPECT_EQ(energy_between(gauge(), denied, 0, s).fault, EnergyFault::denied);
-  EXPECT_EQ(energy_between(counter("psys"), still, 0, s).fault, EnergyFault::dead);
-  EXPECT_EQ(energy_between(gauge(), {}, 0, s).fault, EnergyFault::absent);
-  for (const auto& readings : {zeros, frozen, gone, absent, denied})
-    EXPECT_FALSE(energy_between(gauge(), readings, 0, s).joules);
-}
-
-TEST(Energy, AMeterThatDiesMidwayIsNoBargain) {
-  std::vector<Reading> readings;
-  for (int i = 0; i <= 100; ++i) readings.push_back(at(i * 10 * ms, i > 30 && i < 99 ? 0.0 : 50 + i % 3));
-  const auto energy = energy_between(gauge(), readings, 0, s);
-  EXPECT_EQ(energy.fault, EnergyFault::dead);
-  EXPECT_FALSE(energy.joules);
-}
-
-TEST(Energy, ACounterThatDiesMidwayIsNoBargainEither) {
-  std::vector<Reading> readings;
-  for (int i = 0; i <= 30; ++i) readings.push_back(at(i * 100 * ms, 5.0 * std::min(i, 12)));
-  EXPECT_EQ(energy_between(counter("package-0"), readings, 0, 3 * s).fault, EnergyFault::dead);
-}
-
-TEST(Energy, AMeterThatSpeaksWhenItLikesLosesNothingAtTheEdges) {
-  // A 50 W counter read every 100 ms, the window 70 ms longer on both sides.
-  std::vector<Reading> readings;
-  for (int i = 1; i <= 10; ++i) readings.push_back(at(i * 100 * ms, 5.0 * i));
-  EXPECT_NEAR(*energy_between(counter("wall"), readings, 30 * ms, 1070 * ms).joules, 52, 1e-9);
-}
-
-TEST(Energy, AHoleInTheMiddleIsNotBridged) {
-  std::vector<Reading> readings;
-  for (int i = 0; i <= 100; ++i) {
-    if (i > 20 && i < 60) continue;
-    readings.push_back(at(i * 10 * ms, 50 + i % 3));
-  }
-  EXPECT_EQ(energy_between(gauge(), readings, 0, s).fault, EnergyFault::gap);
-}
 
 TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
   const std::vector<Channel> channels{counter("package-0", {}, "psys"),
@@ -289,7 +161,7 @@ class StoreTest : public testing::Test {
     t.child.output.bytes = 100;
     t.energy_j = 2 * watts;
     t.readings = {at(10 * s, watts), without(11 * s, ReadingStatus::absent), at(12 * s, watts)};
-    t.energies = {{0, 2 * watts, 2, EnergyFault::none}};
+    t.energies = {{0, 2 * watts, 2, EnergyFault::none, 0.5, 2}};
     t.metrics = {{"rate", 1.5, "1/s"}};
     t.events = {{"kind", "message"}};
     return t;

@@ -1,0 +1,114 @@
+// Readings of one sensor into joules with the half-width that the sensor itself adds. Pure: no clock, no file.
+//
+// A sensor renews its value every `update`; reading it faster only repeats it. The curve therefore stands on
+// the fresh values, each placed half way between the last look that still saw the old value and the first
+// that saw the new one. A counter's energy is the difference of its curve, corrected for wraps by the
+// channel's own range; a gauge's is the trapezoid. Both are interpolated at the edges of the window.
+//
+// What the half-width (95 %) stands for:
+//   counter  within the update interval that holds an edge, only the interval's sum is known. The estimate
+//            takes the power before the interval up to the edge and the power after it from there; what of
+//            the sum that leaves unexplained may lie on either side. Beside it: when each update happened.
+//   gauge    what lies between two fresh values is not seen: 1.386 x update x the root of the summed squares
+//            of their differences (1.96 sd of independent errors as large as the differences show), and the
+//            step at each edge times half the longer of update and rise.
+// Gain errors of the sensor (NVIDIA 0.87 to 1.15 between boards, arXiv 2312.02741) are not in it: they are a
+// constant of one board and cancel in comparisons.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/reading.hpp"
+
+namespace dvfs_plan {
+
+enum class EnergyFault { none, absent, denied, gone, dead, frozen, gap, counter_went_back };
+std::string_view to_string(EnergyFault fault);
+
+struct ChannelEnergy {
+  std::uint32_t channel = 0;
+  std::optional<double> joules;
+  int readings = 0;  // that had a value
+  EnergyFault fault = EnergyFault::none;
+  std::optional<double> half_width_j;  // 95 %, what the sensor alone adds; known where `joules` is
+  int fresh = 0;                       // values inside the window that were not repeats
+};
+
+// What is known of a sensor besides the readings at hand, from the audit. All may be unknown.
+struct SensorModel {
+  std::optional<Seconds> update;  // between fresh values
+  std::optional<Seconds> rise;    // from a step of the load to 90 % of it
+  bool may_be_flat = false;       // a machine at rest may well draw the same all the time
+};
+
+// Whether a channel can say something about energy at all: J counters and W gauges.
+bool measures_energy(const Channel& channel);
+
+// The readings of one channel, in time order.
+std::vector<Reading> of_channel(std::span<const Reading> readings, std::uint32_t channel);
+
+// How often the values change, from readings of one channel in time order: the typical time between fresh
+// values if they were read often enough to see it, else nullopt.
+std::optional<Seconds> update_period(std::span<const Reading> readings);
+
+class EnergyCurve {
+ public:
+  // `readings` are of this channel only, in time order.
+  EnergyCurve(const Channel& channel, std::span<const Reading> readings, const SensorModel& model = {});
+
+  // Energy between two times of CLOCK_MONOTONIC. What is not known is nullopt with the reason in `fault`.
+  ChannelEnergy between(Nanoseconds from, Nanoseconds to) const;
+
+  // Between fresh values; nullopt if neither the readings nor the model tell.
+  std::optional<Seconds> update() const { return update_; }
+  bool counter() const { return counter_; }
+
+ private:
+  struct Point {
+    double time;         // s since origin_
+    double value;        // J without wraps, or W
+    double uncertain;    // s: the value became visible within +- this of `time`
+    double joules = 0;   // gauge: trapezoid up to here
+    double squares = 0;  // gauge: summed squared differences up to here
+  };
+  struct Edge {
+    double joules;  // up to the edge
+    double half_width;
+  };
+
+  void find_fresh(const std::vector<Point>& known);
+  void repeat_until(double time, double update, double times);
+  EnergyFault find_fault(const std::vector<Point>& known) const;
+  EnergyFault unwrap(std::vector<Point>& known) const;
+  void sum_up();
+  double seconds_of(Nanoseconds time) const { return static_cast<double>(time - origin_) * 1e-9; }
+  std::size_t interval_of(double time) const;  // index of the point that ends it; 0 and size() are outside
+  double slope(std::size_t interval) const;
+  Edge counter_edge(double time) const;
+  Edge gauge_edge(double time) const;
+  double power_at(double time) const;
+  bool encloses(double from, double to) const;
+  bool has_gap(double from, double to) const;
+
+  bool counter_;
+  std::optional<double> wraps_at_;
+  SensorModel model_;
+  Nanoseconds origin_ = 0;
+  std::vector<Point> points_;  // fresh ones
+  std::optional<Seconds> update_;
+  double first_read_ = 0, last_read_ = 0;
+  double lowest_ = 0, highest_ = 0;                // of the fresh values
+  double spacing_ = 0;                             // median between readings
+  std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates
+  int readings_ = 0;
+  EnergyFault fault_ = EnergyFault::none;
+};
+
+// The same for a single window.
+ChannelEnergy energy_between(const Channel& channel, std::span<const Reading> readings, Nanoseconds from,
+                             Nanoseconds to, const SensorModel& model = {});
+
+}  // namespace dvfs_plan

@@ -1,0 +1,29 @@
+// Which sensors' sum is the energy of a trial. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/reading.hpp"
+
+namespace dvfs_plan {
+
+// A choice of channels whose sum is the energy of a trial: disjoint domains, named for the report.
+struct EnergySource {
+  std::string name;                     // "system", "psys", "package-0 + dram-0"
+  std::vector<std::uint32_t> channels;  // indices
+};
+
+// The sources the channels allow, the widest first: the whole machine, the platform, all packages with
+// their DRAM, all packages; single sensors where there is none of these. A source with a `dead` channel is
+// none. Nothing that contains another is summed with it.
+std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
+                                         std::span<const std::uint32_t> dead);
+
+// The source that a domain's name means: "system", "psys", "package" (all of them), "package-0".
+std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,195 @@
+#include "results/energy/sensor_audit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/statistics/univariate_statistics.hpp>
+#include <cmath>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Fewer different values than this say nothing about the smallest step between them.
+constexpr std::size_t values_for_a_resolution = 8;
+// A step of the load must lift the power by so much to be told from noise.
+constexpr double least_rise = 0.1;
+
+struct Seen {
+  double time, value;
+};
+
+std::vector<Seen> seen_of(std::span<const Reading> readings, Nanoseconds origin) {
+  std::vector<Seen> seen;
+  for (const Reading& reading : readings) {
+    if (reading.value) seen.push_back({seconds(reading.time - origin).value(), *reading.value});
+  }
+  return seen;
+}
+
+std::optional<double> smallest_step(const std::vector<Seen>& seen) {
+  std::set<double> values;
+  for (const Seen& one : seen) values.insert(one.value);
+  if (values.size() < values_for_a_resolution) return std::nullopt;
+  double smallest = INFINITY;
+  for (auto it = std::next(values.begin()); it != values.end(); ++it)
+    smallest = std::min(smallest, *it - *std::prev(it));
+  return smallest;
+}
+
+double median_of(std::vector<double> values) {
+  return boost::math::statistics::median(values.begin(), values.end());
+}
+
+// From the load's start to the first value 90 % of the way from the level before it to the level at the end.
+std::optional<Seconds> rise_of(const std::vector<Seen>& seen, double load_from) {
+  std::vector<double> before, last;
+  const double end = seen.back().time;
+  for (const Seen& one : seen) {
+    if (one.time <= load_from) before.push_back(one.value);
+    if (one.time > load_from && one.time > end - (end - load_from) / 3) last.push_back(one.value);
+  }
+  if (before.size() < 3 || last.size() < 3) return std::nullopt;
+  const double low = median_of(before), high = median_of(last);
+  if (high < low * (1 + least_rise) || low <= 0) return std::nullopt;
+  for (const Seen& one : seen) {
+    if (one.time > load_from && one.value >= low + 0.9 * (high - low)) return Seconds{one.time - load_from};
+  }
+  return std::nullopt;
+}
+
+SensorState state_of(EnergyFault fault, bool changed) {
+  switch (fault) {
+    case EnergyFault::denied:
+      return SensorState::denied;
+    case EnergyFault::gone:
+      return SensorState::gone;
+    case EnergyFault::dead:
+      return SensorState::dead;
+    default:
+      return changed ? SensorState::alive : SensorState::steady;
+  }
+}
+
+ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::span<const Reading> readings,
+                           Nanoseconds from, Nanoseconds to, std::optional<Nanoseconds> load_from) {
+  ChannelAudit audit;
+  audit.channel = index;
+  const auto seen = seen_of(readings, from);
+  audit.readings = static_cast<int>(seen.size());
+  SensorModel model;
+  model.may_be_flat = true;
+  const auto energy = measures_energy(channel) ? energy_between(channel, readings, from, to, model) : ChannelEnergy{};
+  if (seen.empty()) {
+    const auto has = [&](ReadingStatus status) {
+      return std::any_of(readings.begin(), readings.end(), [&](const Reading& r) { return r.status == status; });
+    };
+    audit.state = has(ReadingStatus::denied) ? SensorState::denied
+                  : has(ReadingStatus::gone) ? SensorState::gone
+                                             : SensorState::absent;
+    return audit;
+  }
+  int changes = 0;
+  for (std::size_t i = 1; i < seen.size(); ++i) changes += seen[i].value != seen[i - 1].value ? 1 : 0;
+  audit.state = state_of(energy.fault, changes > 0);
+  audit.update = update_period(readings);
+  const double looked = seen.back().time - seen.front().time;
+  if (looked > 0) audit.fresh_per_second = changes / looked;
+  audit.resolution = smallest_step(seen);
+  if (load_from && channel.kind == ChannelKind::gauge && channel.unit == "W")
+    audit.rise = rise_of(seen, seconds(*load_from - from).value());
+  audit.joules = energy.joules;
+  audit.half_width_j = energy.half_width_j;
+  return audit;
+}
+
+}  // namespace
+
+std::string_view to_string(SensorState state) {
+  switch (state) {
+    case SensorState::alive:
+      return "alive";
+    case SensorState::steady:
+      return "steady";
+    case SensorState::dead:
+      return "dead";
+    case SensorState::denied:
+      return "denied";
+    case SensorState::gone:
+      return "gone";
+    case SensorState::absent:
+      return "absent";
+  }
+  return "?";
+}
+
+const ChannelAudit* SensorAudit::of(std::uint32_t channel) const {
+  const auto found =
+      std::find_if(channels.begin(), channels.end(), [&](const ChannelAudit& a) { return a.channel == channel; });
+  return found == channels.end() ? nullptr : &*found;
+}
+
+SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings, Nanoseconds from,
+                          Nanoseconds to, std::optional<Nanoseconds> load_from) {
+  SensorAudit audit;
+  audit.looked = seconds(to - from);
+  for (std::uint32_t i = 0; i < channels.size(); ++i)
+    audit.channels.push_back(audit_channel(channels[i], i, of_channel(readings, i), from, to, load_from));
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    for (std::uint32_t k = 0; k < channels.size(); ++k) {
+      const auto &mine = audit.channels[i].joules, &other = audit.channels[k].joules;
+      if (i == k || !mine || !other || *other <= 0) continue;
+      const bool same = channels[i].domain == channels[k].domain;
+      // Each pair once: the integral against the counter, the later of two of a kind against the earlier.
+      const bool counted_first = channels[k].kind == ChannelKind::counter && channels[i].kind == ChannelKind::gauge;
+      const bool same_kind_later = channels[k].kind == channels[i].kind && k < i;
+      const bool part = channels[i].within == channels[k].domain && !channels[i].within.empty();
+      if ((same && (counted_first || same_kind_later)) || part)
+        audit.agreements.push_back({i, k, part, *mine, *other});
+    }
+  }
+  return audit;
+}
+
+double best_half_width(Seconds update, Seconds region) {
+  // Two edges, each uniform within +-update/4: their sum stays within 1.55 of that at 95 %.
+  return 1.55 * update.value() / 4 / region.value();
+}
+
+Seconds shortest_region(Seconds update, double share) {
+  return Seconds{1.55 * update.value() / 4 / share};
+}
+
+std::string region_advice(Seconds update, Seconds region, double share) {
+  const double best = best_half_width(update, region);
+  if (best <= share || region.value() <= 0) return {};
+  return fmt::format("this region is {} and the sensor updates every {}: at best ±{:.2g} %; run it {:.0f} times inside one "
+                     "region or lengthen it",
+                     format_duration(region), format_duration(update), 100 * best, std::ceil(best / share));
+}
+
+std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const Channel> channels) {
+  std::vector<std::string> lines;
+  for (const ChannelAudit& one : audit.channels) {
+    const Channel& channel = channels[one.channel];
+    if (!measures_energy(channel)) continue;
+    std::string line = fmt::format("{} ({}): {}", channel.name, channel.domain, to_string(one.state));
+    if (one.update) line += fmt::format(", updates every {}", format_duration(*one.update));
+    if (one.fresh_per_second) line += fmt::format(", {:.3g} fresh readings/s", *one.fresh_per_second);
+    if (one.resolution) line += fmt::format(", smallest step {:.3g} {}", *one.resolution, channel.unit);
+    if (one.rise) line += fmt::format(", follows a step within {}", format_duration(*one.rise));
+    lines.push_back(line);
+  }
+  for (const Agreement& pair : audit.agreements) {
+    lines.push_back(pair.part_of_other
+                        ? fmt::format("{} is {:.1f} % of {}", channels[pair.channel].name,
+                                      100 * pair.joules / pair.other_joules, channels[pair.other].name)
+                        : fmt::format("{} and {} differ by {:+.2f} %", channels[pair.channel].name,
+                                      channels[pair.other].name, 100 * pair.difference()));
+  }
+  return lines;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,68 @@
+// What the sensors are worth, found from a short look at all of them: how often each renews its value, in which
+// steps, how fast it follows a load, whether it is alive, and whether sources that should agree do. Pure.
+//
+// The look is at rest first, then under load; see orchestrator/sensors/sensor_check.hpp for who takes it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/energy/energy_curve.hpp"
+
+namespace dvfs_plan {
+
+enum class SensorState {
+  alive,   // its value changed
+  steady,  // one plausible value all the time: a machine at rest may do that, and so may a frozen sensor
+  dead,    // a counter that did not move under load, or 0 W
+  denied,
+  gone,
+  absent,  // no reading at all
+};
+std::string_view to_string(SensorState state);
+
+struct ChannelAudit {
+  std::uint32_t channel = 0;
+  SensorState state = SensorState::absent;
+  int readings = 0;
+  std::optional<Seconds> update;            // between fresh values; nullopt where the look does not tell
+  std::optional<double> fresh_per_second;   // values that were no repeats
+  std::optional<double> resolution;         // smallest step seen, in the channel's unit
+  std::optional<Seconds> rise;              // from the load's start to 90 % of the way up, where it is seen
+  std::optional<double> joules, half_width_j;  // of the look
+};
+
+// Two sources for the same energy, or a part and the whole that holds it.
+struct Agreement {
+  std::uint32_t channel = 0, other = 0;
+  bool part_of_other = false;
+  double joules = 0, other_joules = 0;
+  double difference() const { return joules / other_joules - 1; }
+};
+
+struct SensorAudit {
+  Seconds looked{0};
+  std::vector<ChannelAudit> channels;
+  std::vector<Agreement> agreements;
+  const ChannelAudit* of(std::uint32_t channel) const;
+};
+
+// `readings` in time order a channel; the look is [from, to], the load began at `load_from`.
+SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings, Nanoseconds from,
+                          Nanoseconds to, std::optional<Nanoseconds> load_from);
+
+// The 95 % half-width, as a share, that a sensor with this update adds to a steady region of this length when
+// it is read twice an update: each edge is known to a quarter of an update.
+double best_half_width(Seconds update, Seconds region);
+// The shortest region whose sensor part stays within `share`.
+Seconds shortest_region(Seconds update, double share);
+// "this region is 0.8 s and the sensor updates every 100 ms: at best ±5 %; run it 10 times inside one region or
+// lengthen it"; empty if the region is long enough for `share`.
+std::string region_advice(Seconds update, Seconds region, double share);
+
+// One line a channel, for people.
+std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const Channel> channels);
+
+}  // namespace dvfs_plan
