@@ -38,6 +38,10 @@ namespace process = boost::process::v2;
 // Where the child holds the end of the pipe that its execve(2) closes: just behind the standard three, since
 // Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
 constexpr int exec_pipe_place = 3;
+// And the end it marks regions on: one digit, for shells that know no longer ones.
+constexpr int region_place = 4;
+// Marks that bring their own time need not be read at once; each reading wakes us beside the workload.
+constexpr Nanoseconds between_region_looks = 5'000'000;
 
 // Runs in the child between vfork(2) and execve(2), where memory is the parent's and only system calls
 // are safe: glibc's setuid() would send signals to every thread of the parent, so it is called raw.
@@ -46,12 +50,14 @@ struct PrepareChild {
   const cpu_set_t* cpus;
   int* exec_error;
   int exec_pipe;
+  int regions;  // -1: none
 
   template <class ChildLauncher>
   process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&, const char* const*) {
     ::setsid();
     // Closed by a successful execve(2) and by nothing before: the parent waits for that.
     if (exec_pipe != exec_pipe_place && ::dup3(exec_pipe, exec_pipe_place, O_CLOEXEC) < 0) return failed();
+    if (regions >= 0 && ::dup2(regions, region_place) < 0) return failed();
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -127,6 +133,36 @@ bool drain(int fd, CapturedOutput& captured, std::size_t cap) {
       return errno == EAGAIN;
   }
   return true;  // there is more; the caller comes back after a look at its deadlines
+}
+
+// Moves a descriptor out of the places that the child's own will take.
+bool move_up(UniqueFd& fd) {
+  constexpr int above = 10;
+  fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, above));
+  return static_cast<bool>(fd);
+}
+
+// A pipe for marks, as wide as may be: a workload that marks steps must not wait for us.
+bool open_region_pipe(UniqueFd& read_end, UniqueFd& write_end) {
+  constexpr int bytes = 1 << 20;
+  if (!open_pipe(read_end, write_end) || !move_up(write_end)) return false;
+  ::fcntl(read_end.get(), F_SETPIPE_SZ, bytes);
+  return true;
+}
+
+// Marks without a time of their own get that of their arrival, which is no later than `latest`.
+bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds latest = INT64_MAX) {
+  static thread_local std::array<char, 65536> buffer;
+  for (int rounds = 0; rounds < 64; ++rounds) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count > 0)
+      regions.feed({buffer.data(), static_cast<std::size_t>(count)}, std::min(clock.now(), latest));
+    else if (count == 0)
+      return false;
+    else if (errno != EINTR)
+      return errno == EAGAIN;
+  }
+  return true;
 }
 
 std::vector<pid_t> children_of_this_process() {
@@ -213,7 +249,11 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   }
   UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   UniqueFd exec_happened, exec_pipe;
-  if (!open_pipe(exec_happened, exec_pipe)) return {std::nullopt, system_error_text("pipe", errno)};
+  if (!open_pipe(exec_happened, exec_pipe) || !move_up(exec_pipe))
+    return {std::nullopt, system_error_text("pipe", errno)};
+  UniqueFd region_end;
+  if (spec.regions && !open_region_pipe(child.regions_, region_end))
+    return {std::nullopt, system_error_text("pipe", errno)};
   ::fcntl(exec_happened.get(), F_SETFL, 0);
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -224,12 +264,16 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   process::posix::vfork_launcher launcher;
   std::vector<const char*> environment;
   for (const std::string& variable : spec.environment) environment.push_back(variable.c_str());
+  const std::string region_variable = fmt::format("DVFS_PLAN_REGION_FD={}", region_place);
+  if (spec.regions) environment.push_back(region_variable.c_str());
   environment.push_back(nullptr);
   launcher.env = environment.data();
   launcher.fd_whitelist.push_back(exec_pipe_place);
+  if (spec.regions) launcher.fd_whitelist.push_back(region_place);
   // Boost puts the executable first itself; argv[0] as users know it is what follows the path's last slash.
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
-  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get()};
+  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get(),
+                       region_end ? region_end.get() : -1};
   process::process_stdio stdio{
       {null.get()}, {output_end.get()}, {spec.discard_errors ? null.get() : errors_end.get()}};
 
@@ -264,6 +308,7 @@ Child::Child(Child&& other) noexcept
       pidfd_(std::move(other.pidfd_)),
       output_(std::move(other.output_)),
       errors_(std::move(other.errors_)),
+      regions_(std::move(other.regions_)),
       own_children_(other.own_children_) {}
 
 Child::~Child() {
@@ -301,7 +346,9 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   constexpr Nanoseconds never = INT64_MAX;
   Nanoseconds deadline = limits.timeout.value() > 0 ? started_ + nanoseconds(limits.timeout) : never;
   bool terminated = false;
-  bool output_open = true, errors_open = true;
+  bool output_open = true, errors_open = true, regions_open = static_cast<bool>(regions_);
+  result.regions = RegionMarks(started_);
+  Nanoseconds next_region_look = 0;
   int signals_seen = interruption != nullptr ? interruption->count() : 0;
   if (interruption != nullptr) interruption->take_continued();
 
@@ -310,20 +357,30 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
     ::kill(pid_, signal);  // before its setsid() it has no group of its own
   };
   for (;;) {
-    std::array<pollfd, 4> waiting{pollfd{pidfd_.get(), POLLIN, 0},
+    const bool look_later = regions_open && result.regions.all_sent() && clock.now() < next_region_look;
+    std::array<pollfd, 5> waiting{pollfd{pidfd_.get(), POLLIN, 0},
                                   pollfd{output_open ? output_.get() : -1, POLLIN, 0},
                                   pollfd{errors_open ? errors_.get() : -1, POLLIN, 0},
-                                  pollfd{interruption != nullptr ? interruption->fd() : -1, POLLIN, 0}};
+                                  pollfd{interruption != nullptr ? interruption->fd() : -1, POLLIN, 0},
+                                  pollfd{regions_open && !look_later ? regions_.get() : -1, POLLIN, 0}};
     timespec left{};
-    if (deadline != never) {
-      const Nanoseconds remaining = std::max<Nanoseconds>(0, deadline - clock.now());
+    // A signal that came before this wait was taken from its descriptor already: it must not be slept over.
+    const bool asked = interruption != nullptr && !terminated && interruption->pending() != 0;
+    Nanoseconds wake = look_later ? std::min(deadline, next_region_look) : deadline;
+    if (asked) wake = 0;
+    if (wake != never) {
+      const Nanoseconds remaining = std::max<Nanoseconds>(0, wake - clock.now());
       left = {.tv_sec = remaining / 1'000'000'000, .tv_nsec = remaining % 1'000'000'000};
     }
-    ::ppoll(waiting.data(), waiting.size(), deadline == never ? nullptr : &left, nullptr);
+    ::ppoll(waiting.data(), waiting.size(), wake == never ? nullptr : &left, nullptr);
     const Nanoseconds now = clock.now();
     if (waiting[0].revents != 0) {
       result.ended = now;
       break;
+    }
+    if (waiting[4].revents != 0) {
+      regions_open = drain_regions(regions_.get(), result.regions, clock);
+      next_region_look = now + between_region_looks;
     }
     if (waiting[1].revents != 0) output_open = drain(output_.get(), result.output, limits.output_cap);
     if (waiting[2].revents != 0) errors_open = drain(errors_.get(), result.errors, limits.output_cap);
@@ -346,6 +403,8 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   reap(result);
   result.stopped_meanwhile = interruption != nullptr && interruption->take_continued();
   result.leftovers = end_orphans(*own_children_);
+  if (regions_open) drain_regions(regions_.get(), result.regions, clock, result.ended);
+  result.regions.finish(result.ended);
   if (output_open) drain(output_.get(), result.output, limits.output_cap);
   if (errors_open) drain(errors_.get(), result.errors, limits.output_cap);
   for (CapturedOutput* stream : {&result.output, &result.errors}) {

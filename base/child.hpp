@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/interruption.hpp"
+#include "base/region_marks.hpp"
 #include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
@@ -37,6 +38,7 @@ struct LaunchSpec {
   std::optional<Credentials> run_as;
   std::vector<int> cpus;        // affinity; empty: ours
   bool discard_errors = false;  // standard error goes to /dev/null
+  bool regions = false;         // it gets a descriptor to mark regions on, named in DVFS_PLAN_REGION_FD
 };
 
 struct ChildLimits {
@@ -66,6 +68,7 @@ struct ChildResult {
   CapturedOutput output;
   CapturedOutput errors;
   bool stopped_meanwhile = false;  // this program was stopped (SIGSTOP) and continued: its times are false
+  RegionMarks regions;             // what it marked, in the order of arrival
   int leftovers = 0;               // processes it left behind, which were ended
 };
 
@@ -91,7 +94,7 @@ class Child {
 
   pid_t pid_ = -1;
   Nanoseconds started_ = 0;
-  UniqueFd pidfd_, output_, errors_;
+  UniqueFd pidfd_, output_, errors_, regions_;
   const std::set<pid_t>* own_children_ = nullptr;
 };
 
