@@ -1,11 +1,12 @@
 // What a run says while it runs, on stderr: one line that moves on a terminal, a line a trial in a log.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "base/clock.hpp"
 #include "experiments/plan/plan.hpp"
-#include "results/trial_record.hpp"
+#include "results/store/trial_record.hpp"
 
 namespace dvfs_plan {
 
@@ -25,7 +26,8 @@ class Progress {
   bool terminal_, quiet_;
   bool shown_ = false;
   Nanoseconds started_ = 0;
-  int finished_here_ = 0;
+  std::set<std::string> said_;
+  int workload_trials_here_ = 0;
 };
 
 }  // namespace dvfs_plan

@@ -1,6 +1,6 @@
 // The night: one trial after another until the strategy has no more, or somebody wants us to stop.
 //
-//   next trial ─► apply knobs, read back ─► settle ─► sample ► launch ► reap ─► judge ─► store
+//   next trial ─► (warm up, once a block) ─► trial_runner ─► store
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 #include "base/child.hpp"
 #include "base/interruption.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
-#include "orchestrator/judge.hpp"
+#include "orchestrator/judge/judge.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "probes/sampler.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace dvfs_plan {
 
@@ -23,7 +23,8 @@ namespace dvfs_plan {
 struct RunEvents {
   std::function<void(const PlannedTrial&, int finished, int remaining)> begins;
   std::function<void(const TrialRecord&)> finished;
-  std::function<void(const std::string&)> waits;  // the result file cannot be written just now
+  std::function<void(const std::string&)> waits;      // the result file cannot be written just now
+  std::function<void(const std::string&)> announces;  // what the budget buys
 };
 
 // All that a run needs of the world, handed in.
@@ -42,6 +43,8 @@ struct RunWorld {
   const Sysfs& sysfs;
   std::map<std::string, std::string> environment;           // of the workloads, before their own additions
   std::map<std::string, std::optional<Credentials>> users;  // workload -> who it runs as; nullopt: ourselves
+  std::map<std::uint32_t, SensorModel> sensor_models = {};  // of the energy channels, from the audit
+  Seconds idle_window{0};                                   // how long an idle window is
 };
 
 enum class RunEnd { done, interrupted };

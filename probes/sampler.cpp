@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 namespace dvfs_plan {
 
@@ -50,6 +51,17 @@ std::size_t Sampler::source_of(std::uint32_t channel) const {
   while (--i > 0 && sources_[i].first_channel > channel) {
   }
   return i;
+}
+
+std::vector<Reading> Sampler::look(const std::string& unit) {
+  const std::lock_guard lock(mutex_);
+  readings_.clear();
+  for (Source& source : sources_) {
+    const auto& channels = source.probe->channels();
+    if (std::any_of(channels.begin(), channels.end(), [&](const Channel& c) { return c.unit == unit; }))
+      read(source);
+  }
+  return std::exchange(readings_, {});
 }
 
 void Sampler::set_period(std::uint32_t channel, Seconds period) {

@@ -28,6 +28,9 @@ class Sampler {
   // Stops, reads everything once more, and returns what was read since start().
   std::vector<Reading> stop();
 
+  // Reads once, now, the probes that have a channel of this unit. Not while sampling.
+  std::vector<Reading> look(const std::string& unit);
+
   // How often the probe is read that has this channel; from the next start() on.
   void set_period(std::uint32_t channel, Seconds period);
   Seconds period(std::uint32_t channel) const;

@@ -95,9 +95,74 @@ struct ProbeSpec {
   std::vector<ChannelSpec> channels;
 };
 
-enum class Objective { energy, time, edp, ed2p };
+enum class Objective { energy, time, edp, ed2p, cost };
 std::string_view to_string(Objective objective);
 std::optional<Objective> parse_objective(std::string_view text);
+
+// What must hold at a point for it to be the answer.
+struct ConstraintSpec {
+  enum class Relation { at_most, less, at_least, more };
+  // `slowdown` (against the reference, a ratio), `power` (W), `time` (s), `energy` (J), or a metric's name.
+  std::string name;
+  Mark mark;
+  Relation relation = Relation::at_most;
+  double limit = 0;
+  std::string unit;  // of a metric; empty: any
+};
+std::string_view to_string(ConstraintSpec::Relation relation);
+bool holds(ConstraintSpec::Relation relation, double value, double limit);
+// "slowdown <= 5 %", "accuracy >= 0.75".
+std::string constraint_text(const ConstraintSpec& constraint);
+
+// What energy and machine time cost, for `minimise: cost`.
+struct PriceSpec {
+  double per_joule = 0;
+  double per_second = 0;
+  std::string currency;
+};
+
+struct ObjectiveSpec {
+  Objective minimise = Objective::energy;
+  std::optional<RawValue> energy_of;  // the domain that counts; nullopt: the widest that works
+  std::string per;                    // the metric that counts units of work; empty: per run of the command
+  std::vector<ConstraintSpec> constraints;
+  std::optional<PriceSpec> price;
+};
+
+// How often each point is run. Block k holds repetition k.
+struct RepeatSpec {
+  int min = 3;
+  int max = 3;
+  // Points whose objective's 95 % half-width is within this share of the mean are not run again after `min`.
+  std::optional<double> until;
+};
+
+// What a night may take; trials beyond the first `min` blocks are spent where the intervals are widest.
+struct BudgetSpec {
+  std::optional<Seconds> time;
+  std::optional<int> trials;  // of workloads; warm-ups and idle windows are not counted
+  bool any() const { return time || trials; }
+};
+
+struct MeasureSpec {
+  std::string region;  // the marked region that counts; empty: the outermost, else the whole process
+  std::optional<Seconds>
+      at_least;  // the command is run again within the trial until its regions are this long
+};
+
+// What a trial waits for, and what is watched while it runs.
+struct ConditionsSpec {
+  int warm_up = 1;              // trials before the first of each block and after a resume; they do not count
+  std::optional<Seconds> idle;  // length of an idle window; nullopt: by the sensor's update; 0: none
+  bool references = true;       // a trial of the reference first and last in each block
+  Seconds settle{0.1};          // at least; then until clocks hold
+  Seconds settle_limit{2};
+  std::optional<double> temperature_band = 2.0;  // C above the block's start; nullopt: no gate
+  Seconds temperature_limit{60};
+  double drift = 0.01;                       // of the reference within a block, before it is flagged
+  std::optional<double> foreign_load = 0.2;  // CPUs' worth of other processes' time; nullopt: not judged
+  int reruns = 1;                            // of a trial that was disturbed, at the end of its block
+};
 
 struct Experiment {
   std::string file;    // as given
@@ -109,13 +174,14 @@ struct Experiment {
   std::vector<AxisSpec> axes;
   std::vector<SysfsKnobSpec> sysfs;
   std::vector<ExcludeRule> exclude;
-  int repetitions = 3;
+  RepeatSpec repeat;
+  BudgetSpec budget;
   bool shuffled = true;
   std::uint64_t seed = 1;
-  Seconds settle{0.1};
+  MeasureSpec measure;
+  ConditionsSpec conditions;
   std::optional<std::vector<ProbeSpec>> probes;  // nullopt: all that the machine has
-  Objective objective = Objective::energy;
-  std::optional<RawValue> energy_of;  // the domain that counts; nullopt: the widest that works
+  ObjectiveSpec objective;
   std::vector<ExcludeRule::Condition> reference;
   std::optional<RawValue> result;
 };

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "experiments/plan/experiment.hpp"
 #include "experiments/plan/parse_axis.hpp"
+#include "experiments/plan/parse_measurement.hpp"
 #include "experiments/plan/yaml_reader.hpp"
 
 namespace dvfs_plan {
@@ -42,16 +43,21 @@ class ExperimentParser {
     with(root, "sysfs", [&](const YamlNode& n) { sysfs(n); });
     with(root, "axes", [&](const YamlNode& n) { axes(n); });
     with(root, "exclude", [&](const YamlNode& n) { exclude(n); });
-    with(root, "repeat", [&](const YamlNode& n) { repeat(n); });
+    with(root, "repeat", [&](const YamlNode& n) { parse_repeat(n, read_, experiment_.repeat); });
+    with(root, "budget", [&](const YamlNode& n) { parse_budget(n, read_, experiment_.budget); });
+    with(root, "measure", [&](const YamlNode& n) { parse_measure(n, read_, experiment_.measure); });
+    with(root, "conditions", [&](const YamlNode& n) { parse_conditions(n, read_, experiment_.conditions); });
     with(root, "order", [&](const YamlNode& n) { order(n); });
     with(root, "seed", [&](const YamlNode& n) {
       if (auto seed = read_.integer(n, "'seed'", 0, INT64_MAX)) {
         experiment_.seed = static_cast<std::uint64_t>(*seed);
       }
     });
-    with(root, "settle", [&](const YamlNode& n) { take_seconds(n, "'settle'", experiment_.settle); });
+    with(root, "settle",
+         [&](const YamlNode& n) { take_seconds(n, "'settle'", experiment_.conditions.settle); });
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
-    with(root, "objective", [&](const YamlNode& n) { objective(n); });
+    with(root, "objective",
+         [&](const YamlNode& n) { parse_objective_spec(n, read_, experiment_.objective); });
     with(root, "reference", [&](const YamlNode& n) {
       if (read_.map(n, "'reference'", {})) experiment_.reference = conditions(n);
     });
@@ -62,14 +68,7 @@ class ExperimentParser {
   void error(Mark mark, std::string message) { read_.diagnostics().error(mark, std::move(message)); }
 
   void take_seconds(const YamlNode& node, std::string_view what, Seconds& into) {
-    const auto value = read_.quantity(node, what, Dimension::time);
-    if (!value) return;
-    constexpr double longest = 30.0 * 24 * 3600;
-    if (*value < 0 || *value > longest) {
-      error(node.mark, fmt::format("{} must be from 0 s to 720 h; found '{}'", what, node.scalar));
-      return;
-    }
-    into = Seconds{*value};
+    if (const auto value = parse_seconds(node, read_, what)) into = *value;
   }
 
   void take_name(const YamlNode& node) {
@@ -302,18 +301,6 @@ class ExperimentParser {
     return result;
   }
 
-  void repeat(const YamlNode& node) {
-    const YamlNode* repetitions = &node;
-    if (node.kind == YamlNode::Kind::map) {
-      if (!read_.map(node, "'repeat'", keys("repeat"))) return;
-      repetitions = node.find("repetitions");
-      if (repetitions == nullptr) return;
-    }
-    if (auto count = read_.integer(*repetitions, "'repeat'", 1, 10000)) {
-      experiment_.repetitions = static_cast<int>(*count);
-    }
-  }
-
   void order(const YamlNode& node) {
     const auto text = read_.word(node, "'order'");
     if (!text) return;
@@ -345,24 +332,6 @@ class ExperimentParser {
     }
   }
 
-  void objective(const YamlNode& node) {
-    const YamlNode* minimise = &node;
-    if (node.kind == YamlNode::Kind::map) {
-      if (!read_.map(node, "'objective'", keys("objective"))) return;
-      minimise = node.find("minimise");
-      with(node, "of", [&](const YamlNode& n) { experiment_.energy_of = read_.word(n, "'of'"); });
-      if (minimise == nullptr) return;
-    }
-    const auto text = read_.word(*minimise, "'objective'");
-    if (!text) return;
-    if (const auto parsed = parse_objective(text->text)) {
-      experiment_.objective = *parsed;
-    } else {
-      error(text->mark, fmt::format("unknown objective '{}'{}; known: energy, time, edp, ed2p", text->text,
-                                    did_you_mean(text->text, {"energy", "time", "edp", "ed2p"})));
-    }
-  }
-
   YamlReader read_;
   Experiment& experiment_;
 };
@@ -386,18 +355,24 @@ std::optional<Experiment> parse_experiment(std::string_view text, const std::str
 const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   static const std::map<std::string, std::vector<std::string>> keys{
       {"experiment",
-       {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "order", "seed", "settle",
-        "probes", "objective", "reference", "result"}},
+       {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "budget", "order", "seed",
+        "settle", "measure", "conditions", "probes", "objective", "reference", "result"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
         "metrics"}},
       {"metric", {"name", "regex", "unit"}},
       {"axis", {"values", "count", "from", "to", "step", "times", "nearest"}},
       {"sysfs", {"path", "values"}},
-      {"repeat", {"repetitions"}},
+      {"repeat", {"min", "max", "until"}},
+      {"budget", {"time", "trials"}},
+      {"measure", {"region", "at least"}},
+      {"condition",
+       {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns"}},
+      {"temperature", {"band", "limit"}},
       {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
       {"channel", {"unit", "domain"}},
-      {"objective", {"minimise", "of"}},
+      {"objective", {"minimise", "of", "per", "subject to", "price"}},
+      {"price", {"energy", "machine"}},
   };
   return keys;
 }
@@ -416,27 +391,6 @@ AxisName split_axis_name(std::string_view name) {
 
 bool is_knob_axis(std::string_view name) {
   return name.find('.') != std::string_view::npos;
-}
-
-std::string_view to_string(Objective objective) {
-  switch (objective) {
-    case Objective::energy:
-      return "energy";
-    case Objective::time:
-      return "time";
-    case Objective::edp:
-      return "edp";
-    case Objective::ed2p:
-      return "ed2p";
-  }
-  return "?";
-}
-
-std::optional<Objective> parse_objective(std::string_view text) {
-  for (const Objective objective : {Objective::energy, Objective::time, Objective::edp, Objective::ed2p}) {
-    if (text == to_string(objective)) return objective;
-  }
-  return std::nullopt;
 }
 
 }  // namespace dvfs_plan

@@ -57,14 +57,31 @@ struct PlanPoint {
   std::string key;                               // "mixed cpu.frequency=1.8 GHz batch=32": unique in the plan
   // Points of one scenario do the same work (workload and its parameters) and may be compared.
   std::string scenario;
+  // The knobs' part of the key: "cpu.frequency=1.8 GHz"; empty where no knob is set.
+  std::string operating_point;
   bool reference = false;  // savings and slowdowns of the scenario are against it
 };
 
+// What a trial is for. Only `point` and the references count towards a point's mean.
+enum class TrialRole {
+  point,
+  reference_first,  // the reference at the start of a block,
+  reference_last,   // and at its end: what changed between them is drift
+  warm_up,          // brings caches and temperature to where the next trial finds them
+  idle_before,      // nothing runs: what the operating point draws by itself
+  idle_after,
+};
+std::string_view to_string(TrialRole role);
+bool is_idle(TrialRole role);
+bool counts_for_its_point(TrialRole role);
+
 struct PlannedTrial {
   std::string key;   // "<point key> #<block>": what resume goes by
-  int point = 0;     // index into Plan::points
+  int point = 0;     // index into Plan::points; of an idle window, a point with its operating point
   int block = 1;     // repetition k lives in block k
   int position = 1;  // place in the whole order, from 1
+  TrialRole role = TrialRole::point;
+  int attempt = 1;  // 2: run again because the first was disturbed
 };
 
 struct PlanWorkload {
@@ -77,8 +94,8 @@ struct Plan {
   std::vector<PlanWorkload> workloads;
   std::vector<PlanAxis> axes;
   std::vector<PlanPoint> points;
-  std::vector<PlannedTrial> trials;
-  std::string canonical;  // JSON of all that decides what is run; what `hash` is the SHA-256 of
+  std::vector<PlannedTrial> trials;  // of the first `repeat.min` blocks; a strategy may add blocks
+  std::string canonical;             // JSON of all that decides what is run; what `hash` is the SHA-256 of
   std::string hash;
 };
 
@@ -92,9 +109,23 @@ struct ResolveWorld {
 std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world,
                                  Diagnostics& diagnostics);
 
-// Randomised complete blocks: each block is one pass over all points, shuffled by (seed, block).
-std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int repetitions, bool shuffled,
-                                   std::uint64_t seed);
+struct ScheduleOptions {
+  bool shuffled = true;
+  std::uint64_t seed = 1;
+  bool references = true;  // one trial of the reference first and last, for scenarios of more than one point
+  bool idle = true;        // windows before and after, one for each operating point
+};
+// What the experiment asks for; idle windows only where energy is measured.
+ScheduleOptions schedule_options(const Experiment& experiment);
+
+// One block over some of the points (indices), shuffled by (seed, block): idle windows, references, the
+// points, references, idle windows. The references of all scenarios that occur are in it. Positions start at
+// `position`.
+std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, const std::vector<int>& chosen,
+                                         int block, int position, const ScheduleOptions& options);
+// Randomised complete blocks: each is one pass over all points.
+std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int blocks,
+                                   const ScheduleOptions& options);
 
 // What differs between two canonical plans, for people: "axes / cpu.frequency: 1.8 GHz -> 2.2 GHz".
 std::vector<std::string> plan_differences(const std::string& old_canonical, const std::string& new_canonical);

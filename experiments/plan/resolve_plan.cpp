@@ -45,8 +45,7 @@ class PlanResolver {
     programs();
     mark_references(reference);
     if (diagnostics_.has_errors()) return std::nullopt;
-    plan_.trials = schedule(plan_.points, plan_.experiment.repetitions, plan_.experiment.shuffled,
-                            plan_.experiment.seed);
+    plan_.trials = schedule(plan_.points, plan_.experiment.repeat.min, schedule_options(plan_.experiment));
     plan_.canonical = canonical().dump();
     plan_.hash = sha256(plan_.canonical);
     return std::move(plan_);
@@ -177,7 +176,7 @@ class PlanResolver {
       for (const PlanAxis& axis : plan_.axes) {
         used.push_back(uses(plan_.workloads[w].spec, axis) ? &axis : nullptr);
         if (used.back() != nullptr) count *= axis.values.size();
-        if (count * static_cast<std::size_t>(plan_.experiment.repetitions) > most_trials) {
+        if (count * static_cast<std::size_t>(plan_.experiment.repeat.max) > most_trials) {
           error(plan_.workloads[w].spec.mark,
                 fmt::format("workload '{}' has more than {} trials; use fewer values or 'exclude'",
                             plan_.workloads[w].spec.name, most_trials));
@@ -214,7 +213,10 @@ class PlanResolver {
       if (used[a] == nullptr) continue;
       const std::string setting = fmt::format(" {}={}", used[a]->name, point.values[a]->text);
       point.key += setting;
-      if (!used[a]->knob) point.scenario += setting;
+      if (!used[a]->knob)
+        point.scenario += setting;
+      else
+        point.operating_point += setting.substr(point.operating_point.empty() ? 1 : 0);
     }
     return point;
   }
@@ -367,10 +369,15 @@ class PlanResolver {
       json["points"].push_back(point.key);
       if (point.reference) json["reference"].push_back(point.key);
     }
-    json["repetitions"] = e.repetitions;
+    json["repeat"] = {{"min", e.repeat.min}, {"max", e.repeat.max}};
+    if (e.repeat.until) json["repeat"]["until"] = *e.repeat.until;
+    if (e.budget.time) json["budget"]["time"] = e.budget.time->value();
+    if (e.budget.trials) json["budget"]["trials"] = *e.budget.trials;
     json["order"] = e.shuffled ? "shuffled" : "listed";
     json["seed"] = e.seed;
-    json["settle"] = e.settle.value();
+    if (!e.measure.region.empty()) json["measure"]["region"] = e.measure.region;
+    if (e.measure.at_least) json["measure"]["at least"] = e.measure.at_least->value();
+    json["conditions"] = conditions_json(e.conditions);
     if (e.probes) {
       json["probes"] = Json::array();
       for (const ProbeSpec& probe : *e.probes) {
@@ -384,8 +391,32 @@ class PlanResolver {
         json["probes"].push_back(one);
       }
     }
-    json["objective"] = to_string(e.objective);
-    if (e.energy_of) json["energy_of"] = e.energy_of->text;
+    json["objective"] = objective_json(e.objective);
+    return json;
+  }
+
+  static Json conditions_json(const ConditionsSpec& c) {
+    Json json{{"warm up", c.warm_up},       {"references", c.references},
+              {"settle", c.settle.value()}, {"settle limit", c.settle_limit.value()},
+              {"drift", c.drift},           {"reruns", c.reruns}};
+    json["idle"] = c.idle ? Json(c.idle->value()) : Json("by the sensor");
+    json["temperature band"] = c.temperature_band ? Json(*c.temperature_band) : Json("off");
+    json["temperature limit"] = c.temperature_limit.value();
+    json["foreign load"] = c.foreign_load ? Json(*c.foreign_load) : Json("off");
+    return json;
+  }
+
+  static Json objective_json(const ObjectiveSpec& o) {
+    Json json{{"minimise", to_string(o.minimise)}};
+    if (o.energy_of) json["of"] = o.energy_of->text;
+    if (!o.per.empty()) json["per"] = o.per;
+    for (const ConstraintSpec& constraint : o.constraints)
+      json["subject to"].push_back(constraint_text(constraint));
+    if (o.price) {
+      json["price"] = {{"per joule", o.price->per_joule},
+                       {"per second", o.price->per_second},
+                       {"currency", o.price->currency}};
+    }
     return json;
   }
 

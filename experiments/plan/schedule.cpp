@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "experiments/plan/plan.hpp"
 
@@ -19,20 +22,108 @@ void shuffle(std::vector<int>& order, std::uint64_t seed, int block) {
   }
 }
 
+class Block {
+ public:
+  Block(const std::vector<PlanPoint>& points, int block, int position)
+      : points_(points), block_(block), position_(position) {}
+
+  void add(int point, TrialRole role) {
+    const PlanPoint& p = points_[static_cast<std::size_t>(point)];
+    std::string key = fmt::format("{} #{}", p.key, block_);
+    if (role == TrialRole::reference_first) key += " first";
+    if (role == TrialRole::reference_last) key += " last";
+    if (is_idle(role)) {
+      key = fmt::format("idle{}{} #{} {}", p.operating_point.empty() ? "" : " ", p.operating_point, block_,
+                        role == TrialRole::idle_before ? "before" : "after");
+    }
+    trials_.push_back({key, point, block_, position_++, role, 1});
+  }
+  std::vector<PlannedTrial> trials() && { return std::move(trials_); }
+
+ private:
+  const std::vector<PlanPoint>& points_;
+  int block_, position_;
+  std::vector<PlannedTrial> trials_;
+};
+
 }  // namespace
 
-std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int repetitions, bool shuffled,
-                                   std::uint64_t seed) {
+std::string_view to_string(TrialRole role) {
+  switch (role) {
+    case TrialRole::point:
+      return "point";
+    case TrialRole::reference_first:
+      return "reference_first";
+    case TrialRole::reference_last:
+      return "reference_last";
+    case TrialRole::warm_up:
+      return "warm_up";
+    case TrialRole::idle_before:
+      return "idle_before";
+    case TrialRole::idle_after:
+      return "idle_after";
+  }
+  return "?";
+}
+
+bool is_idle(TrialRole role) {
+  return role == TrialRole::idle_before || role == TrialRole::idle_after;
+}
+
+bool counts_for_its_point(TrialRole role) {
+  return !is_idle(role) && role != TrialRole::warm_up;
+}
+
+ScheduleOptions schedule_options(const Experiment& experiment) {
+  const bool no_idle = experiment.conditions.idle && experiment.conditions.idle->value() <= 0;
+  const bool wants_energy = experiment.objective.minimise != Objective::time || experiment.conditions.idle;
+  return {experiment.shuffled, experiment.seed, experiment.conditions.references, wants_energy && !no_idle};
+}
+
+std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, const std::vector<int>& chosen,
+                                         int block, int position, const ScheduleOptions& options) {
+  std::map<std::string, int> size_of_scenario;
+  for (const PlanPoint& point : points) ++size_of_scenario[point.scenario];
+  std::set<std::string> scenarios;
+  for (const int i : chosen) scenarios.insert(points[static_cast<std::size_t>(i)].scenario);
+
+  std::vector<int> order, references, idle;
+  std::set<std::string> operating_points;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const PlanPoint& point = points[i];
+    const bool first_and_last = options.references && point.reference && size_of_scenario[point.scenario] > 1;
+    const bool in = std::find(chosen.begin(), chosen.end(), static_cast<int>(i)) != chosen.end();
+    if (first_and_last && scenarios.contains(point.scenario))
+      references.push_back(static_cast<int>(i));
+    else if (in)
+      order.push_back(static_cast<int>(i));
+    else
+      continue;
+    if (options.idle && operating_points.insert(point.operating_point).second)
+      idle.push_back(static_cast<int>(i));
+  }
+  if (options.shuffled) {
+    shuffle(order, options.seed, block);
+    shuffle(references, options.seed, block);
+    shuffle(idle, options.seed, block);
+  }
+  Block result(points, block, position);
+  for (const int i : idle) result.add(i, TrialRole::idle_before);
+  for (const int i : references) result.add(i, TrialRole::reference_first);
+  for (const int i : order) result.add(i, TrialRole::point);
+  for (const int i : references) result.add(i, TrialRole::reference_last);
+  for (const int i : idle) result.add(i, TrialRole::idle_after);
+  return std::move(result).trials();
+}
+
+std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int blocks,
+                                   const ScheduleOptions& options) {
+  std::vector<int> all(points.size());
+  std::iota(all.begin(), all.end(), 0);
   std::vector<PlannedTrial> trials;
-  for (int block = 1; block <= repetitions; ++block) {
-    std::vector<int> order(points.size());
-    std::iota(order.begin(), order.end(), 0);
-    if (shuffled) shuffle(order, seed, block);
-    for (const int point : order) {
-      const auto position = static_cast<int>(trials.size()) + 1;
-      trials.push_back({fmt::format("{} #{}", points[static_cast<std::size_t>(point)].key, block), point,
-                        block, position});
-    }
+  for (int block = 1; block <= blocks; ++block) {
+    const auto one = schedule_block(points, all, block, static_cast<int>(trials.size()) + 1, options);
+    trials.insert(trials.end(), one.begin(), one.end());
   }
   return trials;
 }

@@ -11,9 +11,10 @@
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/commands/prepare.hpp"
-#include "orchestrator/energy_choice.hpp"
 #include "orchestrator/machine_facts.hpp"
-#include "results/store.hpp"
+#include "orchestrator/sensors/energy_choice.hpp"
+#include "orchestrator/strategies/strategy.hpp"
+#include "results/store/store.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -24,28 +25,43 @@ struct ExpectedTime {
   Seconds settle{0};
   Seconds at_most{0};
   std::optional<Seconds> from_former_trials;
+  std::string budget;  // what it buys
 };
+
+int workload_trials(const Plan& plan) {
+  return static_cast<int>(std::count_if(plan.trials.begin(), plan.trials.end(),
+                                        [](const PlannedTrial& t) { return !is_idle(t.role); }));
+}
 
 ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string& result) {
   const Plan& plan = prepared.plan;
   ExpectedTime expected;
   const double trials = static_cast<double>(plan.trials.size());
-  if (!prepared.knobs.empty()) expected.settle = plan.experiment.settle * trials;
+  if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * trials;
+  History history;
   expected.at_most = expected.settle;
   for (const PlannedTrial& trial : plan.trials) {
+    if (is_idle(trial.role)) continue;
     const auto& spec =
         plan.workloads[static_cast<std::size_t>(plan.points[static_cast<std::size_t>(trial.point)].workload)]
             .spec;
     expected.at_most = expected.at_most + spec.timeout + spec.grace;
   }
   if (::access(result.c_str(), R_OK) == 0) {
-    Store store = Store::open(result, Database::Mode::read_only);
-    const auto progress = store.progress();
-    if (store.plan_hash() == plan.hash && progress.mean_trial_seconds) {
-      expected.from_former_trials =
-          Seconds{*progress.mean_trial_seconds} * (progress.planned - progress.finished);
+    try {
+      Store store = Store::open(result, Database::Mode::read_only);
+      if (store.plan_hash() == plan.hash) history = History(store.history());
+    } catch (const Error&) {
+      // What is wrong with it is told by look_whether_it_runs().
     }
   }
+  const auto strategy = randomised_blocks(plan);
+  if (history.workload_trials() > 0) {
+    // All told: warm-ups and idle windows are in what has been spent.
+    expected.from_former_trials =
+        history.spent() * (static_cast<double>(strategy->remaining(history)) / history.workload_trials());
+  }
+  expected.budget = strategy->announcement(history);
   return expected;
 }
 
@@ -55,22 +71,10 @@ std::string values_text(const PlanAxis& axis) {
   return join(texts, ", ");
 }
 
-// The files a sweep would change, with their text now.
-std::vector<SavedSetting> would_be_set(const PreparedExperiment& prepared) {
-  std::vector<SavedSetting> files;
-  for (const KnobFinding& finding : prepared.knobs) {
-    for (const SavedSetting& setting : finding.knob->snapshot()) {
-      const bool known = std::any_of(files.begin(), files.end(),
-                                     [&](const SavedSetting& s) { return s.path == setting.path; });
-      if (!known) files.push_back(setting);
-    }
-  }
-  return files;
-}
-
 // What would keep a run from starting although the file is right: sensors, users, an older result.
 struct Runnable {
   std::string energy_source;
+  std::vector<std::string> sensors;   // what the audit found, a line each
   std::vector<std::string> problems;  // empty: a run would start
   int exit_code = 0;
   bool resumes = false;
@@ -108,9 +112,10 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
     SystemClock clock;
     Launcher launcher;
     Sampler sampler(choose_probes(prepared.plan.experiment, sysfs, {}, launcher, clock).probes, clock);
+    const SensorCheck sensors = check_sensors(sampler, clock);
+    runnable.sensors = audit_lines(sensors.audit, sampler.channels());
     runnable.energy_source =
-        choose_energy(prepared.plan.experiment, sampler.channels(), check_sensors(sampler, clock), stored)
-            .name;
+        choose_energy(prepared.plan.experiment, sampler.channels(), sensors, stored).name;
   } catch (const Error& error) {
     note(error);
   }
@@ -127,17 +132,22 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   if (!runnable.problems.empty()) text += "\n";
   if (!runnable.energy_source.empty())
     text += fmt::format("  energy of {}\n", printable(runnable.energy_source));
+  for (const std::string& line : runnable.sensors) text += "  sensor " + printable(line) + "\n";
   for (const PlanAxis& axis : plan.axes)
     text += fmt::format("  {} ({}): {}\n", axis.name, axis.knob ? "knob" : "parameter", values_text(axis));
   for (const PlanWorkload& workload : plan.workloads) {
     text += fmt::format("  workload {}: {}\n", printable(workload.spec.name),
                         printable(join(workload.executables, ", ")));
   }
-  text +=
-      fmt::format("\n{} points x {} repetitions = {} trials, {}\n", plan.points.size(),
-                  plan.experiment.repetitions, plan.trials.size(),
-                  plan.experiment.shuffled ? fmt::format("in shuffled blocks (seed {})", plan.experiment.seed)
-                                           : "in the order listed");
+  const int trials = workload_trials(plan);
+  const auto idle = plan.trials.size() - static_cast<std::size_t>(trials);
+  text += fmt::format(
+      "\n{} point{}, {} block{}: {} trials{}, {}\n", plan.points.size(), plan.points.size() == 1 ? "" : "s",
+      plan.experiment.repeat.min, plan.experiment.repeat.min == 1 ? "" : "s", trials,
+      idle > 0 ? fmt::format(" and {} idle windows", idle) : "",
+      plan.experiment.shuffled ? fmt::format("in shuffled blocks (seed {})", plan.experiment.seed)
+                               : "in the order listed");
+  if (!time.budget.empty()) text += time.budget + "\n";
   constexpr std::size_t most = 40;
   for (std::size_t i = 0; i < std::min(most, plan.points.size()); ++i) {
     text += fmt::format("  {}{}\n", printable(plan.points[i].key),
@@ -150,9 +160,11 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += fmt::format("{} for what is left, going by the finished trials\n",
                         format_duration(*time.from_former_trials));
   else
-    text += fmt::format("{} of settling plus {} x the workload's own time; at most {} by its timeout\n",
-                        format_duration(time.settle), plan.trials.size(), format_duration(time.at_most));
-  const auto files = would_be_set(prepared);
+    text += fmt::format(
+        "{} of settling plus {} x the workload's own time (their timeouts add up to {}), warm-ups and idle "
+        "windows\n",
+        format_duration(time.settle), trials, format_duration(time.at_most));
+  const auto files = settings_of(prepared.knobs);
   if (files.empty()) {
     text += "\nnothing on the machine would be set\n";
   } else {
@@ -175,11 +187,15 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
             {"problems", runnable.problems},
             {"resumes", runnable.resumes},
             {"energy_source", runnable.energy_source.empty() ? Json(nullptr) : Json(runnable.energy_source)},
+            {"sensors", runnable.sensors},
             {"axes", Json::object()},
             {"plan_hash", plan.hash},
             {"points", Json::array()},
-            {"trials", plan.trials.size()},
-            {"repetitions", plan.experiment.repetitions},
+            {"trials", workload_trials(plan)},
+            {"idle_windows", plan.trials.size() - static_cast<std::size_t>(workload_trials(plan))},
+            {"blocks", plan.experiment.repeat.min},
+            {"most_blocks", plan.experiment.repeat.max},
+            {"budget", time.budget.empty() ? Json(nullptr) : Json(time.budget)},
             {"seed", plan.experiment.seed},
             {"result", result}};
   for (const PlanAxis& axis : plan.axes) {
@@ -195,7 +211,7 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   json["at_most_s"] = time.at_most.value();
   json["expected_s"] = time.from_former_trials ? Json(time.from_former_trials->value()) : Json(nullptr);
   json["would_set"] = Json::array();
-  for (const SavedSetting& setting : would_be_set(prepared)) {
+  for (const SavedSetting& setting : settings_of(prepared.knobs)) {
     json["would_set"].push_back(
         {{"path", setting.path}, {"now", setting.value}, {"writable", sysfs.writable(setting.path)}});
   }

@@ -213,7 +213,13 @@ ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, con
   const bool listed =
       std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "cpufreq"; });
   if (sweeps_a_clock && !listed) wanted.push_back({"cpufreq", {}, {}, {}, {}, {}, {}});
+  // Nor does the temperature gate work without a thermometer.
+  const bool thermal_listed =
+      std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "thermal"; });
+  if (experiment.conditions.temperature_band && !thermal_listed && find_probe("thermal", sysfs).probe)
+    wanted.push_back({"thermal", {}, {}, {}, {}, {}, {}});
   for (const ProbeSpec& spec : wanted) {
+    if (!spec.command.empty() || spec.rate) chosen.fixed_rate.insert(spec.name);
     if (!spec.command.empty()) {
       chosen.probes.push_back(own_probe(spec, experiment, run, launcher, clock));
       continue;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@
 #include "orchestrator/knobs/knob_table.hpp"
 #include "probes/probe_table.hpp"
 #include "results/energy/energy_source.hpp"
-#include "results/store.hpp"
+#include "results/store/store.hpp"
 
 namespace dvfs_plan {
 
@@ -43,7 +44,8 @@ std::map<std::string, std::optional<Credentials>> workload_users(const Plan& pla
 // The probes the experiment asks for, or all the machine has. Asking for one that is not there is an Error.
 struct ChosenProbes {
   std::vector<std::unique_ptr<Probe>> probes;
-  std::vector<std::string> notes;  // what is missing and what would help
+  std::vector<std::string> notes;    // what is missing and what would help
+  std::set<std::string> fixed_rate;  // probes read as often as the experiment says, or as they themselves do
 };
 // `run` marks the processes of meters as it does the workload's, so that the guardian finds them.
 ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run,

@@ -13,9 +13,9 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
-#include "results/export.hpp"
-#include "results/report.hpp"
-#include "results/store.hpp"
+#include "results/report/export.hpp"
+#include "results/report/report.hpp"
+#include "results/store/store.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -73,7 +73,7 @@ std::string status_json(const Store::Progress& p, bool running) {
 int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
-  const Summary summary = summarise(store.experiment(), trials, store.session_warnings());
+  const Summary summary = summary_of(store);
   write_stdout(fmt::format("{}", options.json
                                      ? json_report(summary, trials)
                                      : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
@@ -110,7 +110,7 @@ int export_command(const Options& options) {
   std::ostream& out = options.output.empty() ? std::cout : file;
   if (options.json) {
     const auto trials = store.trials();
-    out << json_report(summarise(store.experiment(), trials, store.session_warnings()), trials);
+    out << json_report(summary_of(store), trials);
   } else if (options.table == "readings") {
     export_readings_csv(store, out);
   } else {

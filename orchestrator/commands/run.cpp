@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <iostream>
 
 #include "base/error.hpp"
 #include "base/interruption.hpp"
@@ -12,13 +11,13 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/commands/prepare.hpp"
-#include "orchestrator/energy_choice.hpp"
 #include "orchestrator/invoking_user.hpp"
 #include "orchestrator/machine_facts.hpp"
 #include "orchestrator/progress.hpp"
 #include "orchestrator/run_loop.hpp"
-#include "orchestrator/sensor_check.hpp"
-#include "results/report.hpp"
+#include "orchestrator/sensors/energy_choice.hpp"
+#include "orchestrator/sensors/sensor_check.hpp"
+#include "results/report/report.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -26,7 +25,7 @@ namespace {
 // Moves a former result out of the way, whole: what is finished is never lost.
 void set_aside(const std::string& path, const Clock& clock, Progress& progress) {
   if (::access(path.c_str(), F_OK) != 0) return;
-  { Store::open(path, Database::Mode::read_write); }  // closing it folds its write-ahead log into it
+  Store::fold_log(path);
   std::string stamp = clock.wall_time();
   for (char& c : stamp) {
     if (c == ':') c = '-';
@@ -63,7 +62,7 @@ class Run {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       Store existing = Store::open(path, Database::Mode::read_only);
       require_same_plan(existing, plan, facts, path);
-      if (existing.finished_trials().size() == plan.trials.size()) {
+      if (randomised_blocks(plan)->next(History(existing.history())) == nullptr) {
         progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
         return report(existing, path);
       }
@@ -72,25 +71,37 @@ class Run {
     auto probes = choose_probes(plan.experiment, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);
     Sampler sampler(std::move(probes.probes), clock_);
-    const SensorCheck sensors = check_sensors(sampler, clock_);
+    const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate);
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
     store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
+    std::vector<double> periods;
+    for (std::uint32_t i = 0; i < sampler.channels().size(); ++i)
+      periods.push_back(sampler.period(i).value());
+    store.write_audit(sensors.audit, periods);
     for (const auto& fault : sensors.faults)
       store.write_event(
           {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
 
-    auto strategy = full_grid(plan);
-    std::vector<SavedSetting> saved;
-    for (const KnobFinding& finding : prepared.knobs) {
-      const auto mine = finding.knob->snapshot();
-      saved.insert(saved.end(), mine.begin(), mine.end());
-    }
-    RunWorld world{
-        plan,      prepared.knobs, sampler, energy_.channels, sensors.last_values,   *strategy, store, &guard,
-        launcher_, interruption_,  clock_,  sysfs_,           current_environment(), users};
+    auto strategy = randomised_blocks(plan);
+    RunWorld world{plan,
+                   prepared.knobs,
+                   sampler,
+                   energy_.channels,
+                   sensors.last_values,
+                   *strategy,
+                   store,
+                   &guard,
+                   launcher_,
+                   interruption_,
+                   clock_,
+                   sysfs_,
+                   current_environment(),
+                   users,
+                   sensors.models(),
+                   idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)};
     try {
-      guard.arm(saved);
+      guard.arm(settings_of(prepared.knobs));
       end_ = run_and_restore(world, guard);
     } catch (...) {
       end_session(store, "error");
@@ -127,7 +138,8 @@ class Run {
       energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
       store.use_channels(channels);
       progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
-                                store.finished_trials().size(), plan.trials.size()));
+                                History(store.history()).workload_trials(),
+                                store.experiment().planned_trials));
       return store;
     }
     energy_ = choose_energy(plan.experiment, channels, sensors, {});
@@ -145,7 +157,8 @@ class Run {
                            [this](const TrialRecord& trial) { progress_.finished(trial); },
                            [this](const std::string& why) {
                              progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
-                           }};
+                           },
+                           [this](const std::string& text) { progress_.say(text); }};
     RunEnd end = RunEnd::done;
     try {
       end = run_trials(world, events);
@@ -161,7 +174,7 @@ class Run {
 
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
-    const Summary summary = summarise(store.experiment(), trials, store.session_warnings());
+    const Summary summary = summary_of(store);
     write_stdout(fmt::format("{}", options_.json
                                        ? json_report(summary, trials)
                                        : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));

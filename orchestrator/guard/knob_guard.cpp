@@ -92,12 +92,7 @@ KnobGuard::~KnobGuard() {
 }
 
 void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
-  for (const SavedSetting& setting : settings) {
-    // Two knobs may name one file: its former value is the first one read.
-    const bool known = std::any_of(settings_.begin(), settings_.end(),
-                                   [&](const SavedSetting& s) { return s.path == setting.path; });
-    if (!known) settings_.push_back(setting);
-  }
+  settings_ = settings;
   write_journal(folder_, {experiment_, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), ::getpid(), run_,
                           settings_});
   armed_ = true;

@@ -65,6 +65,18 @@ std::vector<std::string> candidate_axes(const Sysfs& sysfs) {
   return axes;
 }
 
+std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
+  std::vector<SavedSetting> settings;
+  for (const KnobFinding& finding : knobs) {
+    for (const SavedSetting& setting : finding.knob->snapshot()) {
+      const bool known = std::any_of(settings.begin(), settings.end(),
+                                     [&](const SavedSetting& s) { return s.path == setting.path; });
+      if (!known) settings.push_back(setting);
+    }
+  }
+  return settings;
+}
+
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs) {
   MachineOffers offers;
   for (const KnobFinding& finding : knobs) {

@@ -37,6 +37,10 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
 // Every axis this machine could have, for doctor.
 std::vector<std::string> candidate_axes(const Sysfs& sysfs);
 
+// Every file that setting these knobs may change, with its text now; a file that two knobs name comes once,
+// as the first one read it.
+std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs);
+
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs);
 
 }  // namespace dvfs_plan

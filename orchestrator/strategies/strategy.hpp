@@ -1,24 +1,50 @@
-// A strategy proposes the next trial from what is finished. The run loop asks until it has no more.
+// A strategy proposes the next trial from what is finished. The run loop asks until it has no more. It must
+// go by the history alone: the same file and the same history give the same proposals, so that a resumed
+// night goes on as it would have.
 #pragma once
 
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "experiments/plan/plan.hpp"
+#include "results/store/trial_record.hpp"
 
 namespace dvfs_plan {
+
+class History {
+ public:
+  explicit History(std::vector<FinishedTrial> trials = {});
+  void add(const FinishedTrial& trial);
+  bool contains(const std::string& key) const { return keys_.contains(key); }
+  const std::vector<FinishedTrial>& trials() const { return trials_; }
+  // Of workloads, warm-ups apart.
+  int workload_trials() const { return workload_trials_; }
+  // What the night has paid so far, warm-ups and idle windows included.
+  Seconds spent() const { return spent_; }
+
+ private:
+  std::vector<FinishedTrial> trials_;
+  std::set<std::string> keys_;
+  int workload_trials_ = 0;
+  Seconds spent_{0};
+};
 
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  // The trial to run next, nullptr when done. `finished` are keys; the trial stays owned by the strategy.
-  virtual const PlannedTrial* next(const std::set<std::string>& finished) = 0;
-  // How many trials are left after `finished`, as far as it knows.
-  virtual int remaining(const std::set<std::string>& finished) const = 0;
+  // The trial to run next, nullptr when done. It stays owned by the strategy.
+  virtual const PlannedTrial* next(const History& history) = 0;
+  // How many trials of workloads are left, as far as it knows.
+  virtual int remaining(const History& history) = 0;
+  // What the budget buys and how it will be spent; empty if there is nothing to say.
+  virtual std::string announcement(const History& history) = 0;
 };
 
-// Every point in every block, in the plan's (shuffled) order.
-std::unique_ptr<Strategy> full_grid(const Plan& plan);
+// Every point in `repeat.min` randomised complete blocks; then, where the experiment asks for an interval or
+// has a budget, further blocks of the points whose intervals are widest. Disturbed trials are run again at
+// the end of their block.
+std::unique_ptr<Strategy> randomised_blocks(const Plan& plan);
 
 }  // namespace dvfs_plan

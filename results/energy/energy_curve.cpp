@@ -38,7 +38,8 @@ std::vector<double> change_spacings(const std::vector<Seen>& seen) {
   return spacings;
 }
 
-// The typical spacing: those near the lower quartile. Longer ones are updates that happened to repeat the value.
+// The typical spacing: those near the lower quartile. Longer ones are updates that happened to repeat the
+// value.
 std::optional<double> typical_update(const std::vector<Seen>& seen) {
   auto spacings = change_spacings(seen);
   if (spacings.size() < changes_to_tell) return std::nullopt;
@@ -108,7 +109,8 @@ std::vector<Reading> of_channel(std::span<const Reading> readings, std::uint32_t
 std::optional<Seconds> update_period(std::span<const Reading> readings) {
   std::vector<Seen> seen;
   for (const Reading& reading : readings) {
-    if (reading.value) seen.push_back({seconds(reading.time - readings.front().time).value(), *reading.value});
+    if (reading.value)
+      seen.push_back({seconds(reading.time - readings.front().time).value(), *reading.value});
   }
   const auto update = typical_update(seen);
   const auto look = typical_look(seen);
@@ -144,8 +146,8 @@ EnergyCurve::EnergyCurve(const Channel& channel, std::span<const Reading> readin
 
 // What is wrong with the sensor as a whole, whatever the window.
 EnergyFault EnergyCurve::find_fault(const std::vector<Point>& known) const {
-  const bool flat = std::all_of(known.begin(), known.end(),
-                                [&](const Point& k) { return k.value == known.front().value; });
+  const bool flat =
+      std::all_of(known.begin(), known.end(), [&](const Point& k) { return k.value == known.front().value; });
   const double span = last_read_ - first_read_;
   if (!counter_) {
     // Nothing that runs draws 0 W: a meter that says so for a while has died, and its trial must not win.
@@ -156,6 +158,8 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Point>& known) const {
   }
   // A counter may stand still for one update period, not for a trial of many.
   if (flat && (span >= 0.5 || known.size() >= 10)) return EnergyFault::dead;
+  // Too short to tell a dead one from a slow one: in either case nothing is known.
+  if (flat && known.size() > 1) return EnergyFault::gap;
   // One that moved and then did not for half a second and five of its own steps died midway.
   std::vector<double> steps;
   double since = known.front().time, longest = 0;
@@ -181,7 +185,11 @@ EnergyFault EnergyCurve::unwrap(std::vector<Point>& known) const {
     if (wraps_at_ && known[i].time - known[i - 1].time > *wraps_at_ / most_watts_of_a_domain)
       return EnergyFault::gap;
     if (raw < before) {
-      if (!wraps_at_) return EnergyFault::counter_went_back;
+      // A step that no machine draws is no wrap but a reset (suspend, a module loaded anew).
+      constexpr double longest_update = 1;
+      const double most =
+          most_watts_of_a_domain * std::max(longest_update, known[i].time - known[i - 1].time);
+      if (!wraps_at_ || raw + *wraps_at_ - before > most) return EnergyFault::counter_went_back;
       offset += *wraps_at_;
     }
     before = raw;
@@ -195,7 +203,10 @@ void EnergyCurve::find_fresh(const std::vector<Point>& known) {
   std::vector<Seen> seen;
   for (const Point& point : known) seen.push_back({point.time, point.value});
   const auto look = typical_look(seen);
-  spacing_ = look.value_or(0);
+  spacing_ = look               ? *look
+             : known.size() > 1 ? (last_read_ - first_read_) / static_cast<double>(known.size() - 1)
+                                : 0;
+  slack_ = 2 * look.value_or(0);
   auto update = typical_update(seen);
   const bool seen_update = update && look && *update >= denser * *look;
   if (!seen_update) update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
@@ -230,7 +241,8 @@ void EnergyCurve::find_fresh(const std::vector<Point>& known) {
     }
   }
   const double rest = known.back().time - points_.back().time;
-  repeat_until(points_.back().time + (std::floor(rest / *update) + 1) * *update, *update, std::floor(rest / *update));
+  repeat_until(points_.back().time + (std::floor(rest / *update) + 1) * *update, *update,
+               std::floor(rest / *update));
 }
 
 // A gauge on a steady load says the same value again at each of its updates.
@@ -256,9 +268,9 @@ void EnergyCurve::sum_up() {
 }
 
 std::size_t EnergyCurve::interval_of(double time) const {
-  return static_cast<std::size_t>(
-      std::lower_bound(points_.begin(), points_.end(), time, [](const Point& p, double t) { return p.time < t; }) -
-      points_.begin());
+  return static_cast<std::size_t>(std::lower_bound(points_.begin(), points_.end(), time,
+                                                   [](const Point& p, double t) { return p.time < t; }) -
+                                  points_.begin());
 }
 
 double EnergyCurve::slope(std::size_t interval) const {
@@ -271,10 +283,12 @@ EnergyCurve::Edge EnergyCurve::counter_edge(double time) const {
   std::size_t i = interval_of(time);
   if (i == 0 || i > last) {
     // Beyond its ends a counter goes on as it went; how it really went on is not known.
-    if (i == 0 && time == points_[0].time) return {points_[0].value, of_uniform * points_[0].uncertain * slope(1)};
+    if (i == 0 && time == points_[0].time)
+      return {points_[0].value, of_uniform * points_[0].uncertain * slope(1)};
     const double power = i == 0 ? slope(1) : slope(last);
     const Point& end = i == 0 ? points_[0] : points_[last];
-    return {end.value + power * (time - end.time), power * (std::abs(time - end.time) + of_uniform * end.uncertain)};
+    return {end.value + power * (time - end.time),
+            power * (std::abs(time - end.time) + of_uniform * end.uncertain)};
   }
   const Point &a = points_[i - 1], &b = points_[i];
   const double length = b.time - a.time, x = time - a.time, sum = b.value - a.value, mean = slope(i);
@@ -303,7 +317,8 @@ EnergyCurve::Edge EnergyCurve::gauge_edge(double time) const {
   const double power = power_at(time);
   // The trapezoid up to `time`, counted back from the point behind it.
   const double joules = nearest.joules - 0.5 * (nearest.value + power) * (nearest.time - time);
-  const double reach = std::max({update_ ? update_->value() : spacing_, model_.rise ? model_.rise->value() : 0});
+  const double reach =
+      std::max({update_ ? update_->value() : spacing_, model_.rise ? model_.rise->value() : 0});
   double low = power, high = power;
   for (std::size_t k = i; k-- > 0 && points_[k].time >= time - reach;) {
     low = std::min(low, points_[k].value);
@@ -317,11 +332,17 @@ EnergyCurve::Edge EnergyCurve::gauge_edge(double time) const {
   return {joules, (high - low) * reach / 2};
 }
 
+// What a look at this time showed: the last value that had become visible.
+double EnergyCurve::visible_at(double time) const {
+  const auto hidden = std::find_if(points_.begin(), points_.end(),
+                                   [&](const Point& p) { return p.time + p.uncertain > time + 1e-9; });
+  return hidden == points_.begin() ? points_.front().value : std::prev(hidden)->value;
+}
+
 // A meter that speaks when it likes may be up to two of its periods late at an edge.
 bool EnergyCurve::encloses(double from, double to) const {
   if (readings_ < 2) return false;
-  const double slack = 2 * spacing_;
-  return first_read_ <= from + slack && last_read_ >= to - slack;
+  return first_read_ <= from + slack_ && last_read_ >= to - slack_;
 }
 
 // A stretch without readings that is long for the window and long for the sensor. A counter bridges it: its
@@ -353,6 +374,7 @@ ChannelEnergy EnergyCurve::between(Nanoseconds from_ns, Nanoseconds to_ns) const
   const Edge begin = counter_ ? counter_edge(from) : gauge_edge(from);
   const Edge end = counter_ ? counter_edge(to) : gauge_edge(to);
   energy.joules = end.joules - begin.joules;
+  if (counter_) energy.as_read_j = visible_at(to) - visible_at(from);
   double square = begin.half_width * begin.half_width + end.half_width * end.half_width;
   if (!counter_) {
     const double update = update_ ? update_->value() : spacing_;
@@ -361,9 +383,10 @@ ChannelEnergy EnergyCurve::between(Nanoseconds from_ns, Nanoseconds to_ns) const
     double squares = 0;
     if (last > first) {
       // One difference more than was seen, as large as any inside: a few looks may well miss one.
-      const auto [low, high] = std::minmax_element(
-          points_.begin() + static_cast<std::ptrdiff_t>(first), points_.begin() + static_cast<std::ptrdiff_t>(last) + 1,
-          [](const Point& a, const Point& b) { return a.value < b.value; });
+      const auto [low, high] =
+          std::minmax_element(points_.begin() + static_cast<std::ptrdiff_t>(first),
+                              points_.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                              [](const Point& a, const Point& b) { return a.value < b.value; });
       const double range = high->value - low->value;
       squares = points_[last].squares - points_[first].squares + range * range;
     }

@@ -1,4 +1,5 @@
-// Readings of one sensor into joules with the half-width that the sensor itself adds. Pure: no clock, no file.
+// Readings of one sensor into joules with the half-width that the sensor itself adds. Pure: no clock, no
+// file.
 //
 // A sensor renews its value every `update`; reading it faster only repeats it. The curve therefore stands on
 // the fresh values, each placed half way between the last look that still saw the old value and the first
@@ -16,6 +17,7 @@
 // constant of one board and cancel in comparisons.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -35,6 +37,7 @@ struct ChannelEnergy {
   EnergyFault fault = EnergyFault::none;
   std::optional<double> half_width_j;  // 95 %, what the sensor alone adds; known where `joules` is
   int fresh = 0;                       // values inside the window that were not repeats
+  std::optional<double> as_read_j;     // counters: plain difference of what could be read at the two edges
 };
 
 // What is known of a sensor besides the readings at hand, from the audit. All may be unknown.
@@ -65,6 +68,8 @@ class EnergyCurve {
   // Between fresh values; nullopt if neither the readings nor the model tell.
   std::optional<Seconds> update() const { return update_; }
   bool counter() const { return counter_; }
+  // The shortest time that can be told from its neighbours, s: the longer of update and look.
+  double resolves() const { return std::max(update_ ? update_->value() : 0.0, spacing_); }
 
  private:
   struct Point {
@@ -90,6 +95,7 @@ class EnergyCurve {
   Edge counter_edge(double time) const;
   Edge gauge_edge(double time) const;
   double power_at(double time) const;
+  double visible_at(double time) const;
   bool encloses(double from, double to) const;
   bool has_gap(double from, double to) const;
 
@@ -101,6 +107,7 @@ class EnergyCurve {
   std::optional<Seconds> update_;
   double first_read_ = 0, last_read_ = 0;
   double lowest_ = 0, highest_ = 0;                // of the fresh values
+  double slack_ = 0;                               // how late an edge may be read
   double spacing_ = 0;                             // median between readings
   std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates
   int readings_ = 0;

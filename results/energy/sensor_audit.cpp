@@ -81,10 +81,12 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
   audit.readings = static_cast<int>(seen.size());
   SensorModel model;
   model.may_be_flat = true;
-  const auto energy = measures_energy(channel) ? energy_between(channel, readings, from, to, model) : ChannelEnergy{};
+  const auto energy =
+      measures_energy(channel) ? energy_between(channel, readings, from, to, model) : ChannelEnergy{};
   if (seen.empty()) {
     const auto has = [&](ReadingStatus status) {
-      return std::any_of(readings.begin(), readings.end(), [&](const Reading& r) { return r.status == status; });
+      return std::any_of(readings.begin(), readings.end(),
+                         [&](const Reading& r) { return r.status == status; });
     };
     audit.state = has(ReadingStatus::denied) ? SensorState::denied
                   : has(ReadingStatus::gone) ? SensorState::gone
@@ -96,6 +98,12 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
   audit.state = state_of(energy.fault, changes > 0);
   audit.update = update_period(readings);
   const double looked = seen.back().time - seen.front().time;
+  constexpr double nearly_each = 0.8;
+  if (!audit.update && seen.size() >= values_for_a_resolution &&
+      changes >= nearly_each * static_cast<double>(seen.size() - 1)) {
+    audit.update = Seconds{looked / static_cast<double>(seen.size() - 1)};
+    audit.at_least = true;
+  }
   if (looked > 0) audit.fresh_per_second = changes / looked;
   audit.resolution = smallest_step(seen);
   if (load_from && channel.kind == ChannelKind::gauge && channel.unit == "W")
@@ -126,13 +134,13 @@ std::string_view to_string(SensorState state) {
 }
 
 const ChannelAudit* SensorAudit::of(std::uint32_t channel) const {
-  const auto found =
-      std::find_if(channels.begin(), channels.end(), [&](const ChannelAudit& a) { return a.channel == channel; });
+  const auto found = std::find_if(channels.begin(), channels.end(),
+                                  [&](const ChannelAudit& a) { return a.channel == channel; });
   return found == channels.end() ? nullptr : &*found;
 }
 
-SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings, Nanoseconds from,
-                          Nanoseconds to, std::optional<Nanoseconds> load_from) {
+SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings,
+                          Nanoseconds from, Nanoseconds to, std::optional<Nanoseconds> load_from) {
   SensorAudit audit;
   audit.looked = seconds(to - from);
   for (std::uint32_t i = 0; i < channels.size(); ++i)
@@ -143,7 +151,8 @@ SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Rea
       if (i == k || !mine || !other || *other <= 0) continue;
       const bool same = channels[i].domain == channels[k].domain;
       // Each pair once: the integral against the counter, the later of two of a kind against the earlier.
-      const bool counted_first = channels[k].kind == ChannelKind::counter && channels[i].kind == ChannelKind::gauge;
+      const bool counted_first =
+          channels[k].kind == ChannelKind::counter && channels[i].kind == ChannelKind::gauge;
       const bool same_kind_later = channels[k].kind == channels[i].kind && k < i;
       const bool part = channels[i].within == channels[k].domain && !channels[i].within.empty();
       if ((same && (counted_first || same_kind_later)) || part)
@@ -165,9 +174,10 @@ Seconds shortest_region(Seconds update, double share) {
 std::string region_advice(Seconds update, Seconds region, double share) {
   const double best = best_half_width(update, region);
   if (best <= share || region.value() <= 0) return {};
-  return fmt::format("this region is {} and the sensor updates every {}: at best ±{:.2g} %; run it {:.0f} times inside one "
-                     "region or lengthen it",
-                     format_duration(region), format_duration(update), 100 * best, std::ceil(best / share));
+  return fmt::format(
+      "this region is {} and the sensor updates every {}: at best ±{:.2g} %; run it {:.0f} times inside one "
+      "region or lengthen it",
+      format_duration(region), format_duration(update), 100 * best, std::ceil(best / share));
 }
 
 std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const Channel> channels) {
@@ -176,7 +186,9 @@ std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const C
     const Channel& channel = channels[one.channel];
     if (!measures_energy(channel)) continue;
     std::string line = fmt::format("{} ({}): {}", channel.name, channel.domain, to_string(one.state));
-    if (one.update) line += fmt::format(", updates every {}", format_duration(*one.update));
+    if (one.update)
+      line +=
+          fmt::format(", updates {}every {}", one.at_least ? "at least " : "", format_duration(*one.update));
     if (one.fresh_per_second) line += fmt::format(", {:.3g} fresh readings/s", *one.fresh_per_second);
     if (one.resolution) line += fmt::format(", smallest step {:.3g} {}", *one.resolution, channel.unit);
     if (one.rise) line += fmt::format(", follows a step within {}", format_duration(*one.rise));

@@ -1,5 +1,6 @@
-// What the sensors are worth, found from a short look at all of them: how often each renews its value, in which
-// steps, how fast it follows a load, whether it is alive, and whether sources that should agree do. Pure.
+// What the sensors are worth, found from a short look at all of them: how often each renews its value, in
+// which steps, how fast it follows a load, whether it is alive, and whether sources that should agree do.
+// Pure.
 //
 // The look is at rest first, then under load; see orchestrator/sensors/sensor_check.hpp for who takes it.
 #pragma once
@@ -27,10 +28,11 @@ struct ChannelAudit {
   std::uint32_t channel = 0;
   SensorState state = SensorState::absent;
   int readings = 0;
-  std::optional<Seconds> update;            // between fresh values; nullopt where the look does not tell
-  std::optional<double> fresh_per_second;   // values that were no repeats
-  std::optional<double> resolution;         // smallest step seen, in the channel's unit
-  std::optional<Seconds> rise;              // from the load's start to 90 % of the way up, where it is seen
+  std::optional<Seconds> update;  // between fresh values; nullopt where the look does not tell
+  bool at_least = false;          // every look found a fresh value: it may well be faster than `update`
+  std::optional<double> fresh_per_second;  // values that were no repeats
+  std::optional<double> resolution;        // smallest step seen, in the channel's unit
+  std::optional<Seconds> rise;             // from the load's start to 90 % of the way up, where it is seen
   std::optional<double> joules, half_width_j;  // of the look
 };
 
@@ -50,16 +52,16 @@ struct SensorAudit {
 };
 
 // `readings` in time order a channel; the look is [from, to], the load began at `load_from`.
-SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings, Nanoseconds from,
-                          Nanoseconds to, std::optional<Nanoseconds> load_from);
+SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings,
+                          Nanoseconds from, Nanoseconds to, std::optional<Nanoseconds> load_from);
 
 // The 95 % half-width, as a share, that a sensor with this update adds to a steady region of this length when
 // it is read twice an update: each edge is known to a quarter of an update.
 double best_half_width(Seconds update, Seconds region);
 // The shortest region whose sensor part stays within `share`.
 Seconds shortest_region(Seconds update, double share);
-// "this region is 0.8 s and the sensor updates every 100 ms: at best ±5 %; run it 10 times inside one region or
-// lengthen it"; empty if the region is long enough for `share`.
+// "this region is 0.8 s and the sensor updates every 100 ms: at best ±5 %; run it 10 times inside one region
+// or lengthen it"; empty if the region is long enough for `share`.
 std::string region_advice(Seconds update, Seconds region, double share);
 
 // One line a channel, for people.

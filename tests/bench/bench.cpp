@@ -1,5 +1,6 @@
-// dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS: what the program itself costs. tests/bench/run
-// prints it beside hyperfine, in one go on one machine: absolute times mean little on a shared one.
+// dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS US: what the program itself
+// costs. tests/bench/run prints it beside hyperfine, in one go on one machine: absolute times mean little on
+// a shared one.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
@@ -33,11 +34,11 @@ int bench_trial(int count) {
   const Sysfs sysfs;
   Launcher launcher;
   Diagnostics diagnostics("bench.yaml");
-  const auto experiment = parse_experiment(
-      fmt::format(
-          "name: bench\nobjective: time\nrepeat: {}\nworkloads: [{{name: w, command: [/bin/true]}}]\n",
-          count),
-      "bench.yaml", diagnostics);
+  const auto experiment =
+      parse_experiment(fmt::format("name: bench\nobjective: time\nconditions: {{warm up: 0, foreign load: "
+                                   "off}}\nrepeat: {}\nworkloads: [{{name: w, command: [/bin/true]}}]\n",
+                                   count),
+                       "bench.yaml", diagnostics);
   const auto plan = resolve_plan(*experiment, {{}, "/bin"}, diagnostics);
   const std::string file = "dvfs-bench.sqlite";
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix);
@@ -45,7 +46,7 @@ int bench_trial(int count) {
   store.begin_session(1, "", "", "");
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
-  const auto strategy = full_grid(*plan);
+  const auto strategy = randomised_blocks(*plan);
   RunWorld world{*plan,   knobs,    sampler,      {},    {},    *strategy, store,
                  nullptr, launcher, interruption, clock, sysfs, {},        {{"w", std::nullopt}}};
   std::vector<double> whole, child;
@@ -55,6 +56,7 @@ int bench_trial(int count) {
                            whole.push_back(seconds(clock.now() - began).value() * 1e3);
                            child.push_back(seconds(trial.child.ended - trial.child.started).value() * 1e3);
                          },
+                         {},
                          {}};
   run_trials(world, events);
 
@@ -140,6 +142,21 @@ int bench_tick(double hertz, double duration) {
   return 0;
 }
 
+// What marking a region costs the workload, read by the real reader.
+int bench_marks(const std::string& program, const std::string& steps, const std::string& microseconds) {
+  Launcher launcher;
+  SystemClock clock;
+  LaunchSpec spec;
+  spec.executable = program;
+  spec.argv = {program, steps, microseconds};
+  spec.regions = true;
+  auto launched = launcher.launch(spec, clock);
+  if (!launched.child) throw Error(ExitCode::machine_refuses, launched.problem);
+  const ChildResult result = launched.child->wait({}, nullptr, clock);
+  fmt::print("a mark, {} steps of {} us: {}", steps, microseconds, result.output.tail);
+  return result.exit_code;
+}
+
 }  // namespace
 }  // namespace dvfs_plan
 
@@ -149,6 +166,10 @@ int main(int argc, char** argv) {
     return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]));
   if (argc == 4 && std::strcmp(argv[1], "tick") == 0)
     return dvfs_plan::bench_tick(std::atof(argv[2]), std::atof(argv[3]));
-  fmt::print(stderr, "usage: dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS\n");
+  if (argc == 5 && std::strcmp(argv[1], "marks") == 0)
+    return dvfs_plan::bench_marks(argv[2], argv[3], argv[4]);
+  fmt::print(stderr,
+             "usage: dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS "
+             "MICROSECONDS\n");
   return 2;
 }

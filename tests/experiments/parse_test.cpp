@@ -1,4 +1,5 @@
 // What the parser says of a faulty file: whole texts, since people act on them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "experiments/plan/experiment.hpp"
@@ -41,12 +42,82 @@ TEST(Parse, TellsAllFaultsInOneGoInFileOrder) {
 }
 
 TEST(Parse, UnknownKeyNamesTheNearest) {
-  EXPECT_EQ(faults(with("repeat: {repetitons: 5}\n")),
-            "sweep.yaml:2:10: error: unknown key 'repetitons' in 'repeat' (did you mean 'repetitions'?)\n");
+  EXPECT_EQ(faults(with("repeat: {untill: 5 %}\n")),
+            "sweep.yaml:2:10: error: unknown key 'untill' in 'repeat' (did you mean 'until'?)\n");
   EXPECT_EQ(faults(with("zzz: 1\n")),
             "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, "
-            "workloads, axes, sysfs, exclude, repeat, order, "
-            "seed, settle, probes, objective, reference, result\n");
+            "workloads, axes, sysfs, exclude, repeat, budget, order, "
+            "seed, settle, measure, conditions, probes, objective, reference, result\n");
+}
+
+TEST(Parse, WhatIsMinimisedHowOftenAndUnderWhichConditions) {
+  Diagnostics diagnostics("sweep.yaml");
+  const auto e = parse_experiment(
+      "workloads: [{name: a, command: [x]}]\n"
+      "objective: {minimise: cost, per: samples, subject to: {slowdown: 5 %, accuracy: \">= 0.75\", power: "
+      "\"< 300 W\", "
+      "latency: \"<= 20 ms\"}, price: {energy: 0.36 EUR/kWh, machine: 7.2 EUR/h}}\n"
+      "repeat: {min: 2, max: 8, until: 0.5 %}\nbudget: {time: 8 h, trials: 60}\n"
+      "measure: {region: train, at least: 30 s}\n"
+      "conditions: {warm up: 0, idle: 5 s, references: false, settle limit: 3 s, temperature: {band: 1.5 C, "
+      "limit: 20 s}, "
+      "drift: 2 %, foreign load: 50 %, reruns: 3}\n",
+      "sweep.yaml", diagnostics);
+  ASSERT_EQ(diagnostics.text(), "");
+  EXPECT_EQ(e->objective.minimise, Objective::cost);
+  EXPECT_EQ(e->objective.per, "samples");
+  std::vector<std::string> constraints;
+  for (const auto& c : e->objective.constraints) constraints.push_back(constraint_text(c));
+  EXPECT_THAT(constraints, testing::ElementsAre("slowdown <= 5 %", "accuracy >= 0.75", "power < 300 W",
+                                                "latency <= 20 ms"));
+  EXPECT_DOUBLE_EQ(e->objective.price->per_joule, 1e-7);
+  EXPECT_DOUBLE_EQ(e->objective.price->per_second, 0.002);
+  EXPECT_EQ(e->repeat.min, 2);
+  EXPECT_EQ(e->repeat.max, 8);
+  EXPECT_DOUBLE_EQ(*e->repeat.until, 0.005);
+  EXPECT_EQ(e->budget.time->value(), 8 * 3600);
+  EXPECT_EQ(*e->budget.trials, 60);
+  EXPECT_EQ(e->measure.region, "train");
+  EXPECT_EQ(e->measure.at_least->value(), 30);
+  EXPECT_EQ(e->conditions.warm_up, 0);
+  EXPECT_EQ(e->conditions.idle->value(), 5);
+  EXPECT_FALSE(e->conditions.references);
+  EXPECT_DOUBLE_EQ(*e->conditions.temperature_band, 1.5);
+  EXPECT_DOUBLE_EQ(*e->conditions.foreign_load, 0.5);
+}
+
+TEST(Parse, FaultsOfObjectivesAndConditions) {
+  EXPECT_EQ(faults(with("objective: {minimise: cost}\n")),
+            "sweep.yaml:2:23: error: 'minimise: cost' needs prices: add  price: {energy: 0.30 EUR/kWh, "
+            "machine: 2.50 "
+            "EUR/h}\n");
+  EXPECT_EQ(faults(with("objective: {subject to: {accuracy: 0.75}}\n")),
+            "sweep.yaml:2:36: error: constraint 'accuracy' needs a relation: \">= 0.75\" or \"<= 0.75\"; "
+            "found '0.75'\n");
+  EXPECT_EQ(faults(with("objective: {subject to: {slowdown: 5}}\n")),
+            "sweep.yaml:2:36: error: constraint 'slowdown' must be a share such as 10 %, for example \"<= 5 "
+            "%\"; found '5'\n");
+  EXPECT_EQ(
+      faults(with("objective: {minimise: cost, price: {energy: 0.3 EUR, machine: 1 USD/h}}\n")),
+      "sweep.yaml:2:45: error: 'energy' in 'price' must be written as '0.30 EUR/kWh'; found '0.3 EUR'\n");
+  EXPECT_EQ(faults(with("objective: {minimise: cost, price: {energy: 0.3 EUR/kWh, machine: 1 USD/h}}\n")),
+            "sweep.yaml:2:36: error: 'price' mixes 'EUR' and 'USD'; give both in one currency\n");
+  EXPECT_EQ(faults(with("repeat: {min: 5, max: 3}\n")),
+            "sweep.yaml:2:9: error: 'repeat': 'max' (3) is less than 'min' (5)\n");
+  EXPECT_EQ(faults(with("repeat: {until: 0 %}\n")),
+            "sweep.yaml:2:17: error: 'until' in 'repeat' must be above 0 % and at most 100 %; found '0 %'\n");
+  EXPECT_EQ(faults(with("budget: 60\n")),
+            "sweep.yaml:2:9: error: 'budget' must be a time such as 8 h or a number of trials such as '60 "
+            "trials'; found '60'\n");
+  EXPECT_EQ(faults(with("measure: {at_least: 30 s}\n")),
+            "sweep.yaml:2:11: error: unknown key 'at_least' in 'measure' (did you mean 'at least'?)\n");
+  EXPECT_EQ(
+      faults(with("conditions: {temperature: {band: 2}}\n")),
+      "sweep.yaml:2:34: error: 'band' must be a temperature such as 45 C; found '2', which has no unit\n");
+  EXPECT_EQ(faults(with("conditions: {foreign load: 5}\n")),
+            "sweep.yaml:2:28: error: 'foreign load' (or off), of one CPU, must be a share such as 10 %; "
+            "found '5', which has "
+            "no unit\n");
 }
 
 TEST(Parse, DuplicateKeys) {
@@ -115,7 +186,7 @@ TEST(Parse, ProbesObjectiveAndOrder) {
             "channels: {power: {unit: W}}\n");
   EXPECT_EQ(faults(with("objective: enrgy\n")),
             "sweep.yaml:2:12: error: unknown objective 'enrgy' (did you mean 'energy'?); known: energy, "
-            "time, edp, ed2p\n");
+            "time, edp, ed2p, cost\n");
   EXPECT_EQ(faults(with("order: random\n")),
             "sweep.yaml:2:8: error: 'order' must be 'shuffled' (randomised complete blocks) or 'listed'; "
             "found 'random'\n");

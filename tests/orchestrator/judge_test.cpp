@@ -1,13 +1,12 @@
 // What counts and what does not; metrics out of a workload's output.
-#include "orchestrator/judge.hpp"
+#include "orchestrator/judge/judge.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "orchestrator/cpu_load.hpp"
+#include "orchestrator/conditions/cpu_load.hpp"
+#include "orchestrator/judge/metrics.hpp"
 #include "orchestrator/machine_facts.hpp"
-#include "orchestrator/metrics.hpp"
-#include "orchestrator/strategies/strategy.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dvfs_plan {
@@ -187,19 +186,6 @@ TEST(MachineFacts, AnotherKernelIsAnotherMachine) {
   EXPECT_THAT(decisive_differences({{"kernel", "Linux 6.1"}, {"host", "a"}},
                                    {{"kernel", "Linux 6.2"}, {"host", "b"}}),
               testing::ElementsAre("machine / kernel: Linux 6.1 -> Linux 6.2"));
-}
-
-TEST(FullGrid, GivesEachTrialOnceAndSkipsWhatIsFinished) {
-  Plan plan;
-  for (const char* key : {"a #1", "b #1", "a #2"}) plan.trials.push_back({key, 0, 1, 1});
-  const auto strategy = full_grid(plan);
-  std::set<std::string> finished{"b #1"};
-  EXPECT_EQ(strategy->remaining(finished), 2);
-  EXPECT_EQ(strategy->next(finished)->key, "a #1");
-  finished.insert("a #1");
-  EXPECT_EQ(strategy->next(finished)->key, "a #2");
-  finished.insert("a #2");
-  EXPECT_EQ(strategy->next(finished), nullptr);
 }
 
 }  // namespace

@@ -108,5 +108,27 @@ TEST(Energy, AHoleInTheMiddleIsNotBridged) {
   EXPECT_EQ(energy_between(gauge(), readings, 0, s).fault, EnergyFault::gap);
 }
 
+TEST(Energy, AShortTrialWithAStuckCounterIsNotZeroJoules) {
+  const std::vector<Reading> stuck{at(0, 55), at(100 * ms, 55), at(200 * ms, 55)};
+  const auto energy = energy_between(counter("package-0"), stuck, 0, 200 * ms);
+  EXPECT_EQ(energy.fault, EnergyFault::gap);
+  EXPECT_FALSE(energy.joules);
+}
+
+TEST(Energy, ACounterThatWasResetDidNotWrap) {
+  // 262 kJ in a second is no machine but a suspend, or a module loaded anew.
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 20; ++i) readings.push_back(at(i * 100 * ms, i < 10 ? 100.0 + i : i - 10.0));
+  EXPECT_EQ(energy_between(counter("package-0", 262143.3), readings, 0, 2 * s).fault,
+            EnergyFault::counter_went_back);
+}
+
+TEST(Energy, AMeterOfOneReadingASecondSaysHowLittleItKnows) {
+  const std::vector<Reading> slow{at(0, 100), at(1 * s, 150), at(2 * s, 140)};
+  const auto energy = energy_between(gauge(), slow, 200 * ms, 1700 * ms);
+  ASSERT_TRUE(energy.joules);
+  EXPECT_GT(*energy.half_width_j, 10);
+}
+
 }  // namespace
 }  // namespace dvfs_plan

@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "results/energy/energy_source.hpp"
-#include "results/export.hpp"
-#include "results/report.hpp"
-#include "results/store.hpp"
+#include "results/report/export.hpp"
+#include "results/report/report.hpp"
+#include "results/store/store.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -42,21 +42,6 @@ TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
 }
 
 // ------------------------------------------------------------------ statistics
-
-TEST(Estimate, ByHand) {
-  EXPECT_FALSE(estimate({}));
-  const auto one = estimate({5});
-  EXPECT_EQ(one->mean, 5);
-  EXPECT_FALSE(one->half_width);  // one value says nothing of its spread
-  const auto three = estimate({1, 2, 3});
-  EXPECT_DOUBLE_EQ(three->mean, 2);
-  EXPECT_DOUBLE_EQ(*three->standard_deviation, 1);
-  EXPECT_NEAR(*three->half_width, 4.302653 / std::sqrt(3), 1e-5);
-  const auto equal = estimate({4, 4, 4});
-  EXPECT_EQ(*equal->half_width, 0);
-  const auto offset = estimate({1e9 + 1, 1e9 + 2, 1e9 + 3});
-  EXPECT_DOUBLE_EQ(*offset->standard_deviation, 1);
-}
 
 TrialRow row(const std::string& clock, double ghz, int block, double energy, double time,
              const std::string& verdict = "ok") {
@@ -102,8 +87,10 @@ TEST(Summary, PairsSavingsWithinBlocks) {
   EXPECT_EQ(answer_sentences(summary).at(0),
             "w: the least energy at cpu.frequency = 1.8 GHz, 84 J in 1.5 s (2 trials count). Against the "
             "reference (cpu.frequency = 3 GHz): 20.0 % less energy "
-            "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). The best lies at "
-            "the edge of what was swept on cpu.frequency; the optimum may lie beyond.");
+            "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). Every other "
+            "point is worse, at the 5 % level. The best lies at the edge of what was swept on cpu.frequency; "
+            "the optimum "
+            "may lie beyond. 4 trials stand behind this; none was excluded.");
 }
 
 TEST(Summary, WhatDoesNotCountCannotWin) {
@@ -121,14 +108,15 @@ TEST(Summary, ATieGoesToTheFaster) {
 
 TEST(Summary, NothingCountsAndNothingRan) {
   EXPECT_EQ(answer_sentences(summarise(experiment(1), {row("1 GHz", 1, 1, 1, 1, "exited")})).at(0),
-            "w: no trial counts, so there is no best point.");
+            "w: no trial counts, so there is no best point. Excluded: 1 exited.");
   EXPECT_TRUE(summarise(experiment(1), {}).scenarios.empty());
 }
 
 TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 55, 1)});
   EXPECT_THAT(answer_sentences(summary).at(0),
-              HasSubstr("No trial of the reference point counts, so no saving can be stated"));
+              HasSubstr("No trial of the reference point counts together with one of this point, so no "
+                        "saving can be stated"));
 }
 
 // ------------------------------------------------------------------ the file
@@ -139,7 +127,7 @@ class StoreTest : public testing::Test {
     Diagnostics diagnostics("x.yaml");
     const auto parsed = parse_experiment(
         "name: night\nworkloads: [{name: w, command: [\"true\", \"{n}\"]}]\naxes: {n: [1, "
-        "\"=2+2\"]}\nrepeat: 2\n",
+        "\"=2+2\"]}\nrepeat: 2\nconditions: {idle: none}\n",
         "x.yaml", diagnostics);
     plan_ = *resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics);
   }
@@ -159,9 +147,14 @@ class StoreTest : public testing::Test {
     t.child.ended = 12 * s;
     t.child.output.tail = "<script>\x1b[31m";
     t.child.output.bytes = 100;
-    t.energy_j = 2 * watts;
+    t.runs = {{t.child.started, t.child.ended}};
+    t.regions = {{"", 1, t.child.started, t.child.ended, true, 2 * watts}};
+    t.region_s = 2;
+    t.energy_j = t.objective = 2 * watts;
+    t.energy_half_width_j = 0.5;
+    t.fresh_readings = 2;
     t.readings = {at(10 * s, watts), without(11 * s, ReadingStatus::absent), at(12 * s, watts)};
-    t.energies = {{0, 2 * watts, 2, EnergyFault::none, 0.5, 2}};
+    t.energies = {{0, 2 * watts, 2, EnergyFault::none, 0.5, 2, {}}};
     t.metrics = {{"rate", 1.5, "1/s"}};
     t.events = {{"kind", "message"}};
     return t;
@@ -180,7 +173,9 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
   }
   Store store = Store::open(path_, Database::Mode::read_only);
   EXPECT_EQ(store.plan_hash(), plan_.hash);
-  EXPECT_THAT(store.finished_trials(), ElementsAre(plan_.trials[0].key));
+  ASSERT_EQ(store.history().size(), 1U);
+  EXPECT_EQ(store.history()[0].key, plan_.trials[0].key);
+  EXPECT_TRUE(store.history()[0].counts);
   const auto rows = store.trials();
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(*rows[0].energy_j, 100);
@@ -223,7 +218,7 @@ TEST_F(StoreTest, ATrialIsStoredWholeOrNotAtAll) {
   auto bad = trial(0, 50);
   bad.readings.push_back(at(1, 1, 99));  // a channel that is not there, after rows were written
   EXPECT_THROW(store.write_trial(bad, ""), std::out_of_range);
-  EXPECT_TRUE(store.finished_trials().empty());
+  EXPECT_TRUE(store.history().empty());
   Statement left = store.database().prepare("SELECT count(*) FROM reading");
   ASSERT_TRUE(left.step());
   EXPECT_EQ(left.integer(0), 0);
@@ -239,7 +234,7 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
       return std::string(error.what());
     }
   };
-  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 1");
+  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 2");
   folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
   EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
   folder_.file("empty.sqlite", "");
@@ -264,11 +259,12 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50), "");
   std::ostringstream csv;
   export_trials_csv(store, csv);
-  EXPECT_THAT(csv.str(),
-              testing::StartsWith("trial,key,workload,scenario,block,position,started_at,n,outcome,exit_code,"
-                                  "signal,verdict,verdict_text,time_s,energy_j,mean_power_w,"
-                                  "objective_value,metric rate 1/s\r\n1,"));
-  EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,2,100,50,100,1.5\r\n"));
+  EXPECT_THAT(csv.str(), testing::StartsWith(
+                             "trial,key,workload,scenario,role,attempt,block,position,started_at,n,outcome,"
+                             "exit_code,signal,verdict,verdict_text,region,runs,time_s,energy_j,"
+                             "energy_half_width_j,above_idle_j,units,mean_power_w,temperature_c,"
+                             "objective_value,metric rate 1/s\r\n1,"));
+  EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,,1,2,100,0.5,,,50,,100,1.5\r\n"));
 }
 
 TEST(Csv, QuotesAndDefusesFormulas) {

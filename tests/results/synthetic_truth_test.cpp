@@ -58,7 +58,8 @@ struct Sensor {
 
 class SimulatedProbe : public Probe {
  public:
-  SimulatedProbe(const Shape& shape, const Sensor& sensor, double period, const VirtualClock& clock, std::uint64_t seed)
+  SimulatedProbe(const Shape& shape, const Sensor& sensor, double period, const VirtualClock& clock,
+                 std::uint64_t seed)
       : shape_(shape), sensor_(sensor), period_(period), clock_(clock), random_(seed) {
     Channel channel{};
     channel.name = "sim";
@@ -82,8 +83,10 @@ class SimulatedProbe : public Probe {
   double fresh(double t) {
     double value = shape_.power(t);
     if (sensor_.kind == Kind::counter) value = shape_.joules(t) + 5;
-    if (sensor_.kind == Kind::averaging_gauge) value = (shape_.joules(t) - shape_.joules(t - sensor_.update)) / sensor_.update;
-    if (sensor_.kind != Kind::counter) value *= 1 + sensor_.noise * std::normal_distribution<double>()(random_);
+    if (sensor_.kind == Kind::averaging_gauge)
+      value = (shape_.joules(t) - shape_.joules(t - sensor_.update)) / sensor_.update;
+    if (sensor_.kind != Kind::counter)
+      value *= 1 + sensor_.noise * std::normal_distribution<double>()(random_);
     value = std::round(value / sensor_.resolution) * sensor_.resolution;
     return sensor_.wraps_at ? std::fmod(value, *sensor_.wraps_at) : value;
   }
@@ -126,12 +129,15 @@ ChannelEnergy measure(const Case& c) {
   const auto readings = sampler.stop();
   SensorModel model;
   model.update = Seconds{c.sensor.update};
-  return energy_between(sampler.channels()[0], readings, nanoseconds(Seconds{c.from}), nanoseconds(Seconds{c.to}), model);
+  return energy_between(sampler.channels()[0], readings, nanoseconds(Seconds{c.from}),
+                        nanoseconds(Seconds{c.to}), model);
 }
 
 Case draw(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
   const auto one_of = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
   Case c;
   c.seed = seed;
@@ -141,7 +147,8 @@ Case draw(std::uint64_t seed) {
   c.sensor.phase = uniform(0, c.sensor.update);
   if (c.sensor.kind != Kind::counter && one_of(2) == 0) c.sensor.noise = uniform(0.002, 0.02);
   if (c.sensor.kind == Kind::counter && one_of(3) == 0) c.sensor.wraps_at = uniform(3000, 6000);
-  c.look = c.sensor.update / (one_of(3) == 0 ? 5 : 2);  // repeats: the rate the audit chooses, and a faster one
+  c.look =
+      c.sensor.update / (one_of(3) == 0 ? 5 : 2);  // repeats: the rate the audit chooses, and a faster one
   const double idle = uniform(20, 120), busy = uniform(200, 700), other = uniform(150, 700);
   c.from = 3 + uniform(0, 1);
   c.to = c.from + uniform(3, 12);
@@ -228,7 +235,11 @@ TEST(SyntheticTruth, TheHalfWidthCoversAThousandSeededCases) {
     if (*energy.half_width_j <= 0.01 * truth(c)) {
       EXPECT_LE(error, 0.01 * truth(c)) << c.shape_name << ", seed " << seed;
     }
-    if (!covered && std::getenv("SHOW") != nullptr) std::printf("seed %lu %s kind %d update %g look %g noise %g error %.3g half %.3g of %.4g, fresh %d stall %g\n", seed, c.shape_name, static_cast<int>(c.sensor.kind), c.sensor.update, c.look, c.sensor.noise, *energy.joules - truth(c), *energy.half_width_j, truth(c), energy.fresh, c.stall_to - c.stall_from);
+    if (!covered && std::getenv("SHOW") != nullptr)
+      std::printf(
+          "seed %lu %s kind %d update %g look %g noise %g error %.3g half %.3g of %.4g, fresh %d stall %g\n",
+          seed, c.shape_name, static_cast<int>(c.sensor.kind), c.sensor.update, c.look, c.sensor.noise,
+          *energy.joules - truth(c), *energy.half_width_j, truth(c), energy.fresh, c.stall_to - c.stall_from);
     for (Tally* tally : {&all, &of_shape[c.shape_name], &of_kind[static_cast<int>(c.sensor.kind)]}) {
       ++tally->cases;
       tally->covered += covered ? 1 : 0;
@@ -237,17 +248,19 @@ TEST(SyntheticTruth, TheHalfWidthCoversAThousandSeededCases) {
     }
   }
   for (const auto& [name, t] : of_shape) {
-    std::printf("%-7s %4d cases, %5.1f %% covered, mean half-width %.3f %%, mean error %.3f %%\n", name.c_str(), t.cases,
-                100.0 * t.covered / t.cases, 100 * t.half_width / t.cases, 100 * t.error / t.cases);
+    std::printf("%-7s %4d cases, %5.1f %% covered, mean half-width %.3f %%, mean error %.3f %%\n",
+                name.c_str(), t.cases, 100.0 * t.covered / t.cases, 100 * t.half_width / t.cases,
+                100 * t.error / t.cases);
     EXPECT_GE(t.covered, 0.93 * t.cases) << name;
   }
   for (const auto& [kind, t] : of_kind) {
     const char* names[] = {"counters", "averaging gauges", "instant gauges"};
-    std::printf("%s: %d cases, %.1f %% covered, mean half-width %.3f %%, mean error %.3f %%\n", names[kind], t.cases,
-                100.0 * t.covered / t.cases, 100 * t.half_width / t.cases, 100 * t.error / t.cases);
+    std::printf("%s: %d cases, %.1f %% covered, mean half-width %.3f %%, mean error %.3f %%\n", names[kind],
+                t.cases, 100.0 * t.covered / t.cases, 100 * t.half_width / t.cases, 100 * t.error / t.cases);
     EXPECT_GE(t.covered, 0.93 * t.cases) << names[kind];
   }
-  std::printf("all     %4d cases, %5.1f %% covered; %d not known\n", all.cases, 100.0 * all.covered / all.cases, unknown);
+  std::printf("all     %4d cases, %5.1f %% covered; %d not known\n", all.cases,
+              100.0 * all.covered / all.cases, unknown);
   EXPECT_GE(all.covered, 0.93 * all.cases);
   EXPECT_GE(all.cases, 950);
   // A half-width that is always far too wide covers everything and says nothing.

@@ -18,7 +18,7 @@ inline Channel gauge(const std::string& domain = "system", const std::string& wi
           .source = "file"};
 }
 inline Channel counter(const std::string& domain, std::optional<double> wraps_at = {},
-                const std::string& within = "") {
+                       const std::string& within = "") {
   return {.name = "c:" + domain,
           .probe = "c",
           .unit = "J",

@@ -45,6 +45,7 @@ name: bad
 order: listed
 repeat: 1
 objective: time
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads:
   - {name: exits, command: [sh, -c, "echo partial; exit 1"]}
   - {name: dies, command: [sh, -c, "kill -SEGV $$"]}
@@ -83,7 +84,7 @@ workloads:
         kinds = {w["kind"] for w in self.query("bad.sqlite", "SELECT kind FROM warnings")}
         self.assertLessEqual({"output_truncated", "leftover_processes"}, kinds)
 
-    SLOW = "name: slow\nrepeat: 4\nobjective: time\nworkloads: [{name: w, command: [sleep, \"{t}\"]}]\naxes: {t: [0.1, %s]}\n"
+    SLOW = "name: slow\nrepeat: 4\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, command: [sleep, \"{t}\"]}]\naxes: {t: [0.1, %s]}\n"
 
     def test_an_interrupted_run_resumes_to_exactly_the_planned_trials(self):
         self.write("slow.yaml", self.SLOW % "0.2")
@@ -119,7 +120,8 @@ workloads:
         self.assertEqual(refused.stderr, f"""error: {self.folder.resolve()}/slow.sqlite holds trials of another plan; what changed:
   axes / t: 0.11 taken away
   axes / t: 0.12 added
-  repetitions: 4 -> 1
+  repeat / min: 4 -> 1
+  repeat / max: 4 -> 1
   hint: undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file
 """)
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
@@ -136,13 +138,14 @@ workloads:
         self.assertEqual((plan["trials"], len(plan["points"]), len(plan["order"]), plan["would_set"]), (8, 2, 8, []))
         self.assertEqual(plan["points"][1]["argv"], ["sleep", "0.3"])
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), before)
-        self.assertIn("2 points x 4 repetitions = 8 trials, in shuffled blocks (seed 1)", self.call("check", "slow.yaml").stdout)
+        self.assertIn("2 points, 4 blocks: 8 trials, in shuffled blocks (seed 1)", self.call("check", "slow.yaml").stdout)
 
     def test_values_cannot_become_shell_code(self):
         self.write("shell.yaml", """
 name: shell
 repeat: 1
 objective: time
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads:
   - {name: argv, command: [printf, "%s|", "{x}"]}
   - {name: shell, shell: "printf '%s|' {x} end"}
@@ -162,7 +165,7 @@ axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb
         theirs = self.folder / "theirs"
         theirs.mkdir()
         os.chown(theirs, 65534, 65534)
-        (theirs / "who.yaml").write_text("name: who\nrepeat: 1\nobjective: time\nworkloads: [{name: w, shell: 'echo uid $(id -u); echo home $HOME', metrics: [lines]}]\n")
+        (theirs / "who.yaml").write_text("name: who\nrepeat: 1\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, shell: 'echo uid $(id -u); echo home $HOME', metrics: [lines]}]\n")
         result = subprocess.run([PROGRAM, "who.yaml", "--state-folder", str(self.folder / "state")], cwd=theirs, capture_output=True, text=True,
                                 env=dict(os.environ, SUDO_UID="65534", HOME="/root"))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -243,6 +246,7 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.write("meter.yaml", """
 name: meter
 repeat: 2
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads: [{name: w, command: [sleep, "0.5"]}]
 probes:
   - name: wall
@@ -256,7 +260,7 @@ probes:
             self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=1)
 
     def test_a_kill_leaves_no_workload_even_where_nothing_was_set(self):
-        self.write("kill.yaml", "name: kill\nrepeat: 1\nobjective: time\nworkloads: [{name: w, shell: 'setsid sleep 987 & sleep 987'}]\n")
+        self.write("kill.yaml", "name: kill\nrepeat: 1\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, shell: 'setsid sleep 987 & sleep 987'}]\n")
         running = subprocess.Popen([PROGRAM, "kill.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         workload = lambda: subprocess.run(["pgrep", "-f", "^sleep 987"], capture_output=True, text=True).stdout.split()
         self.wait_for(lambda: len(workload()) == 2)
@@ -311,7 +315,7 @@ probes:
         self.assertEqual((refused.returncode, refused.stderr), (3, "error: SUDO_UID=54321 names no user that can be looked up\n  hint: run as a user that `getent passwd` knows\n"))
 
     def test_a_trial_during_which_the_program_was_stopped_does_not_count(self):
-        self.write("stop.yaml", "name: stop\nrepeat: 1\nobjective: time\nworkloads: [{name: w, command: [sleep, '0.5']}]\n")
+        self.write("stop.yaml", "name: stop\nrepeat: 1\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, command: [sleep, '0.5']}]\n")
         running = subprocess.Popen([PROGRAM, "stop.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_for(lambda: subprocess.run(["pgrep", "-P", str(running.pid), "-x", "sleep"], capture_output=True).returncode == 0)
         running.send_signal(signal.SIGSTOP)
@@ -320,18 +324,56 @@ probes:
         self.assertEqual(running.wait(timeout=30), 1)
         self.assertEqual(self.query("stop.sqlite", "SELECT verdict FROM trials"), [{"verdict": "stopped"}])
 
+    def test_repeated_runs_within_a_trial(self):
+        self.write("runs.yaml", """
+name: runs
+repeat: 1
+objective: {minimise: time, per: samples}
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
+measure: {at least: 0.5 s}
+workloads:
+  - {name: fine, shell: "sleep 0.1; echo samples 10 >&2", metrics: [lines]}
+  - {name: forgets, shell: "sleep 0.1; [ -e again ] || echo samples 10; touch again", metrics: [lines]}
+  - {name: slow, shell: "echo begin r >&4; sleep 0.02; echo end r >&4; sleep 0.2; echo samples 1", metrics: [lines], timeout: 700 ms}
+""")
+        result = self.call("runs.yaml")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        trials = {t["workload"]: t for t in self.query("runs.sqlite", "SELECT * FROM trials")}
+        fine = trials["fine"]
+        self.assertGreaterEqual(fine["runs"], 4)
+        self.assertEqual(fine["units"], 10 * fine["runs"])
+        self.assertAlmostEqual(fine["objective_value"], fine["time_s"] / 10, places=9)
+        self.assertEqual((trials["forgets"]["verdict"], trials["forgets"]["objective_value"]), ("no_metric", None))
+        self.assertLessEqual(trials["slow"]["runs"], 5)  # the timeout bounds the trial, not each run only
+        self.assertIn("shorter_than_asked", {w["kind"] for w in self.query("runs.sqlite", "SELECT kind FROM warnings")})
+        self.write("named.yaml", (self.folder / "runs.yaml").read_text().replace("name: runs", "name: named").replace("{at least", "{region: train, at least"))
+        self.call("named.yaml")
+        self.assertEqual({(t["verdict"], t["runs"]) for t in self.query("named.sqlite", "SELECT verdict, runs FROM trials WHERE workload <> 'slow'")}, {("no_region", 1)})
+
+    def test_a_result_of_an_older_schema_is_refused_and_can_be_set_aside(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        self.call("slow.yaml")
+        with sqlite3.connect(self.folder / "slow.sqlite") as old:
+            old.execute("PRAGMA user_version = 1")
+        refused = self.call("slow.yaml", "--quiet")
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads version 2\n"
+                                                                   "  hint: report it with the dvfs-plan that made it, or run the experiment again with --fresh\n"))
+        self.assertIn("has schema version 1", json.loads(self.call("check", "slow.yaml", "--json").stdout)["problems"][0])
+        self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
+        self.assertEqual(len(list(self.folder.glob("slow.*.sqlite"))), 1)
+
     def test_export_and_report(self):
         self.write("slow.yaml", self.SLOW % "0.05")
         self.call("slow.yaml")
         csv = self.call("export", "slow.sqlite").stdout.splitlines()
         self.assertEqual(len(csv), 9)
-        self.assertTrue(csv[0].startswith("trial,key,workload,scenario,block,"))
+        self.assertTrue(csv[0].startswith("trial,key,workload,scenario,role,attempt,block,"))
         report = self.call("report", "slow.sqlite")
         self.assertEqual(report.returncode, 0)
-        self.assertIn("8 of 8 trials", report.stdout)
+        self.assertIn("slow: 8 trials", report.stdout)
         spoil = self.call("export", "slow.sqlite", "-o", "slow.sqlite")
         self.assertEqual((spoil.returncode, spoil.stderr), (2, "error: --output slow.sqlite is the result file itself\n  hint: name the table: --output table.csv\n"))
-        self.assertIn("8 of 8 trials", self.call("report", "slow.sqlite").stdout)
+        self.assertIn("slow: 8 trials", self.call("report", "slow.sqlite").stdout)
         self.assertEqual(self.call("slow.sqlite").stderr, "error: slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report slow.sqlite\n")
         with open(self.folder / "truncated.sqlite", "wb") as file:
             file.write((self.folder / "slow.sqlite").read_bytes()[:6000])

@@ -3,6 +3,7 @@ import testbed
 
 CAP = """
 name: cap
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads:
   - name: w
     shell: |
@@ -15,6 +16,7 @@ repeat: 2
 """
 METER = """
 name: meter
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads:
   - {name: w, shell: "testbedctl meter {mode}; dvfs-mixed 0.3 0; testbedctl meter works"}
 axes: {mode: [works, dead], cpu.frequency: [1.8 GHz, 3 GHz]}
@@ -22,6 +24,7 @@ repeat: 2
 """
 VANISH = """
 name: vanish
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 order: listed
 workloads:
   - {name: fine, command: [dvfs-mixed, "0.2", "0"]}
@@ -31,6 +34,7 @@ repeat: 1
 """
 PLAIN = """
 name: %s
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads: [{name: w, command: [sleep, "0.2"]}]
 repeat: 1
 """
@@ -64,7 +68,7 @@ class Faults(testbed.TestbedCase):
                     self.assertRegex(trial["verdict_text"], r"^3 GHz requested on policy0, [12]\.\d+ GHz delivered \(mean of \d+ readings, \d+ of them off\)$")
             best = testbed.rows(out / "cap.sqlite", "SELECT point, energy_j FROM best")
             self.assertEqual([b["point"] for b in best], ["w cpu.frequency=1.4 GHz"])
-            self.assertIn("No trial of the reference point counts, so no saving can be stated", console)
+            self.assertIn("No trial of the reference point counts together with one of this point", console)
 
         with self.subTest("a meter that is frozen"):
             self.assertIn("frozen: 1", console)

@@ -8,6 +8,7 @@ import testbed
 SEED = 1905
 NIGHT = """
 name: night
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
 workloads:
   - {name: mixed, command: [dvfs-mixed, "0.05", "0.02"]}
 axes: {cpu.frequency: all, cpu.governor: [schedutil, performance]}

@@ -17,9 +17,15 @@ W = 'workloads: [{name: w, command: ["true"]}]\n'
 WN = 'workloads: [{name: w, command: ["true", "{n}"]}]\n'
 
 GOOD = [
+    W + "repeat: {min: 2, max: 9, until: 1 %}\nbudget: 60 trials\n",
+    W + "budget: 8 h\nmeasure: {at least: 30 s, region: r}\n",
+    W + "conditions: {warm up: 0, idle: none, temperature: off, foreign load: off, references: false, drift: 2 %, reruns: 0}\n",
+    W + "conditions: {idle: 5 s, temperature: {band: 1 C, limit: 10 s}, foreign load: 30 %, settle limit: 1 s}\n",
+    W + "objective: {minimise: energy, per: samples, subject to: {slowdown: 5 %, accuracy: \">= 0.7\"}}\n",
+    W + "objective: {minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.5 EUR/h}}\n",
     W,
     W + "repeat: 5\norder: listed\nseed: 7\nsettle: 1 s\nobjective: time\n",
-    W + "repeat: {repetitions: 2}\nobjective: {minimise: edp}\n",
+    W + "repeat: {min: 2}\nobjective: {minimise: edp}\n",
     WN + "axes: {n: [1, 2.5, word]}\n",
     WN + "axes: {n: {from: 1, to: 8, times: 2}}\nexclude: [{n: [1, 2]}]\n",
     WN + "axes: {n: {values: [1, 2], nearest: false}}\nreference: {n: 1}\n",
@@ -29,6 +35,12 @@ GOOD = [
     W + "probes: []\nobjective: time\n",
 ]
 BAD = [
+    W + "repeat: {until: 5}\n",
+    W + "budget: 60\n",
+    W + "measure: {at_least: 30 s}\n",
+    W + "conditions: {idle: 5}\n",
+    W + "conditions: {warm up: -1}\n",
+    W + "objective: {minimise: cost, price: {energy: 0.30 EUR/kWh}}\n",
     "repeat: 3\n",
     "workloads: []\n",
     "workloads: [{command: [x]}]\n",

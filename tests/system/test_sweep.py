@@ -33,16 +33,27 @@ class Sweep(testbed.TestbedCase):
         self.assertEqual(scenario["best_settings"], {"cpu.frequency": "1.8 GHz"})
         self.assertEqual(scenario["best_at_edge_of"], [])
         trials = testbed.rows(out / "quickstart.sqlite", "SELECT t.*, s.requested FROM trials t JOIN settings s USING (trial) WHERE s.target = 'policy0'")
-        self.assertEqual(len(trials), 18)
+        # The reference first and last in each of 3 blocks, 5 other points, and a warm-up that counts for nothing.
+        self.assertEqual(len(trials), 24)
+        self.assertEqual(sorted(t["role"] for t in trials), ["point"] * 15 + ["reference_first"] * 3 + ["reference_last"] * 3 + ["warm_up"] * 3)
         for trial in trials:
             expected = arithmetic.joules(trial["requested"], 0.5, 0.2)
             self.assertEqual(trial["verdict"], "ok", trial)
             self.assertAlmostEqual(trial["energy_j"] / expected, 1, delta=0.03, msg=f"{trial['key']}: {trial['energy_j']} J, by arithmetic {expected} J")
+        # At rest the machine draws 20 W at every clock; what a trial takes above that is told too.
+        idle = testbed.rows(out / "quickstart.sqlite", "SELECT * FROM idle")
+        self.assertEqual(len(idle), 18)
+        for window in idle:
+            self.assertAlmostEqual(window["idle_power_w"], 20, delta=0.2)
+        for trial in trials:
+            self.assertAlmostEqual(trial["above_idle_j"], trial["energy_j"] - 20 * trial["time_s"], delta=0.2)
         self.assertEqual(testbed.integrity(out / "quickstart.sqlite"), "ok")
         settings = testbed.rows(out / "quickstart.sqlite", "SELECT * FROM settings")
-        self.assertEqual(len(settings), 36)  # two policies a trial
+        self.assertEqual(len(settings), 2 * 24 + 2 * 36)  # two policies a trial; a window before and after for 6 points in 3 blocks
         for setting in settings:
             self.assertEqual(setting["applied"], setting["requested"])
+            if setting["delivered"] is None:  # an idle window: nothing runs that a clock could be delivered to
+                continue
             self.assertAlmostEqual(setting["delivered"] / 1e9, float(setting["requested"].split()[0]), places=6)
 
     def test_one_policy_leaves_the_other_alone(self):
@@ -55,6 +66,7 @@ workloads:
 axes: {cpu.frequency@policy1: [1 GHz, 2.2 GHz], cpu.governor: [performance, powersave]}
 repeat: 1
 objective: time
+conditions: {warm up: 0, references: false, foreign load: off}
 """
         code, console = self.testbed.run("dvfs-plan /one.yaml --quiet", {"one.yaml": experiment})
         self.assertEqual(code, 0, console)

@@ -7,7 +7,8 @@
 //   0x3EF (COM3)  P-state of CPU 1, a policy of its own
 //   0x2EF (COM4)  busy line: 1 while a workload computes
 //   0x3FF (COM1)  faults on command: low nibble = firmware cap on CPU 0 (0 none, n = fastest _PSS index
-//                 allowed); high nibble = power meter (0 works, 1 dead: 0 W, 2 frozen: 77 W)
+//                 allowed); high nibble = power meter (0 works, 1 dead: 0 W, 2 frozen: 77 W, 3 drifts: the room
+//                 warms up, and each second adds 0.3 % to the power and 0.2 C to the temperature)
 //
 // Power follows the P-states that are really set, at once, whatever the kernel believes:
 // 20 W, and while the busy line is up each CPU's busy power. tests/system/arithmetic.py has the same table.
@@ -24,6 +25,7 @@ DefinitionBlock ("", "SSDT", 2, "DVFS", "TESTBED", 1)
     Field (UAR4, ByteAcc, NoLock, Preserve) { BUSY, 8 }
     Field (UAR1, ByteAcc, NoLock, Preserve) { CAPX, 4, METR, 4 }
     Name (CAPD, 0)                  // the cap that the kernel was last told of
+    Name (WARM, 0)                  // when the room began to warm up, in 100 ns of Timer; 0: it does not
 
     // MHz, busy mW of one processor, latency us, bus master latency us, control, status
     Name (PSTA, Package () {
@@ -40,6 +42,17 @@ DefinitionBlock ("", "SSDT", 2, "DVFS", "TESTBED", 1)
         Local0 = Arg0
         If ((Local0 == 0) || (Local0 > 6)) { Local0 = 1 }
         Return (DerefOf (DerefOf (PSTA [Local0 - 1]) [1]))
+    }
+
+    Method (WSEC, 0, Serialized)    // hundredths of a second that the room has been warming up
+    {
+        If (METR != 3)
+        {
+            WARM = 0
+            Return (0)
+        }
+        If (WARM == 0) { WARM = Timer }
+        Return ((Timer - WARM) / 100000)
     }
 
     Scope (\_SB.CPUS.C000)
@@ -80,8 +93,9 @@ DefinitionBlock ("", "SSDT", 2, "DVFS", "TESTBED", 1)
                 }
                 If (METR == 1) { Return (0) }
                 If (METR == 2) { Return (77000) }
-                If (BUSY == 0) { Return (20000) }
-                Return (20000 + BSYW (PST0) + BSYW (PST1))
+                Local1 = 20000
+                If (BUSY != 0) { Local1 = 20000 + BSYW (PST0) + BSYW (PST1) }
+                Return (Local1 + (Local1 * WSEC () * 3) / 100000)
             }
             Method (_PAI, 1) { Return (0) }
             Method (_GAI) { Return (10) }
@@ -92,7 +106,8 @@ DefinitionBlock ("", "SSDT", 2, "DVFS", "TESTBED", 1)
     {
         ThermalZone (TZ0)
         {
-            Method (_TMP) { Return (3132 + ((BSYW (PST0) * BUSY) / 200)) }
+            // Tenths of a kelvin.
+            Method (_TMP) { Return (3132 + ((BSYW (PST0) * BUSY) / 200) + (WSEC () / 50)) }
             Method (_CRT) { Return (3932) }
         }
     }

@@ -1,4 +1,4 @@
-/* testbedctl cap N | meter works|dead|frozen | busy 0|1: faults of the testbed's firmware on command. */
+/* testbedctl cap N | meter works|dead|frozen|drifts | busy 0|1: faults of the testbed's firmware on command. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,14 +6,14 @@
 
 int main(int argc, char** argv) {
   if (argc != 3 || ioperm(0x3ff, 1, 1) || ioperm(0x2ef, 1, 1)) {
-    fprintf(stderr, "usage: testbedctl cap N | meter works|dead|frozen | busy 0|1 (as root)\n");
+    fprintf(stderr, "usage: testbedctl cap N | meter works|dead|frozen|drifts | busy 0|1 (as root)\n");
     return 2;
   }
   const unsigned char now = inb(0x3ff);
   if (strcmp(argv[1], "cap") == 0) {
     outb((unsigned char)((now & 0xf0) | (atoi(argv[2]) & 0x0f)), 0x3ff);
   } else if (strcmp(argv[1], "meter") == 0) {
-    const int mode = strcmp(argv[2], "dead") == 0 ? 1 : strcmp(argv[2], "frozen") == 0 ? 2 : 0;
+    const int mode = strcmp(argv[2], "dead") == 0 ? 1 : strcmp(argv[2], "frozen") == 0 ? 2 : strcmp(argv[2], "drifts") == 0 ? 3 : 0;
     outb((unsigned char)((now & 0x0f) | (mode << 4)), 0x3ff);
   } else {
     outb((unsigned char)atoi(argv[2]), 0x2ef);

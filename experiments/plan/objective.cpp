@@ -1,0 +1,69 @@
+// The words for objectives and constraints.
+#include <fmt/format.h>
+
+#include "experiments/plan/experiment.hpp"
+
+namespace dvfs_plan {
+
+std::string_view to_string(Objective objective) {
+  switch (objective) {
+    case Objective::energy:
+      return "energy";
+    case Objective::time:
+      return "time";
+    case Objective::edp:
+      return "edp";
+    case Objective::ed2p:
+      return "ed2p";
+    case Objective::cost:
+      return "cost";
+  }
+  return "?";
+}
+
+std::optional<Objective> parse_objective(std::string_view text) {
+  for (const Objective objective :
+       {Objective::energy, Objective::time, Objective::edp, Objective::ed2p, Objective::cost}) {
+    if (text == to_string(objective)) return objective;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(ConstraintSpec::Relation relation) {
+  switch (relation) {
+    case ConstraintSpec::Relation::at_most:
+      return "<=";
+    case ConstraintSpec::Relation::less:
+      return "<";
+    case ConstraintSpec::Relation::at_least:
+      return ">=";
+    case ConstraintSpec::Relation::more:
+      return ">";
+  }
+  return "?";
+}
+
+bool holds(ConstraintSpec::Relation relation, double value, double limit) {
+  switch (relation) {
+    case ConstraintSpec::Relation::at_most:
+      return value <= limit;
+    case ConstraintSpec::Relation::less:
+      return value < limit;
+    case ConstraintSpec::Relation::at_least:
+      return value >= limit;
+    case ConstraintSpec::Relation::more:
+      return value > limit;
+  }
+  return false;
+}
+
+std::string constraint_text(const ConstraintSpec& c) {
+  std::string limit = fmt::format("{:g}{}{}", c.limit, c.unit.empty() ? "" : " ", c.unit);
+  if (c.name == "slowdown") limit = fmt::format("{:g} %", 100 * c.limit);
+  if (c.name == "power") limit = format_quantity(c.limit, Dimension::power, 6);
+  if (c.name == "time") limit = format_quantity(c.limit, Dimension::time, 6);
+  if (c.name == "energy") limit = format_quantity(c.limit, Dimension::energy, 6);
+  return fmt::format("{} {} {}", c.name, to_string(c.relation), limit);
+}
+
+}  // namespace dvfs_plan

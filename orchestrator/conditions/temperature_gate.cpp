@@ -1,0 +1,56 @@
+#include "orchestrator/conditions/temperature_gate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dvfs_plan {
+
+std::map<std::uint32_t, double> TemperatureGate::read() {
+  std::map<std::uint32_t, double> temperatures;
+  for (const Reading& reading : sampler_.look("C")) {
+    if (reading.value && sampler_.channels()[reading.channel].unit == "C")
+      temperatures[reading.channel] = *reading.value;
+  }
+  return temperatures;
+}
+
+TemperatureGate::Outcome TemperatureGate::wait(Interruption& interruption, const Clock& clock) {
+  constexpr Seconds between_looks{0.1};
+  Outcome outcome;
+  const Nanoseconds began = clock.now();
+  for (;;) {
+    const auto now = read();
+    for (const auto& [channel, celsius] : now)
+      outcome.temperature_c = std::max(outcome.temperature_c.value_or(celsius), celsius);
+    if (now.empty() || !band_) return outcome;
+    if (start_.empty()) start_ = now;
+    const auto too_warm = std::find_if(now.begin(), now.end(), [&](const auto& one) {
+      const auto at_start = start_.find(one.first);
+      return at_start != start_.end() && one.second > at_start->second + *band_;
+    });
+    outcome.waited = seconds(clock.now() - began);
+    if (too_warm == now.end()) {
+      outcome.word = outcome.waited > between_looks ? "waited" : "in_band";
+      return outcome;
+    }
+    if (outcome.waited >= limit_) {
+      outcome.word = "timed_out";
+      outcome.message =
+          fmt::format("{} is at {:.1f} C, {:.1f} C above the block's start, and did not come back within {}",
+                      sampler_.channels()[too_warm->first].name, too_warm->second,
+                      too_warm->second - start_.at(too_warm->first), format_duration(limit_));
+      // What does not come back within the limit is the machine's state from now on: waiting so long before
+      // each trial would eat the night.
+      for (const auto& [channel, celsius] : now) start_[channel] = std::max(start_[channel], celsius);
+      return outcome;
+    }
+    outcome.temperature_c.reset();
+    if (!interruption.sleep_until(clock.now() + nanoseconds(between_looks), clock)) {
+      outcome.interrupted = true;
+      return outcome;
+    }
+  }
+}
+
+}  // namespace dvfs_plan

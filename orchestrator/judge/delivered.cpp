@@ -1,0 +1,111 @@
+// Did the hardware run at the clock that was asked for?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.hpp"
+#include "orchestrator/judge/judge_parts.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// A clock counts as delivered if it was there in 95 % of the readings; a single odd one is no verdict.
+constexpr double share_that_may_be_off = 0.05;
+constexpr int readings_off_for_a_verdict = 2;
+// Below this load a clock measured from APERF/MPERF is that of housekeeping, not of the workload.
+constexpr double least_load = 0.2;
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto at = static_cast<std::size_t>(std::llround(share * static_cast<double>(sorted.size() - 1)));
+  return sorted[at];
+}
+
+bool under_load(const JudgeInput& input, const std::string& target) {
+  const auto cpus = input.cpus_of_target.find(target);
+  if (cpus == input.cpus_of_target.end()) return true;
+  return std::any_of(cpus->second.begin(), cpus->second.end(), [&](int cpu) {
+    const auto busy = input.busy.find(cpu);
+    return busy != input.busy.end() && busy->second >= least_load;
+  });
+}
+
+}  // namespace
+
+std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
+                                    const std::vector<Span>& spans) {
+  const auto channel = std::find_if(input.channels.begin(), input.channels.end(), [&](const Channel& c) {
+    return c.unit == "Hz" && c.domain == setting.target;
+  });
+  const auto requested = input.requested.find(setting.axis);
+  if (channel == input.channels.end() || requested == input.requested.end()) return std::nullopt;
+  std::vector<double> clocks;
+  for (const Reading& reading :
+       of_channel(trial.readings, static_cast<std::uint32_t>(channel - input.channels.begin()))) {
+    // Spans are disjoint and in order: the last that begins before the reading is the only one that can hold
+    // it.
+    const auto behind = std::upper_bound(spans.begin(), spans.end(), reading.time,
+                                         [](Nanoseconds time, const Span& span) { return time < span.from; });
+    const bool counts = behind != spans.begin() && reading.time <= std::prev(behind)->to;
+    if (reading.value && counts) clocks.push_back(*reading.value);
+  }
+  if (clocks.empty()) {
+    // A trial shorter than the probe's period: the readings at its edges are better than none.
+    for (const Reading& reading :
+         of_channel(trial.readings, static_cast<std::uint32_t>(channel - input.channels.begin()))) {
+      if (reading.value) clocks.push_back(*reading.value);
+    }
+  }
+  if (clocks.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double clock : clocks) sum += clock;
+  setting.delivered = sum / static_cast<double>(clocks.size());
+  setting.delivered_readings = static_cast<int>(clocks.size());
+  std::sort(clocks.begin(), clocks.end());
+  setting.delivered_low = percentile(clocks, 0.05);
+  setting.delivered_high = percentile(clocks, 0.95);
+
+  const auto tolerance = input.tolerance.find(setting.axis);
+  if (tolerance == input.tolerance.end() || (channel->under_load_only && !under_load(input, setting.target)))
+    return std::nullopt;
+  const bool only_below = input.turbo_steps.contains(setting.axis);
+  const auto off = static_cast<int>(std::count_if(clocks.begin(), clocks.end(), [&](double clock) {
+    const double faster = clock - requested->second;
+    return -faster > tolerance->second || (!only_below && faster > tolerance->second);
+  }));
+  const bool all = off == setting.delivered_readings;
+  const bool too_many =
+      off >= readings_off_for_a_verdict && off > share_that_may_be_off * setting.delivered_readings;
+  if (all || too_many) {
+    const double events = trial.conditions.throttle_events.value_or(0);
+    set_verdict(
+        trial, events > 0 ? Verdict::throttled : Verdict::not_delivered,
+        fmt::format("{} requested on {}, {} delivered (mean of {} readings, {} of them off{})",
+                    setting.requested, setting.target,
+                    format_quantity(*setting.delivered, Dimension::frequency), setting.delivered_readings,
+                    off, events > 0 ? fmt::format("; {:.0f} thermal throttle events", events) : ""));
+  }
+  return !(all || too_many);
+}
+
+double delivered_tolerance(const std::vector<double>& offered, bool continuous, double value) {
+  double gap = 0;
+  for (const double other : offered) {
+    const double distance = std::abs(other - value);
+    if (distance > 0 && (gap == 0 || distance < gap)) gap = distance;
+  }
+  // Half a step, or a whole one where any clock may be asked for. Never under 1 % (a measured clock scatters
+  // so much) nor over 3 % (a table with wide steps must not hide a cap); 5 % for whole steps.
+  if (continuous) return std::clamp(gap, 0.01 * value, 0.05 * value);
+  return gap == 0 ? 0.03 * value : std::clamp(gap / 2, 0.01 * value, 0.03 * value);
+}
+
+bool is_turbo_step(const std::vector<double>& offered, double value) {
+  constexpr double one_mhz = 1e6;
+  const bool highest =
+      std::none_of(offered.begin(), offered.end(), [&](double other) { return other > value; });
+  return highest && std::any_of(offered.begin(), offered.end(),
+                                [&](double other) { return std::abs(value - other - one_mhz) < 1e3; });
+}
+
+}  // namespace dvfs_plan

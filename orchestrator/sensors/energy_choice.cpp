@@ -1,0 +1,63 @@
+#include "orchestrator/sensors/energy_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+
+EnergySource choose_energy(const Experiment& experiment, const std::vector<Channel>& channels,
+                           const SensorCheck& check, const std::string& stored) {
+  const bool needed = experiment.objective.minimise != Objective::time;
+  const auto unusable = check.unusable();
+  std::string faults;
+  for (const auto& fault : check.faults) faults += "\n  " + describe(fault, channels);
+  if (experiment.objective.energy_of) {
+    const auto source = energy_source_of(experiment.objective.energy_of->text, channels);
+    if (source) {
+      for (const auto channel : source->channels) {
+        if (std::find(unusable.begin(), unusable.end(), channel) == unusable.end()) continue;
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("'objective' asks for the energy of '{}', which cannot be measured now:{}",
+                                experiment.objective.energy_of->text, faults),
+                    "`dvfs-plan doctor` shows the sensors and the fix for each");
+      }
+      return *source;
+    }
+    std::set<std::string> domains;
+    for (const Channel& channel : channels) {
+      if (measures_energy(channel)) domains.insert(channel.domain);
+    }
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}:{}:{}: error: there is no energy domain '{}' here; there are: {}",
+                            experiment.file, experiment.objective.energy_of->mark.line,
+                            experiment.objective.energy_of->mark.column, experiment.objective.energy_of->text,
+                            domains.empty() ? "none" : join({domains.begin(), domains.end()}, ", ")));
+  }
+  const auto sources = energy_sources(channels, unusable);
+  if (!stored.empty()) {
+    for (const EnergySource& source : sources) {
+      if (source.name == stored) return source;
+    }
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("the finished trials measured the energy of '{}', which cannot be measured now{}{}",
+                    stored, faults.empty() ? "" : ":", faults),
+        "bring the sensor back and run the same command, or start anew with --fresh");
+  }
+  if (!sources.empty()) return sources.front();
+  if (needed) {
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("the objective is {}, but no energy sensor works here{}{}",
+                            to_string(experiment.objective.minimise), faults.empty() ? "" : ":", faults),
+                "`dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, "
+                "of: DOMAIN}` names one; without energy there is `objective: time`");
+  }
+  return {};
+}
+
+}  // namespace dvfs_plan

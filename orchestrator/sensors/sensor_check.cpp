@@ -1,0 +1,145 @@
+#include "orchestrator/sensors/sensor_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace dvfs_plan {
+namespace {
+
+// Long enough for a RAPL counter (1 ms) and for sensors that renew every 100 ms.
+constexpr Seconds rest{0.3}, load{0.6}, more_for_slow_sensors{4};
+// As fast as any sensor we know renews its value.
+constexpr Seconds fast_look{0.002};
+
+void compute_until(Nanoseconds from, const Clock& clock, bool busy, Seconds length) {
+  const Nanoseconds until = from + nanoseconds(length);
+  volatile double work = 1;
+  while (clock.now() < until) {
+    if (!busy) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(until - clock.now()));
+      continue;
+    }
+    for (int i = 0; i < 10000; ++i) work = work * 1.0000001 + 1e-9;
+  }
+}
+
+// A sensor that changed, but too seldom to tell its period.
+bool any_slow(const std::vector<Channel>& channels, const std::vector<Reading>& readings) {
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    if (!measures_energy(channels[i])) continue;
+    const auto mine = of_channel(readings, i);
+    int changes = 0;
+    for (std::size_t k = 1; k < mine.size(); ++k)
+      changes += mine[k].value && mine[k - 1].value && *mine[k].value != *mine[k - 1].value ? 1 : 0;
+    const bool counter = channels[i].kind == ChannelKind::counter;
+    if ((changes > 0 || counter) && changes < 6 && mine.size() > 20) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> SensorCheck::unusable() const {
+  std::vector<std::uint32_t> channels;
+  for (const Fault& fault : faults) channels.push_back(fault.channel);
+  return channels;
+}
+
+std::map<std::uint32_t, SensorModel> SensorCheck::models() const {
+  std::map<std::uint32_t, SensorModel> models;
+  for (const ChannelAudit& channel : audit.channels) {
+    SensorModel model;
+    model.update = channel.update;
+    model.rise = channel.rise;
+    models[channel.channel] = model;
+  }
+  return models;
+}
+
+SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed) {
+  SensorCheck check;
+  const auto& channels = sampler.channels();
+  std::map<std::uint32_t, Seconds> own_period;
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    if (!measures_energy(channels[i]) || fixed.contains(channels[i].probe)) continue;
+    own_period[i] = sampler.period(i);
+  }
+  for (const auto& [channel, own] : own_period) sampler.set_period(channel, std::min(own, fast_look));
+
+  sampler.start();
+  const Nanoseconds from = clock.now();
+  compute_until(from, clock, false, rest);
+  const Nanoseconds load_from = clock.now();
+  compute_until(load_from, clock, true, load);
+  Nanoseconds to = clock.now();
+  auto readings = sampler.stop();
+  // A slow sensor has said too little by now to know how slow it is.
+  if (any_slow(channels, readings)) {
+    sampler.start();
+    compute_until(to, clock, true, more_for_slow_sensors);
+    to = clock.now();
+    const auto more = sampler.stop();
+    readings.insert(readings.end(), more.begin(), more.end());
+  }
+
+  check.audit = audit_sensors(channels, readings, from, to, load_from);
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    if (!measures_energy(channels[i])) continue;
+    for (const Reading& reading : readings) {
+      if (reading.channel == i && reading.value) check.last_values[i] = *reading.value;
+    }
+    // No fault yet: constant power (an idle machine may well draw the same all the time), and a meter that
+    // speaks less often than this look is long. Each trial judges those.
+    const SensorState state = check.audit.channels[i].state;
+    if (state == SensorState::dead) check.faults.push_back({i, EnergyFault::dead});
+    if (state == SensorState::denied) check.faults.push_back({i, EnergyFault::denied});
+    if (state == SensorState::gone) check.faults.push_back({i, EnergyFault::gone});
+  }
+  // A probe is read as a whole: as often as its fastest channel needs.
+  std::map<std::string, Seconds> needed;
+  for (const auto& [channel, own] : own_period) {
+    const auto& update = check.audit.channels[channel].update;
+    const Seconds mine = update ? std::max(own, *update * 0.5) : own;
+    const auto [at, is_new] = needed.emplace(channels[channel].probe, mine);
+    if (!is_new) at->second = std::min(at->second, mine);
+  }
+  for (const auto& [channel, own] : own_period)
+    sampler.set_period(channel, needed.at(channels[channel].probe));
+  return check;
+}
+
+Seconds idle_window(const std::optional<Seconds>& asked, const std::vector<std::uint32_t>& channels,
+                    const SensorCheck& check, const Sampler& sampler) {
+  if (asked) return *asked;
+  constexpr double updates = 20;
+  constexpr Seconds least{0.5}, most{10};
+  Seconds length = least;
+  for (const std::uint32_t channel : channels) {
+    const ChannelAudit* audit = check.audit.of(channel);
+    const Seconds update = audit != nullptr && audit->update ? *audit->update : sampler.period(channel);
+    length = std::max(length, update * updates);
+  }
+  return std::min(length, most);
+}
+
+std::string describe(const SensorCheck::Fault& fault, const std::vector<Channel>& channels) {
+  const Channel& channel = channels[fault.channel];
+  switch (fault.fault) {
+    case EnergyFault::dead:
+      return fmt::format("sensor {} is dead: {}", channel.name,
+                         channel.kind == ChannelKind::counter ? "its counter does not move under load"
+                                                              : "it reads 0 W under load");
+    case EnergyFault::denied:
+      return fmt::format("sensor {} may not be read by this user ({})", channel.name, channel.source);
+    case EnergyFault::gone:
+      return fmt::format("sensor {} went away", channel.name);
+    case EnergyFault::absent:
+      return fmt::format("sensor {} gives no reading", channel.name);
+    default:
+      return fmt::format("sensor {} cannot be used ({})", channel.name, to_string(fault.fault));
+  }
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,39 @@
+// Which sensors are alive and what they are worth, found out before the night rather than after it: read
+// everything as fast as it answers while the machine rests, then while one CPU computes.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probes/sampler.hpp"
+#include "results/energy/sensor_audit.hpp"
+
+namespace dvfs_plan {
+
+struct SensorCheck {
+  struct Fault {
+    std::uint32_t channel;
+    EnergyFault fault;
+  };
+  std::vector<Fault> faults;  // of energy-capable channels only
+  std::map<std::uint32_t, double> last_values;
+  SensorAudit audit;
+  std::vector<std::uint32_t> unusable() const;
+  // What each energy channel was found to be, for the trials.
+  std::map<std::uint32_t, SensorModel> models() const;
+};
+
+// `fixed`: probes whose rate the experiment sets, or that keep their own; the others' rate is chosen from
+// what was found: no faster than twice an update, never faster than the probe asks for.
+SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed = {});
+
+// How long an idle window is, so that the sensors of the energy source say something in it.
+Seconds idle_window(const std::optional<Seconds>& asked, const std::vector<std::uint32_t>& channels,
+                    const SensorCheck& check, const Sampler& sampler);
+
+// "hwmon:power_meter/power1 is dead", for events and errors.
+std::string describe(const SensorCheck::Fault& fault, const std::vector<Channel>& channels);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,278 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+
+#include "orchestrator/strategies/strategy.hpp"
+#include "results/statistics/blocks.hpp"
+#include "results/statistics/estimate.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+class RandomisedBlocks : public Strategy {
+ public:
+  explicit RandomisedBlocks(const Plan& plan)
+      : plan_(plan), options_(schedule_options(plan.experiment)), repeat_(plan.experiment.repeat) {
+    for (const PlannedTrial& trial : plan.trials) blocks_[trial.block].push_back(trial);
+    for (std::size_t i = 0; i < plan.points.size(); ++i) {
+      if (plan.points[i].reference) reference_of_[plan.points[i].scenario] = static_cast<int>(i);
+    }
+  }
+
+  const PlannedTrial* next(const History& history) override {
+    for (;;) {
+      const auto& trials = block(at_block_, history);
+      if (trials.empty()) return nullptr;
+      const PlannedTrial* trial = next_of_block(trials, history);
+      if (trial != nullptr) return affordable(*trial, history) ? trial : nullptr;
+      ++at_block_;
+    }
+  }
+
+  int remaining(const History& history) override {
+    int left = 0;
+    for (const auto& [number, trials] : blocks_) {
+      for (const PlannedTrial& trial : trials) {
+        if (!is_idle(trial.role) && !history.contains(trial.key)) ++left;
+      }
+    }
+    const auto& budget = plan_.experiment.budget;
+    if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.workload_trials()));
+    return left;
+  }
+
+  std::string announcement(const History& history) override {
+    const auto& budget = plan_.experiment.budget;
+    const int fixed = static_cast<int>(std::count_if(plan_.trials.begin(), plan_.trials.end(),
+                                                     [](const PlannedTrial& t) { return !is_idle(t.role); }));
+    std::string rest = fmt::format("where the intervals are widest (at most {} blocks a point", repeat_.max);
+    rest += repeat_.until ? fmt::format(", until ±{:g} %)", 100 * *repeat_.until) : ")";
+    if (budget.trials) {
+      if (*budget.trials < fixed) {
+        return fmt::format(
+            "the budget of {} trials does not cover the first {} blocks ({} trials): it stops after {}",
+            *budget.trials, repeat_.min, fixed, *budget.trials);
+      }
+      if (*budget.trials - fixed < least_block()) {
+        return fmt::format(
+            "the budget of {} trials buys the first {} blocks ({} trials); what is left is too little for a "
+            "further block with its references",
+            *budget.trials, repeat_.min, fixed);
+      }
+      return fmt::format("the budget of {} trials buys the first {} blocks ({} trials) and {} more, {}",
+                         *budget.trials, repeat_.min, fixed, *budget.trials - fixed, rest);
+    }
+    if (budget.time) {
+      if (history.workload_trials() == 0)
+        return fmt::format("what the budget of {} buys is said after the first trials",
+                           format_duration(*budget.time));
+      const double each = history.spent().value() / history.workload_trials();
+      const int buys = static_cast<int>(budget.time->value() / each);
+      return buys < fixed ? fmt::format(
+                                "at {} a trial, all told, the budget of {} buys about {} of the {} trials of "
+                                "the first {} "
+                                "blocks",
+                                format_duration(Seconds{each}), format_duration(*budget.time), buys, fixed,
+                                repeat_.min)
+                          : fmt::format(
+                                "at {} a trial, all told, the budget of {} buys about {} trials: the first "
+                                "{} blocks ({} "
+                                "trials) and about {} more, {}",
+                                format_duration(Seconds{each}), format_duration(*budget.time), buys,
+                                repeat_.min, fixed, buys - fixed, rest);
+    }
+    if (repeat_.max > repeat_.min)
+      return fmt::format("{} blocks ({} trials), then more {}", repeat_.min, fixed, rest);
+    return {};
+  }
+
+ private:
+  const std::vector<PlannedTrial>& block(int number, const History& history) {
+    const auto known = blocks_.find(number);
+    if (known != blocks_.end()) return known->second;
+    return blocks_[number] = further_block(number, history);
+  }
+
+  const PlannedTrial* next_of_block(const std::vector<PlannedTrial>& trials, const History& history) {
+    for (const PlannedTrial& trial : trials) {
+      if (!history.contains(trial.key)) return &trial;
+    }
+    for (const PlannedTrial& trial : trials) {
+      if (is_idle(trial.role)) continue;
+      if (const PlannedTrial* again = rerun(trial, history)) return again;
+    }
+    return nullptr;
+  }
+
+  const PlannedTrial* rerun(const PlannedTrial& trial, const History& history) {
+    int attempts = 0;
+    bool mends = false;
+    for (const FinishedTrial& one : history.trials()) {
+      const bool same = one.key == trial.key || one.key.starts_with(trial.key + " rerun ");
+      if (!same || one.role == TrialRole::warm_up) continue;
+      ++attempts;
+      mends = one.may_pass;
+    }
+    if (!mends || attempts > plan_.experiment.conditions.reruns) return nullptr;
+    PlannedTrial again = trial;
+    again.attempt = attempts + 1;
+    again.key = fmt::format("{} rerun {}", trial.key, attempts);
+    reruns_.push_back(again);
+    return &reruns_.back();
+  }
+
+  bool affordable(const PlannedTrial& trial, const History& history) const {
+    const auto& budget = plan_.experiment.budget;
+    // Once the trials are spent, only the windows that close a block are still of use.
+    if (budget.trials && trial.role != TrialRole::idle_after && history.workload_trials() >= *budget.trials)
+      return false;
+    if (!budget.time) return true;
+    double mine = 0, all = 0;
+    int of_mine = 0, of_all = 0;
+    for (const FinishedTrial& one : history.trials()) {
+      if (is_idle(one.role) != is_idle(trial.role)) continue;
+      all += one.slot_s;
+      ++of_all;
+      if (one.point != trial.point) continue;
+      mine += one.slot_s;
+      ++of_mine;
+    }
+    const double expected = of_mine > 0 ? mine / of_mine : of_all > 0 ? all / of_all : 0;
+    // The first workload trial of a block brings its warm-ups with it.
+    const bool opens_block =
+        !is_idle(trial.role) &&
+        std::none_of(history.trials().begin(), history.trials().end(),
+                     [&](const FinishedTrial& t) { return t.block == trial.block && !is_idle(t.role); });
+    const int slots = 1 + (opens_block ? plan_.experiment.conditions.warm_up : 0);
+    return history.spent().value() + slots * expected <= budget.time->value();
+  }
+
+  struct Candidate {
+    int point;
+    double half_width;  // of the saving, or of the mean where there is no reference; relative
+  };
+
+  // Composed from the blocks before it only: the same whether it is asked for before or in the middle of the
+  // block.
+  std::vector<PlannedTrial> further_block(int number, const History& history) {
+    if (number <= repeat_.min || repeat_.max <= repeat_.min) return {};
+    int spent = 0;
+    for (const FinishedTrial& trial : history.trials()) {
+      if (trial.block < number && !is_idle(trial.role) && trial.role != TrialRole::warm_up) ++spent;
+    }
+    const auto candidates = find_candidates(number, history);
+    const auto& budget = plan_.experiment.budget;
+    const std::size_t wider_half = budget.any() ? (candidates.size() + 1) / 2 : candidates.size();
+    std::vector<int> chosen;
+    std::set<std::string> scenarios;
+    int left = budget.trials ? *budget.trials - spent : std::numeric_limits<int>::max();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      // A remainder too small for a block of its own goes into this one.
+      if (i >= wider_half && left >= least_block()) break;
+      const Candidate& candidate = candidates[i];
+      const PlanPoint& point = plan_.points[static_cast<std::size_t>(candidate.point)];
+      const bool with_references = options_.references && reference_of_.contains(point.scenario) &&
+                                   reference_of_.at(point.scenario) != candidate.point &&
+                                   !scenarios.contains(point.scenario);
+      const int costs = 1 + (with_references ? 2 : 0);
+      if (costs > left) continue;
+      left -= costs;
+      scenarios.insert(point.scenario);
+      chosen.push_back(candidate.point);
+    }
+    if (chosen.empty()) return {};
+    int position = 1;
+    for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
+    return schedule_block(plan_.points, chosen, number, position, options_);
+  }
+
+  // A point and its references.
+  int least_block() const { return options_.references && plan_.points.size() > 1 ? 3 : 1; }
+
+  std::vector<Candidate> find_candidates(int number, const History& history) const {
+    std::vector<BlockedValue> values;
+    std::map<int, std::set<int>> blocks_of_point;
+    std::map<int, std::vector<double>> values_of_point, sensor_of_point;
+    const bool of_energy = plan_.experiment.objective.minimise != Objective::time;
+    for (const FinishedTrial& trial : history.trials()) {
+      if (trial.block >= number) continue;
+      if (!is_idle(trial.role) && trial.role != TrialRole::warm_up)
+        blocks_of_point[trial.point].insert(trial.block);
+      if (!trial.counts || !trial.objective || *trial.objective <= 0) continue;
+      values.push_back({trial.point, trial.block, *trial.objective});
+      values_of_point[trial.point].push_back(*trial.objective);
+      if (of_energy)
+        sensor_of_point[trial.point].push_back(*trial.objective * trial.sensor_share.value_or(0));
+    }
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < plan_.points.size(); ++i) {
+      const int point = static_cast<int>(i);
+      const auto reference = reference_of_.find(plan_.points[i].scenario);
+      const bool is_reference = reference != reference_of_.end() && reference->second == point;
+      if (static_cast<int>(blocks_of_point[point].size()) >= repeat_.max) continue;
+      std::optional<double> half_width;
+      if (reference != reference_of_.end() && !is_reference) {
+        const double sensor =
+            std::hypot(sensor_share(values_of_point[point], sensor_of_point[point]),
+                       sensor_share(values_of_point[reference->second], sensor_of_point[reference->second]));
+        const auto change = paired_change(values, point, reference->second, ChangeOf::saving, sensor);
+        if (change && change->low) half_width = (*change->high - *change->low) / 2;
+      } else {
+        const auto mean = estimate(values_of_point[point], sensor_of_point[point]);
+        if (mean && mean->half_width) half_width = *mean->half_width / mean->mean;
+      }
+      // The reference is run twice in every block of its scenario; alone it is no reason for one.
+      if (is_reference && options_.references && has_others(plan_.points[i].scenario)) continue;
+      // A point that never counted is not made to count by running it again and again: its causes are not
+      // chance.
+      if (values_of_point[point].empty()) continue;
+      if (half_width && repeat_.until && *half_width <= *repeat_.until) continue;
+      candidates.push_back({point, half_width.value_or(std::numeric_limits<double>::infinity())});
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.half_width > b.half_width; });
+    return candidates;
+  }
+
+  // What the sensors add to the mean, relative.
+  static double sensor_share(const std::vector<double>& values, const std::vector<double>& sensor) {
+    const auto mean = estimate(values, sensor);
+    return mean && mean->sensor_half_width ? *mean->sensor_half_width / mean->mean : 0;
+  }
+
+  bool has_others(const std::string& scenario) const {
+    return std::count_if(plan_.points.begin(), plan_.points.end(),
+                         [&](const PlanPoint& p) { return p.scenario == scenario; }) > 1;
+  }
+
+  const Plan& plan_;
+  ScheduleOptions options_;
+  RepeatSpec repeat_;
+  std::map<std::string, int> reference_of_;
+  std::map<int, std::vector<PlannedTrial>> blocks_;
+  std::deque<PlannedTrial> reruns_;  // stable addresses: next() hands them out
+  int at_block_ = 1;
+};
+
+}  // namespace
+
+History::History(std::vector<FinishedTrial> trials) {
+  for (const FinishedTrial& trial : trials) add(trial);
+}
+
+void History::add(const FinishedTrial& trial) {
+  trials_.push_back(trial);
+  keys_.insert(trial.key);
+  spent_ = spent_ + Seconds{trial.slot_s};
+  if (!is_idle(trial.role) && trial.role != TrialRole::warm_up) ++workload_trials_;
+}
+
+std::unique_ptr<Strategy> randomised_blocks(const Plan& plan) {
+  return std::make_unique<RandomisedBlocks>(plan);
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,335 @@
+#include "orchestrator/trial_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "experiments/plan/command_line.hpp"
+#include "orchestrator/conditions/settling.hpp"
+#include "orchestrator/judge/metrics.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// A trial is not lengthened by more than this for the sake of its edges, however slow the sensor.
+constexpr Seconds longest_lead{0.3};
+constexpr std::size_t most_runs = 100'000;
+
+constexpr std::size_t most_marks = 2'000'000;
+
+double counted_seconds(const MarkedRun& run, const std::string& region) {
+  double sum = 0;
+  for (const Span& span : counted_spans(find_regions(std::span<const MarkedRun>(&run, 1), region), 0))
+    sum += span.counted_s;
+  return sum;
+}
+
+// What several runs of the command add up to; written back into the last one's result.
+struct AllRuns {
+  Nanoseconds first_start = 0;
+  Seconds user{0}, system{0};
+  int leftovers = 0;
+  bool stopped = false;
+  double counted = 0;
+  std::size_t marks = 0;
+
+  void add(ChildResult& child) {
+    if (first_start == 0) first_start = child.started;
+    user = user + child.user_time;
+    system = system + child.system_time;
+    leftovers += child.leftovers;
+    stopped = stopped || child.stopped_meanwhile;
+    child.started = first_start;
+    child.user_time = user;
+    child.system_time = system;
+    child.leftovers = leftovers;
+    child.stopped_meanwhile = stopped;
+  }
+};
+
+}  // namespace
+
+TrialRunner::TrialRunner(RunWorld& world)
+    : world_(world),
+      plan_(world.plan),
+      gate_(world.sampler, world.plan.experiment.conditions.temperature_band,
+            world.plan.experiment.conditions.temperature_limit) {
+  for (const CpufreqPolicy& policy : cpufreq_access(world.sysfs)->policies())
+    cpus_of_target_[policy.name] = policy.cpus;
+  watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
+  for (const Channel& channel : world.sampler.channels())
+    watches_load_ = watches_load_ || channel.under_load_only;
+  constexpr double updates = 1.2;
+  for (const std::uint32_t channel : world.energy_channels) {
+    const auto model = world.sensor_models.find(channel);
+    if (model != world.sensor_models.end() && model->second.update)
+      lead_ = std::max(lead_, *model->second.update * updates);
+  }
+  lead_ = std::min(lead_, longest_lead);
+}
+
+std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
+  const PlanPoint& point = point_of(planned);
+  const Nanoseconds began = world_.clock.now();
+  TrialRecord trial;
+  trial.key = planned.key;
+  trial.point = planned.point;
+  trial.block = planned.block;
+  trial.position = planned.position;
+  trial.role = planned.role;
+  trial.attempt = planned.attempt;
+  trial.started_at = world_.clock.wall_time();
+  runs_.clear();
+  busy_.clear();
+  if (world_.guard != nullptr && world_.guard->keep_guardian())
+    trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
+  if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
+  const bool applied = apply_knobs(point, trial);
+  if (world_.interruption.pending() != 0) return std::nullopt;
+  if (applied) {
+    if (!wait_for_conditions(trial) || !measure(point, trial)) return std::nullopt;
+    judge(trial, judge_input(point));
+    for (const Reading& reading : trial.readings) {
+      if (reading.value) world_.last_values[reading.channel] = *reading.value;
+    }
+  }
+  trial.slot_s = seconds(world_.clock.now() - began).value();
+  return trial;
+}
+
+const PlanPoint& TrialRunner::point_of(const PlannedTrial& trial) const {
+  return plan_.points[static_cast<std::size_t>(trial.point)];
+}
+
+bool TrialRunner::sleep(Seconds length) {
+  return length.value() <= 0 ||
+         world_.interruption.sleep_until(world_.clock.now() + nanoseconds(length), world_.clock);
+}
+
+// False if a knob was refused, or on interruption.
+bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
+  constexpr int tries = 3;  // a firmware's cap or a busy driver may pass
+  for (KnobFinding& finding : world_.knobs) {
+    const auto axis = axis_of(finding.axis);
+    const AxisValue& value = *point.values[axis];
+    std::vector<AppliedSetting> applied;
+    std::string problem;
+    for (int attempt = 1; attempt <= tries; ++attempt) {
+      applied = finding.knob->apply(value);
+      const auto failed = std::find_if(applied.begin(), applied.end(),
+                                       [](const AppliedSetting& s) { return !s.problem.empty(); });
+      problem = failed == applied.end() ? std::string{} : failed->problem;
+      if (problem.empty() || attempt == tries) break;
+      if (!world_.interruption.sleep_until(world_.clock.now() + nanoseconds(Seconds{0.1}), world_.clock))
+        return false;
+    }
+    for (const AppliedSetting& setting : applied) {
+      trial.settings.push_back(
+          {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0});
+    }
+    if (problem.empty()) continue;
+    trial.knob_refused = true;
+    trial.verdict = Verdict::knob_refused;
+    trial.verdict_text = problem;
+    return false;
+  }
+  return true;
+}
+
+std::size_t TrialRunner::axis_of(const std::string& name) const {
+  for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
+    if (plan_.axes[i].name == name) return i;
+  }
+  throw Error(ExitCode::machine_refuses, fmt::format("internal: knob {} is no axis of the plan", name));
+}
+
+LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
+  const PlanWorkload& workload = plan_.workloads[static_cast<std::size_t>(point.workload)];
+  const CommandLine command = command_line(workload.spec, plan_.axes, point.values);
+  LaunchSpec spec;
+  spec.argv = command.argv;
+  const auto path = world_.environment.find("PATH");
+  spec.executable = find_executable(command.argv[0], plan_.experiment.folder,
+                                    path == world_.environment.end() ? "" : path->second);
+  // Gone since the plan was made: execve(2) says so, and the trial records it.
+  if (spec.executable.empty()) spec.executable = command.argv[0];
+  auto environment = world_.environment;
+  spec.run_as = world_.users.at(workload.spec.name);
+  if (spec.run_as) {
+    environment["USER"] = environment["LOGNAME"] = spec.run_as->name;
+    environment["HOME"] = spec.run_as->home;
+  }
+  for (const auto& [name, value] : command.environment) environment[name] = value;
+  if (world_.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.guard->run();
+  for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
+  const std::filesystem::path folder(plan_.experiment.folder);
+  spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
+  for (const KnobFinding& finding : world_.knobs) {
+    const auto cpus = finding.knob->workload_cpus(*point.values[axis_of(finding.axis)]);
+    if (!cpus.empty()) spec.cpus = cpus;
+  }
+  spec.regions = true;
+  return spec;
+}
+
+// False on interruption. With no knob to settle after, only the temperature matters.
+bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
+  ConditionsRecord& conditions = trial.conditions;
+  if (!is_idle(trial.role)) {
+    const auto gate = gate_.wait(world_.interruption, world_.clock);
+    if (gate.interrupted) return false;
+    conditions.temperature_c = gate.temperature_c;
+    conditions.gate = gate.word;
+    if (!gate.word.empty()) conditions.gate_wait_s = gate.waited.value();
+    if (!gate.message.empty()) trial.events.push_back({"temperature_gate", gate.message});
+  }
+  if (world_.knobs.empty()) return true;
+  const auto settled = settle(world_.sampler, plan_.experiment.conditions.settle,
+                              plan_.experiment.conditions.settle_limit, world_.interruption, world_.clock);
+  if (settled.interrupted) return false;
+  conditions.settle_s = settled.waited.value();
+  conditions.settle = settled.outcome;
+  if (settled.outcome == "timed_out")
+    trial.events.push_back(
+        {"clocks_unsteady",
+         fmt::format("clocks did not hold within {} after they were set", format_duration(settled.waited))});
+  return true;
+}
+
+// Runs the workload, or rests, under the sampler. False on interruption.
+bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
+  const bool idle = is_idle(trial.role);
+  world_.sampler.start();
+  bool went_on = sleep(lead_);
+  // Around the command only: during the lead nothing of ours runs.
+  const bool watches = watches_load_;
+  const auto load_before = watches ? read_cpu_times(world_.sysfs) : CpuTimesOfAll{};
+  const auto throttles_before = throttle_events(world_.sysfs);
+  if (watches) trial.conditions.run_queue = run_queue(world_.sysfs);
+  const Seconds own_before = own_cpu_time();
+  went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
+  if (went_on && watches) observe_load(trial, load_before, own_before);
+  const auto throttles = throttle_events(world_.sysfs);
+  if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
+  went_on = went_on && sleep(lead_);
+  trial.readings = world_.sampler.stop();
+  return went_on;
+}
+
+// The command once, or again until what counts is long enough.
+bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
+  const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
+  const MeasureSpec& wanted = plan_.experiment.measure;
+  const LaunchSpec spec = launch_spec(point);
+  AllRuns all;
+  for (;;) {
+    auto launched = world_.launcher.launch(spec, world_.clock);
+    if (!launched.child) {
+      trial.child = ChildResult();
+      trial.child.problem = launched.problem;
+      return true;
+    }
+    if (world_.guard != nullptr) world_.guard->note_child(launched.child->pid());
+    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap},
+                                       &world_.interruption, world_.clock);
+    if (world_.guard != nullptr) world_.guard->note_child(0);
+    if (trial.child.end == ChildResult::End::interrupted) return false;
+    trial.runs.emplace_back(trial.child.started, trial.child.ended);
+    runs_.push_back({trial.child.started, trial.child.ended, std::move(trial.child.regions)});
+    for (const CapturedOutput* stream : {&trial.child.output, &trial.child.errors}) {
+      const auto metrics = find_metrics(stream->tail, workload.metrics);
+      trial.metrics.insert(trial.metrics.end(), metrics.begin(), metrics.end());
+    }
+    trial.units_incomplete =
+        trial.units_incomplete || !tells_units(trial.child, runs_.back(), workload.metrics);
+    all.add(trial.child);
+    const bool fine = trial.child.end == ChildResult::End::exited && trial.child.exit_code == 0;
+    if (!fine || !wanted.at_least) return true;
+    if (world_.interruption.pending() != 0) return false;
+    const double more = counted_seconds(runs_.back(), wanted.region);
+    all.counted += more;
+    all.marks += runs_.back().marks.marks.size();
+    if (all.counted >= wanted.at_least->value()) return true;
+    if (more <= 0) return true;  // nothing counts: the judge says why
+    // The timeout bounds the trial, not only each run: a region of 1 ms in a command of a minute is no plan.
+    const bool too_long =
+        workload.timeout.value() > 0 && seconds(trial.child.ended - trial.child.started) >= workload.timeout;
+    if (too_long || runs_.size() >= most_runs || all.marks >= most_marks) {
+      trial.events.push_back(
+          {"shorter_than_asked",
+           fmt::format("{:.3g} s counted in {} runs; 'measure' asks for at least {}, which the timeout of {} "
+                       "does not allow",
+                       all.counted, runs_.size(), format_duration(*wanted.at_least),
+                       format_duration(workload.timeout))});
+      return true;
+    }
+  }
+}
+
+// Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
+bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
+                              const std::vector<MetricRule>& rules) const {
+  const std::string& per = plan_.experiment.objective.per;
+  if (per.empty()) return true;
+  const auto is_it = [&](const auto& metric) { return metric.name == per; };
+  if (std::any_of(run.marks.marks.begin(), run.marks.marks.end(),
+                  [&](const RegionMark& m) { return m.kind == RegionMark::Kind::metric && is_it(m); }))
+    return true;
+  if (child.output.truncated() || child.errors.truncated()) return false;
+  const auto in_output = find_metrics(child.output.tail, rules),
+             in_errors = find_metrics(child.errors.tail, rules);
+  return std::any_of(in_output.begin(), in_output.end(), is_it) ||
+         std::any_of(in_errors.begin(), in_errors.end(), is_it);
+}
+
+// An idle window: nothing runs.
+bool TrialRunner::rest(TrialRecord& trial) {
+  trial.child.end = ChildResult::End::exited;
+  trial.child.started = world_.clock.now();
+  const bool whole = sleep(world_.idle_window);
+  trial.child.ended = world_.clock.now();
+  return whole;
+}
+
+void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before) {
+  const auto after = read_cpu_times(world_.sysfs);
+  busy_ = busy_between(before, after);
+  if (before.empty() || after.empty()) return;
+  const double own = (own_cpu_time() - own_before).value();
+  const double workload = (trial.child.user_time + trial.child.system_time).value();
+  trial.conditions.foreign_cpu_s =
+      std::max(0.0, process_time_between(before, after).value() - own - workload);
+}
+
+JudgeInput TrialRunner::judge_input(const PlanPoint& point) {
+  JudgeInput input;
+  input.channels = world_.sampler.channels();
+  input.energy_channels = world_.energy_channels;
+  input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
+  input.last_values = world_.last_values;
+  input.busy = busy_;
+  input.cpus_of_target = cpus_of_target_;
+  input.runs = std::move(runs_);
+  input.region = plan_.experiment.measure.region;
+  input.models = world_.sensor_models;
+  input.objective = plan_.experiment.objective;
+  input.foreign_limit = plan_.experiment.conditions.foreign_load;
+  for (const KnobFinding& finding : world_.knobs) {
+    const auto axis = axis_of(finding.axis);
+    const AxisOffer offer = finding.knob->offer();
+    if (offer.dimension != Dimension::frequency || !point.values[axis]->number) continue;
+    std::vector<double> offered;
+    for (const AxisValue& value : offer.values) offered.push_back(*value.number);
+    const double wanted = *point.values[axis]->number;
+    input.requested[static_cast<int>(axis)] = wanted;
+    if (is_turbo_step(offered, wanted)) input.turbo_steps.insert(static_cast<int>(axis));
+    input.tolerance[static_cast<int>(axis)] =
+        delivered_tolerance(offered, offer.continuous.has_value(), wanted);
+  }
+  return input;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,51 @@
+// One trial from its first setting to its verdict. The run loop says which; nothing is stored here.
+//
+//   apply knobs, read back ─► temperature gate ─► settle ─► sample ► launch ► reap (again, until long enough)
+//   ─► judge
+#pragma once
+
+#include <optional>
+
+#include "orchestrator/conditions/cpu_load.hpp"
+#include "orchestrator/conditions/temperature_gate.hpp"
+#include "orchestrator/run_loop.hpp"
+
+namespace dvfs_plan {
+
+class TrialRunner {
+ public:
+  explicit TrialRunner(RunWorld& world);
+
+  // The temperatures of the next trial are those that later ones of the block wait for.
+  void begin_block() { gate_.begin_block(); }
+
+  // nullopt if it was interrupted: then it is as if it had not begun.
+  std::optional<TrialRecord> run(const PlannedTrial& planned);
+
+ private:
+  const PlanPoint& point_of(const PlannedTrial& trial) const;
+  bool apply_knobs(const PlanPoint& point, TrialRecord& trial);
+  bool wait_for_conditions(TrialRecord& trial);
+  LaunchSpec launch_spec(const PlanPoint& point) const;
+  bool measure(const PlanPoint& point, TrialRecord& trial);
+  bool run_command(const PlanPoint& point, TrialRecord& trial);
+  bool tells_units(const ChildResult& child, const MarkedRun& run,
+                   const std::vector<MetricRule>& rules) const;
+  bool rest(TrialRecord& trial);
+  void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
+  JudgeInput judge_input(const PlanPoint& point);
+  std::size_t axis_of(const std::string& name) const;
+  bool sleep(Seconds length);
+
+  RunWorld& world_;
+  const Plan& plan_;
+  TemperatureGate gate_;
+  std::map<std::string, std::vector<int>> cpus_of_target_;
+  bool watches_load_ =
+      false;         // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
+  Seconds lead_{0};  // the sampler's start before the launch: its edge then lies between two updates
+  std::vector<MarkedRun> runs_;  // of the trial at hand
+  std::map<int, double> busy_;   // of the trial at hand, per CPU
+};
+
+}  // namespace dvfs_plan

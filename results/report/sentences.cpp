@@ -1,0 +1,281 @@
+// The answer in words. Each must be true word for word: what is not known is not said, what is uncertain is
+// called so.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "results/report/summary.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr double sensor_share_to_tell = 0.01;
+
+std::string objective_words(const ObjectiveSpec& objective) {
+  std::string words;
+  switch (objective.minimise) {
+    case Objective::energy:
+      words = "the least energy";
+      break;
+    case Objective::time:
+      words = "the least time";
+      break;
+    case Objective::edp:
+      words = "the least energy-delay product";
+      break;
+    case Objective::ed2p:
+      words = "the least energy-delay-squared product";
+      break;
+    case Objective::cost:
+      words = "the least cost";
+      break;
+  }
+  if (!objective.per.empty()) words += fmt::format(" per unit of '{}'", objective.per);
+  std::vector<std::string> conditions;
+  for (const ConstraintSpec& constraint : objective.constraints)
+    conditions.push_back(constraint_text(constraint));
+  if (!conditions.empty()) words += fmt::format(" with {}", join(conditions, " and "));
+  return words;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string change_text(const Change& change, std::string_view more, std::string_view less) {
+  const bool positive = change.value >= 0;
+  std::string text = fmt::format("{} {}", percent(std::abs(change.value)), positive ? more : less);
+  if (change.low && change.high) {
+    // Said from the side of the word: "3 % more (95 % interval 1 % to 5 %)".
+    const double low = positive ? *change.low : -*change.high, high = positive ? *change.high : -*change.low;
+    text += fmt::format(" (95 % interval {:.1f} to {:.1f} %)", low * 100, high * 100);
+  } else {
+    text += " (from one block: no interval)";
+  }
+  return text;
+}
+
+std::string counted(int n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+// "1 throttled, 2 foreign_load"
+std::string causes(const std::map<std::string, int>& not_counted) {
+  std::vector<std::string> texts;
+  for (const auto& [verdict, count] : not_counted) texts.push_back(fmt::format("{} {}", count, verdict));
+  return join(texts, ", ");
+}
+
+std::string amount(const Summary& summary, const PointSummary& best) {
+  std::string text;
+  const ObjectiveSpec& objective = summary.experiment.objective;
+  if (!objective.per.empty() && best.energy_per_unit)
+    text += fmt::format(", {:.4g} J per unit", best.energy_per_unit->mean);
+  else if (best.energy)
+    text += fmt::format(", {:.4g} J", best.energy->mean);
+  if (objective.minimise == Objective::cost && best.objective && objective.price)
+    text += fmt::format(", {:.4g} {}", best.objective->mean, objective.price->currency);
+  if (best.time) text += fmt::format(" in {:.4g} s", best.time->mean);
+  return text;
+}
+
+std::string against_the_reference(const Summary& summary, const ScenarioSummary& scenario,
+                                  const PointSummary& best) {
+  if (scenario.planned_points == 1) return ". It is the only point.";
+  if (scenario.points.size() == 1) return ". No other point has been run yet.";
+  if (best.is_reference) return ". This is the reference point itself.";
+  if (!scenario.reference || !(best.saving || best.slowdown))
+    return ". No trial of the reference point counts together with one of this point, so no saving can be "
+           "stated.";
+  std::string text =
+      fmt::format(". Against the reference ({}):", settings_text(scenario.points[*scenario.reference]));
+  std::vector<std::string> changes;
+  const Objective objective = summary.experiment.objective.minimise;
+  const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
+  if (best.gain && objective == Objective::cost)
+    changes.push_back(change_text(*best.gain, "less cost", "more cost"));
+  if (best.gain && of_product)
+    changes.push_back(change_text(*best.gain, "less of the product", "more of the product"));
+  if (best.saving) changes.push_back(change_text(*best.saving, "less energy", "more energy"));
+  if (best.slowdown) changes.push_back(change_text(*best.slowdown, "slower", "faster"));
+  text += " " + join(changes, ", ") + ".";
+  const auto& claim = objective == Objective::energy ? best.saving : best.gain;
+  if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {
+    text += fmt::format(
+        " The interval of the {} holds zero: that this point is better than the reference is not shown.",
+        of_product ? "product" : to_string(objective));
+  }
+  return text;
+}
+
+std::string not_told_apart(const Summary& summary, const ScenarioSummary& scenario) {
+  if (scenario.points.size() == 1) return {};
+  if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < scenario.points.size(); ++i) {
+    if (i != *scenario.best && scenario.points[i].not_told_apart)
+      others.push_back(settings_text(scenario.points[i]));
+  }
+  std::string unknown;
+  if (scenario.unknown_points > 0) {
+    unknown = fmt::format(" Of {} other point{} too little is known to say.", scenario.unknown_points,
+                          scenario.unknown_points == 1 ? "" : "s");
+  }
+  if (others.empty()) {
+    const bool all = scenario.unknown_points == 0;
+    const bool constrained = !summary.experiment.objective.constraints.empty();
+    return fmt::format(
+        " Every other point{}{} is worse, at the 5 % level.{}", all ? "" : " that counts",
+        constrained ? (all ? " that holds the constraints" : " and holds the constraints") : "", unknown);
+  }
+  constexpr std::size_t most = 6;
+  const std::size_t all = others.size();
+  if (all > most) others.resize(most);
+  std::string text = fmt::format(" At the 5 % level it cannot be told from {}{}", join(others, "; "),
+                                 all > most ? fmt::format("; and {} more", all - most) : "");
+  if (scenario.fastest_not_told_apart && *scenario.fastest_not_told_apart != *scenario.best)
+    text += fmt::format(". The fastest of these is {}",
+                        settings_text(scenario.points[*scenario.fastest_not_told_apart]));
+  return text + "." + unknown;
+}
+
+std::string constraints_of(const PointSummary& best) {
+  std::string text;
+  for (const ConstraintCheck& check : best.constraints) {
+    if (check.certain == true) continue;
+    text += fmt::format(
+        " It holds {} by its mean ({}), {}.", check.text,
+        check.text.starts_with("slowdown") ? percent(*check.value) : fmt::format("{:.4g}", *check.value),
+        check.certain ? "but the 95 % interval reaches beyond" : "with no interval to judge by");
+  }
+  return text;
+}
+
+// The largest of the points' mean: what the sensors' half-width is of one trial's energy.
+std::optional<double> sensor_share_of_a_trial(const ScenarioSummary& scenario) {
+  std::optional<double> share;
+  for (const PointSummary& point : scenario.points) {
+    if (!point.energy || !point.energy->sensor_half_width || point.energy->mean <= 0) continue;
+    const double one = *point.energy->sensor_half_width * std::sqrt(point.energy->n) / point.energy->mean;
+    share = std::max(share.value_or(0), one);
+  }
+  return share;
+}
+
+std::string without_best(const ScenarioSummary& scenario) {
+  const bool any = std::any_of(scenario.points.begin(), scenario.points.end(),
+                               [](const PointSummary& p) { return p.objective.has_value(); });
+  std::string text;
+  if (!any) {
+    text = fmt::format("{}: no trial counts, so there is no best point.", scenario.scenario);
+  } else {
+    text = fmt::format("{}: no point is known to hold all constraints, so there is no best point.",
+                       scenario.scenario);
+  }
+  if (!scenario.not_counted.empty()) text += fmt::format(" Excluded: {}.", causes(scenario.not_counted));
+  return text;
+}
+
+}  // namespace
+
+std::string settings_text(const PointSummary& point) {
+  std::vector<std::string> texts;
+  for (const AxisSetting& setting : point.settings) texts.push_back(setting.axis + " = " + setting.text);
+  return texts.empty() ? "the machine as it is" : join(texts, ", ");
+}
+
+std::vector<std::string> answer_sentences(const Summary& summary) {
+  std::vector<std::string> sentences;
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    if (!scenario.best) {
+      sentences.push_back(without_best(scenario));
+      continue;
+    }
+    const PointSummary& best = scenario.points[*scenario.best];
+    std::string text = fmt::format("{}: {} at {}", scenario.scenario,
+                                   objective_words(summary.experiment.objective), settings_text(best));
+    text += amount(summary, best);
+    text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
+                        best.counted == 1 ? "s" : "");
+    text += against_the_reference(summary, scenario, best);
+    text += not_told_apart(summary, scenario);
+    text += constraints_of(best);
+    for (const std::string& axis : scenario.best_at_edge_of) {
+      text += fmt::format(" The best lies at the edge of what was swept on {}; the optimum may lie beyond.",
+                          axis);
+    }
+    if (scenario.regions.size() > 1)
+      text +=
+          " Not all trials measured the same region, so they do not compare: mark it in all, or name it in "
+          "'measure'.";
+    if (!scenario.balanced)
+      text += " Not all points count in the same blocks; the blocks' level is taken out of the comparison.";
+    text += fmt::format(" {} stand{} behind this", counted(scenario.counted, "trial"),
+                        scenario.counted == 1 ? "s" : "");
+    text += scenario.not_counted.empty() ? "; none was excluded."
+                                         : fmt::format("; excluded: {}.", causes(scenario.not_counted));
+    sentences.push_back(text);
+  }
+  return sentences;
+}
+
+std::vector<std::string> further_sentences(const Summary& summary) {
+  std::vector<std::string> sentences;
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
+    std::vector<std::string> flagged;
+    for (const BlockDrift& block : scenario.drift) {
+      if (block.flagged) flagged.push_back(fmt::format("{} ({:+.1f} %)", block.block, 100 * *block.change));
+    }
+    if (!flagged.empty()) {
+      say(fmt::format(
+          "the reference drifted by more than {:g} %, and more than the sensors explain, within block{} {}; "
+          "{}",
+          100 * summary.experiment.drift_limit, flagged.size() == 1 ? "" : "s", join(flagged, ", "),
+          summary.experiment.shuffled ? "the order within a block is random, so drift widens the intervals "
+                                        "and does not lean to any point"
+                                      : "the order was as listed, so the drift is in the savings"));
+    }
+    if (scenario.drift_of_night && scenario.drift.size() > 1) {
+      std::string warmer;
+      const auto &first = scenario.drift.front().first_temperature_c,
+                 &last = scenario.drift.back().last_temperature_c;
+      if (first && last) warmer = fmt::format(", the hottest sensor from {:.1f} to {:.1f} C", *first, *last);
+      say(fmt::format("from its first counted trial to its last the reference changed by {:+.1f} %{}",
+                      100 * *scenario.drift_of_night, warmer));
+    }
+    if (scenario.best_edp && scenario.best_ed2p && scenario.points.size() > 1) {
+      say(fmt::format("least energy-delay product at {}, least energy-delay-squared product at {}",
+                      settings_text(scenario.points[*scenario.best_edp]),
+                      settings_text(scenario.points[*scenario.best_ed2p])));
+    }
+    std::vector<std::string> within;
+    std::optional<std::size_t> before;
+    for (const SlowdownOptimum& one : scenario.at_slowdown) {
+      if (before == one.point) continue;
+      before = one.point;
+      const PointSummary& point = scenario.points[one.point];
+      within.push_back(
+          fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
+                      point.saving ? fmt::format(" (saves {})", percent(point.saving->value)) : ""));
+    }
+    if (scenario.points.size() > 1 && !within.empty())
+      say("least energy within a slowdown of " + join(within, "; "));
+    if (const auto share = sensor_share_of_a_trial(scenario); share && *share > sensor_share_to_tell) {
+      say(fmt::format(
+          "the sensors alone add up to ±{:.2g} % to the energy of one trial; a longer region is known better "
+          "(`measure: {{at least: 30 s}}` runs the command again within a trial)",
+          100 * *share));
+    }
+    for (const PointSummary& point : scenario.points) {
+      if (!point.outliers.empty())
+        say(fmt::format("far from the others of its point (3.5 MAD), flagged but counted: {}",
+                        join(point.outliers, ", ")));
+    }
+  }
+  return sentences;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,418 @@
+#include "results/report/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr double level_of_the_set = 0.05;
+constexpr double slowdown_limits[] = {0, 0.01, 0.02, 0.05, 0.10, 0.20};
+
+// Numbers before words, numbers by size.
+bool earlier_settings(const std::vector<AxisSetting>& a, const std::vector<AxisSetting>& b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (a[i].number && b[i].number && *a[i].number != *b[i].number) return *a[i].number < *b[i].number;
+    if (a[i].number.has_value() != b[i].number.has_value()) return a[i].number.has_value();
+    if (!a[i].number && a[i].text != b[i].text) return a[i].text < b[i].text;
+  }
+  return a.size() < b.size();
+}
+
+// Values of one quantity over the counted trials of a point, with the sensors' share of each.
+struct Values {
+  std::vector<double> values, sensor;
+  void add(const std::optional<double>& value, const std::optional<double>& relative_half_width) {
+    if (!value) return;
+    values.push_back(*value);
+    if (relative_half_width) sensor.push_back(std::abs(*value) * *relative_half_width);
+  }
+  std::optional<Estimate> estimate() const { return dvfs_plan::estimate(values, sensor); }
+};
+
+// The trials of one scenario, their points numbered by axis values.
+class Scenario {
+ public:
+  Scenario(std::string name, const ExperimentRow& experiment, std::vector<const TrialRow*> trials)
+      : experiment_(experiment), trials_(std::move(trials)) {
+    result_.scenario = std::move(name);
+    number_points();
+  }
+
+  ScenarioSummary finish() {
+    for (std::size_t i = 0; i < result_.points.size(); ++i) count(i);
+    collect_blocks();
+    for (std::size_t i = 0; i < result_.points.size(); ++i) compare(i);
+    for (PointSummary& point : result_.points) check_constraints(point);
+    rank();
+    trade_offs();
+    drift();
+    return std::move(result_);
+  }
+
+ private:
+  void number_points() {
+    std::map<std::string, PointSummary> points;
+    for (const TrialRow* trial : trials_) {
+      PointSummary& point = points[trial->point];
+      point.point = trial->point;
+      point.workload = trial->workload;
+      point.is_reference = trial->is_reference;
+      point.settings = trial->settings;
+    }
+    for (auto& [key, point] : points) result_.points.push_back(std::move(point));
+    std::stable_sort(result_.points.begin(), result_.points.end(),
+                     [](const PointSummary& a, const PointSummary& b) {
+                       return earlier_settings(a.settings, b.settings);
+                     });
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      index_[result_.points[i].point] = static_cast<int>(i);
+      if (result_.points[i].is_reference) result_.reference = i;
+    }
+  }
+
+  int index_of(const TrialRow& trial) const { return index_.at(trial.point); }
+
+  void count(std::size_t i) {
+    PointSummary& point = result_.points[i];
+    Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
+    std::vector<std::string> keys;
+    for (const TrialRow* trial : trials_) {
+      if (index_of(*trial) != static_cast<int>(i) || trial->role == TrialRole::warm_up) continue;
+      ++point.trials;
+      ++result_.trials;
+      if (!trial->counts()) {
+        ++point.not_counted[trial->verdict];
+        ++result_.not_counted[trial->verdict];
+        continue;
+      }
+      ++point.counted;
+      ++result_.counted;
+      if (std::find(result_.regions.begin(), result_.regions.end(), trial->region) == result_.regions.end())
+        result_.regions.push_back(trial->region);
+      std::optional<double> sensor;
+      if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
+        sensor = *trial->energy_half_width_j / *trial->energy_j;
+      energy.add(trial->energy_j, sensor);
+      std::optional<double> above_idle_sensor;
+      if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s) {
+        above_idle_sensor = std::hypot(trial->energy_half_width_j.value_or(0),
+                                       trial->idle_half_width_w.value_or(0) * *trial->time_s) /
+                            std::abs(*trial->above_idle_j);
+      }
+      above_idle.add(trial->above_idle_j, above_idle_sensor);
+      work_energy.add(trial->work_energy(), sensor);
+      work_time.add(trial->work_time(), std::nullopt);
+      time.add(trial->time_s, std::nullopt);
+      power.add(trial->mean_power_w, sensor);
+      per_unit.add(trial->energy_per_unit_j, sensor);
+      const auto e = trial->work_energy(), t = trial->work_time();
+      if (e && t) {
+        edp.add(*e * *t, sensor);
+        ed2p.add(*e * *t * *t, sensor);
+      }
+      objective.add(trial->objective_value,
+                    experiment_.objective.minimise == Objective::time ? std::nullopt : sensor);
+      if (trial->objective_value) keys.push_back(trial->key);
+    }
+    point.energy = energy.estimate();
+    point.above_idle = above_idle.estimate();
+    point.time = time.estimate();
+    point.work_energy = work_energy.estimate();
+    point.work_time = work_time.estimate();
+    point.power = power.estimate();
+    point.objective = objective.estimate();
+    point.energy_per_unit = per_unit.estimate();
+    point.edp = edp.estimate();
+    point.ed2p = ed2p.estimate();
+    for (const std::size_t k : outliers(objective.values)) point.outliers.push_back(keys[k]);
+  }
+
+  void collect_blocks() {
+    for (const TrialRow* trial : trials_) {
+      if (!trial->counts()) continue;
+      const auto add = [&](std::vector<BlockedValue>& into, const std::optional<double>& value) {
+        if (value && *value > 0) into.push_back({index_of(*trial), trial->block, *value});
+      };
+      add(energy_, trial->work_energy());
+      add(time_, trial->work_time());
+      add(objective_, trial->objective_value);
+      blocks_of_[index_of(*trial)].insert(trial->block);
+    }
+    for (const auto& [point, blocks] : blocks_of_)
+      result_.balanced = result_.balanced && blocks == blocks_of_.begin()->second;
+  }
+
+  // What the sensors add to the mean ratio of two points, relative.
+  double sensor_part(const PointSummary& a, const PointSummary& b) const {
+    double squares = 0;
+    for (const PointSummary* point : {&a, &b}) {
+      if (!point->energy || !point->energy->sensor_half_width || point->energy->mean <= 0) continue;
+      squares += std::pow(*point->energy->sensor_half_width / point->energy->mean, 2);
+    }
+    return std::sqrt(squares);
+  }
+
+  void compare(std::size_t i) {
+    PointSummary& point = result_.points[i];
+    if (!result_.reference || i == *result_.reference) return;
+    const int mine = static_cast<int>(i), reference = static_cast<int>(*result_.reference);
+    const double sensor = sensor_part(point, result_.points[*result_.reference]);
+    point.saving = paired_change(energy_, mine, reference, ChangeOf::saving, sensor);
+    point.slowdown = paired_change(time_, mine, reference, ChangeOf::increase);
+    point.gain = paired_change(objective_, mine, reference, ChangeOf::saving,
+                               experiment_.objective.minimise == Objective::time ? 0 : sensor);
+  }
+
+  // An estimate with its interval for one constraint at one point.
+  struct Bounded {
+    double value;
+    std::optional<double> low, high;
+  };
+  static std::optional<Bounded> bounded(const std::optional<Estimate>& estimate) {
+    if (!estimate) return std::nullopt;
+    Bounded b{estimate->mean, std::nullopt, std::nullopt};
+    if (estimate->half_width) {
+      b.low = estimate->mean - *estimate->half_width;
+      b.high = estimate->mean + *estimate->half_width;
+    }
+    return b;
+  }
+  std::optional<Bounded> value_of(const ConstraintSpec& constraint, const PointSummary& point) const {
+    if (constraint.name == "power") return bounded(point.power);
+    if (constraint.name == "time") return bounded(point.time);
+    if (constraint.name == "energy") return bounded(point.energy);
+    if (constraint.name == "slowdown") {
+      if (point.is_reference) return Bounded{0, 0, 0};
+      if (!point.slowdown) return std::nullopt;
+      return Bounded{point.slowdown->value, point.slowdown->low, point.slowdown->high};
+    }
+    std::vector<double> values;
+    for (const TrialRow* trial : trials_) {
+      const auto metric = trial->metrics.find(constraint.name);
+      if (trial->counts() && trial->point == point.point && metric != trial->metrics.end())
+        values.push_back(metric->second);
+    }
+    return bounded(estimate(values));
+  }
+
+  void check_constraints(PointSummary& point) {
+    for (const ConstraintSpec& constraint : experiment_.objective.constraints) {
+      ConstraintCheck check{constraint_text(constraint), std::nullopt, std::nullopt, std::nullopt};
+      if (const auto value = value_of(constraint, point)) {
+        check.value = value->value;
+        check.holds = holds(constraint.relation, value->value, constraint.limit);
+        if (value->low) {
+          check.certain = holds(constraint.relation, *value->low, constraint.limit) == *check.holds &&
+                          holds(constraint.relation, *value->high, constraint.limit) == *check.holds;
+        }
+      }
+      point.feasible = point.feasible && check.holds.value_or(false);
+      point.constraints.push_back(check);
+    }
+  }
+
+  // A point's level for comparisons: its mean where all points count in the same blocks, else with the
+  // blocks' level taken out.
+  std::optional<double> level(const std::vector<BlockedValue>& values, const std::optional<Estimate>& mean,
+                              std::size_t i) const {
+    if (!mean) return std::nullopt;
+    if (result_.balanced) return mean->mean;
+    return BlockModel(values, static_cast<int>(result_.points.size()))
+        .level(static_cast<int>(i))
+        .value_or(mean->mean);
+  }
+
+  void rank() {
+    const BlockModel model(objective_, static_cast<int>(result_.points.size()));
+    std::vector<int> feasible;
+    const auto value = [&](std::size_t i) {
+      return result_.balanced ? result_.points[i].objective->mean
+                              : model.level(static_cast<int>(i)).value_or(result_.points[i].objective->mean);
+    };
+    int known = 0;
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      const PointSummary& point = result_.points[i];
+      const bool constraints_known =
+          std::all_of(point.constraints.begin(), point.constraints.end(),
+                      [](const ConstraintCheck& c) { return c.holds.has_value(); });
+      known += point.objective && constraints_known ? 1 : 0;
+      if (!point.objective || !point.feasible) continue;
+      feasible.push_back(static_cast<int>(i));
+      if (!result_.best) {
+        result_.best = i;
+        continue;
+      }
+      const double difference = value(i) - value(*result_.best);
+      const auto &mine = point.work_time, &best = result_.points[*result_.best].work_time;
+      const bool faster = mine && best && mine->mean < best->mean;
+      if (difference < 0 || (difference == 0 && faster)) result_.best = i;
+    }
+    const auto planned = experiment_.points_of_scenario.find(result_.scenario);
+    result_.planned_points = planned == experiment_.points_of_scenario.end()
+                                 ? static_cast<int>(result_.points.size())
+                                 : planned->second;
+    result_.unknown_points = std::max(0, result_.planned_points - known);
+    if (!result_.best) return;
+    result_.spread_known = model.degrees_of_freedom() > 0;
+    for (const int i : model.not_worse_than_best(feasible, level_of_the_set, sensor_shares()))
+      result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
+    result_.points[*result_.best].not_told_apart = true;
+    // The pooled error may tell the reference apart where its own pairs do not: then it is not told apart.
+    if (result_.reference && *result_.reference != *result_.best) {
+      PointSummary& reference = result_.points[*result_.reference];
+      const auto& gain = result_.points[*result_.best].gain;
+      if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
+        reference.not_told_apart = true;
+    }
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      const PointSummary& point = result_.points[i];
+      if (!point.not_told_apart || !point.work_time) continue;
+      if (!result_.fastest_not_told_apart ||
+          point.work_time->mean < result_.points[*result_.fastest_not_told_apart].work_time->mean)
+        result_.fastest_not_told_apart = i;
+    }
+    edges(result_.points[*result_.best]);
+  }
+
+  // Of each point's mean objective, what the sensors alone add, relative.
+  std::vector<double> sensor_shares() const {
+    std::vector<double> shares;
+    for (const PointSummary& point : result_.points) {
+      const bool known = point.objective && point.objective->sensor_half_width && point.objective->mean > 0;
+      shares.push_back(known ? *point.objective->sensor_half_width / point.objective->mean : 0);
+    }
+    return shares;
+  }
+
+  void edges(const PointSummary& best) {
+    for (std::size_t a = 0; a < best.settings.size(); ++a) {
+      std::set<double> numbers;
+      for (const PointSummary& point : result_.points) {
+        if (a < point.settings.size() && point.settings[a].number) numbers.insert(*point.settings[a].number);
+      }
+      const auto& mine = best.settings[a].number;
+      if (mine && numbers.size() > 1 && (*mine == *numbers.begin() || *mine == *numbers.rbegin()))
+        result_.best_at_edge_of.push_back(best.settings[a].axis);
+    }
+  }
+
+  void trade_offs() {
+    auto& points = result_.points;
+    std::vector<BlockedValue> edp, ed2p;
+    for (const TrialRow* trial : trials_) {
+      const auto e = trial->work_energy(), t = trial->work_time();
+      if (!trial->counts() || !e || !t || *e <= 0 || *t <= 0) continue;
+      edp.push_back({index_of(*trial), trial->block, *e * *t});
+      ed2p.push_back({index_of(*trial), trial->block, *e * *t * *t});
+    }
+    std::vector<std::optional<double>> energy, time, of_edp, of_ed2p;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      energy.push_back(level(energy_, points[i].work_energy, i));
+      time.push_back(level(time_, points[i].work_time, i));
+      of_edp.push_back(level(edp, points[i].edp, i));
+      of_ed2p.push_back(level(ed2p, points[i].ed2p, i));
+    }
+    const auto least = [&](const std::vector<std::optional<double>>& values, auto condition) {
+      std::optional<std::size_t> found;
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        if (values[i] && condition(points[i]) && (!found || *values[i] < *values[*found])) found = i;
+      }
+      return found;
+    };
+    const auto always = [](const PointSummary&) { return true; };
+    result_.best_edp = least(of_edp, always);
+    result_.best_ed2p = least(of_ed2p, always);
+    if (result_.reference) {
+      for (const double limit : slowdown_limits) {
+        const auto within = least(energy, [&](const PointSummary& p) {
+          return p.is_reference || (p.slowdown && p.slowdown->value <= limit);
+        });
+        if (within) result_.at_slowdown.push_back({limit, *within});
+      }
+    }
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!energy[i] || !time[i]) continue;
+      points[i].on_pareto_front = true;
+      for (std::size_t k = 0; k < points.size(); ++k) {
+        if (!energy[k] || !time[k]) continue;
+        const double e = *energy[k] - *energy[i], t = *time[k] - *time[i];
+        if (e <= 0 && t <= 0 && (e < 0 || t < 0)) points[i].on_pareto_front = false;
+      }
+    }
+  }
+
+  // What the sensors alone may make of the difference of two trials' objectives, relative.
+  double sensor_part(const TrialRow& a, const TrialRow& b) const {
+    if (experiment_.objective.minimise == Objective::time) return 0;
+    double squares = 0;
+    for (const TrialRow* trial : {&a, &b}) {
+      if (trial->energy_half_width_j && trial->energy_j.value_or(0) > 0)
+        squares += std::pow(*trial->energy_half_width_j / *trial->energy_j, 2);
+    }
+    return std::sqrt(squares);
+  }
+
+  void drift() {
+    std::map<int, std::pair<const TrialRow*, const TrialRow*>> blocks;
+    const TrialRow *first = nullptr, *last = nullptr;
+    for (const TrialRow* trial : trials_) {
+      if (!trial->counts() || !trial->is_reference || !trial->objective_value) continue;
+      if (first == nullptr || trial->id < first->id) first = trial;
+      if (last == nullptr || trial->id > last->id) last = trial;
+      if (trial->attempt > 1) continue;  // a rerun is at the block's end, whatever it repeats
+      if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
+      if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
+    }
+    if (first != nullptr && last != first && *first->objective_value > 0)
+      result_.drift_of_night = *last->objective_value / *first->objective_value - 1;
+    for (const auto& [block, ends] : blocks) {
+      BlockDrift one;
+      one.block = block;
+      if (ends.first != nullptr) one.first_temperature_c = ends.first->temperature_c;
+      if (ends.second != nullptr) one.last_temperature_c = ends.second->temperature_c;
+      if (ends.first != nullptr && ends.second != nullptr && *ends.first->objective_value > 0) {
+        one.change = *ends.second->objective_value / *ends.first->objective_value - 1;
+        one.flagged =
+            std::abs(*one.change) > std::max(experiment_.drift_limit, sensor_part(*ends.first, *ends.second));
+      }
+      result_.drift.push_back(one);
+    }
+  }
+
+  const ExperimentRow& experiment_;
+  std::vector<const TrialRow*> trials_;
+  ScenarioSummary result_;
+  std::map<std::string, int> index_;
+  std::vector<BlockedValue> energy_, time_, objective_;
+  std::map<int, std::set<int>> blocks_of_;
+};
+
+}  // namespace
+
+Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
+                  std::vector<std::string> warnings, std::vector<std::string> sensors) {
+  Summary summary;
+  summary.warnings = std::move(warnings);
+  summary.sensors = std::move(sensors);
+  summary.experiment = experiment;
+  int first_attempts = 0;
+  std::map<std::string, std::vector<const TrialRow*>> scenarios;
+  for (const TrialRow& trial : trials) {
+    if (trial.role == TrialRole::warm_up) continue;
+    ++summary.finished;
+    if (trial.attempt == 1) ++first_attempts;
+    if (!trial.counts()) ++summary.not_counted[trial.verdict];
+    scenarios[trial.scenario].push_back(&trial);
+  }
+  summary.left = std::max(0, experiment.planned_trials - first_attempts);
+  for (auto& [name, mine] : scenarios) summary.scenarios.push_back(Scenario(name, experiment, mine).finish());
+  return summary;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,99 @@
+// From trials to the answer: means with intervals, savings and slowdowns against the reference, the best
+// point and those that cannot be told from it. Pure functions over rows; the terminal report, --json and the
+// tests all use this one path.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/statistics/blocks.hpp"
+#include "results/statistics/estimate.hpp"
+#include "results/store/rows.hpp"
+
+namespace dvfs_plan {
+
+struct ConstraintCheck {
+  std::string text;
+  std::optional<double> value;
+  std::optional<bool> holds;    // by the estimate; nullopt: not known
+  std::optional<bool> certain;  // the whole 95 % interval is on that side
+};
+
+struct PointSummary {
+  std::string point, workload;
+  bool is_reference = false;
+  std::vector<AxisSetting> settings;
+  int trials = 0;   // run, warm-ups apart
+  int counted = 0;  // with verdict ok
+  std::optional<Estimate> energy, above_idle, time, power, objective;
+  std::optional<Estimate> work_energy, work_time;  // per unit of work, where the objective is; else per run
+  std::optional<Estimate> energy_per_unit, edp, ed2p;
+  std::optional<Change> saving;    // of energy (per unit of work, if the objective is) against the reference
+  std::optional<Change> slowdown;  // of time, likewise; positive is slower
+  std::optional<Change> gain;      // of the objective; positive is less
+  std::map<std::string, int> not_counted;  // verdict -> trials
+  std::vector<ConstraintCheck> constraints;
+  std::vector<std::string>
+      outliers;                  // keys of trials whose objective lies far from the others': flagged, counted
+  bool feasible = true;          // all constraints hold
+  bool not_told_apart = false;   // from the best, at 5 %
+  bool on_pareto_front = false;  // no other point has both less energy and less time
+};
+
+struct BlockDrift {
+  int block = 1;
+  std::optional<double> change;  // of the reference's objective from first to last, a share
+  std::optional<double> first_temperature_c, last_temperature_c;
+  bool flagged = false;
+};
+
+struct SlowdownOptimum {
+  double limit = 0;  // a share
+  std::size_t point = 0;
+};
+
+struct ScenarioSummary {
+  std::string scenario;
+  std::vector<PointSummary> points;      // by axis values, ascending
+  std::optional<std::size_t> best;       // index into points
+  std::optional<std::size_t> reference;  // index into points
+  std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
+  std::vector<SlowdownOptimum> at_slowdown;  // least energy within 0, 1, 2, 5, 10 and 20 %
+  // Axes at whose lowest or highest swept value the best lies: "cpu.frequency".
+  std::vector<std::string> best_at_edge_of;
+  bool spread_known = false;  // enough trials to tell points apart at all
+  bool balanced = true;       // every point counts in the same blocks
+  int planned_points = 0;     // run or not
+  int unknown_points =
+      0;  // planned, but nothing is known of them: not run, none counts, or a constraint not known
+  std::vector<BlockDrift> drift;
+  std::optional<double> drift_of_night;  // of the reference, from its first trial to its last
+  std::vector<std::string> regions;      // what was measured; more than one makes the trials incomparable
+  int trials = 0, counted = 0;
+  std::map<std::string, int> not_counted;
+};
+
+struct Summary {
+  ExperimentRow experiment;
+  int finished = 0;  // warm-ups and idle windows apart
+  int left = 0;      // of those planned
+  std::vector<ScenarioSummary> scenarios;
+  std::map<std::string, int> not_counted;
+  std::vector<std::string> warnings;  // of the run as a whole
+  std::vector<std::string> sensors;   // the audit in lines
+};
+
+Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
+                  std::vector<std::string> warnings = {}, std::vector<std::string> sensors = {});
+
+// The answer in words, some sentences a scenario (sentences.cpp).
+std::vector<std::string> answer_sentences(const Summary& summary);
+// What is worth knowing beside it: drift, trade-offs, flagged trials.
+std::vector<std::string> further_sentences(const Summary& summary);
+// "cpu.frequency = 1.8 GHz"
+std::string settings_text(const PointSummary& point);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,154 @@
+#include "results/statistics/blocks.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "results/statistics/estimate.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Mean log value of each block of one point.
+std::map<int, double> logs_of(std::span<const BlockedValue> values, int point) {
+  std::map<int, std::pair<double, int>> sums;
+  for (const BlockedValue& value : values) {
+    if (value.point != point || !(value.value > 0)) continue;
+    sums[value.block].first += std::log(value.value);
+    ++sums[value.block].second;
+  }
+  std::map<int, double> means;
+  for (const auto& [block, sum] : sums) means[block] = sum.first / sum.second;
+  return means;
+}
+
+std::vector<std::vector<double>> rows_of(const Eigen::MatrixXd& matrix) {
+  std::vector<std::vector<double>> rows(static_cast<std::size_t>(matrix.rows()));
+  for (Eigen::Index r = 0; r < matrix.rows(); ++r) {
+    for (Eigen::Index c = 0; c < matrix.cols(); ++c)
+      rows[static_cast<std::size_t>(r)].push_back(matrix(r, c));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::optional<Change> paired_change(std::span<const BlockedValue> values, int point, int reference,
+                                    ChangeOf what, double sensor) {
+  const auto mine = logs_of(values, point), other = logs_of(values, reference);
+  std::vector<double> logs;
+  for (const auto& [block, value] : mine) {
+    const auto paired = other.find(block);
+    if (paired != other.end()) logs.push_back(value - paired->second);
+  }
+  const auto mean = estimate(logs);
+  if (!mean) return std::nullopt;
+  const auto as_change = [&](double log_ratio) {
+    return what == ChangeOf::saving ? 1 - std::exp(log_ratio) : std::exp(log_ratio) - 1;
+  };
+  Change change{mean->n, as_change(mean->mean), std::nullopt, std::nullopt};
+  if (mean->half_width) {
+    const double half = std::hypot(*mean->half_width, sensor);
+    const double a = as_change(mean->mean - half), b = as_change(mean->mean + half);
+    change.low = std::min(a, b);
+    change.high = std::max(a, b);
+  }
+  return change;
+}
+
+BlockModel::BlockModel(std::span<const BlockedValue> values, int points) {
+  counts_.assign(static_cast<std::size_t>(points), 0);
+  effects_.assign(static_cast<std::size_t>(points), 0);
+  if (values.empty()) return;
+  std::map<int, Eigen::Index> block_index;
+  for (const BlockedValue& value : values) block_index.emplace(value.block, 0);
+  Eigen::Index next = 0;
+  for (auto& [block, index] : block_index) index = next++;
+  const auto blocks = static_cast<Eigen::Index>(block_index.size());
+  Eigen::MatrixXd incidence = Eigen::MatrixXd::Zero(points, blocks);
+  Eigen::VectorXd point_sums = Eigen::VectorXd::Zero(points), block_sums = Eigen::VectorXd::Zero(blocks);
+  for (const BlockedValue& value : values) {
+    const Eigen::Index block = block_index[value.block];
+    incidence(value.point, block) += 1;
+    point_sums(value.point) += std::log(value.value);
+    block_sums(block) += std::log(value.value);
+  }
+  const Eigen::VectorXd counts = incidence.rowwise().sum();
+  const Eigen::VectorXd inverse_counts = counts.unaryExpr([](double n) { return n > 0 ? 1 / n : 0.0; });
+  const Eigen::MatrixXd shares = inverse_counts.asDiagonal() * incidence;
+  // The points' normal equations are diagonal: eliminating them leaves a system of the blocks only.
+  const Eigen::MatrixXd information =
+      Eigen::MatrixXd(incidence.colwise().sum().asDiagonal()) - incidence.transpose() * shares;
+  const Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver(information);
+  const Eigen::MatrixXd inverse = solver.pseudoInverse();
+  const Eigen::VectorXd block_effects = inverse * (block_sums - shares.transpose() * point_sums);
+  const Eigen::VectorXd effects = inverse_counts.asDiagonal() * point_sums - shares * block_effects;
+
+  double squares = 0;
+  for (const BlockedValue& value : values) {
+    const double fitted = effects(value.point) + block_effects(block_index[value.block]);
+    squares += (std::log(value.value) - fitted) * (std::log(value.value) - fitted);
+  }
+  const auto present = static_cast<int>((counts.array() > 0).count());
+  degrees_of_freedom_ = static_cast<int>(values.size()) - present - static_cast<int>(solver.rank());
+  if (degrees_of_freedom_ > 0) error_variance_ = squares / degrees_of_freedom_;
+  counts_.assign(counts.begin(), counts.end());
+  effects_.assign(effects.begin(), effects.end());
+  for (double& effect : effects_) effect += block_effects.mean();
+  in_block_ = rows_of(shares);
+  inverse_ = rows_of(inverse);
+  projection_ = rows_of(information * inverse);
+}
+
+std::optional<double> BlockModel::level(int point) const {
+  const auto i = static_cast<std::size_t>(point);
+  if (!(counts_.at(i) > 0)) return std::nullopt;
+  return std::exp(effects_[i]);
+}
+
+double BlockModel::contrast_variance(int a, int b) const {
+  const auto i = static_cast<std::size_t>(a), k = static_cast<std::size_t>(b);
+  const std::size_t blocks = inverse_.size();
+  double variance = 1 / counts_[i] + 1 / counts_[k];
+  for (std::size_t r = 0; r < blocks; ++r) {
+    const double mine = in_block_[i][r] - in_block_[k][r];
+    double projected = 0;
+    for (std::size_t c = 0; c < blocks; ++c) {
+      const double other = in_block_[i][c] - in_block_[k][c];
+      variance += mine * inverse_[r][c] * other;
+      projected += projection_[r][c] * other;
+    }
+    // The two never met, not even by way of others: nothing can be said of their difference.
+    if (std::abs(projected - mine) > 1e-6) return std::numeric_limits<double>::infinity();
+  }
+  return variance;
+}
+
+std::vector<int> BlockModel::not_worse_than_best(std::span<const int> among, double level,
+                                                 std::span<const double> sensor) const {
+  std::vector<int> candidates, kept;
+  for (const int point : among) {
+    if (counts_.at(static_cast<std::size_t>(point)) > 0) candidates.push_back(point);
+  }
+  if (candidates.size() < 2 || degrees_of_freedom_ < 1) return candidates;
+  const boost::math::students_t t(degrees_of_freedom_);
+  const double quantile = boost::math::quantile(t, 1 - level / static_cast<double>(candidates.size() - 1));
+  for (const int i : candidates) {
+    const bool worse = std::any_of(candidates.begin(), candidates.end(), [&](int k) {
+      if (k == i) return false;
+      const double of_spread = quantile * std::sqrt(error_variance_ * contrast_variance(i, k));
+      const auto part = [&](int point) {
+        return sensor.empty() ? 0 : sensor[static_cast<std::size_t>(point)];
+      };
+      const double margin = std::hypot(of_spread, part(i), part(k));
+      return effects_[static_cast<std::size_t>(i)] - effects_[static_cast<std::size_t>(k)] > margin;
+    });
+    if (!worse) kept.push_back(i);
+  }
+  return kept;
+}
+
+}  // namespace dvfs_plan

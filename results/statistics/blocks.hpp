@@ -1,0 +1,62 @@
+// Comparing points that were measured in randomised blocks. Pure; everything on logarithms, so that a ratio
+// of 1/2 and one of 2 are equally far from "no change". Distributions by Boost.Math, algebra by Eigen.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace dvfs_plan {
+
+// One trial: of which point (0, 1, ...), in which block, how much. Values must be positive.
+struct BlockedValue {
+  int point = 0;
+  int block = 0;
+  double value = 0;
+};
+
+// A ratio to the reference, paired within blocks: saving 0.277 means 27.7 % less.
+struct Change {
+  int pairs = 0;
+  double value = 0;
+  std::optional<double> low, high;  // 95 %, Student's t over the blocks' log ratios; nullopt for one pair
+};
+
+// 1 - ratio (a saving) or ratio - 1 of a point to the reference. Several trials of one block count as their
+// geometric mean. `sensor` is the relative half-width (95 %) that the sensors add to the mean ratio. nullopt
+// if no block has both.
+enum class ChangeOf { saving, increase };
+std::optional<Change> paired_change(std::span<const BlockedValue> values, int point, int reference,
+                                    ChangeOf what, double sensor = 0);
+
+// The additive model log value = point + block + error by least squares.
+class BlockModel {
+ public:
+  BlockModel(std::span<const BlockedValue> values, int points);
+
+  // Geometric mean of the point over all blocks, as if it had run in each; nullopt if it has no value.
+  std::optional<double> level(int point) const;
+  int degrees_of_freedom() const { return degrees_of_freedom_; }
+
+  // The points that cannot be told from the best at `level`: multiple comparisons with the best (Hsu 1984)
+  // with Bonferroni's correction in place of Dunnett's, which keeps at least the level. Contains the true
+  // best with probability 1 - level. All of `among` that have a value if there is nothing to judge the error
+  // by.
+  // `sensor`: what the sensors alone add to each point's mean, relative half-widths; empty: nothing.
+  std::vector<int> not_worse_than_best(std::span<const int> among, double level,
+                                       std::span<const double> sensor = {}) const;
+
+ private:
+  double contrast_variance(int a,
+                           int b) const;  // in units of the error's variance; infinite if not estimable
+
+  std::vector<double> counts_;                   // trials of each point
+  std::vector<std::vector<double>> in_block_;    // share of a point's trials in each block
+  std::vector<double> effects_;                  // of points, on the logarithm
+  std::vector<std::vector<double>> inverse_;     // pseudo-inverse of the blocks' information matrix
+  std::vector<std::vector<double>> projection_;  // onto what of the blocks can be estimated
+  double error_variance_ = 0;
+  int degrees_of_freedom_ = 0;
+};
+
+}  // namespace dvfs_plan

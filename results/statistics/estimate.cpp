@@ -1,0 +1,67 @@
+#include "results/statistics/estimate.hpp"
+
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/statistics/univariate_statistics.hpp>
+#include <cmath>
+#include <numeric>
+
+namespace dvfs_plan {
+
+namespace statistics = boost::math::statistics;
+
+namespace {
+
+// Around 0: Boost 1.81 returns the middle value itself, not its distance from the centre it is given.
+double median_deviation(std::vector<double> values, double centre) {
+  for (double& value : values) value -= centre;
+  return statistics::median_absolute_deviation(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+double student_t(double confidence, double degrees_of_freedom) {
+  return boost::math::quantile(boost::math::students_t(degrees_of_freedom), 0.5 + confidence / 2);
+}
+
+std::optional<Estimate> estimate(const std::vector<double>& values,
+                                 const std::vector<double>& sensor_half_widths) {
+  if (values.empty()) return std::nullopt;
+  Estimate result;
+  result.n = static_cast<int>(values.size());
+  // Around the first value: a large common offset must not eat the spread.
+  std::vector<double> around(values);
+  for (double& value : around) value -= values.front();
+  const double mean = statistics::mean(around.begin(), around.end());
+  result.mean = values.front() + mean;
+  auto sorted = around;  // the median of Boost.Math reorders what it is given
+  result.median = values.front() + statistics::median(sorted.begin(), sorted.end());
+  double squares = 0;
+  for (const double half_width : sensor_half_widths) squares += half_width * half_width;
+  if (!sensor_half_widths.empty()) {
+    const double mean_square = squares / static_cast<double>(sensor_half_widths.size());
+    result.sensor_half_width = std::sqrt(mean_square / result.n);
+  }
+  if (result.n < 2) return result;
+  result.standard_deviation = std::sqrt(statistics::sample_variance(around.begin(), around.end()));
+  if (result.n >= 3) result.mad = median_deviation(values, result.median);
+  const double from_spread = student_t(0.95, result.n - 1) * *result.standard_deviation / std::sqrt(result.n);
+  result.half_width = std::hypot(from_spread, result.sensor_half_width.value_or(0));
+  return result;
+}
+
+std::vector<std::size_t> outliers(const std::vector<double>& values) {
+  constexpr std::size_t least = 5;
+  constexpr double limit = 3.5, scale = 0.6745;
+  std::vector<std::size_t> found;
+  if (values.size() < least) return found;
+  auto work = values;
+  const double middle = statistics::median(work.begin(), work.end());
+  const double mad = median_deviation(values, middle);
+  if (!(mad > 0)) return found;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (scale * std::abs(values[i] - middle) / mad > limit) found.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace dvfs_plan

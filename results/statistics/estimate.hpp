@@ -1,0 +1,32 @@
+// Values of one point into a mean with its interval. Pure; distributions by Boost.Math.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+namespace dvfs_plan {
+
+struct Estimate {
+  int n = 0;
+  double mean = 0;
+  double median = 0;
+  std::optional<double> standard_deviation;  // two values at least
+  std::optional<double> mad;                 // median absolute deviation, three at least
+  // Of the 95 % interval: Student's t from the spread, and the sensors' own part, as the root of the squares.
+  // nullopt for a single value: its spread is not known.
+  std::optional<double> half_width;
+  std::optional<double> sensor_half_width;  // the sensors' part of it
+};
+
+// `sensor_half_widths`: 95 %, one a value where known, else shorter or empty.
+std::optional<Estimate> estimate(const std::vector<double>& values,
+                                 const std::vector<double>& sensor_half_widths = {});
+
+// Indices of values further than 3.5 scaled median absolute deviations from the median (Iglewicz and Hoaglin,
+// modified z-score); none with fewer than five values or no deviation at all.
+std::vector<std::size_t> outliers(const std::vector<double>& values);
+
+// Quantile of Student's t, two-sided at `confidence`.
+double student_t(double confidence, double degrees_of_freedom);
+
+}  // namespace dvfs_plan

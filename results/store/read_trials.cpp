@@ -1,0 +1,194 @@
+// Rows out of the file, for reports and strategies.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+TrialRole parse_role(std::string_view text) {
+  for (const TrialRole role : {TrialRole::point, TrialRole::reference_first, TrialRole::reference_last,
+                               TrialRole::warm_up, TrialRole::idle_before, TrialRole::idle_after}) {
+    if (text == to_string(role)) return role;
+  }
+  return TrialRole::point;
+}
+
+// Of a stored verdict; words of a newer program pass for nothing that a rerun mends.
+bool verdict_may_pass(const std::string& text) {
+  for (const Verdict verdict : {Verdict::stopped, Verdict::not_delivered, Verdict::sensor_gap,
+                                Verdict::sensors_disagree, Verdict::throttled, Verdict::foreign_load}) {
+    if (text == to_string(verdict)) return may_pass(verdict);
+  }
+  return false;
+}
+
+ConstraintSpec::Relation parse_relation(std::string_view text) {
+  using R = ConstraintSpec::Relation;
+  for (const R relation : {R::at_most, R::less, R::at_least, R::more}) {
+    if (text == to_string(relation)) return relation;
+  }
+  return R::at_most;
+}
+
+}  // namespace
+
+std::vector<FinishedTrial> Store::history() {
+  std::vector<FinishedTrial> trials;
+  Statement s = database_.prepare(
+      "SELECT key, point_id, block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
+      "energy_j FROM "
+      "trial ORDER BY id");
+  while (s.step()) {
+    FinishedTrial trial;
+    trial.key = s.text(0);
+    trial.point = static_cast<int>(s.integer(1)) - 1;
+    trial.block = static_cast<int>(s.integer(2));
+    trial.role = parse_role(s.text(3));
+    trial.attempt = static_cast<int>(s.integer(4));
+    const std::string verdict = s.text(5);
+    trial.counts = verdict == to_string(Verdict::ok) && counts_for_its_point(trial.role);
+    trial.may_pass = verdict_may_pass(verdict);
+    trial.objective = s.maybe_real(6);
+    trial.slot_s = s.real(7);
+    trial.sensor_share = s.maybe_real(8);
+    trials.push_back(trial);
+  }
+  return trials;
+}
+
+ExperimentRow Store::experiment() {
+  ExperimentRow row;
+  Statement s = database_.prepare(
+      "SELECT name, description, objective, energy_source, planned_trials, created_at, tool_version, "
+      "per_metric, "
+      "currency, price_per_j, price_per_s, drift_limit, until, shuffled FROM experiment");
+  if (!s.step()) throw Error(ExitCode::machine_refuses, "result file: it holds no experiment");
+  row.name = s.text(0);
+  row.description = s.text(1);
+  row.objective.minimise = parse_objective(s.text(2)).value_or(Objective::energy);
+  row.energy_source = s.maybe_text(3);
+  row.planned_trials = static_cast<int>(s.integer(4));
+  row.created_at = s.text(5);
+  row.tool_version = s.text(6);
+  row.objective.per = s.text(7);
+  if (s.maybe_text(8)) row.objective.price = PriceSpec{s.real(9), s.real(10), s.text(8)};
+  row.drift_limit = s.real(11);
+  row.until = s.maybe_real(12);
+  row.shuffled = s.integer(13) != 0;
+  Statement points = database_.prepare("SELECT scenario, count(*) FROM point GROUP BY scenario");
+  while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
+  Statement session = database_.prepare("SELECT ended_how FROM session ORDER BY id DESC LIMIT 1");
+  if (session.step()) row.last_session_ended = session.text(0);
+  Statement rules = database_.prepare("SELECT name, relation, bound FROM constraint_rule ORDER BY id");
+  while (rules.step()) {
+    ConstraintSpec constraint;
+    constraint.name = rules.text(0);
+    constraint.relation = parse_relation(rules.text(1));
+    constraint.limit = rules.real(2);
+    row.objective.constraints.push_back(constraint);
+  }
+  Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
+  while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
+  return row;
+}
+
+std::vector<TrialRow> Store::trials() {
+  std::map<std::string, std::vector<AxisSetting>> settings;
+  Statement values = database_.prepare(
+      "SELECT p.key, a.name, v.text, v.number FROM point_value v JOIN point p ON p.id = v.point_id JOIN axis "
+      "a ON a.id = v.axis_id ORDER BY p.id, a.id");
+  while (values.step())
+    settings[values.text(0)].push_back({values.text(1), values.text(2), values.maybe_real(3)});
+  std::map<std::int64_t, std::vector<TrialRow::Applied>> applied;
+  Statement delivered = database_.prepare(
+      "SELECT trial, axis, target, requested, applied, delivered FROM settings ORDER BY trial, axis, target");
+  while (delivered.step()) {
+    applied[delivered.integer(0)].push_back({delivered.text(1), delivered.text(2), delivered.text(3),
+                                             delivered.maybe_text(4), delivered.maybe_real(5)});
+  }
+  std::map<std::int64_t, std::map<std::string, double>> metrics;
+  Statement metric = database_.prepare("SELECT trial_id, name, value FROM metric ORDER BY trial_id, ordinal");
+  while (metric.step()) metrics[metric.integer(0)][metric.text(1)] = metric.real(2);
+
+  std::vector<TrialRow> rows;
+  Statement s = database_.prepare(
+      "SELECT trial, key, workload, scenario, point, is_reference, block, position, started_at, outcome, "
+      "verdict, verdict_text, exit_code, signal, time_s, energy_j, mean_power_w, objective_value, role, "
+      "attempt, "
+      "region, runs, energy_half_width_j, above_idle_j, units, energy_per_unit_j, time_per_unit_s, "
+      "temperature_c, "
+      "foreign_cpu_s, fresh_readings, idle_half_width_w FROM trials ORDER BY trial");
+  while (s.step()) {
+    TrialRow row;
+    row.id = s.integer(0);
+    row.key = s.text(1);
+    row.workload = s.text(2);
+    row.scenario = s.text(3);
+    row.point = s.text(4);
+    row.is_reference = s.integer(5) != 0;
+    row.block = static_cast<int>(s.integer(6));
+    row.position = static_cast<int>(s.integer(7));
+    row.started_at = s.text(8);
+    row.outcome = s.text(9);
+    row.verdict = s.text(10);
+    row.verdict_text = s.text(11);
+    if (const auto code = s.maybe_integer(12)) row.exit_code = static_cast<int>(*code);
+    row.signal = s.maybe_text(13);
+    row.time_s = s.maybe_real(14);
+    row.energy_j = s.maybe_real(15);
+    row.mean_power_w = s.maybe_real(16);
+    row.objective_value = s.maybe_real(17);
+    row.role = parse_role(s.text(18));
+    row.attempt = static_cast<int>(s.integer(19));
+    row.region = s.text(20);
+    row.runs = static_cast<int>(s.integer(21));
+    row.energy_half_width_j = s.maybe_real(22);
+    row.above_idle_j = s.maybe_real(23);
+    row.units = s.maybe_real(24);
+    row.energy_per_unit_j = s.maybe_real(25);
+    row.time_per_unit_s = s.maybe_real(26);
+    row.temperature_c = s.maybe_real(27);
+    row.foreign_cpu_s = s.maybe_real(28);
+    row.fresh_readings = static_cast<int>(s.integer(29));
+    row.idle_half_width_w = s.maybe_real(30);
+    row.settings = settings[row.point];
+    row.applied = std::move(applied[row.id]);
+    row.metrics = std::move(metrics[row.id]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<std::string> Store::sensor_lines() {
+  std::vector<std::string> lines;
+  Statement s = database_.prepare(
+      "SELECT channel, domain, state, update_s, fresh_per_s, rise_s, period_s, at_least FROM sensors WHERE "
+      "session = "
+      "(SELECT max(session_id) FROM sensor_audit) AND unit IN ('J', 'W') ORDER BY channel");
+  while (s.step()) {
+    std::string line = fmt::format("{} ({}): {}", s.text(0), s.text(1), s.text(2));
+    if (s.maybe_real(3))
+      line += fmt::format(", updates {}every {}", s.integer(7) != 0 ? "at least " : "",
+                          format_duration(Seconds{s.real(3)}));
+    if (s.maybe_real(4)) line += fmt::format(", {:.3g} fresh readings/s", s.real(4));
+    if (s.maybe_real(5))
+      line += fmt::format(", follows a step within {}", format_duration(Seconds{s.real(5)}));
+    lines.push_back(line + fmt::format(", read every {}", format_duration(Seconds{s.real(6)})));
+  }
+  Statement pairs = database_.prepare(
+      "SELECT channel, other, is_part, ratio FROM sensor_agreements WHERE session = (SELECT max(session_id) "
+      "FROM "
+      "sensor_audit) ORDER BY channel, other");
+  while (pairs.step()) {
+    lines.push_back(pairs.integer(2) != 0 ? fmt::format("{} is {:.1f} % of {}", pairs.text(0),
+                                                        100 * pairs.real(3), pairs.text(1))
+                                          : fmt::format("{} and {} differ by {:+.2f} %", pairs.text(0),
+                                                        pairs.text(1), 100 * (pairs.real(3) - 1)));
+  }
+  return lines;
+}
+
+}  // namespace dvfs_plan

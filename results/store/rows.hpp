@@ -1,0 +1,73 @@
+// What the file holds, as reports and exports read it: rows of its views. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/plan/plan.hpp"
+
+namespace dvfs_plan {
+
+struct ExperimentRow {
+  std::string name;
+  std::string description;
+  ObjectiveSpec objective;  // constraints included; marks are not kept
+  double drift_limit = 0.01;
+  std::optional<double> until;
+  std::optional<std::string> energy_source;
+  int planned_trials = 0;
+  std::string created_at;
+  std::string tool_version;
+  std::vector<std::pair<std::string, std::string>> axes;  // name, kind; in the file's order
+  std::map<std::string, int> points_of_scenario;          // planned, run or not
+  bool shuffled = true;
+  std::string last_session_ended;  // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
+};
+
+struct AxisSetting {
+  std::string axis;
+  std::string text;
+  std::optional<double> number;
+};
+
+// One trial as the view `trials` shows it, with its point's settings. Times and energies are per run of the
+// command.
+struct TrialRow {
+  std::int64_t id = 0;
+  std::string key, workload, scenario, point;
+  bool is_reference = false;
+  TrialRole role = TrialRole::point;
+  int attempt = 1;
+  int block = 1;
+  int position = 1;
+  std::string started_at, outcome, verdict, verdict_text;
+  std::optional<int> exit_code;
+  std::optional<std::string> signal;
+  std::string region;
+  int runs = 1;
+  std::optional<double> time_s, energy_j, energy_half_width_j, above_idle_j, mean_power_w, objective_value;
+  std::optional<double> idle_half_width_w;
+  std::optional<double> units, energy_per_unit_j, time_per_unit_s;
+  std::optional<double> temperature_c, foreign_cpu_s;
+  int fresh_readings = 0;
+  std::map<std::string, double> metrics;  // the last value of each
+  std::vector<AxisSetting> settings;
+  // What each target of each knob was asked for, read back as, and really did (SI units).
+  struct Applied {
+    std::string axis, target, requested;
+    std::optional<std::string> applied;
+    std::optional<double> delivered;
+  };
+  std::vector<Applied> applied;
+
+  bool counts() const { return verdict == "ok" && counts_for_its_point(role); }
+  // Per unit of work where the objective is, else per run.
+  std::optional<double> work_energy() const { return units ? energy_per_unit_j : energy_j; }
+  std::optional<double> work_time() const { return units ? time_per_unit_s : time_s; }
+};
+
+}  // namespace dvfs_plan

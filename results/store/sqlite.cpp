@@ -1,0 +1,165 @@
+#include "results/store/sqlite.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+[[noreturn]] void fail(sqlite3* database, std::string_view doing) {
+  const int code = sqlite3_extended_errcode(database) & 0xff;
+  const std::string message = fmt::format("result file: {}: {}", doing, sqlite3_errmsg(database));
+  if (code == SQLITE_FULL)
+    throw StoreBusy(ExitCode::machine_refuses, message,
+                    "free some space; what is finished is kept, the same command goes on");
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+    throw StoreBusy(ExitCode::machine_refuses, message,
+                    "another program holds the result file; close it and run the same command again");
+  }
+  throw Error(ExitCode::machine_refuses, message);
+}
+
+}  // namespace
+
+Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) !=
+      SQLITE_OK) {
+    fail(database, sql);
+  }
+  statement_.reset(statement);
+}
+
+Statement& Statement::bind(std::string_view text) {
+  sqlite3_bind_text(statement_.get(), next_++, text.data() != nullptr ? text.data() : "",
+                    static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  return *this;
+}
+
+Statement& Statement::bind(std::int64_t number) {
+  sqlite3_bind_int64(statement_.get(), next_++, number);
+  return *this;
+}
+
+Statement& Statement::bind(double number) {
+  if (std::isnan(number)) return bind_null();
+  sqlite3_bind_double(statement_.get(), next_++, number);
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  sqlite3_bind_null(statement_.get(), next_++);
+  return *this;
+}
+
+Statement& Statement::bind_blob(std::string_view bytes) {
+  sqlite3_bind_blob(statement_.get(), next_++, bytes.data() != nullptr ? bytes.data() : "",
+                    static_cast<int>(bytes.size()), SQLITE_TRANSIENT);
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  const char* sql = sqlite3_sql(statement_.get());
+  fail(database_, sql != nullptr ? sql : "step");
+}
+
+void Statement::run() {
+  try {
+    while (step()) {
+    }
+  } catch (...) {
+    reset();  // a second try binds from the first parameter again
+    throw;
+  }
+  reset();
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+  next_ = 1;
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+double Statement::real(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+
+std::string Statement::text(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_.get(), column);
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return bytes != nullptr ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size))
+                          : std::string{};
+}
+
+std::optional<double> Statement::maybe_real(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(real(column));
+}
+std::optional<std::int64_t> Statement::maybe_integer(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(integer(column));
+}
+std::optional<std::string> Statement::maybe_text(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(text(column));
+}
+
+Database::Database(const std::string& path, Mode mode) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) {
+    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: there is no such file", path),
+                "a run makes it; `dvfs-plan check` says where");
+  }
+  if (fs::is_symlink(fs::symlink_status(path, error))) {
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file {}: it is a symbolic link, which is not followed", path),
+                "give the file itself");
+  }
+  // SQLite would refuse a link anywhere in the path; those of the folders are the user's own business.
+  const fs::path folder = fs::canonical(fs::absolute(path).parent_path(), error);
+  const std::string file = error ? path : (folder / fs::path(path).filename()).string();
+  sqlite3* database = nullptr;
+  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                    SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
+  handle_.reset(database);
+  if (code != SQLITE_OK) {
+    const int cause = sqlite3_system_errno(database);
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file {}: {}{}", path, sqlite3_errstr(code),
+                            cause != 0 ? system_error_text("", cause) : ""),
+                "may you read it, and write beside it?");
+  }
+  sqlite3_busy_timeout(database, 5000);
+}
+
+void Database::execute(const std::string& sql) {
+  if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    fail(handle_.get(), sql.substr(0, sql.find('\n')));
+  }
+}
+
+Transaction::Transaction(Database& database) : database_(database) {
+  database_.execute("BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+  if (open_) sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace dvfs_plan

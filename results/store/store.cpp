@@ -1,0 +1,352 @@
+#include "results/store/store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+#include "results/store/schema_text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// "dvfp" in SQLite's application_id field: tells our files from anybody else's.
+constexpr int application_id = 0x64766670;
+
+// Acts as the file's owner while it lives: root must not write through a link, or into a folder, that the
+// owner could not. Before any thread is started: the effective user is the whole process's.
+class ActingAs {
+ public:
+  explicit ActingAs(const std::optional<FileOwner>& owner)
+      : change_(owner && ::geteuid() == 0 && owner->user != 0), group_(::getegid()) {
+    if (change_ && (::setegid(owner->group) != 0 || ::seteuid(owner->user) != 0)) {
+      throw Error(ExitCode::machine_refuses, system_error_text("become the invoking user", errno));
+    }
+  }
+  ~ActingAs() {
+    // Going on with half of root's rights would leave the machine's settings where they are.
+    if (change_ && (::seteuid(0) != 0 || ::setegid(group_) != 0)) std::terminate();
+  }
+
+ private:
+  bool change_;
+  gid_t group_;
+};
+
+void create_empty(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (fd) return;
+  throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, errno),
+              "choose another place with --output");
+}
+
+std::string command_text(const WorkloadSpec& spec) {
+  if (spec.shell) return spec.shell->text;
+  nlohmann::ordered_json words = nlohmann::ordered_json::array();
+  for (const RawValue& word : spec.command) words.push_back(word.text);
+  return words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Store Store::create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
+                    const ExperimentFacts& facts, std::optional<FileOwner> owner) {
+  std::optional<ActingAs> owner_acts(std::in_place, owner);
+  // A run killed while it makes the file leaves only this, which the next run makes anew.
+  const std::string unfinished = path + ".new";
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
+  create_empty(unfinished);
+  {
+    Store store(Database(unfinished, Database::Mode::read_write));
+    store.database_.execute(
+        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version));
+    Transaction transaction(store.database_);
+    store.database_.execute(schema_text);
+    store.write_plan(plan, facts);
+    transaction.commit();
+  }
+  // rename() would replace a file that came meanwhile; link() refuses.
+  if (::link(unfinished.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(unfinished.c_str());
+    throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, error),
+                "choose another place with --output");
+  }
+  ::unlink(unfinished.c_str());
+  const auto folder = std::filesystem::path(path).parent_path();
+  UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory) ::fsync(directory.get());
+  owner_acts.reset();
+  Store store = open(path, Database::Mode::read_write);
+  store.use_channels(channels);
+  return store;
+}
+
+Store Store::open(const std::string& path, Database::Mode mode) {
+  Store store(Database(path, mode));
+  store.check_version(path);
+  if (mode == Database::Mode::read_write) {
+    store.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    store.prepare_statements();
+  }
+  return store;
+}
+
+void Store::fold_log(const std::string& path) {
+  Store store(Database(path, Database::Mode::read_write));
+  store.check_ours(path);
+  store.database_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+// A number that the file says of itself; what is no database cannot.
+std::int64_t Store::pragma(const char* sql, const std::string& path) {
+  try {
+    Statement statement = database_.prepare(sql);
+    return statement.step() ? statement.integer(0) : 0;
+  } catch (const Error& error) {
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path, error.what()),
+                "a result file is what a run wrote, NAME.sqlite; look at it with: sqlite3 FILE 'PRAGMA "
+                "integrity_check'");
+  }
+}
+
+void Store::check_ours(const std::string& path) {
+  if (pragma("PRAGMA application_id", path) != application_id) {
+    throw Error(
+        ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan", path),
+        "a result file is what a run wrote, NAME.sqlite; a run finds another place for it with --output");
+  }
+}
+
+void Store::check_version(const std::string& path) {
+  check_ours(path);
+  const auto version = pragma("PRAGMA user_version", path);
+  if (version < schema_version) {
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format(
+            "{} has schema version {}, of a program before the first release; this one reads version {}",
+            path, version, schema_version),
+        "report it with the dvfs-plan that made it, or run the experiment again with --fresh");
+  }
+  if (version > schema_version) {
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{} has schema version {}; this program knows up to {}", path, version, schema_version),
+        "open it with the dvfs-plan that made it, or a newer one");
+  }
+}
+
+void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
+  const Experiment& e = plan.experiment;
+  const ObjectiveSpec& o = e.objective;
+  const auto workload_trials = std::count_if(plan.trials.begin(), plan.trials.end(),
+                                             [](const PlannedTrial& t) { return !is_idle(t.role); });
+  database_.prepare("INSERT INTO experiment VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      .bind(e.name)
+      .bind(e.description)
+      .bind(to_string(o.minimise))
+      .bind(o.per.empty() ? std::nullopt : std::optional(o.per))
+      .bind(o.price ? std::optional(o.price->currency) : std::nullopt)
+      .bind(o.price ? std::optional(o.price->per_joule) : std::nullopt)
+      .bind(o.price ? std::optional(o.price->per_second) : std::nullopt)
+      .bind(e.conditions.drift)
+      .bind(e.shuffled ? 1 : 0)
+      .bind(e.repeat.until)
+      .bind(facts.energy_source.empty() ? std::nullopt : std::optional(facts.energy_source))
+      .bind(std::to_string(e.seed))
+      .bind(std::min<std::int64_t>(workload_trials, e.budget.trials.value_or(INT32_MAX)))
+      .bind(plan.hash)
+      .bind(plan.canonical)
+      .bind(e.file)
+      .bind(e.text)
+      .bind(facts.tool_version)
+      .bind(facts.created_at)
+      .run();
+  int number = 0;
+  for (const ConstraintSpec& c : o.constraints) {
+    database_.prepare("INSERT INTO constraint_rule VALUES (?,?,?,?,?)")
+        .bind(++number)
+        .bind(c.name)
+        .bind(to_string(c.relation))
+        .bind(c.limit)
+        .bind(constraint_text(c))
+        .run();
+  }
+  for (const auto& [name, value] : facts.machine) {
+    database_.prepare("INSERT INTO machine_fact VALUES (?,?)").bind(name).bind(value).run();
+  }
+  for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
+    database_.prepare("INSERT INTO workload VALUES (?,?,?)")
+        .bind(static_cast<int>(i) + 1)
+        .bind(plan.workloads[i].spec.name)
+        .bind(command_text(plan.workloads[i].spec))
+        .run();
+  }
+  for (std::size_t i = 0; i < plan.axes.size(); ++i) {
+    database_.prepare("INSERT INTO axis VALUES (?,?,?)")
+        .bind(static_cast<int>(i) + 1)
+        .bind(plan.axes[i].name)
+        .bind(plan.axes[i].knob ? "knob" : "parameter")
+        .run();
+  }
+  Statement insert_point = database_.prepare("INSERT INTO point VALUES (?,?,?,?,?,?)");
+  Statement insert_value = database_.prepare("INSERT INTO point_value VALUES (?,?,?,?)");
+  for (std::size_t i = 0; i < plan.points.size(); ++i) {
+    const PlanPoint& point = plan.points[i];
+    insert_point.bind(static_cast<int>(i) + 1)
+        .bind(point.key)
+        .bind(point.workload + 1)
+        .bind(point.scenario)
+        .bind(point.operating_point)
+        .bind(point.reference ? 1 : 0)
+        .run();
+    for (std::size_t a = 0; a < point.values.size(); ++a) {
+      if (!point.values[a]) continue;
+      insert_value.bind(static_cast<int>(i) + 1)
+          .bind(static_cast<int>(a) + 1)
+          .bind(point.values[a]->text)
+          .bind(point.values[a]->number)
+          .run();
+    }
+  }
+}
+
+void Store::use_channels(const std::vector<Channel>& channels) {
+  channel_ids_.clear();
+  channel_kinds_.clear();
+  Statement insert = database_.prepare(
+      "INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source) "
+      "VALUES (?,?,?,?,?,?,?,?)");
+  Statement select = database_.prepare("SELECT id FROM channel WHERE name = ?");
+  for (const Channel& channel : channels) {
+    insert.bind(channel.name)
+        .bind(channel.probe)
+        .bind(channel.unit)
+        .bind(channel.kind == ChannelKind::counter ? "counter" : "gauge")
+        .bind(channel.domain)
+        .bind(channel.within.empty() ? std::nullopt : std::optional(channel.within))
+        .bind(channel.wraps_at)
+        .bind(channel.source)
+        .run();
+    select.bind(channel.name);
+    if (!select.step())
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("result file: channel {} was not stored", channel.name));
+    channel_ids_.push_back(select.integer(0));
+    channel_kinds_.push_back(channel.kind);
+    select.reset();
+  }
+}
+
+std::string Store::plan_hash() {
+  Statement s = database_.prepare("SELECT plan_hash FROM experiment");
+  return s.step() ? s.text(0) : std::string{};
+}
+
+std::string Store::canonical_plan() {
+  Statement s = database_.prepare("SELECT plan_json FROM experiment");
+  return s.step() ? s.text(0) : std::string{};
+}
+
+std::string Store::energy_source() {
+  Statement s = database_.prepare("SELECT energy_source FROM experiment");
+  return s.step() ? s.text(0) : std::string{};
+}
+
+std::map<std::string, std::string> Store::machine_facts() {
+  std::map<std::string, std::string> facts;
+  Statement s = database_.prepare("SELECT name, value FROM machine_fact");
+  while (s.step()) facts[s.text(0)] = s.text(1);
+  return facts;
+}
+
+std::vector<Channel> Store::channels() {
+  std::vector<Channel> channels;
+  Statement s = database_.prepare(
+      "SELECT name, probe, unit, kind, domain, contained_in, wraps_at, source FROM channel ORDER BY id");
+  while (s.step()) {
+    Channel channel;
+    channel.name = s.text(0);
+    channel.probe = s.text(1);
+    channel.unit = s.text(2);
+    channel.kind = s.text(3) == "counter" ? ChannelKind::counter : ChannelKind::gauge;
+    channel.domain = s.text(4);
+    channel.within = s.text(5);
+    channel.wraps_at = s.maybe_real(6);
+    channel.source = s.text(7);
+    channels.push_back(channel);
+  }
+  return channels;
+}
+
+void Store::begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
+                          const std::string& now) {
+  database_.prepare("INSERT INTO session (pid, boot_id, tool_version, started_at) VALUES (?,?,?,?)")
+      .bind(pid)
+      .bind(boot_id)
+      .bind(tool_version)
+      .bind(now)
+      .run();
+  session_ = database_.last_row();
+}
+
+void Store::end_session(const std::string& how, const std::string& now) {
+  database_.prepare("UPDATE session SET ended_how = ?, ended_at = ?, current_trial = NULL WHERE id = ?")
+      .bind(how)
+      .bind(now)
+      .bind(session_)
+      .run();
+}
+
+Store::Progress Store::progress() {
+  Progress progress;
+  Statement counts = database_.prepare(
+      "SELECT name, planned_trials, (SELECT count(*) FROM trials WHERE role <> 'warm_up'), (SELECT count(*) "
+      "FROM trials "
+      "WHERE counts), (SELECT max(started_at) FROM trial) FROM experiment");
+  if (counts.step()) {
+    progress.name = counts.text(0);
+    progress.planned = static_cast<int>(counts.integer(1));
+    progress.finished = static_cast<int>(counts.integer(2));
+    progress.counted = static_cast<int>(counts.integer(3));
+    progress.last_finished_at = counts.text(4);
+  }
+  Statement pace = database_.prepare(
+      "SELECT avg((julianday(started_at) - julianday(before)) * 86400) FROM (SELECT started_at, "
+      "lag(started_at) OVER (ORDER BY id) AS before, session_id, lag(session_id) OVER (ORDER BY id) AS "
+      "session_before FROM trial ORDER BY id DESC LIMIT 50) WHERE session_id = session_before");
+  if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
+  Statement session = database_.prepare(
+      "SELECT pid, started_at, ended_how, current_trial, boot_id FROM session ORDER BY id DESC LIMIT 1");
+  if (session.step()) {
+    progress.session_pid = static_cast<int>(session.integer(0));
+    progress.session_started_at = session.text(1);
+    progress.session_ended_how = session.text(2);
+    progress.current_trial = session.text(3);
+    progress.session_boot_id = session.text(4);
+  }
+  Statement warnings = database_.prepare("SELECT kind, message FROM event ORDER BY id DESC LIMIT 5");
+  while (warnings.step()) progress.last_warnings.push_back({warnings.text(0), warnings.text(1)});
+  return progress;
+}
+
+std::vector<std::string> Store::session_warnings() {
+  std::vector<std::string> warnings;
+  Statement s = database_.prepare(
+      "SELECT message FROM event WHERE trial_id IS NULL AND kind <> 'budget' GROUP BY "
+      "message ORDER BY min(id)");
+  while (s.step()) warnings.push_back(s.text(0));
+  return warnings;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,105 @@
+// The result file: everything a night produces, one SQLite file an experiment (schema.sql).
+//
+// One transaction closes one trial, synchronously: when write_trial() returns, the trial survives a power
+// cut. A file is created as the invoking user, so that a result made with sudo is theirs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/plan.hpp"
+#include "results/energy/sensor_audit.hpp"
+#include "results/store/rows.hpp"
+#include "results/store/sqlite.hpp"
+#include "results/store/trial_record.hpp"
+
+namespace dvfs_plan {
+
+struct FileOwner {
+  unsigned user = 0;
+  unsigned group = 0;
+};
+
+struct ExperimentFacts {
+  std::string energy_source;  // empty: none
+  std::string tool_version;
+  std::string created_at;
+  std::map<std::string, std::string> machine;
+};
+
+class Store {
+ public:
+  static constexpr int schema_version = 2;
+
+  // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
+  static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
+                      const ExperimentFacts& facts, std::optional<FileOwner> owner);
+  // An existing one. Says what is wrong with a file that is not ours, or is newer than this program.
+  static Store open(const std::string& path, Database::Mode mode);
+  // Folds an existing file's write-ahead log into it, so that it may be moved; of whatever version.
+  static void fold_log(const std::string& path);
+
+  std::string plan_hash();
+  std::string canonical_plan();
+  std::string energy_source();
+  std::map<std::string, std::string> machine_facts();
+  std::vector<Channel> channels();
+  // The channels of this session by the ids the file gives them; channels not in the file yet are added.
+  void use_channels(const std::vector<Channel>& channels);
+
+  void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
+                     const std::string& now);
+  void end_session(const std::string& how, const std::string& now);
+
+  // All that is finished, in the order it was run: what a strategy goes by, on resume too.
+  std::vector<FinishedTrial> history();
+  // Stores a finished trial and notes which one comes next, in one transaction.
+  void write_trial(const TrialRecord& trial, const std::string& next_key);
+  void write_event(const EventRecord& event);
+  // `periods`: how often each channel is read from now on, s.
+  void write_audit(const SensorAudit& audit, const std::vector<double>& periods);
+
+  struct Progress {
+    std::string name;
+    int planned = 0;
+    int finished = 0;
+    int counted = 0;
+    std::optional<double> mean_trial_seconds;  // launch to launch, over the last trials
+    std::string last_finished_at;
+    std::string current_trial;  // empty if none is under way
+    int session_pid = 0;
+    std::string session_boot_id;
+    std::string session_started_at;
+    std::string session_ended_how;  // empty: running, or killed
+    std::vector<EventRecord> last_warnings;
+  };
+  Progress progress();
+
+  // Warnings of whole sessions (sensors that were dead at the start, say), each once.
+  std::vector<std::string> session_warnings();
+  ExperimentRow experiment();
+  std::vector<TrialRow> trials();
+  std::vector<std::string> sensor_lines();  // the last audit, for people
+  Database& database() { return database_; }
+
+ private:
+  explicit Store(Database database) : database_(std::move(database)) {}
+  void write_plan(const Plan& plan, const ExperimentFacts& facts);
+  std::int64_t pragma(const char* sql, const std::string& path);
+  void check_ours(const std::string& path);
+  void check_version(const std::string& path);
+  void prepare_statements();
+
+  Database database_;
+  std::int64_t session_ = 0;
+  std::vector<std::int64_t> channel_ids_;
+  std::vector<ChannelKind> channel_kinds_;
+  // Prepared once: a trial's row is written between two trials of a measurement.
+  struct TrialStatements;
+  std::shared_ptr<TrialStatements> statements_;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,131 @@
+// One finished trial as the store keeps it, and the words for how it went.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/child.hpp"
+#include "base/reading.hpp"
+#include "experiments/plan/plan.hpp"
+#include "results/energy/energy_curve.hpp"
+
+namespace dvfs_plan {
+
+// Why a trial counts or not. One word each, kept stable: analysts select by them.
+enum class Verdict {
+  ok,
+  not_launched,      // the program could not be started
+  exited,            // exit code other than 0
+  signalled,         // ended by a signal that was not ours
+  timed_out,         // ended by us at its timeout
+  stopped,           // this program was stopped (SIGSTOP) meanwhile: the trial's times are false
+  knob_refused,      // a setting could not be applied, or read back as something else
+  not_delivered,     // the hardware ran at another clock than the one applied
+  sensor_absent,     // no energy channel gave a reading
+  sensor_denied,     // readings were refused
+  sensor_gone,       // the sensor went away during the trial
+  sensor_dead,       // a counter that did not move, or a power of 0 W throughout
+  sensor_frozen,     // the same value before, during and after the trial
+  sensor_gap,        // too little of the trial was seen
+  sensors_disagree,  // two sources of the same energy differ by more than they may
+  throttled,         // the hardware slowed itself down (thermal or power limit) below what was requested
+  foreign_load,      // other processes took CPU time meanwhile
+  no_region,         // the region that counts was not marked
+  no_metric,         // the metric that counts units of work was not printed
+};
+std::string_view to_string(Verdict verdict);
+// Whether running the trial again may mend it: a disturbance, not a property of the point.
+bool may_pass(Verdict verdict);
+
+struct SettingRecord {
+  int axis = 0;        // index into Plan::axes
+  std::string target;  // "policy0", "machine", "workload"
+  std::string requested;
+  std::optional<std::string> applied;
+  std::optional<double> delivered, delivered_low, delivered_high;
+  int delivered_readings = 0;
+};
+
+struct MetricRecord {
+  std::string name;
+  double value = 0;
+  std::string unit;
+};
+
+struct EventRecord {
+  std::string kind;
+  std::string message;
+};
+
+// One marked stretch of a workload, or a whole run of it.
+struct RegionRecord {
+  std::string name;
+  int run = 1;  // which run of the command, where a trial has several
+  Nanoseconds started = 0;
+  Nanoseconds ended = 0;
+  bool counted = false;  // belongs to what the trial is judged by
+  std::optional<double>
+      joules;  // of the experiment's energy source; nullopt if shorter than the sensor can tell
+};
+
+// What happened before and around the trial. nullopt: not watched, or not known.
+struct ConditionsRecord {
+  std::optional<double> temperature_c;  // the hottest sensor at the start
+  std::optional<double> gate_wait_s;    // for the temperature to come back
+  std::string gate;                     // 'in_band', 'waited', 'timed_out'; '' without a gate
+  std::optional<double> settle_s;       // from the last setting to the launch
+  std::string settle;                   // 'held', 'timed_out'; '' where no clock can be read at rest
+  std::optional<double> foreign_cpu_s;  // CPU time of other processes
+  std::optional<int> run_queue;         // other runnable threads just before
+  std::optional<double> throttle_events;
+};
+
+struct TrialRecord {
+  std::string key;
+  int point = 0;
+  int block = 1;
+  int position = 1;
+  TrialRole role = TrialRole::point;
+  int attempt = 1;  // 2: the first rerun
+  std::string started_at;
+  double slot_s = 0;          // from the first setting to the verdict: what the night pays for it
+  bool knob_refused = false;  // then nothing was launched and `child` is empty
+  ChildResult child;          // of the last run; times from the first launch to the last end
+  std::vector<std::pair<Nanoseconds, Nanoseconds>> runs;  // of the command
+  Verdict verdict = Verdict::ok;
+  std::string verdict_text;
+  std::vector<RegionRecord> regions;
+  std::string region;                         // the name of what counts; '' is the whole process
+  std::optional<double> region_s;             // all that counts together
+  std::optional<double> energy_j;             // over it
+  std::optional<double> energy_half_width_j;  // 95 %, what the sensors alone add
+  int fresh_readings = 0;                     // of the energy source in it
+  std::optional<double> units;                // of work, in all runs, if the objective is per unit
+  bool units_incomplete = false;              // a run printed none, or its output was cut
+  std::optional<double> objective;
+  std::vector<SettingRecord> settings;
+  std::vector<Reading> readings;
+  std::vector<ChannelEnergy> energies;  // one an energy-capable channel
+  std::vector<MetricRecord> metrics;
+  std::vector<EventRecord> events;
+  ConditionsRecord conditions;
+};
+
+// What of a finished trial decides what is run next.
+struct FinishedTrial {
+  std::string key;
+  int point = 0;
+  int block = 1;
+  TrialRole role = TrialRole::point;
+  int attempt = 1;
+  bool counts = false;  // verdict ok, and not a warm-up or an idle window
+  bool may_pass = false;
+  std::optional<double> objective;
+  double slot_s = 0;
+  std::optional<double> sensor_share;  // the sensors' half-width of its energy, relative
+};
+FinishedTrial finished(const TrialRecord& trial);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,206 @@
+// One finished trial into the file, whole or not at all.
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const char* outcome_text(const TrialRecord& trial) {
+  if (trial.knob_refused) return "knob_refused";
+  if (is_idle(trial.role)) return "idle";
+  switch (trial.child.end) {
+    case ChildResult::End::exited:
+      return trial.child.exit_code == 0 ? "completed" : "exited";
+    case ChildResult::End::signalled:
+      return "signalled";
+    case ChildResult::End::timed_out:
+      return "timed_out";
+    case ChildResult::End::interrupted:
+    case ChildResult::End::not_launched:
+      break;
+  }
+  return "not_launched";
+}
+
+template <class T>
+std::optional<std::string> or_null(const T& text) {
+  return text.empty() ? std::nullopt : std::optional<std::string>(text);
+}
+
+}  // namespace
+
+struct Store::TrialStatements {
+  explicit TrialStatements(Database& db)
+      : trial(db.prepare(
+            "INSERT INTO trial (key, point_id, session_id, role, attempt, block, position, started_at, "
+            "slot_s, started_ns, "
+            "ended_ns, runs, region, region_s, outcome, exit_code, signal, verdict, verdict_text, energy_j, "
+            "energy_half_width_j, fresh_readings, units, objective, temperature_c, gate_wait_s, gate, "
+            "settle_s, settle, "
+            "foreign_cpu_s, run_queue, throttle_events, user_s, system_s, max_rss_bytes, leftovers, "
+            "output_tail, "
+            "output_bytes, error_tail, error_bytes) VALUES "
+            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+        setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?)")),
+        reading(db.prepare("INSERT OR IGNORE INTO reading VALUES (?,?,?,?,?)")),
+        energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
+        metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
+        region(db.prepare("INSERT INTO region VALUES (?,?,?,?,?,?,?,?)")),
+        event(db.prepare("INSERT INTO event (session_id, trial_id, kind, message) VALUES (?,?,?,?)")),
+        next(db.prepare("UPDATE session SET current_trial = ? WHERE id = ?")) {}
+  Statement trial, setting, reading, energy, metric, region, event, next;
+};
+
+void Store::prepare_statements() {
+  statements_ = std::make_shared<TrialStatements>(database_);
+}
+
+void Store::write_trial(const TrialRecord& trial, const std::string& next_key) {
+  TrialStatements& s = *statements_;
+  const ChildResult& child = trial.child;
+  const ConditionsRecord& c = trial.conditions;
+  const bool launched = child.end != ChildResult::End::not_launched;
+  const bool ran = launched && !is_idle(trial.role);
+  const bool exited = ran && child.end == ChildResult::End::exited;
+  Transaction transaction(database_);
+  s.trial.bind(trial.key)
+      .bind(trial.point + 1)
+      .bind(session_)
+      .bind(to_string(trial.role))
+      .bind(trial.attempt)
+      .bind(trial.block)
+      .bind(trial.position)
+      .bind(trial.started_at)
+      .bind(trial.slot_s)
+      .bind(launched ? std::optional<std::int64_t>(child.started) : std::nullopt)
+      .bind(launched ? std::optional<std::int64_t>(child.ended) : std::nullopt)
+      .bind(static_cast<std::int64_t>(trial.runs.size()))
+      .bind(trial.region)
+      .bind(trial.region_s)
+      .bind(outcome_text(trial))
+      .bind(exited ? std::optional(child.exit_code) : std::nullopt)
+      .bind(child.signal != 0 ? std::optional(signal_name(child.signal)) : std::nullopt)
+      .bind(to_string(trial.verdict))
+      .bind(trial.verdict_text)
+      .bind(trial.energy_j)
+      .bind(trial.energy_half_width_j)
+      .bind(trial.fresh_readings)
+      .bind(trial.units)
+      .bind(trial.objective)
+      .bind(c.temperature_c)
+      .bind(c.gate_wait_s)
+      .bind(or_null(c.gate))
+      .bind(c.settle_s)
+      .bind(or_null(c.settle))
+      .bind(c.foreign_cpu_s)
+      .bind(c.run_queue)
+      .bind(c.throttle_events)
+      .bind(ran ? std::optional(child.user_time.value()) : std::nullopt)
+      .bind(ran ? std::optional(child.system_time.value()) : std::nullopt)
+      .bind(ran ? std::optional(child.max_rss_bytes) : std::nullopt)
+      .bind(child.leftovers)
+      .bind_blob(child.output.tail)
+      .bind(static_cast<std::int64_t>(child.output.bytes))
+      .bind_blob(child.errors.tail)
+      .bind(static_cast<std::int64_t>(child.errors.bytes))
+      .run();
+  const std::int64_t id = database_.last_row();
+  for (const SettingRecord& setting : trial.settings) {
+    s.setting.bind(id)
+        .bind(setting.axis + 1)
+        .bind(setting.target)
+        .bind(setting.requested)
+        .bind(setting.applied)
+        .bind(setting.delivered)
+        .bind(setting.delivered_low)
+        .bind(setting.delivered_high)
+        .bind(setting.delivered_readings)
+        .run();
+  }
+  for (const Reading& reading : trial.readings) {
+    s.reading.bind(id)
+        .bind(channel_ids_.at(reading.channel))
+        .bind(static_cast<std::int64_t>(reading.time))
+        .bind(reading.value)
+        .bind(reading.value ? std::nullopt : std::optional(std::string(to_string(reading.status))))
+        .run();
+  }
+  for (const ChannelEnergy& energy : trial.energies) {
+    const bool counter = channel_kinds_.at(energy.channel) == ChannelKind::counter;
+    s.energy.bind(id)
+        .bind(channel_ids_.at(energy.channel))
+        .bind(counter ? "counter" : "integral")
+        .bind(energy.joules)
+        .bind(energy.half_width_j)
+        .bind(energy.as_read_j)
+        .bind(energy.readings)
+        .bind(energy.fresh)
+        .bind(energy.fault == EnergyFault::none ? std::nullopt
+                                                : std::optional(std::string(to_string(energy.fault))))
+        .run();
+  }
+  for (std::size_t i = 0; i < trial.metrics.size(); ++i) {
+    const MetricRecord& metric = trial.metrics[i];
+    s.metric.bind(id)
+        .bind(static_cast<int>(i) + 1)
+        .bind(metric.name)
+        .bind(metric.value)
+        .bind(metric.unit)
+        .run();
+  }
+  for (std::size_t i = 0; i < trial.regions.size(); ++i) {
+    const RegionRecord& region = trial.regions[i];
+    s.region.bind(id)
+        .bind(static_cast<int>(i) + 1)
+        .bind(region.name)
+        .bind(region.run)
+        .bind(static_cast<std::int64_t>(region.started))
+        .bind(static_cast<std::int64_t>(region.ended))
+        .bind(region.counted ? 1 : 0)
+        .bind(region.joules)
+        .run();
+  }
+  for (const EventRecord& event : trial.events)
+    s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
+  s.next.bind(next_key.empty() ? std::nullopt : std::optional(next_key)).bind(session_).run();
+  transaction.commit();
+}
+
+void Store::write_event(const EventRecord& event) {
+  statements_->event.bind(session_).bind_null().bind(event.kind).bind(event.message).run();
+}
+
+void Store::write_audit(const SensorAudit& audit, const std::vector<double>& periods) {
+  Transaction transaction(database_);
+  Statement one = database_.prepare("INSERT INTO sensor_audit VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+  const auto value_of = [](const std::optional<Seconds>& s) {
+    return s ? std::optional(s->value()) : std::nullopt;
+  };
+  for (const ChannelAudit& channel : audit.channels) {
+    one.bind(session_)
+        .bind(channel_ids_.at(channel.channel))
+        .bind(to_string(channel.state))
+        .bind(channel.readings)
+        .bind(value_of(channel.update))
+        .bind(channel.at_least ? 1 : 0)
+        .bind(channel.fresh_per_second)
+        .bind(channel.resolution)
+        .bind(value_of(channel.rise))
+        .bind(periods.at(channel.channel))
+        .bind(channel.joules)
+        .bind(channel.half_width_j)
+        .run();
+  }
+  Statement pair = database_.prepare("INSERT OR IGNORE INTO sensor_agreement VALUES (?,?,?,?,?,?)");
+  for (const Agreement& agreement : audit.agreements) {
+    pair.bind(session_)
+        .bind(channel_ids_.at(agreement.channel))
+        .bind(channel_ids_.at(agreement.other))
+        .bind(agreement.part_of_other ? 1 : 0)
+        .bind(agreement.joules)
+        .bind(agreement.other_joules)
+        .run();
+  }
+  transaction.commit();
+}
+
+}  // namespace dvfs_plan

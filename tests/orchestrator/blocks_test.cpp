@@ -1,0 +1,204 @@
+// Which trial comes next: blocks, reruns, until confident, budgets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "orchestrator/strategies/strategy.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Night {
+ public:
+  Night(int points, const std::string& yaml) {
+    std::string values;
+    for (int i = 1; i <= points; ++i) values += (i > 1 ? ", " : "") + std::to_string(i);
+    Diagnostics diagnostics("n.yaml");
+    const auto experiment =
+        parse_experiment("name: n\nworkloads: [{name: w, command: [/bin/true]}]\naxes: {sysfs.f: [" + values +
+                             "]}\nsysfs: {f: {path: /sys/f, values: [" + values + "]}}\n" + yaml,
+                         "n.yaml", diagnostics);
+    ResolveWorld world;
+    AxisOffer offer;
+    for (int i = 1; i <= points; ++i) offer.values.push_back({std::to_string(i), static_cast<double>(i)});
+    world.offers.offers["sysfs.f"] = offer;
+    auto plan = resolve_plan(*experiment, world, diagnostics);
+    EXPECT_TRUE(plan) << diagnostics.text();
+    plan_ = std::move(*plan);
+    strategy_ = randomised_blocks(plan_);
+  }
+
+  // Runs to the end; `measure` gives the objective, or nothing for a disturbed trial.
+  template <class Measure>
+  void run(Measure measure, std::size_t at_most = 10000) {
+    while (const PlannedTrial* trial = strategy_->next(history_)) {
+      if (keys.size() >= at_most) return;
+      const std::optional<double> value = measure(*trial);
+      FinishedTrial done{trial->key,        trial->point,       trial->block, trial->role, trial->attempt,
+                         value.has_value(), !value.has_value(), value,        10,          {}};
+      keys.push_back(trial->key);
+      if (!is_idle(trial->role)) ++trials;
+      of_point[trial->point] += is_idle(trial->role) ? 0 : 1;
+      history_.add(done);
+    }
+  }
+
+  Plan plan_;
+  std::unique_ptr<Strategy> strategy_;
+  History history_;
+  std::vector<std::string> keys;
+  std::map<int, int> of_point;
+  int trials = 0;
+};
+
+const std::string quiet = "objective: time\norder: listed\n";
+
+TEST(Blocks, BeginAndEndWithTheReference) {
+  Night night(3, quiet + "repeat: 2\n");
+  night.run([](const PlannedTrial&) { return 1.0; });
+  EXPECT_THAT(night.keys,
+              ElementsAre("w sysfs.f=3 #1 first", "w sysfs.f=1 #1", "w sysfs.f=2 #1", "w sysfs.f=3 #1 last",
+                          "w sysfs.f=3 #2 first", "w sysfs.f=1 #2", "w sysfs.f=2 #2", "w sysfs.f=3 #2 last"));
+}
+
+TEST(Blocks, IdleWindowsOfEachOperatingPointStandAroundThem) {
+  Night night(2, "objective: energy\norder: listed\nrepeat: 1\n");
+  night.run([](const PlannedTrial&) { return 1.0; });
+  EXPECT_THAT(night.keys, ElementsAre("idle sysfs.f=1 #1 before", "idle sysfs.f=2 #1 before",
+                                      "w sysfs.f=2 #1 first", "w sysfs.f=1 #1", "w sysfs.f=2 #1 last",
+                                      "idle sysfs.f=1 #1 after", "idle sysfs.f=2 #1 after"));
+}
+
+TEST(Blocks, AreShuffledEachInItsOwnWayAndAlwaysTheSame) {
+  const std::string yaml = "objective: time\nrepeat: 2\nseed: 7\nconditions: {references: false}\n";
+  Night a(8, yaml), b(8, yaml);
+  a.run([](const PlannedTrial&) { return 1.0; });
+  b.run([](const PlannedTrial&) { return 1.0; });
+  EXPECT_EQ(a.keys, b.keys);
+  std::vector<std::string> first(a.keys.begin(), a.keys.begin() + 8),
+      second(a.keys.begin() + 8, a.keys.end());
+  for (auto* block : {&first, &second}) {
+    for (std::string& key : *block) key = key.substr(0, key.find('#'));
+  }
+  EXPECT_NE(first, second);
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  EXPECT_EQ(first, second);
+}
+
+TEST(Blocks, RunADisturbedTrialAgainAtTheBlocksEndAndNotForEver) {
+  Night night(2, quiet + "repeat: 2\nconditions: {references: false, reruns: 2}\n");
+  night.run([](const PlannedTrial& trial) {
+    return trial.point == 0 && trial.block == 1 ? std::nullopt : std::optional(1.0);
+  });
+  EXPECT_THAT(night.keys, ElementsAre("w sysfs.f=1 #1", "w sysfs.f=2 #1", "w sysfs.f=1 #1 rerun 1",
+                                      "w sysfs.f=1 #1 rerun 2", "w sysfs.f=1 #2", "w sysfs.f=2 #2"));
+}
+
+TEST(Blocks, GoOnUntilTheIntervalsAreNarrowEnough) {
+  Night night(4, "objective: time\nrepeat: {min: 3, max: 20, until: 2 %}\n");
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise;
+  // Point 1 scatters by 3 %, the others by 0.3 %.
+  night.run([&](const PlannedTrial& trial) {
+    return (10 - trial.point) * std::exp((trial.point == 1 ? 0.03 : 0.003) * noise(random));
+  });
+  EXPECT_EQ(night.of_point[0], 3);
+  EXPECT_EQ(night.of_point[2], 3);
+  EXPECT_GT(night.of_point[1], 6);
+  EXPECT_LE(night.of_point[1], 20);
+}
+
+TEST(Blocks, ATrialBudgetIsSpentAsAnnounced) {
+  for (const int budget : {20, 21, 22, 23, 24, 31, 40, 60}) {
+    Night night(
+        6, "objective: time\nrepeat: {min: 3, max: 50}\nbudget: " + std::to_string(budget) + " trials\n");
+    const std::string said = night.strategy_->announcement(night.history_);
+    if (budget == 21 || budget == 22 || budget == 23) {
+      EXPECT_THAT(
+          said,
+          HasSubstr("buys the first 3 blocks (21 trials); what is left is too little for a further block"));
+    } else if (budget > 21) {
+      EXPECT_THAT(said, HasSubstr("buys the first 3 blocks (21 trials) and " + std::to_string(budget - 21) +
+                                  " more"));
+    } else {
+      EXPECT_THAT(said, HasSubstr("does not cover the first 3 blocks (21 trials): it stops after 20"));
+    }
+    std::mt19937_64 random(static_cast<std::uint64_t>(budget));
+    std::normal_distribution<double> noise;
+    night.run([&](const PlannedTrial& trial) { return (10 + trial.point) * std::exp(0.01 * noise(random)); });
+    EXPECT_EQ(night.trials, budget == 22 || budget == 23 ? 21 : budget);
+  }
+}
+
+TEST(Blocks, ABudgetGoesWhereTheIntervalsAreWidest) {
+  Night night(6, "objective: time\nrepeat: {min: 3, max: 50}\nbudget: 60 trials\n");
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> noise;
+  night.run([&](const PlannedTrial& trial) {
+    return (10 + trial.point) * std::exp((trial.point == 2 ? 0.05 : 0.002) * noise(random));
+  });
+  for (const int quiet_point : {0, 1, 3, 4}) EXPECT_GT(night.of_point[2], night.of_point[quiet_point]);
+}
+
+TEST(Blocks, ATimeBudgetIsNeverOverdrawn) {
+  Night night(6, "objective: time\nrepeat: {min: 3, max: 50}\nbudget: 5 min\n");  // trials cost 10 s
+  EXPECT_EQ(night.strategy_->announcement(night.history_),
+            "what the budget of 5 min 00 s buys is said after the first trials");
+  night.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; }, 1);
+  EXPECT_EQ(night.strategy_->announcement(night.history_),
+            "at 10.0 s a trial, all told, the budget of 5 min 00 s buys about 30 trials: the first 3 blocks "
+            "(21 trials) and "
+            "about 9 more, where the intervals are widest (at most 50 blocks a point)");
+  night.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; });
+  EXPECT_EQ(night.trials, 30);
+  EXPECT_LE(night.history_.spent().value(), 300);
+}
+
+TEST(Blocks, AResumedNightGoesOnAsItWouldHave) {
+  const std::string yaml = "objective: time\nrepeat: {min: 2, max: 9, until: 0.5 %}\nbudget: 50 trials\n";
+  const auto measure = [](const PlannedTrial& trial) {
+    std::mt19937_64 random(std::hash<std::string>{}(trial.key));
+    return std::optional((10 + trial.point) * std::exp(0.01 * std::normal_distribution<double>()(random)));
+  };
+  Night whole(5, yaml);
+  whole.run(measure);
+  for (const std::size_t cut : {1, 7, 13, 17, 25, 40}) {
+    Night first(5, yaml);
+    first.run(measure, cut);
+    Night second(5, yaml);
+    second.history_ = first.history_;
+    second.run(measure);
+    first.keys.insert(first.keys.end(), second.keys.begin(), second.keys.end());
+    EXPECT_EQ(first.keys, whole.keys) << "cut after " << cut;
+  }
+}
+
+TEST(Blocks, AWarmUpOfARerunIsNoAttemptOfIt) {
+  Night night(2, quiet + "repeat: 1\nconditions: {references: false, reruns: 1}\n");
+  night.run([](const PlannedTrial& trial) { return trial.point == 0 ? std::nullopt : std::optional(1.0); },
+            2);
+  // The rerun was interrupted twice: two sessions warmed up for it.
+  for (const char* key : {"w sysfs.f=1 #1 rerun 1 warm-up 1", "w sysfs.f=1 #1 rerun 1 warm-up 2"})
+    night.history_.add({key, 0, 1, TrialRole::warm_up, 1, false, false, 1.0, 10, {}});
+  ASSERT_NE(night.strategy_->next(night.history_), nullptr);
+  EXPECT_EQ(night.strategy_->next(night.history_)->key, "w sysfs.f=1 #1 rerun 1");
+}
+
+TEST(Blocks, WarmUpsAreInTheTimeBudget) {
+  Night night(3,
+              "objective: time\norder: listed\nrepeat: 3\nbudget: 65 s\nconditions: {warm up: 2, references: "
+              "false}\n");
+  night.history_.add({"w1", 0, 1, TrialRole::warm_up, 1, false, false, 1.0, 10, {}});
+  night.history_.add({"w2", 0, 1, TrialRole::warm_up, 1, false, false, 1.0, 10, {}});
+  night.run([](const PlannedTrial&) { return 1.0; });
+  EXPECT_EQ(night.trials,
+            3);  // 20 s + 30 s; the next block would bring 20 s of warm-ups with its first trial
+}
+
+}  // namespace
+}  // namespace dvfs_plan

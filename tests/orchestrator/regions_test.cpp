@@ -1,0 +1,251 @@
+// Marks into what counts, and what a trial is judged by beyond its clock and its sensors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "orchestrator/judge/judge.hpp"
+#include "orchestrator/judge/regions.hpp"
+#include "tests/support/sensors.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// "begin a@100 ..." in ms.
+MarkedRun run_of(std::initializer_list<std::pair<const char*, int>> marks, int from = 0, int to = 1000) {
+  MarkedRun run{from * ms, to * ms, RegionMarks(0)};
+  for (const auto& [line, at_ms] : marks) run.marks.feed(std::string(line) + "\n", at_ms * ms);
+  return run;
+}
+
+std::vector<std::string> counted(const Regions& regions) {
+  std::vector<std::string> names;
+  for (const RegionRecord& region : regions.all) {
+    if (region.counted)
+      names.push_back(region.name + " " + std::to_string(region.started / ms) + "-" +
+                      std::to_string(region.ended / ms));
+  }
+  return names;
+}
+
+TEST(Regions, WithoutMarksTheWholeProcessCounts) {
+  const auto regions = find_regions({run_of({}, 5, 50)}, "");
+  EXPECT_THAT(counted(regions), ElementsAre(" 5-50"));
+  EXPECT_EQ(regions.name, "");
+}
+
+TEST(Regions, TheOutermostCountUnlessOneIsNamed) {
+  const std::vector<MarkedRun> runs{run_of({{"begin train", 10},
+                                            {"begin step", 20},
+                                            {"end step", 30},
+                                            {"begin step", 40},
+                                            {"end step", 50},
+                                            {"end train", 60}})};
+  EXPECT_THAT(counted(find_regions(runs, "")), ElementsAre("train 10-60"));
+  const auto steps = find_regions(runs, "step");
+  EXPECT_THAT(counted(steps), ElementsAre("step 20-30", "step 40-50"));
+  EXPECT_THAT(steps.events, IsEmpty());
+  const auto spans = counted_spans(steps, 0);
+  ASSERT_EQ(spans.size(), 2U);
+  const auto joined = counted_spans(steps, 10 * ms);
+  ASSERT_EQ(joined.size(), 1U);
+  EXPECT_DOUBLE_EQ(joined[0].counted_s, 0.02);  // the gap inside does not count
+}
+
+TEST(Regions, SeveralOutermostCountTogetherAndItIsSaid) {
+  const auto regions = find_regions(
+      {run_of({{"begin load", 0}, {"end load", 10}, {"begin train", 10}, {"end train", 60}})}, "");
+  EXPECT_THAT(counted(regions), ElementsAre("load 0-10", "train 10-60"));
+  EXPECT_EQ(regions.name, "load + train");
+  ASSERT_EQ(regions.events.size(), 1U);
+  EXPECT_EQ(regions.events[0].message,
+            "the regions load, train count together; `measure: {region: load}` would take one");
+}
+
+TEST(Regions, MarksThatMakeNoSenseAreToldAndLeftOut) {
+  const auto regions = find_regions({run_of({{"end a", 5},
+                                             {"begin b", 10},
+                                             {"begin b", 12},
+                                             {"end b", 20},
+                                             {"begin open", 30},
+                                             {"nonsense", 40}})},
+                                    "");
+  EXPECT_THAT(counted(regions), ElementsAre("b 10-20"));
+  std::vector<std::string> messages;
+  for (const auto& event : regions.events) messages.push_back(event.message);
+  EXPECT_THAT(messages, testing::UnorderedElementsAre(
+                            "region 'a' was ended and not begun; the mark is left out",
+                            "region 'b' was begun inside itself; the inner mark is left out",
+                            "region 'open' was begun and not ended; it is left out",
+                            "1 line on DVFS_PLAN_REGION_FD cannot be read, first 'nonsense'"));
+}
+
+TEST(Regions, EachRunMustMarkWhatIsWanted) {
+  EXPECT_FALSE(
+      find_regions({run_of({{"begin a", 1}, {"end a", 2}}), run_of({{"begin a", 11}, {"end a", 12}}, 10, 20)},
+                   "a")
+          .missing);
+  EXPECT_TRUE(find_regions({run_of({{"begin a", 1}, {"end a", 2}}), run_of({}, 10, 20)}, "a").missing);
+}
+
+TEST(Regions, ARunThatMarksNothingAmongOthersThatDoIsMissing) {
+  const std::vector<MarkedRun> runs{run_of({{"begin a", 1}, {"end a", 2}}), run_of({}, 10, 20)};
+  EXPECT_TRUE(find_regions(runs, "").missing);
+}
+
+TEST(Regions, AMillionMistakesAreOneEvent) {
+  MarkedRun run{0, 1000 * ms, RegionMarks(0)};
+  for (int i = 0; i < 200'000; ++i) run.marks.feed("end x" + std::to_string(i) + "\n", i);
+  const auto regions = find_regions(std::vector{run}, "");
+  ASSERT_EQ(regions.events.size(), 1U);
+  EXPECT_EQ(regions.events[0].message,
+            "region 'x0' was ended and not begun; the mark is left out (and 199999 more like it)");
+}
+
+TEST(Regions, WhatClosesARegionIsKeptBeyondAMillionMarks) {
+  MarkedRun run{0, 1000 * ms, RegionMarks(0)};
+  run.marks.feed("begin train\n", 1);
+  for (int i = 0; i < 600'000; ++i) run.marks.feed("begin step\nend step\n", 2);
+  run.marks.feed("end train\nmetric samples 7\n", 900 * ms);
+  EXPECT_GT(run.marks.dropped, 0U);
+  const auto whole = find_regions(std::vector{run}, "");
+  EXPECT_EQ(whole.name, "train");
+  EXPECT_FALSE(whole.incomplete);
+  EXPECT_EQ(whole.metrics.size(), 1U);
+  EXPECT_TRUE(find_regions(std::vector{run}, "step").incomplete);
+}
+
+// A trial of 4 s at 100 W from a counter read every 100 ms.
+class JudgeRegions : public testing::Test {
+ protected:
+  JudgeRegions() {
+    trial_.child.end = ChildResult::End::exited;
+    trial_.child.started = 1 * s;
+    trial_.child.ended = 5 * s;
+    input_.channels = channels_;
+    input_.energy_channels = {0};
+    for (int i = 0; i <= 60; ++i) trial_.readings.push_back(at(i * 100 * ms, 10.0 * i));
+    trial_.runs = {{1 * s, 5 * s}};
+  }
+  std::vector<Channel> channels_{counter("package-0")};
+  TrialRecord trial_;
+  JudgeInput input_;
+};
+
+TEST_F(JudgeRegions, EnergyIsThatOfTheRegion) {
+  input_.runs = {
+      run_of({{"begin train", 2000}, {"end train", 4000}, {"metric samples 500", 4100}}, 1000, 5000)};
+  input_.objective.per = "samples";
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  EXPECT_NEAR(*trial_.energy_j, 200, 1e-9);
+  EXPECT_NEAR(*trial_.region_s, 2, 1e-9);
+  EXPECT_EQ(*trial_.units, 500);
+  EXPECT_NEAR(*trial_.objective, 0.4, 1e-12);
+}
+
+TEST_F(JudgeRegions, WhatWasNotMarkedOrPrintedDoesNotCount) {
+  input_.region = "train";
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::no_region);
+  EXPECT_EQ(trial_.verdict_text, "the workload did not mark the region 'train'");
+  EXPECT_FALSE(trial_.objective);
+  TrialRecord other = trial_;
+  other.verdict = Verdict::ok;
+  other.energies.clear();
+  input_.region = "";
+  input_.objective.per = "samples";
+  judge(other, input_);
+  EXPECT_EQ(other.verdict, Verdict::no_metric);
+  EXPECT_EQ(other.verdict_text, "the workload printed no 'samples' above 0, which the objective is per");
+}
+
+TEST_F(JudgeRegions, ForeignLoadAndThrottlingAreVerdictsWithTheirFigures) {
+  input_.foreign_limit = 0.2;
+  trial_.conditions.foreign_cpu_s = 0.84;  // 0.2 x 4 s + 0.05 s of ticks
+  TrialRecord fine = trial_;
+  judge(fine, input_);
+  EXPECT_EQ(fine.verdict, Verdict::ok);
+  trial_.conditions.foreign_cpu_s = 2;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::foreign_load);
+  EXPECT_EQ(trial_.verdict_text,
+            "other processes took 2.00 s of CPU time in 4.00 s (50 % of one CPU; up to 20 % counts)");
+}
+
+TEST_F(JudgeRegions, SourcesOfOneDomainThatDisagreeSpoilTheTrial) {
+  channels_.push_back(gauge("package-0"));
+  channels_[1].name = "meter";
+  input_.channels = channels_;
+  TrialRecord off = trial_;
+  for (int i = 0; i <= 60; ++i) off.readings.push_back(at(i * 100 * ms, 130 + 0.1 * (i % 2), 1));
+  judge(off, input_);
+  EXPECT_EQ(off.verdict, Verdict::sensors_disagree);
+  EXPECT_EQ(off.verdict_text, "meter and c:package-0 differ by +30.1 %: one of them is wrong");
+  for (int i = 0; i <= 60; ++i) trial_.readings.push_back(at(i * 100 * ms, 108 + 0.1 * (i % 2), 1));
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok);
+  ASSERT_FALSE(trial_.events.empty());
+  EXPECT_EQ(trial_.events[0].kind, "sensors_disagree");
+}
+
+TEST_F(JudgeRegions, AShortRegionSaysWhatToDo) {
+  input_.models[0].update = Seconds{0.1};
+  trial_.readings.clear();
+  // Read every 50 ms, renewed every 100 ms.
+  for (int i = 0; i <= 120; ++i) trial_.readings.push_back(at(i * 50 * ms, 10.0 * (i / 2)));
+  input_.runs = {run_of({{"begin r", 2030}, {"end r", 2830}}, 1000, 5000)};
+  judge(trial_, input_);
+  ASSERT_FALSE(trial_.events.empty());
+  EXPECT_EQ(trial_.events[0].message,
+            "this region is 800 ms and the sensor updates every 100 ms: at best ±4.8 %; run it 10 times "
+            "inside one region or "
+            "lengthen it");
+}
+
+TEST_F(JudgeRegions, StepsTooShortForTheSensorSayHowLittleIsKnown) {
+  // 300 W for 30 ms, 100 W for 30 ms; a counter renewed every 100 ms and read every 50 ms cannot tell them
+  // apart.
+  const auto joules_at = [](double t) {
+    const double turns = std::floor(t / 0.06), rest = t - 0.06 * turns;
+    return turns * (0.03 * 300 + 0.03 * 100) + std::min(rest, 0.03) * 300 + std::max(0.0, rest - 0.03) * 100;
+  };
+  input_.models[0].update = Seconds{0.1};
+  trial_.readings.clear();
+  for (int i = 0; i <= 120; ++i) trial_.readings.push_back(at(i * 50 * ms, joules_at(0.1 * (i / 2))));
+  MarkedRun run{1 * s, 5 * s, RegionMarks(0)};
+  double truth = 0;
+  for (int i = 20; i < 80; ++i) {
+    run.marks.feed("begin step\n", i * 60 * ms);
+    run.marks.feed("end step\n", i * 60 * ms + 30 * ms);
+    truth += 9;
+  }
+  input_.runs = {run};
+  judge(trial_, input_);
+  ASSERT_TRUE(trial_.energy_j);
+  EXPECT_LE(std::abs(*trial_.energy_j - truth), *trial_.energy_half_width_j);
+  EXPECT_GT(*trial_.energy_half_width_j, 0.15 * truth);
+  for (const RegionRecord& region : trial_.regions) EXPECT_FALSE(region.joules);
+}
+
+TEST(Objective, ByHand) {
+  ObjectiveSpec objective;
+  EXPECT_EQ(objective_value(objective, 50.0, 2), 50);
+  objective.minimise = Objective::edp;
+  EXPECT_EQ(objective_value(objective, 50.0, 2), 100);
+  objective.minimise = Objective::ed2p;
+  EXPECT_EQ(objective_value(objective, 50.0, 2), 200);
+  EXPECT_FALSE(objective_value(objective, std::nullopt, 2));
+  objective.minimise = Objective::time;
+  EXPECT_EQ(objective_value(objective, std::nullopt, 2), 2);
+  objective.minimise = Objective::cost;
+  EXPECT_FALSE(objective_value(objective, 50.0, 2));
+  objective.price = PriceSpec{0.1, 3, "EUR"};
+  EXPECT_EQ(objective_value(objective, 50.0, 2), 11);
+}
+
+}  // namespace
+}  // namespace dvfs_plan

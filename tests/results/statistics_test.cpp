@@ -1,0 +1,142 @@
+// Statistics by hand-computed values.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "results/statistics/blocks.hpp"
+#include "results/statistics/estimate.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Estimate, OfNothingOneAndTwo) {
+  EXPECT_FALSE(estimate({}));
+  const auto one = estimate({5});
+  EXPECT_EQ(one->n, 1);
+  EXPECT_DOUBLE_EQ(one->mean, 5);
+  EXPECT_DOUBLE_EQ(one->median, 5);
+  EXPECT_FALSE(one->standard_deviation);
+  EXPECT_FALSE(one->half_width);
+  const auto two = estimate({4, 6});
+  EXPECT_DOUBLE_EQ(two->mean, 5);
+  EXPECT_DOUBLE_EQ(*two->standard_deviation, std::sqrt(2.0));
+  EXPECT_NEAR(*two->half_width, 12.7062047, 1e-6);  // t(1) = 12.706, times sqrt 2 / sqrt 2
+}
+
+TEST(Estimate, OfFour) {
+  // 10 12 14 20: mean 14, squares 16 + 4 + 0 + 36 = 56, sd sqrt(56/3), t(3) = 3.18245.
+  const auto four = estimate({10, 12, 14, 20});
+  EXPECT_DOUBLE_EQ(four->mean, 14);
+  EXPECT_DOUBLE_EQ(four->median, 13);
+  EXPECT_DOUBLE_EQ(*four->standard_deviation, std::sqrt(56.0 / 3));
+  EXPECT_NEAR(*four->half_width, 3.182446305 * std::sqrt(56.0 / 3) / 2, 1e-8);
+  EXPECT_DOUBLE_EQ(*four->mad, 2);  // distances from 13: 3 1 1 7
+}
+
+TEST(Estimate, ALargeOffsetDoesNotEatASmallSpread) {
+  const auto offset = estimate({1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16});
+  EXPECT_DOUBLE_EQ(offset->mean, 1e9 + 10);
+  EXPECT_NEAR(*offset->standard_deviation, std::sqrt(30.0), 1e-9);
+}
+
+TEST(Estimate, AllEqualHasNoSpreadButTheSensorsPart) {
+  const auto equal = estimate({7, 7, 7});
+  EXPECT_DOUBLE_EQ(*equal->standard_deviation, 0);
+  EXPECT_DOUBLE_EQ(*equal->half_width, 0);
+  EXPECT_DOUBLE_EQ(*equal->mad, 0);
+  const auto with_sensor = estimate({7, 7, 7, 7}, {0.2, 0.2, 0.2, 0.2});
+  EXPECT_DOUBLE_EQ(*with_sensor->half_width, 0.1);  // independent from trial to trial: 0.2 / sqrt 4
+  EXPECT_DOUBLE_EQ(*with_sensor->sensor_half_width, 0.1);
+}
+
+TEST(Outliers, AreFlaggedByTheMedianAbsoluteDeviation) {
+  // Median 10.5, deviations 1.5 0.5 0.5 1.5 0.5 29.5: MAD 1; 0.6745 x 29.5 is beyond 3.5, 0.6745 x 1.5 is
+  // not.
+  EXPECT_THAT(outliers({9, 10, 11, 12, 10, 40}), ElementsAre(5));
+  EXPECT_THAT(outliers({10, 10, 10, 10, 99}), IsEmpty());  // no deviation to measure by
+  EXPECT_THAT(outliers({1, 2, 100}), IsEmpty());           // too few
+  EXPECT_THAT(outliers({}), IsEmpty());
+}
+
+TEST(PairedChange, ByHand) {
+  // Ratios 0.8 and 0.8 in blocks whose level differs threefold: exactly 20 % less, no spread.
+  const std::vector<BlockedValue> values{{0, 1, 100}, {1, 1, 80}, {0, 2, 300}, {1, 2, 240}};
+  const auto saving = paired_change(values, 1, 0, ChangeOf::saving);
+  EXPECT_EQ(saving->pairs, 2);
+  EXPECT_NEAR(saving->value, 0.2, 1e-12);
+  EXPECT_NEAR(*saving->low, 0.2, 1e-9);
+  EXPECT_NEAR(*saving->high, 0.2, 1e-9);
+  const auto slower = paired_change(values, 0, 1, ChangeOf::increase);
+  EXPECT_NEAR(slower->value, 0.25, 1e-12);
+}
+
+TEST(PairedChange, TheIntervalIsStudentsOverTheLogRatios) {
+  // Log ratios ln 0.8 and ln 0.9: half the difference is d = ln(9/8)/2, sd = d sqrt 2, half-width t(1) d.
+  const std::vector<BlockedValue> values{{0, 1, 1}, {1, 1, 0.8}, {0, 2, 1}, {1, 2, 0.9}};
+  const auto saving = paired_change(values, 1, 0, ChangeOf::saving);
+  const double middle = std::log(0.72) / 2, half = 12.70620474 * std::log(9.0 / 8) / 2;
+  EXPECT_NEAR(saving->value, 1 - std::sqrt(0.72), 1e-12);
+  EXPECT_NEAR(*saving->low, 1 - std::exp(middle + half), 1e-7);
+  EXPECT_NEAR(*saving->high, 1 - std::exp(middle - half), 1e-7);
+}
+
+TEST(PairedChange, ReferencesFirstAndLastCountAsTheirGeometricMean) {
+  const std::vector<BlockedValue> values{{0, 1, 90}, {1, 1, 50}, {0, 1, 1000.0 / 9}};
+  const auto saving = paired_change(values, 1, 0, ChangeOf::saving);
+  EXPECT_NEAR(saving->value, 0.5, 1e-12);
+  EXPECT_EQ(saving->pairs, 1);
+  EXPECT_FALSE(saving->low);  // one pair: no interval
+}
+
+TEST(PairedChange, WithoutAPairThereIsNone) {
+  EXPECT_FALSE(paired_change(std::vector<BlockedValue>{{0, 1, 90}, {1, 2, 50}}, 1, 0, ChangeOf::saving));
+  EXPECT_FALSE(paired_change(std::vector<BlockedValue>{}, 1, 0, ChangeOf::saving));
+}
+
+TEST(BlockModel, TakesBlocksOutOfTheLevels) {
+  // Points at e^0, e^1; blocks shifted by 0 and 1; point 1 only in the higher block.
+  const std::vector<BlockedValue> values{{0, 1, 1}, {0, 2, std::exp(1.0)}, {1, 2, std::exp(2.0)}};
+  const BlockModel model(values, 2);
+  EXPECT_NEAR(*model.level(1) / *model.level(0), std::exp(1.0), 1e-12);
+  EXPECT_EQ(model.degrees_of_freedom(), 0);
+  EXPECT_THAT(model.not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0, 1));  // nothing to judge by
+}
+
+TEST(BlockModel, TellsApartWhatLiesFurtherThanTheMargin) {
+  // Two points, four blocks, differences -1 -1.2 -0.8 -1 on the logarithm: mean -1, residual variance
+  // sum of (0 .2 -.2 0)^2 / 2 over 3 degrees = 0.04/3; se of the difference sqrt(0.04/3 x 2/4); t(3, 0.95)
+  // = 2.353.
+  std::vector<BlockedValue> values;
+  const double differences[] = {-1, -1.2, -0.8, -1};
+  for (int block = 0; block < 4; ++block) {
+    values.push_back({0, block, std::exp(0.5 * block)});
+    values.push_back({1, block, std::exp(0.5 * block + differences[block])});
+  }
+  const BlockModel model(values, 2);
+  EXPECT_EQ(model.degrees_of_freedom(), 3);
+  EXPECT_NEAR(*model.level(1) / *model.level(0), std::exp(-1.0), 1e-12);
+  EXPECT_THAT(model.not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(1));
+  for (BlockedValue& value : values) {
+    if (value.point == 1) value.value *= std::exp(0.9);  // now 0.1 apart, margin 2.353 x 0.0816 = 0.19
+  }
+  EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0, 1));
+}
+
+TEST(BlockModel, PointsThatNeverMetCannotBeToldApart) {
+  const std::vector<BlockedValue> values{{0, 1, 1}, {0, 1, 1.01}, {1, 2, 50}, {1, 2, 51}};
+  EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0, 1));
+}
+
+TEST(BlockModel, OnePointAndNone) {
+  const std::vector<BlockedValue> values{{0, 1, 3}, {0, 2, 4}};
+  EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0));
+  EXPECT_FALSE(BlockModel(values, 2).level(1));
+  EXPECT_THAT(BlockModel({}, 2).not_worse_than_best(std::vector{0, 1}, 0.05), IsEmpty());
+}
+
+}  // namespace
+}  // namespace dvfs_plan
