@@ -88,7 +88,7 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
       const auto counts_energy = [](const std::string& of_channel) {
         return of_channel == "W" || of_channel == "J";
       };
-      if (counts_energy(channel.unit) && counts_energy(other.unit) && other.domain == channel.domain) {
+      if (counts_energy(channel.unit) && other.unit == channel.unit && other.domain == channel.domain) {
         read.diagnostics().error(
             entry.key_mark,
             fmt::format("channels '{}' and '{}' both measure the energy of '{}'; give each its own 'domain'",

@@ -71,7 +71,11 @@ class Run {
     auto probes = choose_probes(plan.experiment, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);
     Sampler sampler(std::move(probes.probes), clock_);
-    const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate);
+    const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_);
+    if (interruption_.pending() != 0) {
+      progress_.say("interrupted before the first trial; nothing was set");
+      return static_cast<int>(ExitCode::interrupted);
+    }
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
     store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
@@ -79,6 +83,12 @@ class Run {
     for (std::uint32_t i = 0; i < sampler.channels().size(); ++i)
       periods.push_back(sampler.period(i).value());
     store.write_audit(sensors.audit, periods);
+    for (const Agreement& pair : sensors.audit.agreements) {
+      if (!pair.impossible()) continue;
+      const std::string text = agreement_text(pair, sampler.channels());
+      progress_.say("warning: " + text);
+      store.write_event({"sensors_disagree", text});
+    }
     for (const auto& fault : sensors.faults)
       store.write_event(
           {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});

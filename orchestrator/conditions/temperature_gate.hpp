@@ -34,6 +34,7 @@ class TemperatureGate {
   Sampler& sampler_;
   std::optional<double> band_;
   Seconds limit_;
+  std::map<std::uint32_t, double> last_;   // what each sensor said last
   std::map<std::uint32_t, double> start_;  // of each sensor: the machine at the block's start
 };
 

@@ -17,7 +17,7 @@ EnergySource choose_energy(const Experiment& experiment, const std::vector<Chann
   std::string faults;
   for (const auto& fault : check.faults) faults += "\n  " + describe(fault, channels);
   if (experiment.objective.energy_of) {
-    const auto source = energy_source_of(experiment.objective.energy_of->text, channels);
+    const auto source = energy_source_of(experiment.objective.energy_of->text, channels, unusable);
     if (source) {
       for (const auto channel : source->channels) {
         if (std::find(unusable.begin(), unusable.end(), channel) == unusable.end()) continue;

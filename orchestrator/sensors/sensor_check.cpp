@@ -13,15 +13,18 @@ constexpr Seconds rest{0.3}, load{0.6}, more_for_slow_sensors{4};
 // As fast as any sensor we know renews its value.
 constexpr Seconds fast_look{0.002};
 
-void compute_until(Nanoseconds from, const Clock& clock, bool busy, Seconds length) {
+// Rests or computes; ends early if somebody asks us to stop.
+void compute_until(Nanoseconds from, const Clock& clock, bool busy, Seconds length,
+                   Interruption* interruption) {
   const Nanoseconds until = from + nanoseconds(length);
+  constexpr Seconds between_looks{0.01};
   volatile double work = 1;
-  while (clock.now() < until) {
-    if (!busy) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(until - clock.now()));
-      continue;
+  while (clock.now() < until && (interruption == nullptr || interruption->pending() == 0)) {
+    const Nanoseconds next = std::min(until, clock.now() + nanoseconds(between_looks));
+    if (!busy) std::this_thread::sleep_for(std::chrono::nanoseconds(next - clock.now()));
+    while (clock.now() < next) {
+      for (int i = 0; i < 10000; ++i) work = work * 1.0000001 + 1e-9;
     }
-    for (int i = 0; i < 10000; ++i) work = work * 1.0000001 + 1e-9;
   }
 }
 
@@ -58,7 +61,8 @@ std::map<std::uint32_t, SensorModel> SensorCheck::models() const {
   return models;
 }
 
-SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed) {
+SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed,
+                          Interruption* interruption) {
   SensorCheck check;
   const auto& channels = sampler.channels();
   std::map<std::uint32_t, Seconds> own_period;
@@ -70,15 +74,15 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
 
   sampler.start();
   const Nanoseconds from = clock.now();
-  compute_until(from, clock, false, rest);
+  compute_until(from, clock, false, rest, interruption);
   const Nanoseconds load_from = clock.now();
-  compute_until(load_from, clock, true, load);
+  compute_until(load_from, clock, true, load, interruption);
   Nanoseconds to = clock.now();
   auto readings = sampler.stop();
   // A slow sensor has said too little by now to know how slow it is.
   if (any_slow(channels, readings)) {
     sampler.start();
-    compute_until(to, clock, true, more_for_slow_sensors);
+    compute_until(to, clock, true, more_for_slow_sensors, interruption);
     to = clock.now();
     const auto more = sampler.stop();
     readings.insert(readings.end(), more.begin(), more.end());

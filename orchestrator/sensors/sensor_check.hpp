@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interruption.hpp"
 #include "probes/sampler.hpp"
 #include "results/energy/sensor_audit.hpp"
 
@@ -26,8 +27,10 @@ struct SensorCheck {
 };
 
 // `fixed`: probes whose rate the experiment sets, or that keep their own; the others' rate is chosen from
-// what was found: no faster than twice an update, never faster than the probe asks for.
-SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed = {});
+// what was found: no faster than twice an update, never faster than the probe asks for. Ends early when
+// `interruption` is pending: then it says little.
+SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed = {},
+                          Interruption* interruption = nullptr);
 
 // How long an idle window is, so that the sensors of the energy source say something in it.
 Seconds idle_window(const std::optional<Seconds>& asked, const std::vector<std::uint32_t>& channels,

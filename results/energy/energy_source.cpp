@@ -21,12 +21,15 @@ std::string names_of(std::span<const Channel> channels, const std::vector<std::u
   return name;
 }
 
-// One channel a domain: a counter before a gauge.
-std::vector<std::uint32_t> one_a_domain(std::span<const Channel> channels,
-                                        std::vector<std::uint32_t> chosen) {
-  std::stable_sort(chosen.begin(), chosen.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return channels[a].kind == ChannelKind::counter && channels[b].kind == ChannelKind::gauge;
-  });
+// One channel a domain: one that works before one that does not, a counter before a gauge.
+std::vector<std::uint32_t> one_a_domain(std::span<const Channel> channels, std::vector<std::uint32_t> chosen,
+                                        std::span<const std::uint32_t> dead = {}) {
+  const auto rank = [&](std::uint32_t i) {
+    const bool is_dead = std::find(dead.begin(), dead.end(), i) != dead.end();
+    return (is_dead ? 2 : 0) + (channels[i].kind == ChannelKind::counter ? 0 : 1);
+  };
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return rank(a) < rank(b); });
   std::vector<std::uint32_t> kept;
   for (const std::uint32_t i : chosen) {
     const bool there = std::any_of(kept.begin(), kept.end(),
@@ -45,7 +48,7 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
   bool any_group = false;
   // A source stands only with all its members alive: one dead package of two is no smaller machine.
   const auto add = [&](auto condition) {
-    const auto chosen = one_a_domain(channels, channels_where(channels, condition));
+    const auto chosen = one_a_domain(channels, channels_where(channels, condition), dead);
     if (chosen.empty()) return;
     any_group = true;
     const bool all_alive = std::none_of(chosen.begin(), chosen.end(), [&](std::uint32_t i) {
@@ -71,13 +74,14 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
   return sources;
 }
 
-std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels) {
+std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels,
+                                             std::span<const std::uint32_t> dead) {
   auto chosen = channels_where(channels, [&](const Channel& c) { return c.domain == domain; });
   if (chosen.empty()) {
     const std::string numbered = std::string(domain) + "-";
     chosen = channels_where(channels, [&](const Channel& c) { return c.domain.starts_with(numbered); });
   }
-  chosen = one_a_domain(channels, chosen);
+  chosen = one_a_domain(channels, chosen, dead);
   if (chosen.empty()) return std::nullopt;
   return EnergySource{names_of(channels, chosen), chosen};
 }

@@ -24,6 +24,7 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
                                          std::span<const std::uint32_t> dead);
 
 // The source that a domain's name means: "system", "psys", "package" (all of them), "package-0".
-std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels);
+std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels,
+                                             std::span<const std::uint32_t> dead = {});
 
 }  // namespace dvfs_plan

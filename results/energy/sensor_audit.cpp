@@ -156,7 +156,10 @@ SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Rea
       const bool same_kind_later = channels[k].kind == channels[i].kind && k < i;
       const bool part = channels[i].within == channels[k].domain && !channels[i].within.empty();
       if ((same && (counted_first || same_kind_later)) || part)
-        audit.agreements.push_back({i, k, part, *mine, *other});
+        audit.agreements.push_back(
+            {i, k, part, *mine, *other,
+             (audit.channels[i].half_width_j.value_or(0) + audit.channels[k].half_width_j.value_or(0)) /
+                 *other});
     }
   }
   return audit;
@@ -180,6 +183,23 @@ std::string region_advice(Seconds update, Seconds region, double share) {
       format_duration(region), format_duration(update), 100 * best, std::ceil(best / share));
 }
 
+bool Agreement::impossible() const {
+  constexpr double part_may_exceed = 0.05, same_may_differ = 0.15;
+  return part_of_other ? difference() > part_may_exceed + half_width
+                       : std::abs(difference()) > same_may_differ + half_width;
+}
+
+std::string agreement_text(const Agreement& pair, std::span<const Channel> channels) {
+  const std::string &mine = channels[pair.channel].name, &other = channels[pair.other].name;
+  std::string text =
+      pair.part_of_other
+          ? fmt::format("{} is {:.1f} % of {}", mine, 100 * pair.joules / pair.other_joules, other)
+          : fmt::format("{} and {} differ by {:+.2f} %", mine, other, 100 * pair.difference());
+  if (pair.impossible())
+    text += pair.part_of_other ? ", which holds it: one of them is wrong" : ": one of them is wrong";
+  return text;
+}
+
 std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const Channel> channels) {
   std::vector<std::string> lines;
   for (const ChannelAudit& one : audit.channels) {
@@ -194,13 +214,7 @@ std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const C
     if (one.rise) line += fmt::format(", follows a step within {}", format_duration(*one.rise));
     lines.push_back(line);
   }
-  for (const Agreement& pair : audit.agreements) {
-    lines.push_back(pair.part_of_other
-                        ? fmt::format("{} is {:.1f} % of {}", channels[pair.channel].name,
-                                      100 * pair.joules / pair.other_joules, channels[pair.other].name)
-                        : fmt::format("{} and {} differ by {:+.2f} %", channels[pair.channel].name,
-                                      channels[pair.other].name, 100 * pair.difference()));
-  }
+  for (const Agreement& pair : audit.agreements) lines.push_back(agreement_text(pair, channels));
   return lines;
 }
 

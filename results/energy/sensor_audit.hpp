@@ -41,7 +41,10 @@ struct Agreement {
   std::uint32_t channel = 0, other = 0;
   bool part_of_other = false;
   double joules = 0, other_joules = 0;
+  double half_width = 0;  // of the difference, a share: what the two sensors may be off by themselves
   double difference() const { return joules / other_joules - 1; }
+  // Beyond what can be: a part larger than its whole, or one energy told 15 % apart.
+  bool impossible() const;
 };
 
 struct SensorAudit {
@@ -64,6 +67,8 @@ Seconds shortest_region(Seconds update, double share);
 // or lengthen it"; empty if the region is long enough for `share`.
 std::string region_advice(Seconds update, Seconds region, double share);
 
+// "meter and counter differ by +0.34 %", "package-0 is 74.0 % of psys".
+std::string agreement_text(const Agreement& agreement, std::span<const Channel> channels);
 // One line a channel, for people.
 std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const Channel> channels);
 

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "results/energy/energy_curve.hpp"
+#include "results/energy/sensor_audit.hpp"
 #include "tests/support/sensors.hpp"
 
 namespace dvfs_plan {
@@ -128,6 +130,48 @@ TEST(Energy, AMeterOfOneReadingASecondSaysHowLittleItKnows) {
   const auto energy = energy_between(gauge(), slow, 200 * ms, 1700 * ms);
   ASSERT_TRUE(energy.joules);
   EXPECT_GT(*energy.half_width_j, 10);
+}
+
+// Two seconds of look: 0.6 s at rest, then load; every channel read each 10 ms.
+std::vector<Reading> look(std::uint32_t channel, double (*value)(double)) {
+  std::vector<Reading> readings;
+  for (int i = 0; i <= 200; ++i) readings.push_back(at(i * 10 * ms, value(0.01 * i), channel));
+  return readings;
+}
+
+TEST(SensorAudit, TellsStatesRisesAndWhetherPartsFitTheirWholes) {
+  const std::vector<Channel> channels{gauge("system"), counter("package-0", {}, "psys"), counter("psys"),
+                                      gauge("rail")};
+  std::vector<Reading> readings;
+  const auto add = [&](const std::vector<Reading>& more) {
+    readings.insert(readings.end(), more.begin(), more.end());
+  };
+  // A gauge renewed every 50 ms that follows a step from 50 to 150 W at 0.6 s within 0.4 s.
+  add(look(0, [](double t) {
+    const double tick = 0.05 * std::floor(t / 0.05 + 1e-9);
+    return 50 + 100 * std::clamp((tick - 0.6) / 0.4, 0.0, 1.0) + 0.001 * tick;
+  }));
+  add(look(1, [](double t) { return 80 * t; }));
+  add(look(2, [](double t) { return 60 * t; }));  // less than the package that it holds
+  add(look(3, [](double) { return 0.0; }));
+  const auto audit = audit_sensors(channels, readings, 0, 2 * s, 600 * ms);
+  EXPECT_EQ(audit.of(0)->state, SensorState::alive);
+  EXPECT_NEAR(audit.of(0)->update->value(), 0.05, 1e-6);
+  EXPECT_NEAR(audit.of(0)->rise->value(), 0.36, 0.05);
+  EXPECT_EQ(audit.of(3)->state, SensorState::dead);
+  ASSERT_EQ(audit.agreements.size(), 1U);
+  EXPECT_TRUE(audit.agreements[0].impossible());
+  EXPECT_EQ(agreement_text(audit.agreements[0], channels),
+            "c:package-0 is 133.3 % of c:psys, which holds it: one of them is wrong");
+}
+
+TEST(SensorAudit, AdvisesOnRegionsThatAreTooShort) {
+  EXPECT_EQ(region_advice(Seconds{0.1}, Seconds{0.8}, 0.01),
+            "this region is 800 ms and the sensor updates every 100 ms: at best ±4.8 %; run it 5 times "
+            "inside one region or "
+            "lengthen it");
+  EXPECT_EQ(region_advice(Seconds{0.1}, Seconds{30}, 0.01), "");
+  EXPECT_NEAR(shortest_region(Seconds{0.1}, 0.01).value(), 3.875, 1e-9);
 }
 
 }  // namespace

@@ -41,6 +41,13 @@ TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
   EXPECT_FALSE(energy_source_of("gpu", channels));
 }
 
+TEST(EnergySource, TakesTheGaugeWhereTheCounterOfTheSameDomainIsDead) {
+  const std::vector<Channel> channels{counter("system"), gauge("system")};
+  EXPECT_EQ(energy_sources(channels, {}).at(0).channels, std::vector<std::uint32_t>{0});
+  const std::vector<std::uint32_t> dead{0};
+  EXPECT_EQ(energy_sources(channels, dead).at(0).channels, std::vector<std::uint32_t>{1});
+}
+
 // ------------------------------------------------------------------ statistics
 
 TrialRow row(const std::string& clock, double ghz, int block, double energy, double time,
