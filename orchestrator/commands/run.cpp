@@ -196,7 +196,7 @@ class Run {
       return static_cast<int>(ExitCode::interrupted);
     }
     progress_.say(fmt::format("all of it is in {}", path));
-    return static_cast<int>(summary.not_counted.empty() ? ExitCode::done : ExitCode::some_trials_failed);
+    return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
   }
 
   const Options& options_;

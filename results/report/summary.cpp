@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "base/units.hpp"
 
@@ -402,14 +403,18 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   summary.sensors = std::move(sensors);
   summary.experiment = experiment;
   int first_attempts = 0;
+  std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
   std::map<std::string, std::vector<const TrialRow*>> scenarios;
   for (const TrialRow& trial : trials) {
     if (trial.role == TrialRole::warm_up) continue;
     ++summary.finished;
     if (trial.attempt == 1) ++first_attempts;
+    bool& any = counts[{trial.point, trial.block, trial.role}];
+    any = any || trial.counts();
     if (!trial.counts()) ++summary.not_counted[trial.verdict];
     scenarios[trial.scenario].push_back(&trial);
   }
+  for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
   summary.left = std::max(0, experiment.planned_trials - first_attempts);
   for (auto& [name, mine] : scenarios) summary.scenarios.push_back(Scenario(name, experiment, mine).finish());
   return summary;

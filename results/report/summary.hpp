@@ -82,6 +82,7 @@ struct Summary {
   int left = 0;      // of those planned
   std::vector<ScenarioSummary> scenarios;
   std::map<std::string, int> not_counted;
+  int unmended = 0;                   // planned trials of which no attempt counts
   std::vector<std::string> warnings;  // of the run as a whole
   std::vector<std::string> sensors;   // the audit in lines
 };

@@ -108,6 +108,17 @@ TEST(Summary, WhatDoesNotCountCannotWin) {
   EXPECT_THAT(terminal_report(summary, {}, false), HasSubstr("0 of 1"));
 }
 
+TEST(Summary, ATrialThatARerunMendedLeavesNothingToReport) {
+  auto disturbed = row("1 GHz", 1, 1, 50, 1, "foreign_load"), again = row("1 GHz", 1, 1, 51, 1);
+  again.attempt = 2;
+  const auto other = row("3 GHz", 3, 1, 60, 1);
+  EXPECT_EQ(summarise(experiment(2), {disturbed, other}).unmended, 1);
+  const auto mended = summarise(experiment(2), {disturbed, other, again});
+  EXPECT_EQ(mended.unmended, 0);
+  EXPECT_EQ(mended.not_counted.at("foreign_load"), 1);  // told all the same
+  EXPECT_EQ(mended.left, 0);
+}
+
 TEST(Summary, ATieGoesToTheFaster) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 50, 1)});
   EXPECT_EQ(summary.scenarios.at(0).points[*summary.scenarios[0].best].point, "w cpu.frequency=2 GHz");
