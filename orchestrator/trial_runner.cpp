@@ -214,7 +214,8 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (went_on && watches) observe_load(trial, load_before, own_before);
   const auto throttles = throttle_events(world_.sysfs);
   if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
-  went_on = went_on && sleep(lead_);
+  // A signal from here on finds the trial finished: it is judged and kept.
+  if (went_on) sleep(lead_);
   trial.readings = world_.sampler.stop();
   return went_on;
 }

@@ -73,7 +73,8 @@ void constraint(const YamlEntry& entry, YamlReader& read, ObjectiveSpec& objecti
   } else if (!dimension) {
     read.diagnostics().error(
         text->mark,
-        fmt::format("{} needs a relation: \">= 0.75\" or \"<= 0.75\"; found '{}'", what, text->text));
+        fmt::format("{} needs a relation: \">= 0.75\" or \"<= 0.75\"; found '{}'{}", what, text->text,
+                    did_you_mean(entry.key, {"slowdown", "power", "time", "energy"})));
     return;
   }
   const auto quantity = parse_quantity(number);

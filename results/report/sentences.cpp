@@ -126,6 +126,14 @@ std::string not_told_apart(const Summary& summary, const ScenarioSummary& scenar
   if (others.empty()) {
     const bool all = scenario.unknown_points == 0;
     const bool constrained = !summary.experiment.objective.constraints.empty();
+    const bool alone =
+        std::none_of(scenario.points.begin(), scenario.points.end(), [&](const PointSummary& p) {
+          return p.feasible && p.objective && &p != &scenario.points[*scenario.best];
+        });
+    if (alone && constrained)
+      return (all ? " No other point holds the constraints."
+                  : " No other point is known to hold the constraints.") +
+             unknown;
     return fmt::format(
         " Every other point{}{} is worse, at the 5 % level.{}", all ? "" : " that counts",
         constrained ? (all ? " that holds the constraints" : " and holds the constraints") : "", unknown);
@@ -227,7 +235,7 @@ std::vector<std::string> further_sentences(const Summary& summary) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
     std::vector<std::string> flagged;
     for (const BlockDrift& block : scenario.drift) {
-      if (block.flagged) flagged.push_back(fmt::format("{} ({:+.1f} %)", block.block, 100 * *block.change));
+      if (block.flagged) flagged.push_back(fmt::format("{} ({:+.2f} %)", block.block, 100 * *block.change));
     }
     if (!flagged.empty()) {
       say(fmt::format(

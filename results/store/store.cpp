@@ -335,7 +335,8 @@ Store::Progress Store::progress() {
     progress.current_trial = session.text(3);
     progress.session_boot_id = session.text(4);
   }
-  Statement warnings = database_.prepare("SELECT kind, message FROM event ORDER BY id DESC LIMIT 5");
+  Statement warnings =
+      database_.prepare("SELECT kind, message FROM event WHERE kind <> 'budget' ORDER BY id DESC LIMIT 5");
   while (warnings.step()) progress.last_warnings.push_back({warnings.text(0), warnings.text(1)});
   return progress;
 }

@@ -94,6 +94,14 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
   EXPECT_EQ(faults(with("objective: {subject to: {accuracy: 0.75}}\n")),
             "sweep.yaml:2:36: error: constraint 'accuracy' needs a relation: \">= 0.75\" or \"<= 0.75\"; "
             "found '0.75'\n");
+  EXPECT_EQ(faults(with("objective: {subject to: {slowdwn: 5 %}}\n")),
+            "sweep.yaml:2:35: error: constraint 'slowdwn' needs a relation: \">= 0.75\" or \"<= 0.75\"; "
+            "found '5 %' (did you "
+            "mean 'slowdown'?)\n");
+  EXPECT_EQ(faults(with("objective: {subject to: {slowdwn: 5 %}}\n")),
+            "sweep.yaml:2:35: error: constraint 'slowdwn' needs a relation: \">= 0.75\" or \"<= 0.75\"; "
+            "found '5 %' (did you "
+            "mean 'slowdown'?)\n");
   EXPECT_EQ(faults(with("objective: {subject to: {slowdown: 5}}\n")),
             "sweep.yaml:2:36: error: constraint 'slowdown' must be a share such as 10 %, for example \"<= 5 "
             "%\"; found '5'\n");

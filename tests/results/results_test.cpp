@@ -119,6 +119,26 @@ TEST(Summary, ATrialThatARerunMendedLeavesNothingToReport) {
   EXPECT_EQ(mended.left, 0);
 }
 
+TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
+  auto constrained = experiment(4);
+  ConstraintSpec slowdown;
+  slowdown.name = "slowdown";
+  slowdown.limit = 0.1;
+  constrained.objective.constraints = {slowdown};
+  std::vector<TrialRow> trials;
+  for (const int block : {1, 2}) {
+    trials.push_back(row("1 GHz", 1, block, 50, 2));
+    trials.push_back(row("3 GHz", 3, block, 60, 1));
+    trials.back().is_reference = true;
+  }
+  const auto sentence = answer_sentences(summarise(constrained, trials)).at(0);
+  EXPECT_THAT(
+      sentence,
+      testing::StartsWith("w: the least energy with slowdown <= 10 % at cpu.frequency = 3 GHz, 60 J in 1 s"));
+  EXPECT_THAT(sentence,
+              HasSubstr("This is the reference point itself. No other point holds the constraints."));
+}
+
 TEST(Summary, ATieGoesToTheFaster) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 50, 1)});
   EXPECT_EQ(summary.scenarios.at(0).points[*summary.scenarios[0].best].point, "w cpu.frequency=2 GHz");
