@@ -14,16 +14,6 @@
 namespace dvfs_plan {
 namespace {
 
-const std::vector<std::string>& keys(const char* where) {
-  return experiment_keys().at(where);
-}
-
-// Runs `use` on the value of `key`, if it is there.
-template <class Use>
-void with(const YamlNode& node, std::string_view key, Use use) {
-  if (const YamlNode* value = node.find(key)) use(*value);
-}
-
 class ExperimentParser {
  public:
   ExperimentParser(Diagnostics& diagnostics, Experiment& experiment)

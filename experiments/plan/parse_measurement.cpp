@@ -9,15 +9,6 @@
 namespace dvfs_plan {
 namespace {
 
-const std::vector<std::string>& keys(const char* where) {
-  return experiment_keys().at(where);
-}
-
-template <class Use>
-void with(const YamlNode& node, std::string_view key, Use use) {
-  if (const YamlNode* value = node.find(key)) use(*value);
-}
-
 bool is_word(const YamlNode& node, std::string_view word) {
   return node.kind == YamlNode::Kind::scalar && node.scalar == word;
 }

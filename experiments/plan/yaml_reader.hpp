@@ -12,6 +12,17 @@
 
 namespace dvfs_plan {
 
+// The keys that the map `where` may have: experiment_keys() by name.
+inline const std::vector<std::string>& keys(const char* where) {
+  return experiment_keys().at(where);
+}
+
+// Runs `use` on the value of `key`, if it is there.
+template <class Use>
+void with(const YamlNode& node, std::string_view key, Use use) {
+  if (const YamlNode* value = node.find(key)) use(*value);
+}
+
 class YamlReader {
  public:
   explicit YamlReader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}

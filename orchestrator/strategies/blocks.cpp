@@ -111,8 +111,9 @@ class RandomisedBlocks : public Strategy {
   const PlannedTrial* rerun(const PlannedTrial& trial, const History& history) {
     int attempts = 0;
     bool mends = false;
+    const std::string of_reruns = trial.key + " rerun ";
     for (const FinishedTrial& one : history.trials()) {
-      const bool same = one.key == trial.key || one.key.starts_with(trial.key + " rerun ");
+      const bool same = one.key == trial.key || one.key.starts_with(of_reruns);
       if (!same || one.role == TrialRole::warm_up) continue;
       ++attempts;
       mends = one.may_pass;

@@ -218,15 +218,20 @@ class Scenario {
     }
   }
 
-  // A point's level for comparisons: its mean where all points count in the same blocks, else with the
+  // Each point's level for comparisons: its mean where all points count in the same blocks, else with the
   // blocks' level taken out.
-  std::optional<double> level(const std::vector<BlockedValue>& values, const std::optional<Estimate>& mean,
-                              std::size_t i) const {
-    if (!mean) return std::nullopt;
-    if (result_.balanced) return mean->mean;
-    return BlockModel(values, static_cast<int>(result_.points.size()))
-        .level(static_cast<int>(i))
-        .value_or(mean->mean);
+  std::vector<std::optional<double>> levels(const std::vector<BlockedValue>& values,
+                                            std::optional<Estimate> PointSummary::*mean) const {
+    std::vector<std::optional<double>> levels;
+    std::optional<BlockModel> model;
+    if (!result_.balanced) model.emplace(values, static_cast<int>(result_.points.size()));
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      const std::optional<Estimate>& estimate = result_.points[i].*mean;
+      std::optional<double>& level = levels.emplace_back();
+      if (estimate) level = estimate->mean;
+      if (estimate && model) level = model->level(static_cast<int>(i)).value_or(estimate->mean);
+    }
+    return levels;
   }
 
   void rank() {
@@ -312,13 +317,9 @@ class Scenario {
       edp.push_back({index_of(*trial), trial->block, *e * *t});
       ed2p.push_back({index_of(*trial), trial->block, *e * *t * *t});
     }
-    std::vector<std::optional<double>> energy, time, of_edp, of_ed2p;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      energy.push_back(level(energy_, points[i].work_energy, i));
-      time.push_back(level(time_, points[i].work_time, i));
-      of_edp.push_back(level(edp, points[i].edp, i));
-      of_ed2p.push_back(level(ed2p, points[i].ed2p, i));
-    }
+    const auto energy = levels(energy_, &PointSummary::work_energy),
+               time = levels(time_, &PointSummary::work_time);
+    const auto of_edp = levels(edp, &PointSummary::edp), of_ed2p = levels(ed2p, &PointSummary::ed2p);
     const auto least = [&](const std::vector<std::optional<double>>& values, auto condition) {
       std::optional<std::size_t> found;
       for (std::size_t i = 0; i < points.size(); ++i) {
