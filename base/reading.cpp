@@ -16,4 +16,10 @@ std::string_view to_string(ReadingStatus status) {
   return "?";
 }
 
+std::string_view quantity_of(const Channel& channel) {
+  const std::string_view name = channel.name;
+  const auto slash = name.rfind('/');
+  return slash == std::string_view::npos ? name : name.substr(slash + 1);
+}
+
 }  // namespace dvfs_plan

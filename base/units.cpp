@@ -157,6 +157,13 @@ std::string format(Hertz frequency) {
   return format_quantity(frequency.value(), Dimension::frequency, 7);
 }
 
+std::string format_clock(double hertz, std::string_view like) {
+  constexpr double whole_from = 100e6;  // clocks below are told with their fractions
+  if (like.ends_with(" MHz"))
+    return hertz >= whole_from ? fmt::format("{:.0f} MHz", hertz * 1e-6) : fmt::format("{:.4g} MHz", hertz * 1e-6);
+  return format_quantity(hertz, Dimension::frequency);
+}
+
 std::string format_duration(Seconds duration) {
   const double seconds = duration.value();
   if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);

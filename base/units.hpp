@@ -67,6 +67,10 @@ std::string suggest_unit(std::string_view text);
 std::string format_quantity(double value, Dimension dimension, int digits = 4);
 std::string format(Hertz frequency);
 
+// A measured clock written as the requested one is: "1395 MHz" beside "1980 MHz", "1.395 GHz" beside "1.98
+// GHz".
+std::string format_clock(double hertz, std::string_view like);
+
 // "1 h 05 min", "12 min 30 s", "3.2 s", "80 ms".
 std::string format_duration(Seconds duration);
 

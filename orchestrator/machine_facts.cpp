@@ -61,6 +61,20 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
     if (old_text != new_text)
       differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text, new_text));
   }
+  // The boards themselves and their driver; their settings may differ from day to day.
+  const auto is_board = [](const std::string& name) {
+    return name.starts_with("gpu-") && name.find('.') == std::string::npos;
+  };
+  for (const auto& [name, old_text] : before) {
+    const auto new_fact = now.find(name);
+    if (is_board(name) && (new_fact == now.end() || new_fact->second != old_text))
+      differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text,
+                                        new_fact == now.end() ? "none" : new_fact->second));
+  }
+  for (const auto& [name, new_text] : now) {
+    if (is_board(name) && !before.contains(name))
+      differences.push_back(fmt::format("machine / {}: none -> {}", name, new_text));
+  }
   return differences;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/child.hpp"
 #include "base/interruption.hpp"
+#include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "orchestrator/judge/judge.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
@@ -45,6 +46,8 @@ struct RunWorld {
   std::map<std::string, std::optional<Credentials>> users;  // workload -> who it runs as; nullopt: ourselves
   std::map<std::uint32_t, SensorModel> sensor_models = {};  // of the energy channels, from the audit
   Seconds idle_window{0};                                   // how long an idle window is
+  BoardUse* boards = nullptr;                               // of GPUs; nullptr: the experiment uses none
+  std::map<std::string, double> power_limit_w = {};         // of boards, by domain, before the first trial
 };
 
 enum class RunEnd { done, interrupted };

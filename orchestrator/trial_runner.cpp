@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/conditions/settling.hpp"
+#include "orchestrator/judge/judge_parts.hpp"
 #include "orchestrator/judge/metrics.hpp"
 
 namespace dvfs_plan {
@@ -84,6 +85,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   trial.started_at = world_.clock.wall_time();
   runs_.clear();
   busy_.clear();
+  others_on_boards_.clear();
   if (world_.guard != nullptr && world_.guard->keep_guardian())
     trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
   if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
@@ -91,7 +93,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   if (world_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
     if (!wait_for_conditions(trial) || !measure(point, trial)) return std::nullopt;
-    judge(trial, judge_input(point));
+    judge(trial, judge_input(point, trial));
+    judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
       if (reading.value) world_.last_values[reading.channel] = *reading.value;
     }
@@ -127,8 +130,11 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
         return false;
     }
     for (const AppliedSetting& setting : applied) {
+      if (!setting.note.empty()) trial.events.push_back({"changed_by_others", setting.note});
+      if (!setting.path.empty() && !setting.text.empty() && world_.guard != nullptr)
+        world_.guard->note_applied(setting.path, setting.text);
       trial.settings.push_back(
-          {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0});
+          {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
     }
     if (problem.empty()) continue;
     trial.knob_refused = true;
@@ -210,6 +216,7 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const auto throttles_before = throttle_events(world_.sysfs);
   if (watches) trial.conditions.run_queue = run_queue(world_.sysfs);
   const Seconds own_before = own_cpu_time();
+  if (!idle) look_at_boards(trial, false);
   went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
   if (went_on && watches) observe_load(trial, load_before, own_before);
   const auto throttles = throttle_events(world_.sysfs);
@@ -217,7 +224,31 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   // A signal from here on finds the trial finished: it is judged and kept.
   if (went_on) sleep(lead_);
   trial.readings = world_.sampler.stop();
+  // A trial that is finished is kept, whoever wants us to stop while its memory is given back.
+  if (went_on && !idle) look_at_boards(trial, true);
   return went_on;
+}
+
+// Whoever is on a board while no workload of ours runs is somebody else.
+void TrialRunner::look_at_boards(TrialRecord& trial, bool launched) {
+  if (world_.boards == nullptr) return;
+  if (!launched) {
+    others_on_boards_ = world_.boards->others();
+    world_.boards->remember_memory();
+    return;
+  }
+  bool interrupted = false;
+  const std::string held = world_.boards->wait_for_memory(world_.interruption, world_.clock, interrupted);
+  if (!held.empty()) trial.events.push_back({"gpu_memory_held", held});
+  if (others_on_boards_.empty() && !interrupted) others_on_boards_ = world_.boards->others();
+}
+
+void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
+  if (others_on_boards_.empty()) return;
+  if (!plan_.experiment.conditions.flag_gpu_processes)
+    set_verdict(trial, Verdict::foreign_load, "others were on the board: " + others_on_boards_);
+  else
+    trial.events.push_back({"gpu_processes", "others were on the board: " + others_on_boards_});
 }
 
 // The command once, or again until what counts is long enough.
@@ -305,7 +336,7 @@ void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, 
       std::max(0.0, process_time_between(before, after).value() - own - workload);
 }
 
-JudgeInput TrialRunner::judge_input(const PlanPoint& point) {
+JudgeInput TrialRunner::judge_input(const PlanPoint& point, const TrialRecord& trial) {
   JudgeInput input;
   input.channels = world_.sampler.channels();
   input.energy_channels = world_.energy_channels;
@@ -326,9 +357,18 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point) {
     for (const AxisValue& value : offer.values) offered.push_back(*value.number);
     const double wanted = *point.values[axis]->number;
     input.requested[static_cast<int>(axis)] = wanted;
+    if (const std::string clock = finding.knob->clock_quantity(); !clock.empty())
+      input.board_clock[static_cast<int>(axis)] = clock;
     if (is_turbo_step(offered, wanted)) input.turbo_steps.insert(static_cast<int>(axis));
     input.tolerance[static_cast<int>(axis)] =
-        delivered_tolerance(offered, offer.continuous.has_value(), wanted);
+        delivered_tolerance(offered, offer.continuous.has_value() || finding.knob->whole_steps(), wanted);
+  }
+  input.power_limit_w = world_.power_limit_w;
+  for (const SettingRecord& setting : trial.settings) {
+    const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
+    const auto& value = point.values[static_cast<std::size_t>(setting.axis)];
+    if (split_axis_name(axis.name).base == "gpu.power_limit" && value->number)
+      input.power_limit_w[setting.target] = *value->number;
   }
   return input;
 }

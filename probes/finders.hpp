@@ -21,6 +21,14 @@ ProbeFinding find_thermal(const Sysfs& sysfs);
 // Clocks that cpufreq policies really run at. Documentation/admin-guide/pm/cpufreq.rst.
 ProbeFinding find_cpufreq(const Sysfs& sysfs);
 
+// NVIDIA boards: NVML, loaded at run time; where it cannot be, one long-lived nvidia-smi.
+ProbeFinding find_nvidia(const ProbeRequest& request);
+// AMD boards. Documentation/gpu/amdgpu/thermal.rst (hwmon), driver-misc.rst (gpu_busy_percent, mem_info_*).
+ProbeFinding find_amdgpu(const ProbeRequest& request);
+// Intel boards and integrated graphics. Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon,
+// sysfs-driver-intel-i915-hwmon, sysfs-class-drm.
+ProbeFinding find_intel_gpu(const ProbeRequest& request);
+
 // One RAPL perf event on one CPU, as the kernel describes it below event_source/devices/power.
 struct RaplEvent {
   Channel channel;

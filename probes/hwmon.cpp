@@ -29,6 +29,8 @@ class HwmonFinder {
     const bool below = !sysfs_.exists(folder + "/name") && sysfs_.exists(folder + "/device/name");
     const std::string files = below ? folder + "/device" : folder;
     chip_ = sysfs_.text(files + "/name").value_or(hwmon);
+    // A GPU's sensors belong to its own probe: an experiment without GPUs has nothing to do with them.
+    if (chip_ == "amdgpu" || chip_ == "xe" || chip_ == "i915") return;
     unique_ = std::count(seen_.begin(), seen_.end(), chip_) == 0 ? chip_ : chip_ + "." + hwmon.substr(5);
     seen_.push_back(chip_);
     const bool acpi_meter = chip_ == "power_meter";  // measures the whole machine

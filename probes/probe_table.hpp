@@ -5,10 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "base/child.hpp"
 #include "base/sysfs.hpp"
+#include "probes/gpu/gpu_boards.hpp"
 #include "probes/probe.hpp"
 
 namespace dvfs_plan {
+
+// What a probe is found with.
+struct ProbeRequest {
+  const Sysfs& sysfs;
+  std::vector<GpuBoard> boards = {};  // that are measured; none: an experiment without GPUs touches none
+  // For probes that need a program of their own running (nvidia-smi where NVML cannot be loaded). Without a
+  // launcher they are found and described, but say nothing.
+  Launcher* launcher = nullptr;
+  const Clock* clock = nullptr;
+  std::string run = {};  // marks such programs, so that the guardian finds them
+};
 
 // What looking for a probe found: the probe, or why there is none and what would help.
 struct ProbeFinding {
@@ -16,10 +29,15 @@ struct ProbeFinding {
   std::unique_ptr<Probe> probe;  // nullptr if there is none
   std::string problem;           // set if there is none, or if part of it cannot be read
   std::string fix;               // a command or a step
+  // What belongs to it and is read at a rate of its own: clocks beside energy.
+  std::vector<std::unique_ptr<Probe>> slower = {};
 };
 
 std::vector<std::string> probe_names();
-ProbeFinding find_probe(const std::string& name, const Sysfs& sysfs);
-std::vector<ProbeFinding> find_probes(const Sysfs& sysfs);
+// Probes of GPU boards, in the order of GpuVendor: looked for only where an experiment is about boards.
+bool is_gpu_probe(const std::string& name);
+ProbeFinding find_probe(const std::string& name, const ProbeRequest& request);
+// All of them; those of GPUs only if boards are asked for.
+std::vector<ProbeFinding> find_probes(const ProbeRequest& request);
 
 }  // namespace dvfs_plan

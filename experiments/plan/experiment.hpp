@@ -162,6 +162,7 @@ struct ConditionsSpec {
   double drift = 0.01;                       // of the reference within a block, before it is flagged
   std::optional<double> foreign_load = 0.2;  // CPUs' worth of other processes' time; nullopt: not judged
   int reruns = 1;                            // of a trial that was disturbed, at the end of its block
+  bool flag_gpu_processes = false;  // others on a board are told of; false: they keep a run from starting
 };
 
 struct Experiment {
@@ -181,6 +182,9 @@ struct Experiment {
   MeasureSpec measure;
   ConditionsSpec conditions;
   std::optional<std::vector<ProbeSpec>> probes;  // nullopt: all that the machine has
+  // Boards the workloads use: indices, UUIDs or "all"; nullopt: those the axes name, else those that
+  // CUDA_VISIBLE_DEVICES leaves, else all.
+  std::optional<std::vector<RawValue>> gpus;
   ObjectiveSpec objective;
   std::vector<ExcludeRule::Condition> reference;
   std::optional<RawValue> result;
@@ -205,5 +209,10 @@ struct AxisName {
 AxisName split_axis_name(std::string_view name);
 // A machine setting (its name has a dot), not a parameter of the workload.
 bool is_knob_axis(std::string_view name);
+// The probes that are built in, in the order of their table.
+const std::vector<std::string>& built_in_probes();
+// Whether the experiment is about GPU boards: by `gpus`, a gpu axis, a probe of boards or their energy. Only
+// then are boards looked for and measured.
+bool uses_gpus(const Experiment& experiment);
 
 }  // namespace dvfs_plan

@@ -9,8 +9,6 @@
 namespace dvfs_plan {
 namespace {
 
-const std::vector<std::string> built_in_probes{"rapl", "hwmon", "thermal", "cpufreq"};
-
 bool parse_range(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   const YamlNode* from = node.find("from");
   const YamlNode* to = node.find("to");
@@ -101,6 +99,12 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
 
 }  // namespace
 
+const std::vector<std::string>& built_in_probes() {
+  static const std::vector<std::string> names{"rapl",   "hwmon",  "thermal",  "cpufreq",
+                                              "nvidia", "amdgpu", "intel_gpu"};
+  return names;
+}
+
 std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node,
                                    YamlReader& read) {
   AxisSpec axis;
@@ -166,12 +170,12 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read) {
     }
   }
   if (const YamlNode* channels = node.find("channels")) parse_channels(*channels, probe, read);
-  const bool built_in =
-      std::find(built_in_probes.begin(), built_in_probes.end(), probe.name) != built_in_probes.end();
+  const auto& known = built_in_probes();
+  const bool built_in = std::find(known.begin(), known.end(), probe.name) != known.end();
   if (probe.command.empty() && !built_in) {
     read.diagnostics().error(
         probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command'", probe.name,
-                                did_you_mean(probe.name, built_in_probes)));
+                                did_you_mean(probe.name, known)));
   } else if (!probe.command.empty() && (built_in || probe.channels.empty())) {
     read.diagnostics().error(
         probe.mark,

@@ -45,6 +45,7 @@ class ExperimentParser {
     });
     with(root, "settle",
          [&](const YamlNode& n) { take_seconds(n, "'settle'", experiment_.conditions.settle); });
+    with(root, "gpus", [&](const YamlNode& n) { experiment_.gpus = read_.words(n, "'gpus'"); });
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
     with(root, "objective",
          [&](const YamlNode& n) { parse_objective_spec(n, read_, experiment_.objective); });
@@ -346,7 +347,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   static const std::map<std::string, std::vector<std::string>> keys{
       {"experiment",
        {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "budget", "order", "seed",
-        "settle", "measure", "conditions", "probes", "objective", "reference", "result"}},
+        "settle", "measure", "conditions", "gpus", "probes", "objective", "reference", "result"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
         "metrics"}},
@@ -357,7 +358,8 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"budget", {"time", "trials"}},
       {"measure", {"region", "at least"}},
       {"condition",
-       {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns"}},
+       {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns",
+        "gpu processes"}},
       {"temperature", {"band", "limit"}},
       {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
       {"channel", {"unit", "domain"}},
@@ -368,8 +370,9 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
 }
 
 const std::vector<std::string>& knob_axis_names() {
-  static const std::vector<std::string> names{"cpu.frequency", "cpu.governor", "cpu.turbo", "cpu.epp",
-                                              "cpu.uncore",    "cpu.cores",    "devfreq.",  "sysfs."};
+  static const std::vector<std::string> names{"cpu.frequency",   "cpu.governor", "cpu.turbo", "cpu.epp",
+                                              "cpu.uncore",      "cpu.cores",    "gpu.core",  "gpu.memory",
+                                              "gpu.power_limit", "devfreq.",     "sysfs."};
   return names;
 }
 
@@ -381,6 +384,17 @@ AxisName split_axis_name(std::string_view name) {
 
 bool is_knob_axis(std::string_view name) {
   return name.find('.') != std::string_view::npos;
+}
+
+bool uses_gpus(const Experiment& experiment) {
+  const auto is_gpu_axis = [](const AxisSpec& axis) { return axis.name.starts_with("gpu."); };
+  const auto is_gpu_probe = [](const ProbeSpec& probe) {
+    return probe.name == "nvidia" || probe.name == "amdgpu" || probe.name == "intel_gpu";
+  };
+  return experiment.gpus || std::any_of(experiment.axes.begin(), experiment.axes.end(), is_gpu_axis) ||
+         (experiment.probes &&
+          std::any_of(experiment.probes->begin(), experiment.probes->end(), is_gpu_probe)) ||
+         (experiment.objective.energy_of && experiment.objective.energy_of->text.starts_with("gpu"));
 }
 
 }  // namespace dvfs_plan

@@ -307,6 +307,15 @@ void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& co
     else if (auto value = share(n, read, "'foreign load' (or off), of one CPU,", 1000))
       conditions.foreign_load = *value;
   });
+  with(node, "gpu processes", [&](const YamlNode& n) {
+    if (is_word(n, "refuse") || is_word(n, "flag"))
+      conditions.flag_gpu_processes = n.scalar == "flag";
+    else
+      read.diagnostics().error(
+          n.mark, fmt::format("'gpu processes' (of others, on a board that is used) must be refuse or flag; "
+                              "found '{}'",
+                              n.scalar));
+  });
   with(node, "reruns", [&](const YamlNode& n) {
     if (auto count = read.integer(n, "'reruns'", 0, 100)) conditions.reruns = static_cast<int>(*count);
   });

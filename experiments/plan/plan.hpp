@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/plan/experiment.hpp"
@@ -36,11 +37,19 @@ struct AxisOffer {
   std::optional<Continuous> continuous;
 };
 
+// Which values of two axes the hardware takes together (an NVIDIA board's memory and core clocks), in SI
+// units.
+struct AllowedPairs {
+  std::string axis, other;
+  std::vector<std::pair<double, double>> pairs;
+};
+
 // Offers for the knob axes of one experiment; a knob the machine does not have is in `missing` with the
 // reason and the next step.
 struct MachineOffers {
   std::map<std::string, AxisOffer> offers;
   std::map<std::string, std::string> missing;
+  std::vector<AllowedPairs> pairs;
 };
 
 struct PlanAxis {

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -42,6 +44,7 @@ class PlanResolver {
     const auto reference = conditions(plan_.experiment.reference, "'reference'");
     if (diagnostics_.has_errors()) return std::nullopt;
     points(exclude);
+    tell_impossible_pairs();
     programs();
     mark_references(reference);
     if (diagnostics_.has_errors()) return std::nullopt;
@@ -188,13 +191,49 @@ class PlanResolver {
         auto point = make_point(static_cast<int>(w), used, i);
         const bool out = std::any_of(exclude.begin(), exclude.end(),
                                      [&](const auto& rule) { return holds(rule, point.values); });
-        if (!out) plan_.points.push_back(std::move(point));
+        if (out) continue;
+        if (const AllowedPairs* broken = broken_pair(point)) {
+          ++impossible_[broken];
+          continue;
+        }
+        plan_.points.push_back(std::move(point));
       }
       if (plan_.points.size() == before) {
         error(plan_.workloads[w].spec.mark,
               fmt::format("'exclude' leaves workload '{}' without a single point",
                           plan_.workloads[w].spec.name));
       }
+    }
+  }
+
+  // The rule of the hardware that this combination of values breaks; nullptr if it can be had.
+  const AllowedPairs* broken_pair(const PlanPoint& point) const {
+    const auto value = [&](const std::string& name) -> std::optional<double> {
+      for (std::size_t a = 0; a < plan_.axes.size(); ++a) {
+        if (plan_.axes[a].name == name && point.values[a]) return point.values[a]->number;
+      }
+      return std::nullopt;
+    };
+    for (const AllowedPairs& rule : world_.offers.pairs) {
+      const auto mine = value(rule.axis), other = value(rule.other);
+      if (!mine || !other) continue;
+      const bool there = std::any_of(rule.pairs.begin(), rule.pairs.end(), [&](const auto& pair) {
+        constexpr double same_hz = 500;
+        return std::abs(pair.first - *mine) <= same_hz && std::abs(pair.second - *other) <= same_hz;
+      });
+      if (!there) return &rule;
+    }
+    return nullptr;
+  }
+
+  void tell_impossible_pairs() {
+    for (const auto& [rule, count] : impossible_) {
+      const AxisSpec* spec = axis_spec(rule->axis);
+      diagnostics_.warning(
+          spec == nullptr ? Mark{} : spec->mark,
+          fmt::format("{} point{} left out: the board does not offer these values of {} and {} "
+                      "together (nvidia-smi -q -d SUPPORTED_CLOCKS lists the pairs)",
+                      count, count == 1 ? " is" : "s are", rule->axis, rule->other));
     }
   }
 
@@ -235,8 +274,24 @@ class PlanResolver {
     }
   }
 
+  // Which boards a workload sees is the experiment's to say, so that what is measured is what is used.
+  void boards_are_named_once() {
+    if (!uses_gpus(plan_.experiment)) return;
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) {
+      for (const auto& [name, value] : spec.environment) {
+        if (name != "CUDA_VISIBLE_DEVICES" && name != "ROCR_VISIBLE_DEVICES" && name != "ZE_AFFINITY_MASK")
+          continue;
+        error(value.mark,
+              fmt::format("workload '{}': {} is set from the boards that are measured; say which in "
+                          "'gpus' (for example  gpus: [0, 1]) and take it away here",
+                          spec.name, name));
+      }
+    }
+  }
+
   // Commands and users that are not there are faults of the file, told where they stand.
   void programs() {
+    boards_are_named_once();
     probe_programs();
     for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
       const WorkloadSpec& spec = plan_.workloads[w].spec;
@@ -391,6 +446,13 @@ class PlanResolver {
         json["probes"].push_back(one);
       }
     }
+    if (uses_gpus(e)) {
+      json["gpu processes"] = e.conditions.flag_gpu_processes ? "flag" : "refuse";
+      if (e.gpus) {
+        json["gpus"] = Json::array();
+        for (const RawValue& name : *e.gpus) json["gpus"].push_back(name.text);
+      }
+    }
     json["objective"] = objective_json(e.objective);
     return json;
   }
@@ -423,6 +485,7 @@ class PlanResolver {
   const ResolveWorld& world_;
   Diagnostics& diagnostics_;
   Plan plan_;
+  std::map<const AllowedPairs*, int> impossible_;  // points left out, by the rule they break
   std::set<std::string> used_;
 };
 

@@ -13,6 +13,7 @@
 #include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/machine_facts.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
+#include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/store/store.hpp"
 
@@ -92,7 +93,7 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
     if (::access(result.c_str(), F_OK) == 0) {
       Store store = Store::open(result, Database::Mode::read_only);
       stored = store.energy_source();
-      require_same_plan(store, prepared.plan, machine_facts(sysfs), result);
+      require_same_plan(store, prepared.plan, facts_of(prepared, sysfs), result);
       runnable.resumes = true;
     }
   } catch (const Error& error) {
@@ -103,6 +104,8 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   } catch (const Error& error) {
     note(error);
   }
+  if (const std::string obstacle = board_obstacle(prepared, sysfs); !obstacle.empty())
+    note(Error(ExitCode::machine_refuses, obstacle, board_hint));
   // A meter of the user's own is not started by a check; what it would say is not known.
   const auto& specs = prepared.plan.experiment.probes;
   const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),
@@ -111,7 +114,8 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   try {
     SystemClock clock;
     Launcher launcher;
-    Sampler sampler(choose_probes(prepared.plan.experiment, sysfs, {}, launcher, clock).probes, clock);
+    Sampler sampler(choose_probes(prepared.plan.experiment, prepared.gpus, sysfs, {}, launcher, clock).probes,
+                    clock);
     const SensorCheck sensors = check_sensors(sampler, clock);
     runnable.sensors = audit_lines(sensors.audit, sampler.channels());
     runnable.energy_source =
@@ -169,10 +173,11 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += "\nnothing on the machine would be set\n";
   } else {
     text += "\nwould be set, and put back to what it is now:\n";
+    const SettingAccess access(sysfs);
     for (const SavedSetting& setting : files) {
       text +=
           fmt::format("  {} = {}{}\n", setting.path, printable(setting.value),
-                      sysfs.writable(setting.path) ? "" : "   (not writable by this user: run with sudo)");
+                      access.writable(setting.path) ? "" : "   (not writable by this user: run with sudo)");
     }
   }
   text += fmt::format("\nresult file: {}{}\n", result, runnable.resumes ? " (exists: a run resumes it)" : "");
@@ -212,8 +217,9 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   json["expected_s"] = time.from_former_trials ? Json(time.from_former_trials->value()) : Json(nullptr);
   json["would_set"] = Json::array();
   for (const SavedSetting& setting : settings_of(prepared.knobs)) {
-    json["would_set"].push_back(
-        {{"path", setting.path}, {"now", setting.value}, {"writable", sysfs.writable(setting.path)}});
+    json["would_set"].push_back({{"path", setting.path},
+                                 {"now", setting.value},
+                                 {"writable", SettingAccess(sysfs).writable(setting.path)}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -8,11 +8,13 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
+#include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine_facts.hpp"
+#include "orchestrator/settings/setting_access.hpp"
 #include "probes/probe_table.hpp"
 
 namespace dvfs_plan {
@@ -48,9 +50,10 @@ std::string offers_text(const AxisOffer& offer) {
   return join(texts, ", ");
 }
 
-std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs) {
+std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus) {
   std::vector<KnobReport> reports;
-  for (const KnobFinding& finding : find_knobs(candidate_axes(sysfs), sysfs, {})) {
+  const SettingAccess access(sysfs);
+  for (const KnobFinding& finding : find_knobs(candidate_axes(sysfs), sysfs, {}, gpus)) {
     KnobReport report;
     report.axis = finding.axis;
     report.problem = finding.problem;
@@ -59,7 +62,7 @@ std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs) {
       report.usable = true;
       for (const SavedSetting& setting : finding.knob->snapshot()) {
         // scaling_setspeed is written only under the userspace governor.
-        if (sysfs.writable(setting.path) || setting.path.ends_with("/scaling_setspeed")) continue;
+        if (access.writable(setting.path) || setting.path.ends_with("/scaling_setspeed")) continue;
         report.usable = false;
         report.problem = fmt::format("{} is not writable by this user", setting.path);
         report.fix = "run with sudo";
@@ -107,11 +110,51 @@ std::vector<DaemonReport> look_for_daemons(const Sysfs& sysfs) {
   return found;
 }
 
+UsedBoards all_boards(const Sysfs& sysfs) {
+  UsedBoards gpus;
+  gpus.all = find_gpu_boards(sysfs);
+  gpus.used = gpus.all.boards;
+  return gpus;
+}
+
+// What a sweep of boards should know beforehand.
+void note_boards(const UsedBoards& gpus, const Sysfs& sysfs, Diagnosis& d) {
+  bool nvidia = false, manual = false;
+  for (const GpuBoard& board : gpus.used) {
+    nvidia = nvidia || board.vendor == GpuVendor::nvidia;
+    const auto level = sysfs.text(board.folder + "/power_dpm_force_performance_level");
+    manual = manual || (board.vendor == GpuVendor::amd && level == "manual");
+    if (board.mig)
+      d.notes.emplace_back(
+          fmt::format("{} ({}): MIG is enabled; its clocks and its power are those of all its "
+                      "instances",
+                      board.domain, board.name),
+          fmt::format("while it is idle: sudo nvidia-smi -i {} -mig 0", board.uuid));
+  }
+  if (nvidia)
+    d.notes.emplace_back(
+        "NVIDIA offers no way to read a clock lock: after a sweep of gpu.core or gpu.memory the locks are "
+        "reset, whatever they were before; power limits and application clocks are put back to what they "
+        "were",
+        "if you keep locks on these boards, set them again after a sweep: sudo nvidia-smi -lgc MIN,MAX");
+  if (manual)
+    d.notes.emplace_back(
+        "power_dpm_force_performance_level is 'manual': which levels are allowed cannot be read, and after a "
+        "sweep of gpu.core or gpu.memory all are",
+        "set the levels again after a sweep (pp_dpm_sclk, pp_dpm_mclk)");
+  if (const std::string others = BoardUse(watch_boards(gpus.used, sysfs)).others(); !others.empty())
+    d.notes.emplace_back("somebody computes on the boards now: " + others,
+                         "a sweep would measure their work; wait until they are done");
+}
+
 Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
   Diagnosis d;
   d.machine = machine_facts(sysfs);
-  d.knobs = look_at_knobs(sysfs);
-  d.probes = find_probes(sysfs);
+  const UsedBoards gpus = all_boards(sysfs);
+  d.machine.merge(board_facts(gpus.used, sysfs));
+  d.knobs = look_at_knobs(sysfs, gpus);
+  d.probes = find_probes({sysfs, gpus.used});
+  note_boards(gpus, sysfs, d);
   d.daemons = look_for_daemons(sysfs);
   for (const CpufreqPolicy& policy : cpufreq_access(sysfs)->policies()) {
     if (policy.bios_limit_khz && *policy.bios_limit_khz < policy.highest_khz) {
@@ -141,6 +184,14 @@ Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
   return d;
 }
 
+std::vector<Channel> channels_of(const ProbeFinding& finding) {
+  std::vector<Channel> channels;
+  if (finding.probe) channels = finding.probe->channels();
+  for (const auto& part : finding.slower)
+    channels.insert(channels.end(), part->channels().begin(), part->channels().end());
+  return channels;
+}
+
 std::string doctor_text(const Diagnosis& d) {
   std::string text = "machine\n";
   for (const auto& [name, value] : d.machine) text += fmt::format("  {}: {}\n", name, printable(value));
@@ -156,8 +207,7 @@ std::string doctor_text(const Diagnosis& d) {
     text += fmt::format("  {} {}{}\n", probe.probe ? "+" : "-", probe.name,
                         probe.problem.empty() ? "" : ": " + probe.problem);
     if (!probe.fix.empty()) text += fmt::format("      fix: {}\n", probe.fix);
-    if (!probe.probe) continue;
-    for (const Channel& channel : probe.probe->channels()) {
+    for (const Channel& channel : channels_of(probe)) {
       text += fmt::format("      {} [{}] {}{}\n", channel.name, channel.unit, channel.source,
                           channel.within.empty() ? "" : fmt::format("  (inside {})", channel.within));
     }
@@ -190,14 +240,12 @@ std::string doctor_json(const Diagnosis& d) {
              {"problem", probe.problem},
              {"fix", probe.fix},
              {"channels", Json::array()}};
-    if (probe.probe) {
-      for (const Channel& channel : probe.probe->channels()) {
-        one["channels"].push_back({{"channel", channel.name},
-                                   {"unit", channel.unit},
-                                   {"domain", channel.domain},
-                                   {"within", channel.within},
-                                   {"source", channel.source}});
-      }
+    for (const Channel& channel : channels_of(probe)) {
+      one["channels"].push_back({{"channel", channel.name},
+                                 {"unit", channel.unit},
+                                 {"domain", channel.domain},
+                                 {"within", channel.within},
+                                 {"source", channel.source}});
     }
     json["probes"].push_back(one);
   }

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/invoking_user.hpp"
 #include "orchestrator/machine_facts.hpp"
 #include "probes/command_probe.hpp"
@@ -122,8 +123,9 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
     experiment->folder = absolute(experiment->folder);
     std::vector<std::string> axes;
     for (const AxisSpec& axis : experiment->axes) axes.push_back(axis.name);
-    prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs);
     const auto environment = current_environment();
+    prepared.gpus = find_used_boards(*experiment, sysfs, environment);
+    prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs, prepared.gpus);
     const auto path = environment.find("PATH");
     auto plan = resolve_plan(
         *experiment, {offers_of(prepared.knobs), path == environment.end() ? "" : path->second}, diagnostics);
@@ -193,38 +195,62 @@ std::map<std::string, std::optional<Credentials>> workload_users(const Plan& pla
   return users;
 }
 
-ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run,
-                           Launcher& launcher, const Clock& clock) {
-  ChosenProbes chosen;
-  if (!experiment.probes) {
-    for (ProbeFinding& finding : find_probes(sysfs)) {
-      if (!finding.problem.empty())
-        chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
-                                           finding.fix.empty() ? "" : "; " + finding.fix));
-      if (finding.probe) chosen.probes.push_back(std::move(finding.probe));
-    }
-    return chosen;
-  }
-  // Whoever sweeps a clock needs to know whether it was delivered, asked for or not.
-  std::vector<ProbeSpec> wanted = *experiment.probes;
-  const bool sweeps_a_clock =
+namespace {
+
+// A finding's probes, and what is to be said of it.
+void take(ProbeFinding& finding, ChosenProbes& chosen) {
+  if (!finding.problem.empty())
+    chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
+                                       finding.fix.empty() ? "" : "; " + finding.fix));
+  if (finding.probe) chosen.probes.push_back(std::move(finding.probe));
+  for (auto& part : finding.slower) chosen.probes.push_back(std::move(part));
+}
+
+// What an experiment needs whether it asks for it or not.
+void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                std::vector<ProbeSpec>& wanted) {
+  const auto add = [&](const char* name) {
+    const bool listed =
+        std::any_of(wanted.begin(), wanted.end(), [&](const ProbeSpec& spec) { return spec.name == name; });
+    if (!listed) wanted.push_back({name, {}, {}, {}, {}, {}, {}});
+  };
+  // Whoever sweeps a clock needs to know whether it was delivered.
+  const bool sweeps_cpu_clock =
       std::any_of(experiment.axes.begin(), experiment.axes.end(),
                   [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
-  const bool listed =
-      std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "cpufreq"; });
-  if (sweeps_a_clock && !listed) wanted.push_back({"cpufreq", {}, {}, {}, {}, {}, {}});
+  if (sweeps_cpu_clock) add("cpufreq");
+  for (const GpuBoard& board : gpus.used)
+    add(board.vendor == GpuVendor::nvidia ? "nvidia"
+        : board.vendor == GpuVendor::amd  ? "amdgpu"
+                                          : "intel_gpu");
   // Nor does the temperature gate work without a thermometer.
-  const bool thermal_listed =
-      std::any_of(wanted.begin(), wanted.end(), [](const ProbeSpec& spec) { return spec.name == "thermal"; });
-  if (experiment.conditions.temperature_band && !thermal_listed && find_probe("thermal", sysfs).probe)
-    wanted.push_back({"thermal", {}, {}, {}, {}, {}, {}});
+  if (experiment.conditions.temperature_band && find_probe("thermal", {sysfs}).probe) add("thermal");
+}
+
+}  // namespace
+
+ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                           const std::string& run, Launcher& launcher, const Clock& clock) {
+  ChosenProbes chosen;
+  const ProbeRequest request{sysfs, gpus.used, &launcher, &clock, run};
+  // Boards that nobody asks about are left alone, and that is said: their energy is in no result.
+  if (!uses_gpus(experiment) && has_gpu_boards(sysfs))
+    chosen.notes.push_back(
+        "this machine has GPU boards, and this experiment does not measure them; if its workloads use them, "
+        "add  gpus: all");
+  if (!experiment.probes) {
+    for (ProbeFinding& finding : find_probes(request)) take(finding, chosen);
+    return chosen;
+  }
+  std::vector<ProbeSpec> wanted = *experiment.probes;
+  add_needed(experiment, gpus, sysfs, wanted);
   for (const ProbeSpec& spec : wanted) {
     if (!spec.command.empty() || spec.rate) chosen.fixed_rate.insert(spec.name);
     if (!spec.command.empty()) {
       chosen.probes.push_back(own_probe(spec, experiment, run, launcher, clock));
       continue;
     }
-    ProbeFinding finding = find_probe(spec.name, sysfs);
+    ProbeFinding finding = find_probe(spec.name, request);
     if (!finding.probe) {
       throw Error(
           ExitCode::machine_refuses,
@@ -232,14 +258,27 @@ ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, con
                       spec.name, finding.problem),
           finding.fix.empty() ? "`dvfs-plan doctor` shows what this machine can measure" : finding.fix);
     }
-    if (!finding.problem.empty())
-      chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
-                                         finding.fix.empty() ? "" : "; " + finding.fix));
     if (spec.rate)
       finding.probe = std::make_unique<RatedProbe>(std::move(finding.probe), Seconds{1 / spec.rate->value()});
-    chosen.probes.push_back(std::move(finding.probe));
+    take(finding, chosen);
   }
   return chosen;
+}
+
+std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs) {
+  auto facts = machine_facts(sysfs);
+  facts.merge(board_facts(prepared.gpus.used, sysfs));
+  return facts;
+}
+
+std::string board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs) {
+  const UsedBoards& gpus = prepared.gpus;
+  if (uses_gpus(prepared.plan.experiment) && gpus.all.boards.empty()) return gpus.all.missing;
+  if (!gpus.problem.empty()) return gpus.problem;
+  if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return {};
+  const std::string others = BoardUse(watch_boards(prepared.gpus.used, sysfs)).others();
+  if (others.empty()) return {};
+  return fmt::format("somebody else is on the boards that are used: {}", others);
 }
 
 std::map<std::string, std::string> current_environment() {

@@ -13,6 +13,7 @@
 #include "experiments/plan/plan.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/used_boards.hpp"
 #include "probes/probe_table.hpp"
 #include "results/energy/energy_source.hpp"
 #include "results/store/store.hpp"
@@ -22,6 +23,7 @@ namespace dvfs_plan {
 struct PreparedExperiment {
   Plan plan;
   std::vector<KnobFinding> knobs;
+  UsedBoards gpus;
   std::string warnings;  // diagnostics that do not keep it from running
 };
 
@@ -48,8 +50,18 @@ struct ChosenProbes {
   std::set<std::string> fixed_rate;  // probes read as often as the experiment says, or as they themselves do
 };
 // `run` marks the processes of meters as it does the workload's, so that the guardian finds them.
-ChosenProbes choose_probes(const Experiment& experiment, const Sysfs& sysfs, const std::string& run,
-                           Launcher& launcher, const Clock& clock);
+ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                           const std::string& run, Launcher& launcher, const Clock& clock);
+
+// The machine's facts and those of the boards used.
+std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs);
+
+// Why nobody else's work may be on the boards, and what to do; empty if it is not, or is only to be told of.
+std::string board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs);
+
+inline constexpr const char* board_hint =
+    "wait until they are done, name other boards in 'gpus', or write  conditions: {gpu processes: flag}  to "
+    "measure all the same and have each trial say so";
 
 std::map<std::string, std::string> current_environment();
 

@@ -57,7 +57,7 @@ class Run {
     const std::string path = result_path(options_, plan.experiment);
     const auto users = workload_users(plan);
     warn_about_root(users);
-    const auto facts = machine_facts(sysfs_);
+    const auto facts = facts_of(prepared, sysfs_);
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       Store existing = Store::open(path, Database::Mode::read_only);
@@ -68,7 +68,9 @@ class Run {
       }
     }
 
-    auto probes = choose_probes(plan.experiment, sysfs_, guard.run(), launcher_, clock_);
+    if (const std::string obstacle = board_obstacle(prepared, sysfs_); !obstacle.empty())
+      throw Error(ExitCode::machine_refuses, obstacle, board_hint);
+    auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);
     Sampler sampler(std::move(probes.probes), clock_);
     const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_);
@@ -76,6 +78,7 @@ class Run {
       progress_.say("interrupted before the first trial; nothing was set");
       return static_cast<int>(ExitCode::interrupted);
     }
+    refuse_busy_boards(prepared, sampler);
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
     store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
@@ -94,6 +97,9 @@ class Run {
           {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
 
     auto strategy = randomised_blocks(plan);
+    auto environment = current_environment();
+    for (const auto& [name, value] : visible_devices(prepared.gpus.used)) environment[name] = value;
+    BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
     RunWorld world{plan,
                    prepared.knobs,
                    sampler,
@@ -106,10 +112,12 @@ class Run {
                    interruption_,
                    clock_,
                    sysfs_,
-                   current_environment(),
+                   environment,
                    users,
                    sensors.models(),
-                   idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)};
+                   idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler),
+                   prepared.gpus.used.empty() ? nullptr : &boards,
+                   power_limits(prepared.gpus.used, sysfs_)};
     try {
       guard.arm(settings_of(prepared.knobs));
       end_ = run_and_restore(world, guard);
@@ -122,6 +130,22 @@ class Run {
   }
 
  private:
+  // In a container the processes of others are not to be seen; what they do to the board is.
+  static void refuse_busy_boards(const PreparedExperiment& prepared, Sampler& sampler) {
+    if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return;
+    constexpr double busy_percent = 10;
+    for (const Reading& reading : sampler.look("%")) {
+      const Channel& channel = sampler.channels()[reading.channel];
+      if (quantity_of(channel) != "utilisation" || !reading.value || *reading.value < busy_percent) continue;
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{} is busy ({:.0f} %) although nothing of this run is on it, and whose work it is "
+                      "cannot be seen from here",
+                      channel.domain, *reading.value),
+          board_hint);
+    }
+  }
+
   // How it ended is worth knowing, but never at the price of what is being reported.
   void end_session(Store& store, const char* how) {
     try {

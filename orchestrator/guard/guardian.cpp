@@ -99,6 +99,10 @@ void Guardian::note_child(pid_t child) {
   say(fmt::format("child {}\n", child));
 }
 
+void Guardian::note_applied(const std::string& path, const std::string& text) {
+  say(fmt::format("applied {}\t{}\n", path, text));
+}
+
 void Guardian::dismiss() {
   say("done\n");
   pipe_.reset();
@@ -117,6 +121,7 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
   std::string heard;
   pid_t child = 0;
   bool done = false;
+  AppliedByUs applied;
   char buffer[512];
   for (ssize_t count; !done && ((count = ::read(STDIN_FILENO, buffer, sizeof buffer)) > 0 ||
                                 (count < 0 && errno == EINTR));) {
@@ -128,6 +133,8 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
         done = true;
       else if (line.starts_with("child "))
         child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
+      else if (const auto tab = line.find('\t'); line.starts_with("applied ") && tab != std::string::npos)
+        applied[line.substr(8, tab - 8)] = line.substr(tab + 1);
     }
   }
   if (done) return 0;
@@ -140,7 +147,9 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
     if (!journal) return 0;
     end_marked_processes(journal->run);
     const Sysfs sysfs(sysfs_root);
-    const RestoreOutcome outcome = restore_settings(journal->settings, sysfs);
+    const RestoreOutcome outcome = restore_settings(journal->settings, sysfs, applied);
+    for (const std::string& note : outcome.notes)
+      write_stderr(fmt::format("\n{}: {}\n", guardian_name, note));
     if (outcome.complete()) {
       remove_journal(folder);
       write_stderr(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n",

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/guard/saved_setting.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/settings/saved_setting.hpp"
 
 namespace dvfs_plan {
 

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "orchestrator/settings/setting_access.hpp"
 
 namespace dvfs_plan {
 
@@ -66,7 +67,7 @@ void KnobGuard::put_back(const Journal& journal, bool discard) {
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (journal.boot_id != boot_id(sysfs_)) {
     std::erase_if(found_->failures, [&](const RestoreOutcome::Failure& failure) {
-      const bool gone = !sysfs_.exists(failure.setting.path);
+      const bool gone = !SettingAccess(sysfs_).exists(failure.setting.path);
       if (gone)
         found_->notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
       return gone;
@@ -102,6 +103,7 @@ void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
 bool KnobGuard::keep_guardian() {
   if (!guardian_ || guardian_->alive()) return false;
   guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_);
+  for (const auto& [path, text] : applied_) guardian_->note_applied(path, text);
   return true;
 }
 
@@ -109,8 +111,13 @@ void KnobGuard::note_child(pid_t child) {
   if (guardian_) guardian_->note_child(child);
 }
 
+void KnobGuard::note_applied(const std::string& path, const std::string& text) {
+  applied_[path] = text;
+  if (guardian_) guardian_->note_applied(path, text);
+}
+
 RestoreOutcome KnobGuard::restore() {
-  RestoreOutcome outcome = restore_settings(settings_, sysfs_);
+  RestoreOutcome outcome = restore_settings(settings_, sysfs_, applied_);
   if (outcome.complete()) {
     remove_journal(folder_);
     armed_ = false;

@@ -36,6 +36,8 @@ class KnobGuard {
   // Starts the guardian anew if somebody ended it. True if that was needed.
   bool keep_guardian();
   void note_child(pid_t child);
+  // What a setting reads now that we have set it.
+  void note_applied(const std::string& path, const std::string& text);
   RestoreOutcome restore();
 
  private:
@@ -49,6 +51,7 @@ class KnobGuard {
   std::string experiment_, run_;
   std::optional<RestoreOutcome> found_;
   std::vector<SavedSetting> settings_;
+  AppliedByUs applied_;
   std::unique_ptr<Guardian> guardian_;
   bool armed_ = false;
 };

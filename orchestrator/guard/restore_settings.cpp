@@ -5,18 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <chrono>
 #include <map>
 #include <optional>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/setting_access.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 constexpr int rounds = 4;
-constexpr int patience_ms = 200;  // a round; the kernel's work item takes a few at most
+constexpr std::chrono::milliseconds patience{200};  // a round; the kernel's work item takes a few at most
 
 // Whether an attribute says `value`: as a whole, or as the choice in brackets.
 bool says(const std::string& text, const std::string& value) {
@@ -38,9 +39,14 @@ std::optional<std::string> explained_by_firmware(const SavedSetting& setting, co
 
 class Restorer {
  public:
-  explicit Restorer(const Sysfs& sysfs) : sysfs_(sysfs) {}
+  Restorer(const Sysfs& sysfs, const AppliedByUs& applied)
+      : sysfs_(sysfs), access_(sysfs), applied_(applied) {}
 
-  RestoreOutcome run(const std::vector<SavedSetting>& settings) {
+  RestoreOutcome run(const std::vector<SavedSetting>& all) {
+    std::vector<SavedSetting> settings;
+    for (const SavedSetting& setting : all) {
+      if (!left_to_others(setting)) settings.push_back(setting);
+    }
     std::vector<const SavedSetting*> left;
     for (const SavedSetting& setting : settings) {
       if (is_back(setting))
@@ -59,10 +65,8 @@ class Restorer {
       }
     }
     for (const SavedSetting* setting : left) {
-      const Attribute now = sysfs_.read(setting->path);
-      const int error = errors_[setting->path];
-      outcome_.failures.push_back({*setting, now.text ? *now.text : std::strerror(now.error),
-                                   error != 0 ? std::strerror(error) : ""});
+      const auto now = access_.read(setting->path);
+      outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
     outcome_.restored = static_cast<int>(changed > left.size() ? changed - left.size() : 0);
     note_firmware(settings);
@@ -70,28 +74,47 @@ class Restorer {
   }
 
  private:
-  bool is_back(const SavedSetting& setting) const {
-    const auto now = sysfs_.text(setting.path);
-    if (now && says(*now, setting.value)) return true;
+  // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
+  // what was there before, what we wrote last, or what the driver sets by itself.
+  bool left_to_others(const SavedSetting& setting) {
+    const auto ours = applied_.find(setting.path);
+    if (ours == applied_.end() || !access_.may_be_contested(setting.path)) return false;
+    const auto now = access_.read(setting.path).text;
+    if (!now || *now == setting.value || *now == ours->second) return false;
+    if (now == access_.driver_default(setting.path)) return false;
+    outcome_.notes.push_back(fmt::format(
+        "{} is '{}', which is neither what this run set ('{}') nor what was there before ('{}'): "
+        "somebody else changed it meanwhile, and it was left so; to put it back: {}",
+        setting.path, *now, ours->second, setting.value, access_.command(setting.path, setting.value)));
+    ++outcome_.unchanged;
+    return true;
+  }
+
+  bool is_back(const SavedSetting& setting) {
+    const auto written = problems_.find(setting.path);
+    const bool taken = written != problems_.end() && written->second.empty();
+    const auto now = access_.read(setting.path);
+    if (now.unreadable) return taken;
+    if (now.text && says(*now.text, setting.value)) return true;
     // Only once it was written: before, a capped limit is not yet the owner's.
-    const auto error = errors_.find(setting.path);
-    return error != errors_.end() && error->second == 0 && explained_by_firmware(setting, sysfs_);
+    return taken && explained_by_firmware(setting, sysfs_);
   }
 
   void write(const std::vector<const SavedSetting*>& left) {
     for (const SavedSetting* setting : left)
-      errors_[setting->path] = sysfs_.write(setting->path, setting->value);
+      problems_[setting->path] = access_.write(setting->path, setting->value);
   }
 
   // The kernel takes some settings in its own time; all of them are waited for together.
-  void wait_for(const std::vector<const SavedSetting*>& left) const {
-    for (int waited = 0; waited < patience_ms; ++waited) {
+  void wait_for(const std::vector<const SavedSetting*>& left) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    do {
       const bool done = std::all_of(left.begin(), left.end(), [&](const SavedSetting* setting) {
-        return errors_.at(setting->path) != 0 || is_back(*setting);
+        return !problems_.at(setting->path).empty() || is_back(*setting);
       });
       if (done) return;
       ::usleep(1000);
-    }
+    } while (std::chrono::steady_clock::now() < until);
   }
 
   void note_firmware(const std::vector<SavedSetting>& settings) {
@@ -103,22 +126,25 @@ class Restorer {
   }
 
   const Sysfs& sysfs_;
-  std::map<std::string, int> errors_;  // of the last write, by path; 0: it was taken
+  SettingAccess access_;
+  const AppliedByUs& applied_;
+  std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
   RestoreOutcome outcome_;
 };
 
 }  // namespace
 
-RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs) {
-  return Restorer(sysfs).run(settings);
+RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
+                                const AppliedByUs& applied) {
+  return Restorer(sysfs, applied).run(settings);
 }
 
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome) {
+  const Sysfs sysfs;
+  const SettingAccess access(sysfs);
   std::vector<std::string> commands;
-  for (const auto& failure : outcome.failures) {
-    commands.push_back(fmt::format("echo {} | sudo tee {}", shell_quote(failure.setting.value),
-                                   shell_quote(failure.setting.path)));
-  }
+  for (const auto& failure : outcome.failures)
+    commands.push_back(access.command(failure.setting.path, failure.setting.value));
   return commands;
 }
 

@@ -2,11 +2,12 @@
 // `dvfs-plan restore` after a power cut.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/sysfs.hpp"
-#include "orchestrator/guard/saved_setting.hpp"
+#include "orchestrator/settings/saved_setting.hpp"
 
 namespace dvfs_plan {
 
@@ -24,10 +25,14 @@ struct RestoreOutcome {
   bool complete() const { return failures.empty(); }
 };
 
+// What this run set last, as it read back, by path: tells our settings from those that others made meanwhile.
+using AppliedByUs = std::map<std::string, std::string>;
+
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
 // governor).
-RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs);
+RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
+                                const AppliedByUs& applied = {});
 
 // The shell commands that would put the failed ones back: for the person who reads exit code 4.
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome);

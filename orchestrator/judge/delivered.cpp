@@ -30,32 +30,66 @@ bool under_load(const JudgeInput& input, const std::string& target) {
   });
 }
 
-}  // namespace
-
-std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
-                                    const std::vector<Span>& spans) {
-  const auto channel = std::find_if(input.channels.begin(), input.channels.end(), [&](const Channel& c) {
-    return c.unit == "Hz" && c.domain == setting.target;
-  });
-  const auto requested = input.requested.find(setting.axis);
-  if (channel == input.channels.end() || requested == input.requested.end()) return std::nullopt;
+// Readings of the clock inside what counts; where its board tells its load, only those under load: an idle
+// board rests at a clock of its own.
+std::vector<double> clocks_that_count(const TrialRecord& trial, const JudgeInput& input, std::uint32_t clock,
+                                      const std::vector<Span>& spans) {
+  const Channel& mine = input.channels[clock];
+  const auto load = std::find_if(input.channels.begin(), input.channels.end(),
+                                 [&](const Channel& c) { return c.unit == "%" && c.domain == mine.domain; });
+  std::vector<Reading> loads;
+  if (load != input.channels.end())
+    loads = of_channel(trial.readings, static_cast<std::uint32_t>(load - input.channels.begin()));
+  const auto idle_at = [&](Nanoseconds time) {
+    const auto after = std::lower_bound(loads.begin(), loads.end(), time,
+                                        [](const Reading& r, Nanoseconds t) { return r.time < t; });
+    return after != loads.end() && after->value && *after->value == 0;
+  };
+  const auto readings = of_channel(trial.readings, clock);
   std::vector<double> clocks;
-  for (const Reading& reading :
-       of_channel(trial.readings, static_cast<std::uint32_t>(channel - input.channels.begin()))) {
+  for (const Reading& reading : readings) {
     // Spans are disjoint and in order: the last that begins before the reading is the only one that can hold
     // it.
     const auto behind = std::upper_bound(spans.begin(), spans.end(), reading.time,
                                          [](Nanoseconds time, const Span& span) { return time < span.from; });
     const bool counts = behind != spans.begin() && reading.time <= std::prev(behind)->to;
-    if (reading.value && counts) clocks.push_back(*reading.value);
+    if (reading.value && counts && !idle_at(reading.time)) clocks.push_back(*reading.value);
   }
-  if (clocks.empty()) {
-    // A trial shorter than the probe's period: the readings at its edges are better than none.
-    for (const Reading& reading :
-         of_channel(trial.readings, static_cast<std::uint32_t>(channel - input.channels.begin()))) {
-      if (reading.value) clocks.push_back(*reading.value);
-    }
+  if (!clocks.empty() || !loads.empty()) return clocks;
+  // A trial shorter than the probe's period: the readings at its edges are better than none.
+  for (const Reading& reading : readings) {
+    if (reading.value) clocks.push_back(*reading.value);
   }
+  return clocks;
+}
+
+// What the board ran at instead, and why: no fault of the trial, which is filed under it.
+void tell_of_board(TrialRecord& trial, const SettingRecord& setting, const JudgeInput& input, int off,
+                   const std::vector<Span>& spans) {
+  const auto watts = input.power_limit_w.find(setting.target);
+  trial.events.push_back(
+      {"not_delivered",
+       fmt::format(
+           "{} requested on {}, {} delivered (mean of {} readings under load, {} of them off){}",
+           setting.requested, setting.target, format_clock(*setting.delivered, setting.requested),
+           setting.delivered_readings, off,
+           limits_text(board_limits(trial, input, setting.target, spans),
+                       watts == input.power_limit_w.end() ? std::nullopt : std::optional(watts->second)))});
+}
+
+}  // namespace
+
+std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
+                                    const std::vector<Span>& spans) {
+  const auto board = input.board_clock.find(setting.axis);
+  const auto channel = std::find_if(input.channels.begin(), input.channels.end(), [&](const Channel& c) {
+    return c.unit == "Hz" && c.domain == setting.target &&
+           (board == input.board_clock.end() || quantity_of(c) == board->second);
+  });
+  const auto requested = input.requested.find(setting.axis);
+  if (channel == input.channels.end() || requested == input.requested.end()) return std::nullopt;
+  std::vector<double> clocks =
+      clocks_that_count(trial, input, static_cast<std::uint32_t>(channel - input.channels.begin()), spans);
   if (clocks.empty()) return std::nullopt;
   double sum = 0;
   for (const double clock : clocks) sum += clock;
@@ -76,16 +110,19 @@ std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, 
   const bool all = off == setting.delivered_readings;
   const bool too_many =
       off >= readings_off_for_a_verdict && off > share_that_may_be_off * setting.delivered_readings;
-  if (all || too_many) {
-    const double events = trial.conditions.throttle_events.value_or(0);
-    set_verdict(
-        trial, events > 0 ? Verdict::throttled : Verdict::not_delivered,
-        fmt::format("{} requested on {}, {} delivered (mean of {} readings, {} of them off{})",
-                    setting.requested, setting.target,
-                    format_quantity(*setting.delivered, Dimension::frequency), setting.delivered_readings,
-                    off, events > 0 ? fmt::format("; {:.0f} thermal throttle events", events) : ""));
+  setting.as_requested = !(all || too_many);
+  if (*setting.as_requested) return true;
+  if (board != input.board_clock.end()) {
+    tell_of_board(trial, setting, input, off, spans);
+    return false;
   }
-  return !(all || too_many);
+  const double events = trial.conditions.throttle_events.value_or(0);
+  set_verdict(trial, events > 0 ? Verdict::throttled : Verdict::not_delivered,
+              fmt::format("{} requested on {}, {} delivered (mean of {} readings, {} of them off{})",
+                          setting.requested, setting.target,
+                          format_clock(*setting.delivered, setting.requested), setting.delivered_readings,
+                          off, events > 0 ? fmt::format("; {:.0f} thermal throttle events", events) : ""));
+  return false;
 }
 
 double delivered_tolerance(const std::vector<double>& offered, bool continuous, double value) {

@@ -170,6 +170,9 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
       }
     }
   }
+  for (const auto& [domain, watts] : input.power_limit_w)
+    trial.conditions.power_limit_w = std::min(trial.conditions.power_limit_w.value_or(watts), watts);
+  if (!is_idle(trial.role)) judge_boards(trial, input, spans);
   judge_energy(trial, input, regions);
   judge_foreign_load(trial, input);
   judge_units(trial, input);

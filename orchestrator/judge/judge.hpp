@@ -25,6 +25,10 @@ struct JudgeInput {
   std::map<int, double> tolerance;
   // Axes whose requested value stands for turbo: any higher clock is what was asked for.
   std::set<int> turbo_steps;
+  // Axes of boards: which clock of a target tells ("core_clock"). What a board delivers instead of the
+  // request is a result of its own: the trial counts, filed under what was delivered.
+  std::map<int, std::string> board_clock;
+  std::map<std::string, double> power_limit_w;  // in force during the trial, by domain
   // What each axis was asked for at this point, in SI units.
   std::map<int, double> requested;
   std::vector<MarkedRun> runs;  // each run of the command with its marks; empty: the child's only one

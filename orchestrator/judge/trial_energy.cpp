@@ -67,6 +67,9 @@ SensorModel model_of(const JudgeInput& input, std::uint32_t channel, bool idle) 
   const auto known = input.models.find(channel);
   SensorModel model = known == input.models.end() ? SensorModel{} : known->second;
   model.may_be_flat = idle;
+  // A gauge that is a mean follows a step as late as it looks back.
+  const auto& averages = input.channels[channel].averages_over_s;
+  if (averages && (!model.rise || model.rise->value() < *averages)) model.rise = Seconds{*averages};
   return model;
 }
 

@@ -19,6 +19,12 @@ KnobFinding find_cpu_turbo(const KnobRequest& request);
 KnobFinding find_cpu_uncore(const KnobRequest& request);
 // cpu.cores: how many CPUs the workload gets, whole cores first.
 KnobFinding find_cpu_cores(const KnobRequest& request);
+// gpu.core, gpu.memory: clocks of the boards used, or of one (@1, @UUID). NVIDIA: locks by nvidia-smi, else
+// application clocks; AMD: amdgpu's DPM levels, or its overdrive table; Intel: xe and i915 min/max files.
+KnobFinding find_gpu_core(const KnobRequest& request);
+KnobFinding find_gpu_memory(const KnobRequest& request);
+// gpu.power_limit: NVIDIA by nvidia-smi; AMD and Intel by hwmon.
+KnobFinding find_gpu_power_limit(const KnobRequest& request);
 // devfreq.NAME: /sys/class/devfreq. Documentation/ABI/testing/sysfs-class-devfreq.
 KnobFinding find_devfreq(const KnobRequest& request);
 // sysfs.NAME: a file below /sys that the experiment names with its allowed values.

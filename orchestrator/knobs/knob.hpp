@@ -1,7 +1,8 @@
 // A knob: something on the machine that can be set, read back and restored.
 //
-// How one is put back does not depend on the knob: its snapshot is a list of attribute files with their
-// former text (saved_setting.hpp), so that the guardian, which outlives a killed run, needs no knob at all.
+// How one is put back does not depend on the knob: its snapshot is a list of settings with their former
+// text (settings/setting_access.hpp), so that the guardian, which outlives a killed run, needs no knob at
+// all.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "experiments/plan/plan.hpp"
-#include "orchestrator/guard/saved_setting.hpp"
+#include "orchestrator/settings/saved_setting.hpp"
 
 namespace dvfs_plan {
 
@@ -19,6 +20,9 @@ struct AppliedSetting {
   std::string requested;
   std::optional<std::string> applied;  // nullopt if it could not be read back
   std::string problem;                 // empty if applied is what was requested
+  // Where it lives and what it reads now, for settings that others may change in the middle of a night.
+  std::string path = {}, text = {};
+  std::string note = {};  // somebody else had changed it since we did
 };
 
 class Knob {
@@ -27,11 +31,17 @@ class Knob {
   virtual const std::string& axis() const = 0;  // "cpu.frequency@policy0"
   // What it can be set to on this machine.
   virtual AxisOffer offer() const = 0;
-  // The attribute files it may change, itself or by side effect, with their text now, in the order in
-  // which they are to be put back.
+  // The settings it may change, itself or by side effect, with their text now, in the order in which they are
+  // to be put back.
   virtual std::vector<SavedSetting> snapshot() const = 0;
   // Sets it everywhere it applies and reads back. Reports problems, does not throw them.
   virtual std::vector<AppliedSetting> apply(const AxisValue& value) = 0;
+  // Which clock of a target tells whether this knob's was delivered ("core_clock"); empty: its only one.
+  virtual std::string clock_quantity() const { return {}; }
+  // Boards step their clocks finely: delivered means within one step. CPUs: within half a step.
+  virtual bool whole_steps() const { return false; }
+  // Values of this axis that go with those of another; none: all do.
+  virtual std::optional<AllowedPairs> allowed_pairs() const { return std::nullopt; }
   // For cpu.cores: the CPUs the workload gets at this value; empty for knobs of the machine.
   virtual std::vector<int> workload_cpus(const AxisValue&) const { return {}; }
 };

@@ -18,10 +18,17 @@ struct TableEntry {
 
 // In the order in which knobs are applied.
 constexpr std::array table{
-    TableEntry{"cpu.governor", find_cpu_governor}, TableEntry{"cpu.epp", find_cpu_epp},
-    TableEntry{"cpu.turbo", find_cpu_turbo},       TableEntry{"cpu.frequency", find_cpu_frequency},
-    TableEntry{"cpu.uncore", find_cpu_uncore},     TableEntry{"devfreq.", find_devfreq},
-    TableEntry{"sysfs.", find_sysfs_knob},         TableEntry{"cpu.cores", find_cpu_cores},
+    TableEntry{"cpu.governor", find_cpu_governor},
+    TableEntry{"cpu.epp", find_cpu_epp},
+    TableEntry{"cpu.turbo", find_cpu_turbo},
+    TableEntry{"cpu.frequency", find_cpu_frequency},
+    TableEntry{"cpu.uncore", find_cpu_uncore},
+    TableEntry{"devfreq.", find_devfreq},
+    TableEntry{"gpu.power_limit", find_gpu_power_limit},
+    TableEntry{"gpu.memory", find_gpu_memory},
+    TableEntry{"gpu.core", find_gpu_core},
+    TableEntry{"sysfs.", find_sysfs_knob},
+    TableEntry{"cpu.cores", find_cpu_cores},
 };
 
 const TableEntry* entry_of(const std::string& axis) {
@@ -41,7 +48,7 @@ KnobFinding find_knob(const KnobRequest& request) {
 }
 
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
-                                    const std::vector<SysfsKnobSpec>& sysfs_knobs) {
+                                    const std::vector<SysfsKnobSpec>& sysfs_knobs, const UsedBoards& gpus) {
   std::vector<std::string> ordered;
   for (const std::string& axis : axes) {
     if (is_knob_axis(axis)) ordered.push_back(axis);
@@ -49,9 +56,11 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const std::string& a, const std::string& b) { return entry_of(a) < entry_of(b); });
   const auto cpufreq = cpufreq_access(sysfs);
+  std::map<std::string, std::shared_ptr<NvidiaClocks>> nvidia;
   std::vector<KnobFinding> knobs;
   for (const std::string& axis : ordered) {
-    knobs.push_back(find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, sysfs_knobs}));
+    knobs.push_back(
+        find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, sysfs_knobs, gpus, nvidia}));
   }
   return knobs;
 }
@@ -80,10 +89,12 @@ std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs) {
   MachineOffers offers;
   for (const KnobFinding& finding : knobs) {
-    if (finding.knob)
-      offers.offers[finding.axis] = finding.knob->offer();
-    else
+    if (!finding.knob) {
       offers.missing[finding.axis] = finding.problem;
+      continue;
+    }
+    offers.offers[finding.axis] = finding.knob->offer();
+    if (auto pairs = finding.knob->allowed_pairs()) offers.pairs.push_back(std::move(*pairs));
   }
   return offers;
 }

@@ -1,6 +1,7 @@
 // All knobs there are: one line each in the table of knob_table.cpp. How to add one: CONTRIBUTING.md.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,8 +9,11 @@
 #include "base/sysfs.hpp"
 #include "orchestrator/knobs/cpufreq_access.hpp"
 #include "orchestrator/knobs/knob.hpp"
+#include "orchestrator/used_boards.hpp"
 
 namespace dvfs_plan {
+
+class NvidiaClocks;  // what the knobs of one NVIDIA board share (knobs/gpu/)
 
 // What a knob is made from.
 struct KnobRequest {
@@ -18,6 +22,8 @@ struct KnobRequest {
   const Sysfs& sysfs;
   std::shared_ptr<CpufreqAccess> cpufreq;
   const std::vector<SysfsKnobSpec>& sysfs_knobs;
+  const UsedBoards& gpus;
+  std::map<std::string, std::shared_ptr<NvidiaClocks>>& nvidia;  // by UUID
 };
 
 // The knob, or why this machine has none with the next step.
@@ -32,13 +38,14 @@ KnobFinding find_knob(const KnobRequest& request);
 // The knobs of an experiment's axes, in the order in which they are applied: governor, preference, turbo,
 // limits, then the rest (setting a governor may reset the others).
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
-                                    const std::vector<SysfsKnobSpec>& sysfs_knobs);
+                                    const std::vector<SysfsKnobSpec>& sysfs_knobs,
+                                    const UsedBoards& gpus = {});
 
 // Every axis this machine could have, for doctor.
 std::vector<std::string> candidate_axes(const Sysfs& sysfs);
 
-// Every file that setting these knobs may change, with its text now; a file that two knobs name comes once,
-// as the first one read it.
+// Every setting that these knobs may change, with its text now; one that two knobs name comes once, as the
+// first one read it.
 std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs);
 
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs);

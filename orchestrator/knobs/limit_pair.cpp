@@ -1,4 +1,3 @@
-// Knobs that pin a frequency with a min/max pair of files: cpu.uncore and devfreq.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,23 +6,21 @@
 #include "base/text.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/limit_pair.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-struct LimitPair {
-  std::string target;
-  std::string min_file, max_file;
-};
-
 class LimitKnob : public Knob {
  public:
-  LimitKnob(std::string axis, AxisOffer offer, std::vector<LimitPair> pairs, double unit, const Sysfs& sysfs)
+  LimitKnob(std::string axis, AxisOffer offer, std::vector<LimitPair> pairs, double unit, const Sysfs& sysfs,
+            std::string clock_quantity)
       : axis_(std::move(axis)),
         offer_(std::move(offer)),
         pairs_(std::move(pairs)),
         unit_(unit),
-        sysfs_(sysfs) {}
+        sysfs_(sysfs),
+        clock_quantity_(std::move(clock_quantity)) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return offer_; }
@@ -32,24 +29,29 @@ class LimitKnob : public Knob {
     for (const LimitPair& pair : pairs_) {
       save_attribute(axis_, pair.max_file, sysfs_, saved);
       save_attribute(axis_, pair.min_file, sysfs_, saved);
+      if (!pair.boost_file.empty()) save_attribute(axis_, pair.boost_file, sysfs_, saved);
     }
     return saved;
   }
+  std::string clock_quantity() const override { return clock_quantity_; }
+  bool whole_steps() const override { return !clock_quantity_.empty(); }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     const long raw = static_cast<long>(*value.number / unit_ + 0.5);
     std::vector<AppliedSetting> applied;
     for (const LimitPair& pair : pairs_) {
       AppliedSetting setting{pair.target, value.text, std::nullopt, {}};
-      if (const int error = write_limits(sysfs_, pair.min_file, pair.max_file, raw, raw)) {
+      int error = write_limits(sysfs_, pair.min_file, pair.max_file, raw, raw);
+      if (error == 0 && !pair.boost_file.empty()) error = sysfs_.write(pair.boost_file, std::to_string(raw));
+      if (error != 0) {
         setting.problem =
             system_error_text(fmt::format("{} {}: set {}", axis_, pair.target, value.text), error);
       } else {
         const auto [min, max] = read_limits_back(sysfs_, pair.min_file, pair.max_file, raw);
-        if (max) setting.applied = format(Hertz{*max * unit_});
+        if (max) setting.applied = format_clock(*max * unit_, value.text);
         if (!min || !max || *min != static_cast<double>(raw) || *max != static_cast<double>(raw)) {
           setting.problem = fmt::format("{} {}: asked for {}, read back {} to {}", axis_, pair.target,
-                                        value.text, min ? format(Hertz{*min * unit_}) : "nothing",
-                                        max ? format(Hertz{*max * unit_}) : "nothing");
+                                        value.text, min ? format_clock(*min * unit_, value.text) : "nothing",
+                                        max ? format_clock(*max * unit_, value.text) : "nothing");
         }
       }
       applied.push_back(setting);
@@ -63,6 +65,7 @@ class LimitKnob : public Knob {
   std::vector<LimitPair> pairs_;
   double unit_;  // hertz per unit of the files
   const Sysfs& sysfs_;
+  std::string clock_quantity_;
 };
 
 AxisValue frequency_value(double hertz) {
@@ -71,13 +74,19 @@ AxisValue frequency_value(double hertz) {
 
 }  // namespace
 
+std::unique_ptr<Knob> make_limit_knob(std::string axis, AxisOffer offer, std::vector<LimitPair> pairs,
+                                      double unit, const Sysfs& sysfs, std::string clock_quantity) {
+  return std::make_unique<LimitKnob>(std::move(axis), std::move(offer), std::move(pairs), unit, sysfs,
+                                     std::move(clock_quantity));
+}
+
 KnobFinding find_cpu_uncore(const KnobRequest& request) {
   const std::string folder = "/sys/devices/system/cpu/intel_uncore_frequency/";
   std::vector<LimitPair> pairs;
   double lowest = 0, highest = 1e18;
   for (const std::string& die : request.sysfs.list(folder)) {
     if (!die.starts_with("package_") || (!request.target.empty() && request.target != die)) continue;
-    pairs.push_back({die, folder + die + "/min_freq_khz", folder + die + "/max_freq_khz"});
+    pairs.push_back({die, folder + die + "/min_freq_khz", folder + die + "/max_freq_khz", {}});
     lowest = std::max(lowest, request.sysfs.number(folder + die + "/initial_min_freq_khz").value_or(0) * 1e3);
     highest =
         std::min(highest, request.sysfs.number(folder + die + "/initial_max_freq_khz").value_or(0) * 1e3);
@@ -94,7 +103,7 @@ KnobFinding find_cpu_uncore(const KnobRequest& request) {
   for (double hertz = lowest; hertz <= highest + 1; hertz += step)
     offer.values.push_back(frequency_value(hertz));
   return {request.axis,
-          std::make_unique<LimitKnob>(request.axis, std::move(offer), std::move(pairs), 1e3, request.sysfs),
+          make_limit_knob(request.axis, std::move(offer), std::move(pairs), 1e3, request.sysfs),
           {}};
 }
 
@@ -121,9 +130,8 @@ KnobFinding find_devfreq(const KnobRequest& request) {
   if (offer.values.empty())
     return {request.axis, nullptr, fmt::format("{} lists no available_frequencies", device)};
   return {request.axis,
-          std::make_unique<LimitKnob>(
-              request.axis, std::move(offer),
-              std::vector<LimitPair>{{name, device + "/min_freq", device + "/max_freq"}}, 1.0, request.sysfs),
+          make_limit_knob(request.axis, std::move(offer),
+                          {{name, device + "/min_freq", device + "/max_freq", {}}}, 1.0, request.sysfs),
           {}};
 }
 

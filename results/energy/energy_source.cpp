@@ -60,11 +60,19 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
     if (all_alive && !known) sources.push_back({name, chosen});
   };
   const auto is_package = [](const Channel& c) { return c.domain.starts_with("package"); };
+  // Boards are measured only where the experiment is about them; then no source goes without them.
+  const auto is_board = [](const Channel& c) {
+    return c.domain.starts_with("gpu-") && c.domain.find('/') == std::string::npos;
+  };
   add([](const Channel& c) { return c.domain == "system"; });
-  add([](const Channel& c) { return c.domain == "psys"; });
+  const bool psys = std::any_of(channels.begin(), channels.end(),
+                                [](const Channel& c) { return c.domain == "psys" && measures_energy(c); });
+  if (psys) add([&](const Channel& c) { return c.domain == "psys" || is_board(c); });
   const bool packages = std::any_of(channels.begin(), channels.end(), is_package);
-  if (packages) add([&](const Channel& c) { return is_package(c) || c.domain.starts_with("dram"); });
-  if (packages) add(is_package);
+  if (packages)
+    add([&](const Channel& c) { return is_package(c) || c.domain.starts_with("dram") || is_board(c); });
+  if (packages) add([&](const Channel& c) { return is_package(c) || is_board(c); });
+  add(is_board);
   // A machine with none of these: its single sensors, each under its own name. Never instead of a wider one
   // that died: what a rail draws is no answer to what the machine draws.
   if (any_group) return sources;
@@ -81,6 +89,12 @@ std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<
     const std::string numbered = std::string(domain) + "-";
     chosen = channels_where(channels, [&](const Channel& c) { return c.domain.starts_with(numbered); });
   }
+  // "gpu" means the boards, not what lies inside one of them as well.
+  std::erase_if(chosen, [&](std::uint32_t part) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](std::uint32_t whole) {
+      return channels[part].within == channels[whole].domain && part != whole;
+    });
+  });
   chosen = one_a_domain(channels, chosen, dead);
   if (chosen.empty()) return std::nullopt;
   return EnergySource{names_of(channels, chosen), chosen};

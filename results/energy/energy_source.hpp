@@ -18,12 +18,14 @@ struct EnergySource {
 };
 
 // The sources the channels allow, the widest first: the whole machine, the platform, all packages with
-// their DRAM, all packages; single sensors where there is none of these. A source with a `dead` channel is
+// their DRAM, all packages, each of them with all GPU boards that are measured; the boards alone; single
+// sensors where there is none of these. A source with a `dead` channel is
 // none. Nothing that contains another is summed with it.
 std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
                                          std::span<const std::uint32_t> dead);
 
-// The source that a domain's name means: "system", "psys", "package" (all of them), "package-0".
+// The source that a domain's name means: "system", "psys", "package" (all of them),
+// "package-0", "gpu" (all boards that are measured), "gpu-1".
 std::optional<EnergySource> energy_source_of(std::string_view domain, std::span<const Channel> channels,
                                              std::span<const std::uint32_t> dead = {});
 

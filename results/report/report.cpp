@@ -111,7 +111,7 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, bool col
     for (const std::string& axis : axes) {
       const auto found = std::find_if(point.settings.begin(), point.settings.end(),
                                       [&](const AxisSetting& s) { return s.axis == axis; });
-      cells.push_back(found == point.settings.end() ? "—" : printable(found->text));
+      cells.push_back(found == point.settings.end() ? "—" : printable(setting_value_text(point, *found)));
     }
     cells.push_back(point.counted == point.trials ? std::to_string(point.trials)
                                                   : fmt::format("{} of {}", point.counted, point.trials));
@@ -162,6 +162,9 @@ Json settings_json(const std::vector<AxisSetting>& settings) {
 Json point_json(const PointSummary& point) {
   Json json{{"point", point.point},
             {"settings", settings_json(point.settings)},
+            {"delivered_instead", point.delivered_instead},
+            {"power_cap_share", or_null(point.power_cap_share)},
+            {"power_limit_w", or_null(point.power_limit_w)},
             {"reference", point.is_reference},
             {"trials", point.trials},
             {"counted", point.counted},
@@ -199,6 +202,8 @@ Json scenario_json(const ScenarioSummary& scenario) {
   one["best"] = named(scenario.best);
   one["best_settings"] =
       scenario.best ? settings_json(scenario.points[*scenario.best].settings) : Json(nullptr);
+  one["best_delivered_instead"] =
+      scenario.best ? Json(scenario.points[*scenario.best].delivered_instead) : Json(nullptr);
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);
   one["not_told_apart"] = Json::array();
@@ -317,7 +322,8 @@ std::string json_report(const Summary& summary, const std::vector<TrialRow>& tri
                          {"target", setting.target},
                          {"requested", setting.requested},
                          {"applied", or_null(setting.applied)},
-                         {"delivered", or_null(setting.delivered)}});
+                         {"delivered", or_null(setting.delivered)},
+                         {"as_requested", or_null(setting.as_requested)}});
     }
     json["trials"].push_back({{"settings", applied},
                               {"key", trial.key},

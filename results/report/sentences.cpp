@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "results/report/summary.hpp"
 
 namespace dvfs_plan {
@@ -186,11 +187,37 @@ std::string without_best(const ScenarioSummary& scenario) {
   return text;
 }
 
+// "gpu.core: 1980 MHz requested, 1395 MHz delivered, 92 % of the region at the 700 W limit".
+std::string not_as_requested(const PointSummary& point) {
+  std::string text;
+  for (const AxisSetting& setting : point.settings) {
+    const auto instead = point.delivered_instead.find(setting.axis);
+    if (instead == point.delivered_instead.end()) continue;
+    text += fmt::format("{}{}: {} requested, {} delivered", text.empty() ? "" : "; ", setting.axis,
+                        setting.text, format_clock(instead->second, setting.text));
+  }
+  constexpr double worth_saying = 0.01;
+  if (!text.empty() && point.power_cap_share.value_or(0) >= worth_saying) {
+    text +=
+        fmt::format(", {:.0f} % of the region at the {}", 100 * *point.power_cap_share,
+                    point.power_limit_w ? fmt::format("{:g} W limit", *point.power_limit_w) : "power limit");
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
+  const auto instead = point.delivered_instead.find(setting.axis);
+  if (instead == point.delivered_instead.end()) return setting.text;
+  return fmt::format("{} delivered ({} requested)", format_clock(instead->second, setting.text),
+                     setting.text);
+}
 
 std::string settings_text(const PointSummary& point) {
   std::vector<std::string> texts;
-  for (const AxisSetting& setting : point.settings) texts.push_back(setting.axis + " = " + setting.text);
+  for (const AxisSetting& setting : point.settings)
+    texts.push_back(setting.axis + " = " + setting_value_text(point, setting));
   return texts.empty() ? "the machine as it is" : join(texts, ", ");
 }
 
@@ -276,6 +303,9 @@ std::vector<std::string> further_sentences(const Summary& summary) {
           "the sensors alone add up to ±{:.2g} % to the energy of one trial; a longer region is known better "
           "(`measure: {{at least: 30 s}}` runs the command again within a trial)",
           100 * *share));
+    }
+    for (const PointSummary& point : scenario.points) {
+      if (const std::string text = not_as_requested(point); !text.empty()) say(text);
     }
     for (const PointSummary& point : scenario.points) {
       if (!point.outliers.empty())

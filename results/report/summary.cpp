@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -131,7 +132,29 @@ class Scenario {
     point.energy_per_unit = per_unit.estimate();
     point.edp = edp.estimate();
     point.ed2p = ed2p.estimate();
+    delivered_instead(point);
     for (const std::size_t k : outliers(objective.values)) point.outliers.push_back(keys[k]);
+  }
+
+  // What boards ran at where it was not what was asked for, over the trials that count.
+  void delivered_instead(PointSummary& point) const {
+    std::map<std::string, std::vector<double>> clocks;
+    std::vector<double> shares, limits;
+    for (const TrialRow* trial : trials_) {
+      if (trial->point != point.point || !trial->counts()) continue;
+      for (const TrialRow::Applied& setting : trial->applied) {
+        if (setting.as_requested == false) point.delivered_instead[setting.axis] = 0;
+        if (setting.delivered) clocks[setting.axis].push_back(*setting.delivered);
+      }
+      if (trial->power_cap_share) shares.push_back(*trial->power_cap_share);
+      if (trial->power_limit_w) limits.push_back(*trial->power_limit_w);
+    }
+    const auto mean = [](const std::vector<double>& values) {
+      return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    };
+    for (auto& [axis, hertz] : point.delivered_instead) hertz = mean(clocks[axis]);
+    if (!shares.empty()) point.power_cap_share = mean(shares);
+    if (!limits.empty()) point.power_limit_w = mean(limits);
   }
 
   void collect_blocks() {

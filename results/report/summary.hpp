@@ -35,6 +35,9 @@ struct PointSummary {
   std::optional<Change> slowdown;  // of time, likewise; positive is slower
   std::optional<Change> gain;      // of the objective; positive is less
   std::map<std::string, int> not_counted;  // verdict -> trials
+  // The clock that boards ran at, by axis, where it was not the one the point is named by: mean in Hz.
+  std::map<std::string, double> delivered_instead;
+  std::optional<double> power_cap_share, power_limit_w;  // means over the counted trials
   std::vector<ConstraintCheck> constraints;
   std::vector<std::string>
       outliers;                  // keys of trials whose objective lies far from the others': flagged, counted
@@ -94,7 +97,9 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.
 std::vector<std::string> further_sentences(const Summary& summary);
-// "cpu.frequency = 1.8 GHz"
+// "cpu.frequency = 1.8 GHz"; "gpu.core = 1395 MHz delivered (1980 MHz requested)" where that is so.
 std::string settings_text(const PointSummary& point);
+// The value of one axis, likewise.
+std::string setting_value_text(const PointSummary& point, const AxisSetting& setting);
 
 }  // namespace dvfs_plan

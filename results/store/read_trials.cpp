@@ -104,10 +104,17 @@ std::vector<TrialRow> Store::trials() {
     settings[values.text(0)].push_back({values.text(1), values.text(2), values.maybe_real(3)});
   std::map<std::int64_t, std::vector<TrialRow::Applied>> applied;
   Statement delivered = database_.prepare(
-      "SELECT trial, axis, target, requested, applied, delivered FROM settings ORDER BY trial, axis, target");
+      "SELECT trial, axis, target, requested, applied, delivered, as_requested FROM settings ORDER BY trial, "
+      "axis, target");
   while (delivered.step()) {
-    applied[delivered.integer(0)].push_back({delivered.text(1), delivered.text(2), delivered.text(3),
-                                             delivered.maybe_text(4), delivered.maybe_real(5)});
+    applied[delivered.integer(0)].push_back({delivered.text(1),
+                                             delivered.text(2),
+                                             delivered.text(3),
+                                             delivered.maybe_text(4),
+                                             delivered.maybe_real(5),
+                                             {}});
+    if (const auto so = delivered.maybe_integer(6))
+      applied[delivered.integer(0)].back().as_requested = *so != 0;
   }
   std::map<std::int64_t, std::map<std::string, double>> metrics;
   Statement metric = database_.prepare("SELECT trial_id, name, value FROM metric ORDER BY trial_id, ordinal");
@@ -120,7 +127,8 @@ std::vector<TrialRow> Store::trials() {
       "attempt, "
       "region, runs, energy_half_width_j, above_idle_j, units, energy_per_unit_j, time_per_unit_s, "
       "temperature_c, "
-      "foreign_cpu_s, fresh_readings, idle_half_width_w FROM trials ORDER BY trial");
+      "foreign_cpu_s, fresh_readings, idle_half_width_w, power_cap_share, power_limit_w FROM trials ORDER BY "
+      "trial");
   while (s.step()) {
     TrialRow row;
     row.id = s.integer(0);
@@ -154,6 +162,8 @@ std::vector<TrialRow> Store::trials() {
     row.foreign_cpu_s = s.maybe_real(28);
     row.fresh_readings = static_cast<int>(s.integer(29));
     row.idle_half_width_w = s.maybe_real(30);
+    row.power_cap_share = s.maybe_real(31);
+    row.power_limit_w = s.maybe_real(32);
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
     row.metrics = std::move(metrics[row.id]);

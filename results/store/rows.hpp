@@ -53,6 +53,7 @@ struct TrialRow {
   std::optional<double> idle_half_width_w;
   std::optional<double> units, energy_per_unit_j, time_per_unit_s;
   std::optional<double> temperature_c, foreign_cpu_s;
+  std::optional<double> power_cap_share, power_limit_w;  // of GPU boards
   int fresh_readings = 0;
   std::map<std::string, double> metrics;  // the last value of each
   std::vector<AxisSetting> settings;
@@ -61,6 +62,7 @@ struct TrialRow {
     std::string axis, target, requested;
     std::optional<std::string> applied;
     std::optional<double> delivered;
+    std::optional<bool> as_requested;
   };
   std::vector<Applied> applied;
 

@@ -1,4 +1,4 @@
--- The result file, version 2. One SQLite file per experiment.
+-- The result file, version 3. One SQLite file per experiment.
 --
 -- Tables are in the singular and are the program's own; the views below, in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -118,6 +118,9 @@ CREATE TABLE trial (
   foreign_cpu_s REAL,              -- CPU time of other processes meanwhile
   run_queue     INTEGER,           -- other runnable threads just before
   throttle_events REAL,            -- thermal throttle events of the CPUs meanwhile
+  power_cap_share REAL,            -- of the region: how long a GPU board's power limit held its clocks down
+  thermal_share REAL,              -- likewise by heat; NULL: no board counts it
+  power_limit_w REAL,              -- the lowest power limit in force of the boards used
   user_s        REAL,
   system_s      REAL,
   max_rss_bytes INTEGER,
@@ -154,6 +157,7 @@ CREATE TABLE trial_setting (
   delivered_low  REAL,             -- 5th and 95th percentile of the readings
   delivered_high REAL,
   delivered_readings INTEGER NOT NULL DEFAULT 0,
+  as_requested INTEGER CHECK (as_requested IN (0, 1)),  -- 0: something else was delivered; NULL: not known
   PRIMARY KEY (trial_id, axis_id, target)
 ) STRICT, WITHOUT ROWID;
 
@@ -271,7 +275,7 @@ CREATE VIEW trials AS
          t.units, t.energy_j / t.units AS energy_per_unit_j, t.region_s / t.units AS time_per_unit_s,
          CASE WHEN t.verdict = 'ok' THEN t.objective END AS objective_value,
          (t.ended_ns - t.started_ns) / 1e9 AS process_s, t.slot_s,
-         t.temperature_c, t.gate, t.gate_wait_s, t.settle, t.settle_s, t.foreign_cpu_s, t.run_queue, t.throttle_events,
+         t.temperature_c, t.gate, t.gate_wait_s, t.settle, t.settle_s, t.foreign_cpu_s, t.run_queue, t.throttle_events, t.power_cap_share, t.thermal_share, t.power_limit_w,
          t.user_s, t.system_s, t.max_rss_bytes, t.leftovers, t.output_bytes,
          CAST(t.output_tail AS TEXT) AS output_tail, CAST(t.error_tail AS TEXT) AS error_tail
   FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w ON w.id = p.workload_id
@@ -280,10 +284,11 @@ CREATE VIEW trials AS
 
 CREATE VIEW settings AS
   SELECT s.trial_id AS trial, a.name AS axis, a.kind, s.target, s.requested, s.applied, s.delivered,
-         s.delivered_low, s.delivered_high, s.delivered_readings
+         s.delivered_low, s.delivered_high, s.delivered_readings, s.as_requested
   FROM trial_setting s JOIN axis a ON a.id = s.axis_id;
 
--- Means over the trials that count. Intervals, and what cannot be told apart, are in `dvfs-plan report`.
+-- Means over the trials that count; delivered_instead: the clocks that boards ran at where they were not those of the
+-- point's name, which it then must not be called by. Intervals, and what cannot be told apart, are in `dvfs-plan report`.
 CREATE VIEW points AS
   SELECT p.key AS point, w.name AS workload, p.scenario, p.operating_point, p.is_reference,
          sum(t.role IS NOT NULL AND t.role <> 'warm_up') AS trials,
@@ -294,7 +299,10 @@ CREATE VIEW points AS
          avg(CASE WHEN t.counts THEN t.mean_power_w END) AS mean_power_w,
          avg(CASE WHEN t.counts THEN t.energy_per_unit_j END) AS energy_per_unit_j,
          avg(CASE WHEN t.counts THEN t.time_per_unit_s END) AS time_per_unit_s,
-         avg(CASE WHEN t.counts THEN t.objective_value END) AS objective_value
+         avg(CASE WHEN t.counts THEN t.objective_value END) AS objective_value,
+         (SELECT group_concat(axis || ' ' || printf('%.0f MHz', mean / 1e6), ', ')
+          FROM (SELECT s.axis, avg(s.delivered) AS mean FROM settings s JOIN trials u ON u.trial = s.trial
+                WHERE u.point = p.key AND u.counts GROUP BY s.axis HAVING min(s.as_requested) = 0)) AS delivered_instead
   FROM point p JOIN workload w ON w.id = p.workload_id LEFT JOIN trials t ON t.point = p.key
   GROUP BY p.id;
 
@@ -330,7 +338,8 @@ CREATE VIEW point_values AS
 -- The point with the lowest mean objective of each scenario of those that hold all constraints; among equals the
 -- faster. Where points were not run in the same blocks, `dvfs-plan report` takes the blocks' level out first.
 CREATE VIEW best AS
-  SELECT scenario, point, workload, trials, counted, time_s, energy_j, above_idle_j, mean_power_w, objective_value FROM (
+  SELECT scenario, point, delivered_instead, workload, trials, counted, time_s, energy_j, above_idle_j, mean_power_w,
+         objective_value FROM (
     SELECT *, row_number() OVER (PARTITION BY scenario ORDER BY objective_value, coalesce(time_per_unit_s, time_s)) AS place
     FROM points WHERE objective_value IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1))

@@ -32,7 +32,7 @@ struct ExperimentFacts {
 
 class Store {
  public:
-  static constexpr int schema_version = 2;
+  static constexpr int schema_version = 3;
 
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,

@@ -46,6 +46,7 @@ struct SettingRecord {
   std::optional<std::string> applied;
   std::optional<double> delivered, delivered_low, delivered_high;
   int delivered_readings = 0;
+  std::optional<bool> as_requested = {};  // what was delivered is what was requested; nullopt: not known
 };
 
 struct MetricRecord {
@@ -80,6 +81,9 @@ struct ConditionsRecord {
   std::optional<double> foreign_cpu_s;  // CPU time of other processes
   std::optional<int> run_queue;         // other runnable threads just before
   std::optional<double> throttle_events;
+  // The largest share of the region in which a board was held down by its power limit, or by heat.
+  std::optional<double> power_cap_share, thermal_share;
+  std::optional<double> power_limit_w;  // the lowest in force of the boards used
 };
 
 struct TrialRecord {

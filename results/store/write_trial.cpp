@@ -36,11 +36,12 @@ struct Store::TrialStatements {
             "ended_ns, runs, region, region_s, outcome, exit_code, signal, verdict, verdict_text, energy_j, "
             "energy_half_width_j, fresh_readings, units, objective, temperature_c, gate_wait_s, gate, "
             "settle_s, settle, "
-            "foreign_cpu_s, run_queue, throttle_events, user_s, system_s, max_rss_bytes, leftovers, "
+            "foreign_cpu_s, run_queue, throttle_events, power_cap_share, thermal_share, power_limit_w, "
+            "user_s, system_s, max_rss_bytes, leftovers, "
             "output_tail, "
             "output_bytes, error_tail, error_bytes) VALUES "
-            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
-        setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?)")),
+            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+        setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
         reading(db.prepare("INSERT OR IGNORE INTO reading VALUES (?,?,?,?,?)")),
         energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
         metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
@@ -94,6 +95,9 @@ void Store::write_trial(const TrialRecord& trial, const std::string& next_key) {
       .bind(c.foreign_cpu_s)
       .bind(c.run_queue)
       .bind(c.throttle_events)
+      .bind(c.power_cap_share)
+      .bind(c.thermal_share)
+      .bind(c.power_limit_w)
       .bind(ran ? std::optional(child.user_time.value()) : std::nullopt)
       .bind(ran ? std::optional(child.system_time.value()) : std::nullopt)
       .bind(ran ? std::optional(child.max_rss_bytes) : std::nullopt)
@@ -114,6 +118,7 @@ void Store::write_trial(const TrialRecord& trial, const std::string& next_key) {
         .bind(setting.delivered_low)
         .bind(setting.delivered_high)
         .bind(setting.delivered_readings)
+        .bind(setting.as_requested ? std::optional(*setting.as_requested ? 1 : 0) : std::nullopt)
         .run();
   }
   for (const Reading& reading : trial.readings) {

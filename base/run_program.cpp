@@ -1,0 +1,121 @@
+#include "base/run_program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "base/child.hpp"
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::size_t most_output = 4 << 20;
+
+class SpawnActions {
+ public:
+  explicit SpawnActions(int output) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files_, output, STDERR_FILENO);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none, ours;
+    sigemptyset(&none);
+    sigemptyset(&ours);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP}) sigaddset(&ours, signal);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &ours);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    // A group of its own: Ctrl-C at the terminal must not end a setter half way.
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+
+  int spawn(pid_t& pid, const std::string& program, std::vector<char*>& argv) {
+    return ::posix_spawn(&pid, program.c_str(), &files_, &attributes_, argv.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t files_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
+                          Seconds deadline) {
+  using Steady = std::chrono::steady_clock;
+  ProgramAnswer answer;
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) {
+    answer.problem = fmt::format("{}: {}", program, std::strerror(errno));
+    return answer;
+  }
+  UniqueFd read_end(fds[0]), write_end(fds[1]);
+  std::vector<std::string> words{program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  if (const int error = SpawnActions(write_end.get()).spawn(pid, program, argv)) {
+    answer.problem = fmt::format("{} cannot be run: {}", program, std::strerror(error));
+    return answer;
+  }
+  write_end.reset();
+
+  const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
+                                        std::chrono::duration<double>(deadline.value()));
+  bool late = false;
+  char buffer[8192];
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now()).count();
+    if (left <= 0) {
+      late = true;
+      break;
+    }
+    pollfd wait{read_end.get(), POLLIN, 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(std::min<long>(left, 1000)));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t count = ::read(read_end.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    const auto room = most_output - std::min(most_output, answer.output.size());
+    answer.output.append(buffer, std::min(room, static_cast<std::size_t>(count)));
+  }
+  if (late) ::kill(-pid, SIGKILL);
+  // Its output has ended; the program itself ends at once, or it is of no use.
+  int status = 0;
+  pid_t reaped = 0;
+  while (!late && (reaped = ::waitpid(pid, &status, WNOHANG)) == 0 && Steady::now() < until) ::usleep(200);
+  if (reaped == 0) {
+    late = true;
+    ::kill(-pid, SIGKILL);
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  if (late)
+    answer.problem = fmt::format("{} did not answer within {:g} s", program, deadline.value());
+  else if (WIFEXITED(status))
+    answer.exit_code = WEXITSTATUS(status);
+  else
+    answer.problem = fmt::format("{} was ended by {}", program, signal_name(WTERMSIG(status)));
+  return answer;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,197 @@
+// AMD's clocks and power limit through amdgpu's files. Documentation/gpu/amdgpu/thermal.rst.
+//
+// Clocks: one DPM level allowed under power_dpm_force_performance_level = manual; or, where overdrive is
+// enabled (amdgpu.ppfeaturemask), both limits of pp_od_clk_voltage. Which levels are allowed cannot be read:
+// they go with the performance level, whose former text is put back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/knobs/cpu_policies.hpp"
+#include "orchestrator/knobs/gpu/gpu_knobs.hpp"
+#include "orchestrator/settings/amdgpu_overdrive.hpp"
+#include "orchestrator/settings/setting_access.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct DpmLevel {
+  int index = 0;
+  double mhz = 0;
+  bool active = false;
+};
+
+// "0: 500Mhz\n1: 1825Mhz *"
+std::vector<DpmLevel> parse_levels(const std::string& text) {
+  std::vector<DpmLevel> levels;
+  for (const std::string& line : split_lines(text)) {
+    const auto words = split_words(line);
+    if (words.size() < 2 || !words[0].ends_with(':')) continue;
+    const auto index = parse_number(std::string_view(words[0]).substr(0, words[0].size() - 1));
+    const auto digits = words[1].find_first_not_of("0123456789");
+    const auto mhz = parse_number(std::string_view(words[1]).substr(0, digits));
+    // A sleeping board shows a level S: with its deep-sleep clock; it has no number.
+    if (index && mhz) levels.push_back({static_cast<int>(*index), *mhz, words.back() == "*"});
+  }
+  return levels;
+}
+
+struct AmdBoard {
+  std::string target, folder;
+  bool overdrive = false;
+  std::vector<DpmLevel> levels;
+  OverdriveLimits range;
+};
+
+class AmdClockKnob : public Knob {
+ public:
+  AmdClockKnob(std::string name, GpuAxis which, AxisOffer offer, std::vector<AmdBoard> boards,
+               const Sysfs& sysfs)
+      : axis_(std::move(name)),
+        which_(which),
+        offer_(std::move(offer)),
+        boards_(std::move(boards)),
+        sysfs_(sysfs) {}
+
+  const std::string& axis() const override { return axis_; }
+  AxisOffer offer() const override { return offer_; }
+  std::string clock_quantity() const override { return clock_quantity_of(which_); }
+  bool whole_steps() const override { return true; }
+
+  std::vector<SavedSetting> snapshot() const override {
+    std::vector<SavedSetting> saved;
+    for (const AmdBoard& board : boards_) {
+      if (board.overdrive) {
+        const std::string path = overdrive_setting(table_of(board), which_ == GpuAxis::core);
+        if (const auto now = SettingAccess(sysfs_).read(path).text) saved.push_back({axis_, path, *now});
+      }
+      save_attribute(axis_, level_of(board), sysfs_, saved);
+    }
+    return saved;
+  }
+
+  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+    std::vector<AppliedSetting> applied;
+    for (const AmdBoard& board : boards_) applied.push_back(apply_to(board, value));
+    return applied;
+  }
+
+ private:
+  static std::string table_of(const AmdBoard& board) { return board.folder + "/pp_od_clk_voltage"; }
+  static std::string level_of(const AmdBoard& board) {
+    return board.folder + "/power_dpm_force_performance_level";
+  }
+
+  AppliedSetting apply_to(const AmdBoard& board, const AxisValue& value) {
+    AppliedSetting setting{board.target, value.text, std::nullopt, {}};
+    const auto mhz = static_cast<int>(std::lround(*value.number / 1e6));
+    const auto fail = [&](const std::string& what, int error) {
+      setting.problem =
+          system_error_text(fmt::format("{} {}: set {}: {}", axis_, board.target, value.text, what), error);
+      return setting;
+    };
+    if (const int error = sysfs_.write(level_of(board), "manual"))
+      return fail("power_dpm_force_performance_level to manual", error);
+    if (board.overdrive) {
+      const auto clock = which_ == GpuAxis::core ? OverdriveClock::core : OverdriveClock::memory;
+      if (const int error = set_overdrive(sysfs_, table_of(board), clock, {mhz, mhz}))
+        return fail("pp_od_clk_voltage", error);
+      const auto now = overdrive_limits(sysfs_.text(table_of(board)).value_or(""), clock);
+      if (now && now->high_mhz == now->low_mhz) setting.applied = fmt::format("{} MHz", now->high_mhz);
+      if (!now || now->low_mhz != mhz || now->high_mhz != mhz)
+        setting.problem = fmt::format(
+            "{} {}: asked for {}, read back {}", axis_, board.target, value.text,
+            now ? fmt::format("{} to {} MHz", now->low_mhz, now->high_mhz) : std::string("nothing"));
+      return setting;
+    }
+    const std::string file = board.folder + (which_ == GpuAxis::core ? "/pp_dpm_sclk" : "/pp_dpm_mclk");
+    const auto level = std::find_if(board.levels.begin(), board.levels.end(),
+                                    [&](const DpmLevel& l) { return std::lround(l.mhz) == mhz; });
+    if (level == board.levels.end()) return fail("there is no such level", 0);
+    if (const int error = sysfs_.write(file, std::to_string(level->index))) return fail(file, error);
+    // The star marks the clock of now, not what is allowed: it tells only when it stands at the level.
+    for (const DpmLevel& now : parse_levels(sysfs_.text(file).value_or(""))) {
+      if (now.active && std::lround(now.mhz) == mhz) setting.applied = value.text;
+    }
+    const auto mode = sysfs_.text(level_of(board));
+    if (mode != "manual")
+      setting.problem = fmt::format("{} {}: power_dpm_force_performance_level reads '{}' after manual was set",
+                                    axis_, board.target, mode.value_or("nothing"));
+    return setting;
+  }
+
+  std::string axis_;
+  GpuAxis which_;
+  AxisOffer offer_;
+  std::vector<AmdBoard> boards_;
+  const Sysfs& sysfs_;
+};
+
+KnobFinding find_power(const KnobRequest& request, const std::vector<GpuBoard>& boards) {
+  std::vector<PowerFile> files;
+  for (const GpuBoard& board : boards) {
+    for (const std::string& hwmon : request.sysfs.list(board.folder + "/hwmon")) {
+      const std::string cap = board.folder + "/hwmon/" + hwmon + "/power1_cap";
+      const auto lowest = request.sysfs.number(cap + "_min"), highest = request.sysfs.number(cap + "_max");
+      if (request.sysfs.exists(cap) && highest)
+        files.push_back({board.domain, cap, std::max(1.0, lowest.value_or(0) * 1e-6), *highest * 1e-6});
+    }
+  }
+  if (files.size() != boards.size())
+    return {request.axis, nullptr, "amdgpu offers no power1_cap for " + boards.front().name};
+  return make_power_file_knob(request, std::move(files));
+}
+
+}  // namespace
+
+KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards) {
+  if (axis == GpuAxis::power_limit) return find_power(request, boards);
+  const auto clock = axis == GpuAxis::core ? OverdriveClock::core : OverdriveClock::memory;
+  std::vector<AmdBoard> found;
+  std::vector<double> common;
+  bool all_overdrive = true;
+  for (const GpuBoard& board : boards) {
+    AmdBoard one{board.domain, board.folder, false, {}, {}};
+    const std::string table = request.sysfs.text(board.folder + "/pp_od_clk_voltage").value_or("");
+    const auto range = overdrive_range(table, clock);
+    one.overdrive = range && overdrive_limits(table, clock);
+    if (one.overdrive) one.range = *range;
+    const char* file = axis == GpuAxis::core ? "/pp_dpm_sclk" : "/pp_dpm_mclk";
+    one.levels = parse_levels(request.sysfs.text(board.folder + file).value_or(""));
+    if (!one.overdrive && one.levels.empty()) {
+      return {request.axis, nullptr,
+              fmt::format("{} ({}) lists no levels in {}{}: its clock cannot be set", board.domain, board.name,
+                          board.folder, file)};
+    }
+    all_overdrive = all_overdrive && one.overdrive;
+    std::vector<double> mine;
+    for (const DpmLevel& level : one.levels) mine.push_back(level.mhz);
+    if (found.empty()) common = mine;
+    std::erase_if(common, [&](double mhz) { return std::find(mine.begin(), mine.end(), mhz) == mine.end(); });
+    found.push_back(one);
+  }
+  AxisOffer offer;
+  if (all_overdrive) {
+    double lowest = 0, highest = 1e9;
+    for (const AmdBoard& board : found) {
+      lowest = std::max<double>(lowest, board.range.low_mhz);
+      highest = std::min<double>(highest, board.range.high_mhz);
+    }
+    constexpr double step_mhz = 50;
+    offer = offer_of_mhz_range(lowest, highest, step_mhz);
+    offer.continuous = AxisOffer::Continuous{lowest * 1e6, highest * 1e6};
+  } else {
+    for (AmdBoard& board : found) board.overdrive = false;
+    offer = offer_of_mhz(common);
+  }
+  if (offer.values.empty())
+    return {request.axis, nullptr, "the boards have no clock in common; name one: " + request.axis + "@0"};
+  return {request.axis,
+          std::make_unique<AmdClockKnob>(request.axis, axis, std::move(offer), std::move(found), request.sysfs),
+          {}};
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,50 @@
+// Setting NVIDIA boards by nvidia-smi, as argv, and judging its answer: it may refuse and exit with 0.
+// https://docs.nvidia.com/deploy/nvidia-smi/. No NVML call and no query tells whether a clock is locked; what
+// nvidia-smi acknowledges is the only word there is, and the delivered clock is the proof.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/gpu/nvidia_smi.hpp"
+
+namespace dvfs_plan {
+
+// What nvidia-smi made of one request.
+struct SmiVerdict {
+  bool done = false;
+  bool unsupported = false;  // the board does not offer it: nothing can have been set, nothing is to be reset
+  std::string problem;       // empty if done; with the next step
+};
+
+// Pure: `confirmation` is what a taken request says ("GPU clocks set to"); empty for resets, which only say
+// "All done.".
+SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confirmation);
+
+class NvidiaSetter {
+ public:
+  explicit NvidiaSetter(NvidiaSmi smi) : smi_(std::move(smi)) {}
+
+  enum class Clock { core, memory };
+  // Lower and upper bound are the same: the board is pinned. Core: Volta and newer; memory: Ampere and newer.
+  SmiVerdict lock(const std::string& uuid, Clock clock, int mhz) const;
+  SmiVerdict reset_lock(const std::string& uuid, Clock clock) const;
+  SmiVerdict set_application_clocks(const std::string& uuid, const std::string& memory_and_core) const;
+  SmiVerdict set_power_limit(const std::string& uuid, const std::string& watts) const;
+
+  // "3201,1980" (MHz) and "700.00" (W), now and by default; nullopt where the board has none.
+  std::optional<std::string> application_clocks(const std::string& uuid, bool by_default = false) const;
+  std::optional<std::string> power_limit(const std::string& uuid, bool by_default = false) const;
+
+  const NvidiaSmi& smi() const { return smi_; }
+
+ private:
+  SmiVerdict ask(const std::string& uuid, const std::vector<std::string>& request,
+                 std::string_view confirmation) const;
+  std::string explain_unsupported(const std::string& uuid) const;
+
+  NvidiaSmi smi_;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,63 @@
+// AMD boards: hwmon for power, clocks and temperatures; the device's own files for load and memory.
+#include <fmt/format.h>
+
+#include "probes/finders.hpp"
+#include "probes/sysfs_probe.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+Channel channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
+  Channel channel;
+  channel.name = fmt::format("amdgpu:{}/{}", board.domain, quantity);
+  channel.unit = unit;
+  channel.domain = board.domain;
+  channel.within = "system";
+  return channel;
+}
+
+void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
+  for (const std::string& hwmon : sysfs.list(board.folder + "/hwmon")) {
+    const std::string folder = board.folder + "/hwmon/" + hwmon + "/";
+    const auto add = [&](Channel what, const std::string& file, double scale) {
+      if (!sysfs.exists(folder + file)) return false;
+      probe.add(std::move(what), sysfs, folder + file, scale);
+      return true;
+    };
+    // power1_average is the firmware's own mean; newer boards have power1_input instead.
+    if (!add(channel(board, "power_average", "W"), "power1_average", 1e-6))
+      add(channel(board, "power_instant", "W"), "power1_input", 1e-6);
+    Channel core = channel(board, "core_clock", "Hz"), memory = channel(board, "memory_clock", "Hz");
+    core.under_load_only = memory.under_load_only = true;
+    add(core, "freq1_input", 1);
+    add(memory, "freq2_input", 1);
+    add(channel(board, "temperature", "C"), "temp1_input", 1e-3);
+    add(channel(board, "junction_temperature", "C"), "temp2_input", 1e-3);
+    add(channel(board, "memory_temperature", "C"), "temp3_input", 1e-3);
+  }
+  const auto add = [&](const std::string& quantity, const char* unit, const std::string& file) {
+    if (sysfs.exists(board.folder + "/" + file))
+      probe.add(channel(board, quantity, unit), sysfs, board.folder + "/" + file, 1);
+  };
+  add("utilisation", "%", "gpu_busy_percent");
+  add("memory_used", "B", "mem_info_vram_used");
+}
+
+}  // namespace
+
+ProbeFinding find_amdgpu(const ProbeRequest& request) {
+  ProbeFinding finding{"amdgpu", nullptr, {}, {}};
+  auto probe = std::make_unique<SysfsProbe>("amdgpu", Seconds{0.05});
+  for (const GpuBoard& board : request.boards) {
+    if (board.vendor == GpuVendor::amd) add_board(request.sysfs, board, *probe);
+  }
+  if (!probe->empty()) {
+    finding.probe = std::move(probe);
+  } else {
+    finding.problem = "no board of the amdgpu driver in /sys/class/drm";
+    finding.fix = "look whether the driver is bound: lspci -k; sudo modprobe amdgpu";
+  }
+  return finding;
+}
+
+}  // namespace dvfs_plan

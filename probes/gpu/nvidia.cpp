@@ -1,0 +1,44 @@
+// Which way NVIDIA boards are measured here.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "probes/finders.hpp"
+#include "probes/gpu/nvml_probe.hpp"
+#include "probes/gpu/smi_stream.hpp"
+
+namespace dvfs_plan {
+
+ProbeFinding find_nvidia(const ProbeRequest& request) {
+  ProbeFinding finding{"nvidia", nullptr, {}, {}};
+  bool any = false, mig = false;
+  for (const GpuBoard& board : request.boards) {
+    any = any || board.vendor == GpuVendor::nvidia;
+    mig = mig || board.mig;
+  }
+  const auto opened = NvmlLibrary::open(request.sysfs);
+  if (any && opened.library) {
+    NvmlProbes probes = make_nvml_probes(opened.library, request.boards);
+    finding.probe = std::move(probes.energy);
+    if (!finding.probe) finding.probe = std::move(probes.state);
+    for (auto* part : {&probes.state, &probes.slow}) {
+      if (*part) finding.slower.push_back(std::move(*part));
+    }
+    finding.problem = join(probes.lacks, "; ");
+  } else if (const auto smi = NvidiaSmi::find(request.sysfs); any && smi) {
+    finding = start_smi_stream(*smi, request);
+    if (finding.probe) {
+      finding.problem = opened.problem + "; read through nvidia-smi instead, which has no energy counter";
+      finding.fix = opened.fix;
+    }
+  } else {
+    finding.problem = opened.library ? "NVIDIA's driver finds no board here" : opened.problem;
+    finding.fix = opened.fix;
+  }
+  if (mig && finding.probe) {
+    finding.problem += std::string(finding.problem.empty() ? "" : "; ") +
+                       "MIG is enabled: power and energy are the whole board's, of all its instances";
+  }
+  return finding;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,25 @@
+// Probes over NVML: what a board's own sensors say. Three of them, because they are worth reading at three
+// rates and each call costs (1 to 2 ms of waiting for the board on an H200).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/gpu/gpu_boards.hpp"
+#include "probes/gpu/nvml_library.hpp"
+#include "probes/probe.hpp"
+
+namespace dvfs_plan {
+
+struct NvmlProbes {
+  std::unique_ptr<Probe> energy;  // total energy, instant and average power
+  std::unique_ptr<Probe> state;   // clocks, utilisation, time held down by each limit
+  std::unique_ptr<Probe> slow;    // temperatures, memory in use
+  std::vector<std::string> lacks;  // "gpu-0 has no total energy counter"
+};
+
+// Each channel is tried once; those that the board does not have are left out and named.
+NvmlProbes make_nvml_probes(std::shared_ptr<NvmlLibrary> library, const std::vector<GpuBoard>& boards);
+
+}  // namespace dvfs_plan
