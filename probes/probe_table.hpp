@@ -30,7 +30,7 @@ struct ProbeFinding {
   std::string problem;           // set if there is none, or if part of it cannot be read
   std::string fix;               // a command or a step
   // What belongs to it and is read at a rate of its own: clocks beside energy.
-  std::vector<std::unique_ptr<Probe>> slower = {};
+  std::vector<std::unique_ptr<Probe>> others = {};
 };
 
 std::vector<std::string> probe_names();

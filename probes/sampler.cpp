@@ -37,7 +37,9 @@ Sampler::~Sampler() {
 void Sampler::read(Source& source) {
   const Nanoseconds before = clock_.now();
   source.probe->read(source.samples);
-  const Nanoseconds middle = before + (clock_.now() - before) / 2;
+  const Nanoseconds took = clock_.now() - before;
+  source.cost = source.cost == 0 ? took : (3 * source.cost + took) / 4;
+  const Nanoseconds middle = before + took / 2;
   for (std::size_t i = 0; i < source.samples.size(); ++i) {
     const Sample& sample = source.samples[i];
     if (!sample.value && sample.status == ReadingStatus::ok) continue;
@@ -69,6 +71,11 @@ void Sampler::set_period(std::uint32_t channel, Seconds period) {
   sources_.at(source_of(channel)).period = std::max<Nanoseconds>(nanoseconds(period), 100'000);
 }
 
+Seconds Sampler::read_cost(std::uint32_t channel) const {
+  const std::lock_guard lock(mutex_);
+  return seconds(sources_.at(source_of(channel)).cost);
+}
+
 Seconds Sampler::period(std::uint32_t channel) const {
   return seconds(sources_.at(source_of(channel)).period);
 }
@@ -80,6 +87,9 @@ void Sampler::read_due(Nanoseconds now) {
     // Stay on the grid; after a stall go on from now instead of catching up in a burst.
     source.due += source.period;
     if (source.due <= now) source.due = now + source.period;
+    // A probe that takes longer than its period is read every other moment: whoever wants to stop needs the
+    // lock between two reads.
+    source.due = std::max(source.due, clock_.now() + std::min(source.cost, source.period));
   }
 }
 

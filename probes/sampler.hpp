@@ -34,6 +34,10 @@ class Sampler {
   // How often the probe is read that has this channel; from the next start() on.
   void set_period(std::uint32_t channel, Seconds period);
   Seconds period(std::uint32_t channel) const;
+  // Which probe it belongs to, counted in the order they were handed in.
+  std::size_t source_of(std::uint32_t channel) const;
+  // How long one read of that probe took lately: an NVML energy counter keeps a CPU busy for 4 ms.
+  Seconds read_cost(std::uint32_t channel) const;
 
   // Reads the probes that are due at `now`; the thread's whole work, and a test's way to drive it.
   void read_due(Nanoseconds now);
@@ -53,11 +57,11 @@ class Sampler {
     std::uint32_t first_channel = 0;
     Nanoseconds period = 0;
     Nanoseconds due = 0;
+    Nanoseconds cost = 0;  // of a read, smoothed
     std::vector<Sample> samples;
   };
 
   void read(Source& source);
-  std::size_t source_of(std::uint32_t channel) const;
   void run();
 
   const Clock& clock_;

@@ -187,7 +187,7 @@ Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
 std::vector<Channel> channels_of(const ProbeFinding& finding) {
   std::vector<Channel> channels;
   if (finding.probe) channels = finding.probe->channels();
-  for (const auto& part : finding.slower)
+  for (const auto& part : finding.others)
     channels.insert(channels.end(), part->channels().begin(), part->channels().end());
   return channels;
 }

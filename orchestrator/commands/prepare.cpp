@@ -203,7 +203,7 @@ void take(ProbeFinding& finding, ChosenProbes& chosen) {
     chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
                                        finding.fix.empty() ? "" : "; " + finding.fix));
   if (finding.probe) chosen.probes.push_back(std::move(finding.probe));
-  for (auto& part : finding.slower) chosen.probes.push_back(std::move(part));
+  for (auto& part : finding.others) chosen.probes.push_back(std::move(part));
 }
 
 // What an experiment needs whether it asks for it or not.

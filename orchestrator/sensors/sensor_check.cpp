@@ -12,6 +12,8 @@ namespace {
 constexpr Seconds rest{0.3}, load{0.6}, more_for_slow_sensors{4};
 // As fast as any sensor we know renews its value.
 constexpr Seconds fast_look{0.002};
+// A probe whose reads keep a CPU busy is read more seldom: measuring must not be what is measured.
+constexpr double most_of_a_cpu = 0.05;
 
 // Rests or computes; ends early if somebody asks us to stop.
 void compute_until(Nanoseconds from, const Clock& clock, bool busy, Seconds length,
@@ -102,15 +104,16 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
     if (state == SensorState::gone) check.faults.push_back({i, EnergyFault::gone});
   }
   // A probe is read as a whole: as often as its fastest channel needs.
-  std::map<std::string, Seconds> needed;
+  std::map<std::size_t, Seconds> needed;
   for (const auto& [channel, own] : own_period) {
     const auto& update = check.audit.channels[channel].update;
-    const Seconds mine = update ? std::max(own, *update * 0.5) : own;
-    const auto [at, is_new] = needed.emplace(channels[channel].probe, mine);
+    const Seconds cheap = sampler.read_cost(channel) * (1 / most_of_a_cpu);
+    const Seconds mine = std::max({own, cheap, update ? *update * 0.5 : own});
+    const auto [at, is_new] = needed.emplace(sampler.source_of(channel), mine);
     if (!is_new) at->second = std::min(at->second, mine);
   }
   for (const auto& [channel, own] : own_period)
-    sampler.set_period(channel, needed.at(channels[channel].probe));
+    sampler.set_period(channel, needed.at(sampler.source_of(channel)));
   return check;
 }
 

@@ -18,10 +18,12 @@ ProbeFinding find_nvidia(const ProbeRequest& request) {
   const auto opened = NvmlLibrary::open(request.sysfs);
   if (any && opened.library) {
     NvmlProbes probes = make_nvml_probes(opened.library, request.boards);
-    finding.probe = std::move(probes.energy);
-    if (!finding.probe) finding.probe = std::move(probes.state);
-    for (auto* part : {&probes.state, &probes.slow}) {
-      if (*part) finding.slower.push_back(std::move(*part));
+    for (auto* part : {&probes.energy, &probes.power, &probes.state, &probes.slow}) {
+      if (!*part) continue;
+      if (!finding.probe)
+        finding.probe = std::move(*part);
+      else
+        finding.others.push_back(std::move(*part));
     }
     finding.problem = join(probes.lacks, "; ");
   } else if (const auto smi = NvidiaSmi::find(request.sysfs); any && smi) {

@@ -65,12 +65,11 @@ constexpr unsigned field_energy = 83;         // mJ since the driver was loaded
 constexpr unsigned field_power_average = 185;  // mW, over 1 s on Ampere and newer
 constexpr unsigned field_power_instant = 186;  // mW
 // Time during which clocks were held down, in ns since the driver was loaded.
-constexpr unsigned field_power_cap = 74;          // NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP
-constexpr unsigned field_sync_boost = 76;         // ..._SYNC_BOOST
-constexpr unsigned field_sw_thermal = 251;        // ..._SW_THERM_SLOWDOWN
-constexpr unsigned field_hw_thermal = 252;        // ..._HW_THERM_SLOWDOWN
-constexpr unsigned field_hw_power_brake = 253;    // ..._HW_POWER_BRAKE_SLOWDOWN
-constexpr unsigned field_old_thermal = 75;        // NVML_FI_DEV_PERF_POLICY_THERMAL, for older drivers
+constexpr unsigned field_power_cap = 74;        // NVML_FI_DEV_PERF_POLICY_POWER
+constexpr unsigned field_thermal = 75;          // ..._THERMAL, by software
+constexpr unsigned field_sync_boost = 76;       // ..._SYNC_BOOST
+constexpr unsigned field_hw_thermal = 270;      // NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN (CUDA 13)
+constexpr unsigned field_hw_power_brake = 271;  // ..._HW_POWER_BRAKE_SLOWDOWN (CUDA 13)
 constexpr unsigned field_memory_temperature = 82;  // C
 
 }  // namespace dvfs_plan::nvml

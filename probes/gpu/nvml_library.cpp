@@ -29,7 +29,6 @@ struct NvmlLibrary::Functions {
   int (*total_energy)(nvml::Device, unsigned long long*) = nullptr;
   int (*power_usage)(nvml::Device, unsigned*) = nullptr;
   int (*compute_processes)(nvml::Device, unsigned*, nvml::ProcessInfo*) = nullptr;
-  int (*graphics_processes)(nvml::Device, unsigned*, nvml::ProcessInfo*) = nullptr;
   int (*mig_mode)(nvml::Device, unsigned*, unsigned*) = nullptr;
 };
 
@@ -72,7 +71,6 @@ std::string NvmlLibrary::load() {
   find(handle_, "nvmlDeviceGetTotalEnergyConsumption", call_->total_energy);
   find(handle_, "nvmlDeviceGetPowerUsage", call_->power_usage);
   find(handle_, "nvmlDeviceGetComputeRunningProcesses_v3", call_->compute_processes);
-  find(handle_, "nvmlDeviceGetGraphicsRunningProcesses_v3", call_->graphics_processes);
   find(handle_, "nvmlDeviceGetMigMode", call_->mig_mode);
   if (call_->init == nullptr || call_->count == nullptr || call_->by_index == nullptr || call_->uuid == nullptr)
     return "it is older than this program can use (no nvmlInit_v2)";
@@ -161,19 +159,12 @@ int NvmlLibrary::power_usage(nvml::Device device, unsigned& milliwatts) const {
 }
 
 std::optional<std::vector<nvml::ProcessInfo>> NvmlLibrary::processes(nvml::Device device) const {
-  std::vector<nvml::ProcessInfo> all;
-  bool known = false;
-  for (const auto function : {call_->compute_processes, call_->graphics_processes}) {
-    constexpr unsigned most = 256;
-    std::vector<nvml::ProcessInfo> some(most);
-    unsigned count = most;
-    if (call(function, device, &count, some.data()) != nvml::success) continue;
-    known = true;
-    some.resize(std::min(count, most));
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  if (!known) return std::nullopt;
-  return all;
+  constexpr unsigned most = 256;
+  std::vector<nvml::ProcessInfo> processes(most);
+  unsigned count = most;
+  if (call(call_->compute_processes, device, &count, processes.data()) != nvml::success) return std::nullopt;
+  processes.resize(std::min(count, most));
+  return processes;
 }
 
 std::optional<bool> NvmlLibrary::mig_enabled(nvml::Device device) const {

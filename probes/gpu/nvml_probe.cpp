@@ -140,6 +140,9 @@ void add_energy(NvmlProbe& probe, const NvmlLibrary& library, const GpuBoard& bo
                        return code;
                      });
   if (!energy) lacks.push_back(board.domain + " has no total energy counter");
+}
+
+void add_power(NvmlProbe& probe, const NvmlLibrary& library, const GpuBoard& board, Lacks& lacks) {
   const auto gauge = ChannelKind::gauge;
   const bool instant =
       probe.add_field(channel(board, "power_instant", "W", gauge, "NVML field 186, instant power"),
@@ -188,8 +191,7 @@ void add_state(NvmlProbe& probe, const NvmlLibrary& library, const GpuBoard& boa
                            field, 1e-9);
   };
   const bool power = held_down("throttle_power_cap", nvml::field_power_cap);
-  const bool thermal = held_down("throttle_thermal", nvml::field_sw_thermal) ||
-                       held_down("throttle_thermal", nvml::field_old_thermal);
+  const bool thermal = held_down("throttle_thermal", nvml::field_thermal);
   held_down("throttle_hardware_thermal", nvml::field_hw_thermal);
   held_down("throttle_power_brake", nvml::field_hw_power_brake);
   held_down("throttle_sync_boost", nvml::field_sync_boost);
@@ -220,9 +222,10 @@ void add_slow(NvmlProbe& probe, const NvmlLibrary& library, const GpuBoard& boar
 
 NvmlProbes make_nvml_probes(std::shared_ptr<NvmlLibrary> library, const std::vector<GpuBoard>& boards) {
   // Power and energy take a new value every 20 to 100 ms, by board; the sensor audit finds how often.
-  constexpr Seconds energy_period{0.02}, state_period{0.1}, slow_period{1};
+  constexpr Seconds energy_period{0.02}, power_period{0.02}, state_period{0.1}, slow_period{1};
   NvmlProbes probes;
   auto energy = std::make_unique<NvmlProbe>(library, energy_period);
+  auto power = std::make_unique<NvmlProbe>(library, power_period);
   auto state = std::make_unique<NvmlProbe>(library, state_period);
   auto slow = std::make_unique<NvmlProbe>(library, slow_period);
   for (const GpuBoard& board : boards) {
@@ -232,12 +235,14 @@ NvmlProbes make_nvml_probes(std::shared_ptr<NvmlLibrary> library, const std::vec
       probes.lacks.push_back(board.domain + " (" + board.uuid + ") is not there any more");
       continue;
     }
-    for (NvmlProbe* probe : {energy.get(), state.get(), slow.get()}) probe->add_board(device);
+    for (NvmlProbe* probe : {energy.get(), power.get(), state.get(), slow.get()}) probe->add_board(device);
     add_energy(*energy, *library, board, probes.lacks);
+    add_power(*power, *library, board, probes.lacks);
     add_state(*state, *library, board, probes.lacks);
     add_slow(*slow, *library, board);
   }
   if (!energy->channels().empty()) probes.energy = std::move(energy);
+  if (!power->channels().empty()) probes.power = std::move(power);
   if (!state->channels().empty()) probes.state = std::move(state);
   if (!slow->channels().empty()) probes.slow = std::move(slow);
   return probes;

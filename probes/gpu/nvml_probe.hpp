@@ -1,5 +1,5 @@
-// Probes over NVML: what a board's own sensors say. Three of them, because they are worth reading at three
-// rates and each call costs (1 to 2 ms of waiting for the board on an H200).
+// Probes over NVML: what a board's own sensors say. Four of them, because they are worth reading at different
+// rates: the energy counter keeps a CPU busy for 4 ms a read on an H200, power and clocks for microseconds.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 namespace dvfs_plan {
 
 struct NvmlProbes {
-  std::unique_ptr<Probe> energy;  // total energy, instant and average power
+  std::unique_ptr<Probe> energy;  // total energy
+  std::unique_ptr<Probe> power;   // instant and average
   std::unique_ptr<Probe> state;   // clocks, utilisation, time held down by each limit
   std::unique_ptr<Probe> slow;    // temperatures, memory in use
   std::vector<std::string> lacks;  // "gpu-0 has no total energy counter"

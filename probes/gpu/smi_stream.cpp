@@ -101,7 +101,8 @@ class SmiStream : public Probe {
     vain_ends_ = news ? 0 : vain_ends_ + reader_.ends() - ends;
     if (vain_ends_ >= most_vain_ends) gone_ = true;
     if (news) return;
-    if (gone_ || reader_.ends() > ends || fell_silent()) {
+    // Between two lives there is nothing to read, which is not the same as nothing new.
+    if (gone_ || reader_.program() == 0 || fell_silent()) {
       for (Sample& sample : samples)
         sample = {std::nullopt, gone_ ? ReadingStatus::gone : ReadingStatus::absent};
     }

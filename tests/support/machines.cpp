@@ -138,4 +138,77 @@ void rapl(const TemporaryFolder& root, bool with_psys) {
   if (with_psys) zone("intel-rapl:2", "psys", 900000000, package_range);
 }
 
+void h200(const TemporaryFolder& root, bool with_library) {
+  namespace fs = std::filesystem;
+  const fs::path source = DVFS_PLAN_SOURCE, tree = root.path();
+  fs::create_directories(tree / "usr/bin");
+  fs::create_directories(tree / "usr/lib");
+  fs::create_directories(tree / "gpu");
+  fs::copy_file(source / "tests/support/nvidia-smi", tree / "usr/bin/nvidia-smi");
+  fs::create_directory_symlink(source / "tests/recorded/nvidia-h200", tree / "gpu/recorded");
+  if (with_library) fs::copy_file(DVFS_PLAN_FAKE_NVML, tree / "usr/lib/libnvidia-ml.so.1");
+}
+
+void radeon(const TemporaryFolder& root, bool overdrive) {
+  const std::string device = "/sys/class/drm/card1/device/", hwmon = device + "hwmon/hwmon3/";
+  root.attribute(device + "vendor", "0x1002");
+  root.attribute(device + "device", "0x73bf");
+  root.attribute(device + "unique_id", "5a7c9e0f11223344");
+  root.file(device + "uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_SLOT_NAME=0000:0c:00.0\n");
+  root.attribute(device + "power_dpm_force_performance_level", "auto");
+  root.file(device + "pp_dpm_sclk", "0: 500Mhz *\n1: 1400Mhz \n2: 2475Mhz \n");
+  root.file(device + "pp_dpm_mclk", "0: 96Mhz *\n1: 456Mhz \n2: 1000Mhz \n");
+  if (overdrive) {
+    root.file(device + "pp_od_clk_voltage",
+              "OD_SCLK:\n0: 500Mhz\n1: 2475Mhz\nOD_MCLK:\n0: 97Mhz\n1: 1000Mhz\nOD_VDDGFX_OFFSET:\n0mV\n"
+              "OD_RANGE:\nSCLK:     500Mhz       2800Mhz\nMCLK:     674Mhz       1075Mhz\n");
+  }
+  root.attribute(device + "gpu_busy_percent", "0");
+  root.attribute(device + "mem_info_vram_used", "314572800");
+  root.attribute(hwmon + "name", "amdgpu");
+  root.attribute(hwmon + "power1_average", "43000000");
+  root.attribute(hwmon + "power1_cap", "272000000");
+  root.attribute(hwmon + "power1_cap_default", "272000000");
+  root.attribute(hwmon + "power1_cap_min", "0");
+  root.attribute(hwmon + "power1_cap_max", "312000000");
+  root.attribute(hwmon + "freq1_input", "500000000");
+  root.attribute(hwmon + "freq2_input", "96000000");
+  root.attribute(hwmon + "temp1_input", "41000");
+}
+
+void arc_xe(const TemporaryFolder& root) {
+  const std::string device = "/sys/class/drm/card0/device/", hwmon = device + "hwmon/hwmon2/";
+  root.attribute(device + "vendor", "0x8086");
+  root.attribute(device + "device", "0xe20b");
+  root.file(device + "uevent", "DRIVER=xe\nPCI_SLOT_NAME=0000:03:00.0\n");
+  for (const auto& [gt, highest] : {std::pair{"gt0", "2850"}, std::pair{"gt1", "1500"}}) {
+    const std::string folder = device + "tile0/" + gt + "/freq0/";
+    root.attribute(folder + "min_freq", "400");
+    root.attribute(folder + "max_freq", highest);
+    root.attribute(folder + "rpn_freq", "400");
+    root.attribute(folder + "rp0_freq", highest);
+    root.attribute(folder + "act_freq", "0");
+  }
+  root.attribute(hwmon + "name", "xe");
+  root.attribute(hwmon + "energy1_input", "6821000000");
+  root.attribute(hwmon + "energy1_label", "card");
+  root.attribute(hwmon + "energy2_input", "4210000000");
+  root.attribute(hwmon + "energy2_label", "pkg");
+  root.attribute(hwmon + "power1_max", "190000000");
+  root.attribute(hwmon + "power1_rated_max", "190000000");
+}
+
+void arc_i915(const TemporaryFolder& root) {
+  const std::string card = "/sys/class/drm/card0/", device = card + "device/";
+  root.attribute(device + "vendor", "0x8086");
+  root.attribute(device + "device", "0x56a0");
+  root.file(device + "uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:03:00.0\n");
+  for (const auto& [file, value] : {std::pair{"rps_min_freq_mhz", "300"}, std::pair{"rps_max_freq_mhz", "2400"},
+                                    std::pair{"rps_boost_freq_mhz", "2400"}, std::pair{"rps_act_freq_mhz", "0"},
+                                    std::pair{"rps_RPn_freq_mhz", "300"}, std::pair{"rps_RP0_freq_mhz", "2400"}})
+    root.attribute(card + "gt/gt0/" + file, value);
+  root.attribute(device + "hwmon/hwmon1/name", "i915");
+  root.attribute(device + "hwmon/hwmon1/energy1_input", "100000000");
+}
+
 }  // namespace dvfs_plan::machines

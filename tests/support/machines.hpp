@@ -19,4 +19,14 @@ void acpi_cpufreq(const TemporaryFolder& root);
 // Two packages with core, uncore and DRAM zones; DRAM wraps at its own, smaller range.
 void rapl(const TemporaryFolder& root, bool with_psys);
 
+// One H200: the stand-in nvidia-smi (tests/support/nvidia-smi), with the stand-in library (fake_nvml.cpp) or
+// without it. Its folder gpu/ drives both and logs every call.
+void h200(const TemporaryFolder& root, bool with_library);
+// A board of amdgpu with hwmon; `overdrive`: its table of clocks may be edited, else it has DPM levels.
+void radeon(const TemporaryFolder& root, bool overdrive);
+// A discrete board under xe: one tile with a compute and a media GT.
+void arc_xe(const TemporaryFolder& root);
+// Graphics under i915 with a GT folder.
+void arc_i915(const TemporaryFolder& root);
+
 }  // namespace dvfs_plan::machines

@@ -1,0 +1,399 @@
+// GPU knobs: NVIDIA's through the stand-in nvidia-smi, which answers from recordings, keeps what it is told and
+// refuses as real ones do; AMD's and Intel's on trees of files. What they offer, save, write, read back and put
+// back, and what each refusal says.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "experiments/plan/plan.hpp"
+#include "orchestrator/guard/restore_settings.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/settings/amdgpu_overdrive.hpp"
+#include "orchestrator/settings/setting_access.hpp"
+#include "tests/support/machines.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string board = "GPU-00000000-0000-4000-8000-000000000200";
+const std::string place = "nvidia:" + board + "/";
+
+AxisValue mhz(double value) {
+  return {fmt::format("{:g} MHz", value), value * 1e6};
+}
+AxisValue watts(double value) {
+  return {fmt::format("{:g} W", value), value};
+}
+
+class GpuKnobs : public testing::Test {
+ protected:
+  std::vector<KnobFinding> find(const std::vector<std::string>& axes) {
+    UsedBoards gpus;
+    gpus.all = find_gpu_boards(sysfs_);
+    gpus.used = gpus.all.boards;
+    return find_knobs(axes, sysfs_, {}, gpus);
+  }
+  std::unique_ptr<Knob> knob(const std::string& axis) {
+    auto found = find({axis});
+    EXPECT_TRUE(found[0].knob) << found[0].problem;
+    return std::move(found[0].knob);
+  }
+  std::string problem(const std::string& axis) { return find({axis})[0].problem; }
+  std::string refusal(const std::string& axis, const AxisValue& value) {
+    return knob(axis)->apply(value)[0].problem;
+  }
+  // What nvidia-smi was asked to set, in order.
+  std::vector<std::string> sets() const {
+    std::vector<std::string> lines;
+    for (const std::string& line : split_lines(root_.read("/gpu/argv.log"))) {
+      if (line.find("query") == std::string::npos && line.find("-q") == std::string::npos && !line.empty())
+        lines.push_back(line);
+    }
+    return lines;
+  }
+  std::string setting(const std::string& name) { return SettingAccess(sysfs_).read(place + name).text.value_or("none"); }
+
+  TemporaryFolder root_;
+  Sysfs sysfs_{root_.path()};
+};
+
+TEST_F(GpuKnobs, AnH200OffersItsClocksAndItsLimits) {
+  machines::h200(root_, true);
+  const auto core = knob("gpu.core")->offer(), memory = knob("gpu.memory")->offer(),
+             power = knob("gpu.power_limit")->offer();
+  EXPECT_EQ(core.values.size(), 110U);
+  EXPECT_EQ(core.values.front(), mhz(345));
+  EXPECT_EQ(core.values.back(), mhz(1980));
+  EXPECT_THAT(memory.values, ElementsAre(mhz(2201), mhz(3201)));
+  EXPECT_EQ(power.continuous->lowest, 200);
+  EXPECT_EQ(power.continuous->highest, 700);
+  EXPECT_EQ(power.values.size(), 21U);  // by 25 W
+  EXPECT_EQ(knob("gpu.core")->allowed_pairs()->pairs.size(), 220U);
+  EXPECT_TRUE(sets().empty());
+}
+
+TEST_F(GpuKnobs, AClockIsLockedAndTheAnswerIsItsAcknowledgement) {
+  machines::h200(root_, true);
+  const auto knobs = find({"gpu.core", "gpu.memory", "gpu.power_limit"});
+  EXPECT_EQ(knobs[0].axis, "gpu.power_limit");  // in the order of application
+  const auto limit = knobs[0].knob->apply(watts(450));
+  const auto memory = knobs[1].knob->apply(mhz(2201));
+  const auto core = knobs[2].knob->apply(mhz(1395));
+  EXPECT_EQ(core[0].target, "gpu-0");
+  EXPECT_EQ(core[0].applied, "1395 MHz");
+  EXPECT_EQ(core[0].problem, "");
+  EXPECT_EQ(memory[0].applied, "2201 MHz");
+  EXPECT_EQ(limit[0].applied, "450 W");
+  EXPECT_EQ(limit[0].path, place + "power.limit");
+  EXPECT_EQ(limit[0].text, "450.00");
+  EXPECT_THAT(sets(), ElementsAre("-i " + board + " -pl 450", "-i " + board + " -lmc 2201,2201",
+                                  "-i " + board + " -lgc 1395,1395"));
+  EXPECT_EQ(knobs[2].knob->clock_quantity(), "core_clock");
+  EXPECT_EQ(knobs[1].knob->clock_quantity(), "memory_clock");
+}
+
+TEST_F(GpuKnobs, WhatWasThereIsSavedAndPutBackAndLocksAreReset) {
+  machines::h200(root_, true);
+  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1755", "pl": 550.0}})");
+  const auto knobs = find({"gpu.core", "gpu.memory", "gpu.power_limit"});
+  const auto saved = settings_of(knobs);
+  std::vector<std::string> texts;
+  for (const SavedSetting& one : saved) texts.push_back(one.path.substr(place.size()) + "=" + one.value);
+  EXPECT_THAT(texts, ElementsAre("power.limit=550.00", "lock.memory=reset", "clocks.applications=3201,1755", "lock.core=reset"));
+  knobs[0].knob->apply(watts(300));
+  knobs[1].knob->apply(mhz(2201));
+  knobs[2].knob->apply(mhz(345));
+  const auto outcome = restore_settings(saved, sysfs_, {{place + "power.limit", "300.00"}});
+  EXPECT_TRUE(outcome.complete());
+  EXPECT_EQ(outcome.restored, 3);
+  EXPECT_EQ(outcome.unchanged, 1);  // application clocks were not touched
+  EXPECT_TRUE(outcome.notes.empty());
+  EXPECT_EQ(setting("power.limit"), "550.00");
+  EXPECT_EQ(setting("clocks.applications"), "3201,1755");
+  EXPECT_THAT(root_.read("/gpu/state.json"), testing::AllOf(HasSubstr(R"("lgc": null)"), HasSubstr(R"("lmc": null)")));
+  EXPECT_THAT(sets(), testing::IsSupersetOf({"-i " + board + " -rgc", "-i " + board + " -rmc", "-i " + board + " -pl 550.00"}));
+}
+
+TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
+  machines::h200(root_, true);
+  auto limit = knob("gpu.power_limit");
+  const auto saved = limit->snapshot();
+  const auto applied = limit->apply(watts(300));
+  const AppliedByUs ours{{applied[0].path, applied[0].text}};
+  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
+  // The next trial notices,
+  const auto again = limit->apply(watts(400));
+  EXPECT_EQ(again[0].note,
+            "the power limit of gpu-0 was 500.00 W before this trial; this run had set 300.00 W: somebody else changed it");
+  EXPECT_EQ(again[0].problem, "");
+  // and so does the restore, which leaves what is neither ours nor what was there.
+  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
+  const auto outcome = restore_settings(saved, sysfs_, ours);
+  EXPECT_TRUE(outcome.complete());
+  EXPECT_THAT(outcome.notes,
+              ElementsAre(place + "power.limit is '500.00', which is neither what this run set ('300.00') nor what was "
+                                  "there before ('700.00'): somebody else changed it meanwhile, and it was left so; to "
+                                  "put it back: sudo nvidia-smi -i " + board + " -pl 700.00"));
+  EXPECT_EQ(setting("power.limit"), "500.00");
+  // After a power cut nobody knows what was ours: the saved value is put back.
+  EXPECT_EQ(restore_settings(saved, sysfs_).restored, 1);
+  EXPECT_EQ(setting("power.limit"), "700.00");
+}
+
+TEST_F(GpuKnobs, ADriversOwnDefaultIsNobodysAndIsPutBackOver) {
+  machines::h200(root_, true);
+  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 550.0}})");
+  auto limit = knob("gpu.power_limit");
+  const auto saved = limit->snapshot();
+  const auto applied = limit->apply(watts(300));
+  std::filesystem::remove(root_ / "gpu/state.json");  // the driver was loaded anew: everything is as it makes it
+  EXPECT_EQ(restore_settings(saved, sysfs_, {{applied[0].path, applied[0].text}}).restored, 1);
+  EXPECT_EQ(setting("power.limit"), "550.00");
+}
+
+TEST_F(GpuKnobs, RefusalsAreSeenWhateverTheExitCodeAndSayTheNextStep) {
+  machines::h200(root_, true);
+  root_.file("/gpu/mode", "no-permission");
+  EXPECT_EQ(refusal("gpu.core", mhz(1395)),
+            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi refuses: The current user does not have "
+            "permission to change clocks for GPU 00000000:00:06.0.; only root may set it: run with sudo (in a container "
+            "also with CAP_SYS_ADMIN, or on the host)");
+  root_.file("/gpu/mode", "silent-refusal");
+  EXPECT_EQ(refusal("gpu.core", mhz(1395)),
+            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi neither confirms nor refuses; it says: nothing");
+  root_.file("/gpu/mode", "other-clock");
+  EXPECT_EQ(refusal("gpu.core", mhz(1395)),
+            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi neither confirms nor refuses; it says: GPU clocks "
+            "set to \"(gpuClkMin 1380, gpuClkMax 1380)\" for GPU 00000000:00:06.0");
+  root_.file("/gpu/mode", "sick");
+  EXPECT_EQ(refusal("gpu.power_limit", watts(300)),
+            "power limit of gpu-0 (NVIDIA H200): set 300 W: nvidia-smi refuses (exit code 15): Unable to determine the "
+            "device handle for GPU 00000000:00:06.0: GPU is lost.  Reboot the system to recover this GPU");
+  root_.file("/gpu/mode", "no-locks no-application-clocks");
+  EXPECT_EQ(refusal("gpu.core", mhz(1395)),
+            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi refuses: Setting locked GPU clocks is not "
+            "supported for GPU 00000000:00:06.0.; this board does not offer it (laptops and many consumer boards do not)");
+  root_.file("/gpu/mode", "vgpu no-application-clocks");
+  EXPECT_THAT(refusal("gpu.core", mhz(1395)),
+              testing::EndsWith("; this is a vGPU: its clocks and limits belong to the host, where the sweep would have "
+                                "to run"));
+  root_.file("/gpu/mode", "");
+  EXPECT_EQ(refusal("gpu.power_limit", watts(100)),
+            "power limit of gpu-0 (NVIDIA H200): set 100 W: nvidia-smi refuses (exit code 2): Provided power limit 100.00 W "
+            "is not a valid power limit which should be between 200.00 W and 700.00 W for GPU 00000000:00:06.0");
+}
+
+TEST_F(GpuKnobs, WhatCannotBeSetIsSaidBeforeTheSweep) {
+  machines::h200(root_, true);
+  root_.file("/gpu/mode", "mig");
+  EXPECT_EQ(problem("gpu.core"),
+            "MIG is enabled on gpu-0 (NVIDIA H200): its clocks and its power are those of all its instances; while it is "
+            "idle: sudo nvidia-smi -i " + board + " -mig 0");
+  root_.file("/gpu/mode", "no-power-limit");
+  EXPECT_EQ(problem("gpu.power_limit"),
+            "gpu-0 (NVIDIA H200) has no power limit that can be set: power.min_limit is not told (laptops and vGPUs)");
+  root_.file("/gpu/mode", "no-supported-clocks");
+  EXPECT_EQ(problem("gpu.core"),
+            "gpu-0 (NVIDIA H200) lists no supported clocks (nvidia-smi -q -d SUPPORTED_CLOCKS): its clocks cannot be set; "
+            "gpu.power_limit may");
+  std::filesystem::remove(root_ / "usr/bin/nvidia-smi");
+  EXPECT_EQ(problem("gpu.core"),
+            "nvidia-smi, which sets NVIDIA H200, is not on PATH; install the driver's utilities");
+  EXPECT_THAT(problem("gpu.core@7"), StartsWith("there is no GPU '7'; there is: 0 (NVIDIA H200, "));
+}
+
+TEST_F(GpuKnobs, WhereLocksAreNotOfferedApplicationClocksAreSetAsAPair) {
+  machines::h200(root_, true);
+  root_.file("/gpu/mode", "no-locks");
+  const auto knobs = find({"gpu.core", "gpu.memory"});
+  const auto saved = settings_of(knobs);
+  const auto memory = knobs[0].knob->apply(mhz(2201));
+  const auto core = knobs[1].knob->apply(mhz(1395));
+  EXPECT_EQ(memory[0].applied, "2201 MHz");
+  EXPECT_EQ(core[0].applied, "1395 MHz");
+  EXPECT_EQ(core[0].problem, "");
+  EXPECT_EQ(setting("clocks.applications"), "2201,1395");
+  EXPECT_EQ(core[0].text, "2201,1395");
+  const auto outcome = restore_settings(saved, sysfs_);
+  EXPECT_TRUE(outcome.complete());  // a lock that the board does not offer needs no reset
+  EXPECT_EQ(setting("clocks.applications"), "3201,1980");
+}
+
+TEST_F(GpuKnobs, EveryBoardIsSetAndOneCanBeNamed) {
+  machines::h200(root_, false);
+  root_.file("/gpu/boards", "2");
+  const auto both = knob("gpu.core")->apply(mhz(1200));
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[1].target, "gpu-1");
+  EXPECT_EQ(both[1].applied, "1200 MHz");
+  const auto one = knob("gpu.core@1")->apply(mhz(1305));
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].target, "gpu-1");
+  EXPECT_THAT(sets().back(), HasSubstr("000201 -lgc 1305,1305"));
+}
+
+// A plan over the board's pairs.
+class GpuPlan : public GpuKnobs {
+ protected:
+  std::optional<Plan> plan(const std::string& axes) {
+    diagnostics_ = Diagnostics("gpu.yaml");
+    const std::string text = "name: gpu\nworkloads: [{name: w, command: [\"true\"]}]\n" + axes;
+    const auto experiment = parse_experiment(text, "gpu.yaml", diagnostics_);
+    std::vector<std::string> names;
+    for (const AxisSpec& axis : experiment->axes) names.push_back(axis.name);
+    return resolve_plan(*experiment, {offers_of(find(names)), "/usr/bin:/bin"}, diagnostics_);
+  }
+  Diagnostics diagnostics_;
+};
+
+TEST_F(GpuPlan, AllPairsArePlannedAndTheHighestIsTheReference) {
+  machines::h200(root_, true);
+  const auto all = plan("axes: {gpu.core: all, gpu.memory: all}\n");
+  ASSERT_TRUE(all) << diagnostics_.text();
+  EXPECT_EQ(all->points.size(), 220U);
+  const auto reference = std::find_if(all->points.begin(), all->points.end(), [](const PlanPoint& p) { return p.reference; });
+  EXPECT_EQ(reference->key, "w gpu.core=1980 MHz gpu.memory=3201 MHz");
+  EXPECT_EQ(diagnostics_.text(), "");
+}
+
+TEST_F(GpuPlan, AValueBetweenStepsNamesItsNeighbours) {
+  machines::h200(root_, true);
+  EXPECT_FALSE(plan("axes:\n  gpu.core: [1400 MHz]\n"));
+  EXPECT_EQ(diagnostics_.text(),
+            "gpu.yaml:4:14: error: axis 'gpu.core': this machine does not offer 1.4 GHz; its neighbours are 1395 MHz and "
+            "1410 MHz (or write {values: [...], nearest: true})\n");
+  const auto nearest = plan("axes: {gpu.core: {values: [1400 MHz], nearest: true}}\n");
+  ASSERT_TRUE(nearest);
+  EXPECT_EQ(nearest->points[0].key, "w gpu.core=1395 MHz");
+}
+
+TEST_F(GpuPlan, PairsThatTheBoardDoesNotOfferAreLeftOutAndTold) {
+  machines::h200(root_, true);
+  // An older board: its low memory clock goes with low core clocks only.
+  std::filesystem::remove(root_ / "gpu/recorded");
+  const std::string recorded = std::string(DVFS_PLAN_SOURCE) + "/tests/recorded/nvidia-h200/";
+  for (const char* file : {"query_gpu.csv", "help_query_gpu.txt", "q.txt"}) {
+    std::filesystem::create_directories(root_ / "gpu/recorded");
+    std::filesystem::copy_file(recorded + file, root_ / ("gpu/recorded/" + std::string(file)));
+  }
+  root_.file("/gpu/recorded/supported_clocks.csv",
+             "gpu_name, gpu_uuid, memory [MHz], graphics [MHz]\nX, U, 5005 MHz, 1911 MHz\nX, U, 5005 MHz, 405 MHz\nX, U, 405 "
+             "MHz, 405 MHz\n");
+  const auto pairs = plan("axes:\n  gpu.core: all\n  gpu.memory: all\n");
+  ASSERT_TRUE(pairs) << diagnostics_.text();
+  EXPECT_EQ(pairs->points.size(), 3U);
+  EXPECT_EQ(diagnostics_.text(),
+            "gpu.yaml:4:3: warning: 1 point is left out: the board does not offer these values of gpu.core and gpu.memory "
+            "together (nvidia-smi -q -d SUPPORTED_CLOCKS lists the pairs)\n");
+}
+
+TEST_F(GpuPlan, WithoutABoardTheAxisSaysWhatIsMissing) {
+  EXPECT_FALSE(plan("axes:\n  gpu.core: all\n"));
+  EXPECT_EQ(diagnostics_.text(),
+            "gpu.yaml:4:3: error: axis 'gpu.core': this machine has no GPU that can be read: there is no "
+            "libnvidia-ml.so.1, and there is no nvidia-smi; there is no /sys/class/drm either (amdgpu, xe, i915)\n");
+}
+
+const std::string radeon = "/sys/class/drm/card1/device/";
+
+TEST_F(GpuKnobs, AnAmdLevelIsAllowedUnderManualAndThePerformanceLevelPutBack) {
+  machines::radeon(root_, false);
+  auto core = knob("gpu.core");
+  EXPECT_THAT(core->offer().values, ElementsAre(mhz(500), mhz(1400), mhz(2475)));
+  EXPECT_THAT(knob("gpu.memory")->offer().values, ElementsAre(mhz(96), mhz(456), mhz(1000)));
+  const auto saved = core->snapshot();
+  ASSERT_EQ(saved.size(), 1U);
+  EXPECT_EQ(saved[0].value, "auto");
+  const auto applied = core->apply(mhz(1400));
+  EXPECT_EQ(applied[0].problem, "");
+  EXPECT_FALSE(applied[0].applied);  // the star does not stand there: what is allowed cannot be read
+  EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), "manual");
+  EXPECT_EQ(*sysfs_.text(radeon + "pp_dpm_sclk"), "1");
+  EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
+  EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), "auto");
+}
+
+TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
+  const std::string before = "OD_SCLK:\n0: 500Mhz\n1: 2475Mhz\nOD_MCLK:\n1: 1000Mhz\nOD_RANGE:\nSCLK:     500Mhz       2800Mhz\n";
+  EXPECT_EQ(overdrive_limits(before, OverdriveClock::core)->low_mhz, 500);
+  EXPECT_EQ(overdrive_limits(before, OverdriveClock::core)->high_mhz, 2475);
+  EXPECT_EQ(overdrive_limits(before, OverdriveClock::memory)->low_mhz, 1000);
+  EXPECT_EQ(overdrive_range(before, OverdriveClock::core)->high_mhz, 2800);
+  EXPECT_FALSE(overdrive_range(before, OverdriveClock::memory));
+  EXPECT_FALSE(overdrive_limits("", OverdriveClock::core));
+
+  machines::radeon(root_, true);
+  auto core = knob("gpu.core");
+  EXPECT_EQ(core->offer().continuous->lowest, 500e6);
+  EXPECT_EQ(core->offer().continuous->highest, 2800e6);
+  const auto saved = core->snapshot();
+  ASSERT_EQ(saved.size(), 2U);
+  EXPECT_EQ(saved[0].path, "amdgpu-od:" + radeon + "pp_od_clk_voltage#sclk");
+  EXPECT_EQ(saved[0].value, "500 2475");
+  // A plain file keeps the last line it was told; the driver's table does not read as that.
+  EXPECT_EQ(core->apply(mhz(1800))[0].problem, "gpu.core gpu-0: asked for 1800 MHz, read back nothing");
+  EXPECT_EQ(*sysfs_.text(radeon + "pp_od_clk_voltage"), "c");
+  const SettingAccess access(sysfs_);
+  EXPECT_EQ(access.command(saved[0].path, saved[0].value),
+            "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon + "pp_od_clk_voltage; done");
+}
+
+TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {
+  machines::radeon(root_, false);
+  auto limit = knob("gpu.power_limit");
+  EXPECT_EQ(limit->offer().continuous->highest, 312);
+  const auto saved = limit->snapshot();
+  const std::string cap = radeon + "hwmon/hwmon3/power1_cap";
+  const auto applied = limit->apply(watts(200));
+  EXPECT_EQ(applied[0].applied, "200 W");
+  EXPECT_EQ(*sysfs_.text(cap), "200000000");
+  root_.attribute(cap, "150000000");  // somebody else's
+  const auto outcome = restore_settings(saved, sysfs_, {{applied[0].path, applied[0].text}});
+  ASSERT_EQ(outcome.notes.size(), 1U);
+  EXPECT_EQ(*sysfs_.text(cap), "150000000");
+  EXPECT_EQ(limit->apply(watts(210))[0].note,
+            cap + " was 150000000 uW before this trial; this run had set 200000000 uW: somebody else changed it");
+  std::filesystem::remove(root_.path() + cap);
+  std::filesystem::create_symlink("/dev/full", root_.path() + cap);
+  EXPECT_EQ(limit->apply(watts(220))[0].problem, "gpu.power_limit gpu-0: set 220 W: No space left on device");
+}
+
+TEST_F(GpuKnobs, AnIntelBoardIsPinnedByItsLimitsAndItsMediaEngineLeftAlone) {
+  machines::arc_xe(root_);
+  auto core = knob("gpu.core");
+  const std::string gt = "/sys/class/drm/card0/device/tile0/gt0/freq0/";
+  EXPECT_EQ(core->offer().values.front(), mhz(400));
+  EXPECT_EQ(core->offer().values.back(), mhz(2850));
+  const auto saved = core->snapshot();
+  EXPECT_EQ(saved.size(), 2U);
+  EXPECT_EQ(core->apply(mhz(1200))[0].applied, "1200 MHz");
+  EXPECT_EQ(*sysfs_.text(gt + "min_freq"), "1200");
+  EXPECT_EQ(*sysfs_.text(gt + "max_freq"), "1200");
+  EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/device/tile0/gt1/freq0/max_freq"), "1500");
+  EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
+  EXPECT_EQ(*sysfs_.text(gt + "max_freq"), "2850");
+  EXPECT_EQ(problem("gpu.memory"), "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do");
+  EXPECT_EQ(knob("gpu.power_limit")->apply(watts(120))[0].applied, "120 W");
+}
+
+TEST_F(GpuKnobs, UnderI915TheBoostClockGoesWithTheLimits) {
+  machines::arc_i915(root_);
+  auto core = knob("gpu.core");
+  const auto saved = core->snapshot();
+  EXPECT_EQ(saved.size(), 3U);
+  EXPECT_EQ(core->apply(mhz(900))[0].problem, "");
+  EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/gt/gt0/rps_boost_freq_mhz"), "900");
+  EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
+  EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/gt/gt0/rps_boost_freq_mhz"), "2400");
+  EXPECT_EQ(problem("gpu.power_limit"),
+            "Intel 0x56a0 has no power limit in hwmon (integrated graphics share the CPU's)");
+}
+
+}  // namespace
+}  // namespace dvfs_plan
