@@ -23,10 +23,11 @@ struct Channel {
   std::string domain;  // what the energy belongs to: "system", "psys", "package-0", "dram-0", "core-0",
                        // "gpu-0"; or "cpu0"
   std::string within;  // the domain that already contains this one; empty if none. Never sum both.
-  std::optional<double> wraps_at;         // in `unit`; a counter that starts again at 0 there
-  std::string source;                     // the file or event it is read from
-  bool under_load_only = false;           // says nothing about hardware that idles (a clock from APERF/MPERF)
-  std::optional<double> averages_over_s = {};  // a gauge that is a mean over this time; nullopt: of what is now
+  std::optional<double> wraps_at;  // in `unit`; a counter that starts again at 0 there
+  std::string source;              // the file or event it is read from
+  bool under_load_only = false;    // says nothing about hardware that idles (a clock from APERF/MPERF)
+  std::optional<double> averages_over_s =
+      {};  // a gauge that is a mean over this time; nullopt: of what is now
 };
 
 // What a channel measures, where its probe measures several things of one domain: "core_clock" for

@@ -80,7 +80,7 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   write_end.reset();
 
   const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
-                                        std::chrono::duration<double>(deadline.value()));
+                                         std::chrono::duration<double>(deadline.value()));
   bool late = false;
   char buffer[8192];
   for (;;) {

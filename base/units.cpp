@@ -160,7 +160,8 @@ std::string format(Hertz frequency) {
 std::string format_clock(double hertz, std::string_view like) {
   constexpr double whole_from = 100e6;  // clocks below are told with their fractions
   if (like.ends_with(" MHz"))
-    return hertz >= whole_from ? fmt::format("{:.0f} MHz", hertz * 1e-6) : fmt::format("{:.4g} MHz", hertz * 1e-6);
+    return hertz >= whole_from ? fmt::format("{:.0f} MHz", hertz * 1e-6)
+                               : fmt::format("{:.4g} MHz", hertz * 1e-6);
   return format_quantity(hertz, Dimension::frequency);
 }
 

@@ -47,7 +47,8 @@ UsedBoards find_used_boards(const Experiment& experiment, const Sysfs& sysfs,
   std::string by;
   if (experiment.gpus) {
     for (const RawValue& name : *experiment.gpus) names.push_back(name.text);
-    by = "'gpus' in line " + std::to_string(experiment.gpus->empty() ? 0 : experiment.gpus->front().mark.line);
+    by =
+        "'gpus' in line " + std::to_string(experiment.gpus->empty() ? 0 : experiment.gpus->front().mark.line);
   } else if (names = named_in_axes(experiment); !names.empty()) {
     by = "the axes";
   } else if (const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
@@ -75,7 +76,8 @@ std::map<std::string, std::string> visible_devices(const std::vector<GpuBoard>& 
   for (const GpuBoard& board : boards) {
     if (board.vendor == GpuVendor::nvidia) add("CUDA_VISIBLE_DEVICES", board.uuid);
     // ROCm takes UUIDs as "GPU-" and the board's unique number; a board without one cannot be named so.
-    if (board.vendor == GpuVendor::amd && board.uuid != board.pci) add("ROCR_VISIBLE_DEVICES", "GPU-" + board.uuid);
+    if (board.vendor == GpuVendor::amd && board.uuid != board.pci)
+      add("ROCR_VISIBLE_DEVICES", "GPU-" + board.uuid);
     if (board.vendor == GpuVendor::intel) add("ZE_AFFINITY_MASK", std::to_string(intel++));
   }
   return variables;

@@ -104,8 +104,7 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   } catch (const Error& error) {
     note(error);
   }
-  if (const std::string obstacle = board_obstacle(prepared, sysfs); !obstacle.empty())
-    note(Error(ExitCode::machine_refuses, obstacle, board_hint));
+  if (const auto obstacle = board_obstacle(prepared, sysfs)) note(*obstacle);
   // A meter of the user's own is not started by a check; what it would say is not known.
   const auto& specs = prepared.plan.experiment.probes;
   const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),

@@ -271,14 +271,18 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
   return facts;
 }
 
-std::string board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs) {
+std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs) {
+  const auto refuse = [](const std::string& message, const std::string& hint) {
+    return Error(ExitCode::machine_refuses, message, hint);
+  };
   const UsedBoards& gpus = prepared.gpus;
-  if (uses_gpus(prepared.plan.experiment) && gpus.all.boards.empty()) return gpus.all.missing;
-  if (!gpus.problem.empty()) return gpus.problem;
-  if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return {};
-  const std::string others = BoardUse(watch_boards(prepared.gpus.used, sysfs)).others();
-  if (others.empty()) return {};
-  return fmt::format("somebody else is on the boards that are used: {}", others);
+  if (uses_gpus(prepared.plan.experiment) && gpus.all.boards.empty())
+    return refuse(gpus.all.missing, "`dvfs-plan doctor` shows what this machine has");
+  if (!gpus.problem.empty()) return refuse(gpus.problem, "`dvfs-plan doctor` lists the boards");
+  if (gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return std::nullopt;
+  const std::string others = BoardUse(watch_boards(gpus.used, sysfs)).others();
+  if (others.empty()) return std::nullopt;
+  return refuse(fmt::format("somebody else is on the boards that are used: {}", others), board_hint);
 }
 
 std::map<std::string, std::string> current_environment() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/child.hpp"
+#include "base/error.hpp"
 #include "base/sysfs.hpp"
 #include "experiments/plan/plan.hpp"
 #include "orchestrator/commands/options.hpp"
@@ -56,8 +57,9 @@ ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus,
 // The machine's facts and those of the boards used.
 std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs);
 
-// Why nobody else's work may be on the boards, and what to do; empty if it is not, or is only to be told of.
-std::string board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs);
+// Why the boards cannot be used now: there are none, the ones named are not there, or somebody else is on
+// them.
+std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs);
 
 inline constexpr const char* board_hint =
     "wait until they are done, name other boards in 'gpus', or write  conditions: {gpu processes: flag}  to "

@@ -17,6 +17,7 @@
 #include "orchestrator/run_loop.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/sensors/sensor_check.hpp"
+#include "orchestrator/settings/setting_access.hpp"
 #include "results/report/report.hpp"
 
 namespace dvfs_plan {
@@ -68,8 +69,8 @@ class Run {
       }
     }
 
-    if (const std::string obstacle = board_obstacle(prepared, sysfs_); !obstacle.empty())
-      throw Error(ExitCode::machine_refuses, obstacle, board_hint);
+    if (const auto obstacle = board_obstacle(prepared, sysfs_)) throw *obstacle;
+    require_writable(prepared);
     auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);
     Sampler sampler(std::move(probes.probes), clock_);
@@ -130,6 +131,17 @@ class Run {
   }
 
  private:
+  // A night of refused trials helps nobody.
+  void require_writable(const PreparedExperiment& prepared) const {
+    const SettingAccess access(sysfs_);
+    for (const SavedSetting& setting : settings_of(prepared.knobs)) {
+      if (access.writable(setting.path) || setting.path.ends_with("/scaling_setspeed")) continue;
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("axis '{}': {} may not be set by this user", setting.knob, setting.path),
+                  "run with sudo; the workloads still run as you");
+    }
+  }
+
   // In a container the processes of others are not to be seen; what they do to the board is.
   static void refuse_busy_boards(const PreparedExperiment& prepared, Sampler& sampler) {
     if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return;

@@ -13,9 +13,10 @@ std::string BoardUse::others() const {
   std::vector<std::string> texts;
   for (const BoardProcess& process : watch_->processes().value_or(std::vector<BoardProcess>{})) {
     // Seen from inside a container a process of the host may come without a usable number.
-    texts.push_back(process.name.empty()
-                        ? fmt::format("a process ({}) outside this namespace on {}", process.pid, process.board)
-                        : fmt::format("pid {} ({}) on {}", process.pid, printable(process.name), process.board));
+    texts.push_back(
+        process.name.empty()
+            ? fmt::format("a process ({}) outside this namespace on {}", process.pid, process.board)
+            : fmt::format("pid {} ({}) on {}", process.pid, printable(process.name), process.board));
   }
   constexpr std::size_t most = 4;
   const std::size_t all = texts.size();

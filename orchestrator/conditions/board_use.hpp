@@ -15,8 +15,8 @@ class BoardUse {
   // `watch` may be nullptr: then nothing is known, and nothing is waited for.
   explicit BoardUse(std::unique_ptr<BoardWatch> watch) : watch_(std::move(watch)) {}
 
-  // "pid 4711 (python) on gpu-0", of processes that are not ours; "" if there is none to be seen. Called while
-  // no workload runs, so whoever is there is somebody else.
+  // "pid 4711 (python) on gpu-0", of processes that are not ours; "" if there is none to be seen. Called
+  // while no workload runs, so whoever is there is somebody else.
   std::string others() const;
 
   void remember_memory();  // just before a launch

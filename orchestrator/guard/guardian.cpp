@@ -147,7 +147,7 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
     if (!journal) return 0;
     end_marked_processes(journal->run);
     const Sysfs sysfs(sysfs_root);
-    const RestoreOutcome outcome = restore_settings(journal->settings, sysfs, applied);
+    const RestoreOutcome outcome = restore_settings(journal->settings, sysfs, &applied);
     for (const std::string& note : outcome.notes)
       write_stderr(fmt::format("\n{}: {}\n", guardian_name, note));
     if (outcome.complete()) {

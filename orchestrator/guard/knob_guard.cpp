@@ -117,7 +117,7 @@ void KnobGuard::note_applied(const std::string& path, const std::string& text) {
 }
 
 RestoreOutcome KnobGuard::restore() {
-  RestoreOutcome outcome = restore_settings(settings_, sysfs_, applied_);
+  RestoreOutcome outcome = restore_settings(settings_, sysfs_, &applied_);
   if (outcome.complete()) {
     remove_journal(folder_);
     armed_ = false;

@@ -39,7 +39,7 @@ std::optional<std::string> explained_by_firmware(const SavedSetting& setting, co
 
 class Restorer {
  public:
-  Restorer(const Sysfs& sysfs, const AppliedByUs& applied)
+  Restorer(const Sysfs& sysfs, const AppliedByUs* applied)
       : sysfs_(sysfs), access_(sysfs), applied_(applied) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
@@ -64,11 +64,18 @@ class Restorer {
         if (!is_back(setting)) left.push_back(&setting);
       }
     }
+    std::size_t never_set = 0;
     for (const SavedSetting* setting : left) {
       const auto now = access_.read(setting->path);
+      // A lock that this run never got to set, for want of permission, need not be reset.
+      if (now.unreadable && applied_ != nullptr && !applied_->contains(setting->path)) {
+        ++never_set;
+        continue;
+      }
       outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
     outcome_.restored = static_cast<int>(changed > left.size() ? changed - left.size() : 0);
+    outcome_.unchanged += static_cast<int>(never_set);
     note_firmware(settings);
     return std::move(outcome_);
   }
@@ -77,8 +84,9 @@ class Restorer {
   // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
   // what was there before, what we wrote last, or what the driver sets by itself.
   bool left_to_others(const SavedSetting& setting) {
-    const auto ours = applied_.find(setting.path);
-    if (ours == applied_.end() || !access_.may_be_contested(setting.path)) return false;
+    if (applied_ == nullptr) return false;
+    const auto ours = applied_->find(setting.path);
+    if (ours == applied_->end() || !access_.may_be_contested(setting.path)) return false;
     const auto now = access_.read(setting.path).text;
     if (!now || *now == setting.value || *now == ours->second) return false;
     if (now == access_.driver_default(setting.path)) return false;
@@ -127,7 +135,7 @@ class Restorer {
 
   const Sysfs& sysfs_;
   SettingAccess access_;
-  const AppliedByUs& applied_;
+  const AppliedByUs* applied_;
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
   RestoreOutcome outcome_;
 };
@@ -135,7 +143,7 @@ class Restorer {
 }  // namespace
 
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
-                                const AppliedByUs& applied) {
+                                const AppliedByUs* applied) {
   return Restorer(sysfs, applied).run(settings);
 }
 

@@ -26,13 +26,14 @@ struct RestoreOutcome {
 };
 
 // What this run set last, as it read back, by path: tells our settings from those that others made meanwhile.
+// nullptr where nobody remembers (a journal after a power cut): then everything is put back.
 using AppliedByUs = std::map<std::string, std::string>;
 
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
 // governor).
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
-                                const AppliedByUs& applied = {});
+                                const AppliedByUs* applied = nullptr);
 
 // The shell commands that would put the failed ones back: for the person who reads exit code 4.
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome);

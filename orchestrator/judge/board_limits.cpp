@@ -63,9 +63,11 @@ std::string limits_text(const BoardLimits& limits, std::optional<double> power_l
   constexpr double worth_saying = 0.01;
   std::string text;
   const auto add = [&](const std::optional<double>& share, const std::string& what) {
-    if (share && *share >= worth_saying) text += fmt::format(", {:.0f} % of the region {}", 100 * *share, what);
+    if (share && *share >= worth_saying)
+      text += fmt::format(", {:.0f} % of the region {}", 100 * *share, what);
   };
-  add(limits.power, power_limit_w ? fmt::format("at the {:g} W limit", *power_limit_w) : "at the power limit");
+  add(limits.power,
+      power_limit_w ? fmt::format("at the {:g} W limit", *power_limit_w) : "at the power limit");
   add(limits.thermal, "slowed by heat");
   add(limits.brake, "slowed by the power brake");
   add(limits.other, "slowed by its sync-boost group");

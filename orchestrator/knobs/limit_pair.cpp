@@ -48,7 +48,8 @@ class LimitKnob : public Knob {
       } else {
         const auto [min, max] = read_limits_back(sysfs_, pair.min_file, pair.max_file, raw);
         if (max)
-          setting.applied = *max == static_cast<double>(raw) ? value.text : format_clock(*max * unit_, value.text);
+          setting.applied =
+              *max == static_cast<double>(raw) ? value.text : format_clock(*max * unit_, value.text);
         if (!min || !max || *min != static_cast<double>(raw) || *max != static_cast<double>(raw)) {
           setting.problem = fmt::format("{} {}: asked for {}, read back {} to {}", axis_, pair.target,
                                         value.text, min ? format_clock(*min * unit_, value.text) : "nothing",

@@ -12,7 +12,9 @@ namespace {
 
 bool says(std::string_view text, std::string_view words) {
   return std::search(text.begin(), text.end(), words.begin(), words.end(), [](char a, char b) {
-           const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+           const auto lower = [](char c) {
+             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+           };
            return lower(a) == lower(b);
          }) != text.end();
 }
@@ -68,8 +70,8 @@ SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confir
     return verdict;
   }
   if (!confirmation.empty() && !says(answer.output, confirmation)) {
-    verdict.problem = fmt::format("nvidia-smi neither confirms nor refuses; it says: {}",
-                                  said.empty() ? "nothing" : said);
+    verdict.problem =
+        fmt::format("nvidia-smi neither confirms nor refuses; it says: {}", said.empty() ? "nothing" : said);
     return verdict;
   }
   verdict.done = true;

@@ -73,7 +73,8 @@ SettingAccess::Read SettingAccess::read(const std::string& path) {
   if (const auto place = overdrive_place(path)) {
     const Attribute table = sysfs_.read(place->file);
     const auto limits = overdrive_limits(table.text.value_or(""), place->clock);
-    if (!limits) return {std::nullopt, table.text ? "it lists no such clock" : std::strerror(table.error), false};
+    if (!limits)
+      return {std::nullopt, table.text ? "it lists no such clock" : std::strerror(table.error), false};
     return {fmt::format("{} {}", limits->low_mhz, limits->high_mhz), "", false};
   }
   const Attribute now = sysfs_.read(path);
@@ -93,7 +94,8 @@ std::string SettingAccess::write(const std::string& path, const std::string& val
     const auto low = words.size() == 2 ? parse_number(words[0]) : std::nullopt;
     const auto high = words.size() == 2 ? parse_number(words[1]) : std::nullopt;
     if (!low || !high) return fmt::format("'{}' is no pair of clocks", value);
-    error = set_overdrive(sysfs_, place->file, place->clock, {static_cast<int>(*low), static_cast<int>(*high)});
+    error =
+        set_overdrive(sysfs_, place->file, place->clock, {static_cast<int>(*low), static_cast<int>(*high)});
   } else {
     error = sysfs_.write(path, value);
   }
@@ -130,7 +132,7 @@ std::optional<std::string> SettingAccess::driver_default(const std::string& path
 
 std::string SettingAccess::command(const std::string& path, const std::string& value) const {
   if (const auto place = nvidia_place(path)) {
-    const std::string option = is_lock(*place) ? (place->name == "lock.core" ? "-rgc" : "-rmc")
+    const std::string option = is_lock(*place)                ? (place->name == "lock.core" ? "-rgc" : "-rmc")
                                : place->name == "power.limit" ? "-pl " + shell_quote(value)
                                                               : "-ac " + shell_quote(value);
     return fmt::format("sudo nvidia-smi -i {} {}", shell_quote(place->uuid), option);

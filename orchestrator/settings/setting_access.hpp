@@ -26,7 +26,7 @@ class SettingAccess {
 
   struct Read {
     std::optional<std::string> text;
-    std::string problem;     // why there is none
+    std::string problem;      // why there is none
     bool unreadable = false;  // nothing can ever tell: what was written has to be believed
   };
   Read read(const std::string& path);

@@ -79,8 +79,8 @@ class BySmi : public BoardWatch {
 
  private:
   std::string domain_of(const std::string& uuid) const {
-    const auto board = std::find_if(boards_.begin(), boards_.end(),
-                                    [&](const GpuBoard& b) { return b.uuid == uuid; });
+    const auto board =
+        std::find_if(boards_.begin(), boards_.end(), [&](const GpuBoard& b) { return b.uuid == uuid; });
     return board == boards_.end() ? std::string{} : board->domain;
   }
   NvidiaSmi smi_;
@@ -109,8 +109,7 @@ class ByFiles : public BoardWatch {
 
 std::unique_ptr<BoardWatch> watch_boards(const std::vector<GpuBoard>& boards, const Sysfs& sysfs) {
   std::vector<GpuBoard> nvidia, others;
-  for (const GpuBoard& board : boards)
-    (board.vendor == GpuVendor::nvidia ? nvidia : others).push_back(board);
+  for (const GpuBoard& board : boards) (board.vendor == GpuVendor::nvidia ? nvidia : others).push_back(board);
   if (!nvidia.empty()) {
     if (auto opened = NvmlLibrary::open(sysfs); opened.library)
       return std::make_unique<ByNvml>(opened.library, nvidia);

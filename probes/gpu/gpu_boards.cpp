@@ -76,9 +76,9 @@ std::vector<GpuBoard> by_drm(const Sysfs& sysfs) {
       if (line.starts_with("PCI_SLOT_NAME=")) board.pci = line.substr(14);
       if (line.starts_with("DRIVER=")) board.driver = line.substr(7);
     }
-    board.name = fmt::format("{} {}", board.vendor == GpuVendor::amd ? "AMD" : "Intel",
-                             sysfs.text(device + "/product_name")
-                                 .value_or(sysfs.text(device + "/device").value_or("GPU")));
+    board.name = fmt::format(
+        "{} {}", board.vendor == GpuVendor::amd ? "AMD" : "Intel",
+        sysfs.text(device + "/product_name").value_or(sysfs.text(device + "/device").value_or("GPU")));
     board.uuid = sysfs.text(device + "/unique_id").value_or(board.pci.empty() ? card : board.pci);
     boards.push_back(board);
   }
@@ -142,9 +142,9 @@ GpuChoice choose_boards(const std::vector<GpuBoard>& boards, const std::vector<s
         meant.push_back(&board);
     }
     if (meant.size() != 1) {
-      choice.problem =
-          fmt::format("{} GPU '{}'; there {}: {}", meant.empty() ? "there is no" : "more than one is meant by",
-                      printable(name), known.size() == 1 ? "is" : "are", join(known, ", "));
+      choice.problem = fmt::format("{} GPU '{}'; there {}: {}",
+                                   meant.empty() ? "there is no" : "more than one is meant by",
+                                   printable(name), known.size() == 1 ? "is" : "are", join(known, ", "));
       return choice;
     }
     const bool twice = std::any_of(choice.boards.begin(), choice.boards.end(),

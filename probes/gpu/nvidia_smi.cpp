@@ -156,8 +156,7 @@ NvidiaSmi::Query NvidiaSmi::query(std::vector<std::string> fields, const std::st
 }
 
 std::vector<NvidiaSmi::ClockPair> NvidiaSmi::supported_clocks(const std::string& uuid) const {
-  const ProgramAnswer answer =
-      run({"-i", uuid, "--query-supported-clocks=memory,graphics", "--format=csv"});
+  const ProgramAnswer answer = run({"-i", uuid, "--query-supported-clocks=memory,graphics", "--format=csv"});
   std::vector<ClockPair> pairs;
   if (!answer.ran() || answer.exit_code != 0) return pairs;
   const SmiTable table = parse_smi_csv(answer.output);

@@ -61,7 +61,7 @@ struct FieldValue {
   Value value;
 };
 
-constexpr unsigned field_energy = 83;         // mJ since the driver was loaded
+constexpr unsigned field_energy = 83;          // mJ since the driver was loaded
 constexpr unsigned field_power_average = 185;  // mW, over 1 s on Ampere and newer
 constexpr unsigned field_power_instant = 186;  // mW
 // Time during which clocks were held down, in ns since the driver was loaded.

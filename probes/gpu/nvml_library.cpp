@@ -72,7 +72,8 @@ std::string NvmlLibrary::load() {
   find(handle_, "nvmlDeviceGetPowerUsage", call_->power_usage);
   find(handle_, "nvmlDeviceGetComputeRunningProcesses_v3", call_->compute_processes);
   find(handle_, "nvmlDeviceGetMigMode", call_->mig_mode);
-  if (call_->init == nullptr || call_->count == nullptr || call_->by_index == nullptr || call_->uuid == nullptr)
+  if (call_->init == nullptr || call_->count == nullptr || call_->by_index == nullptr ||
+      call_->uuid == nullptr)
     return "it is older than this program can use (no nvmlInit_v2)";
   const int code = call_->init();
   if (code == nvml::success) return {};

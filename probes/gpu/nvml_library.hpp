@@ -40,8 +40,8 @@ class NvmlLibrary {
   int memory(nvml::Device device, nvml::Memory& memory) const;
   int total_energy(nvml::Device device, unsigned long long& millijoules) const;
   int power_usage(nvml::Device device, unsigned& milliwatts) const;
-  // Processes that compute on the board, as far as this user and namespace may see them. A desktop's drawing is
-  // not among them.
+  // Processes that compute on the board, as far as this user and namespace may see them. A desktop's drawing
+  // is not among them.
   std::optional<std::vector<nvml::ProcessInfo>> processes(nvml::Device device) const;
   // nullopt where the board has no such mode.
   std::optional<bool> mig_enabled(nvml::Device device) const;

@@ -130,15 +130,14 @@ void add_energy(NvmlProbe& probe, const NvmlLibrary& library, const GpuBoard& bo
   const auto counter = ChannelKind::counter;
   const bool by_field = probe.add_field(channel(board, "energy", "J", counter, "NVML field 83, total energy"),
                                         nvml::field_energy, 1e-3);
-  const bool energy =
-      by_field ||
-      probe.add_call(channel(board, "energy", "J", counter, "nvmlDeviceGetTotalEnergyConsumption"),
-                     [&library](nvml::Device device, double& value) {
-                       unsigned long long millijoules = 0;
-                       const int code = library.total_energy(device, millijoules);
-                       value = static_cast<double>(millijoules) * 1e-3;
-                       return code;
-                     });
+  const bool energy = by_field || probe.add_call(channel(board, "energy", "J", counter,
+                                                         "nvmlDeviceGetTotalEnergyConsumption"),
+                                                 [&library](nvml::Device device, double& value) {
+                                                   unsigned long long millijoules = 0;
+                                                   const int code = library.total_energy(device, millijoules);
+                                                   value = static_cast<double>(millijoules) * 1e-3;
+                                                   return code;
+                                                 });
   if (!energy) lacks.push_back(board.domain + " has no total energy counter");
 }
 
@@ -176,7 +175,8 @@ void add_state(NvmlProbe& probe, const NvmlLibrary& library, const GpuBoard& boa
   core.under_load_only = true;
   Channel memory = channel(board, "memory_clock", "Hz", gauge, "nvmlDeviceGetClockInfo, memory clock");
   memory.under_load_only = true;
-  if (!probe.add_call(core, clock(nvml::clock_sm))) lacks.push_back(board.domain + " does not tell its clock");
+  if (!probe.add_call(core, clock(nvml::clock_sm)))
+    lacks.push_back(board.domain + " does not tell its clock");
   probe.add_call(memory, clock(nvml::clock_memory));
   probe.add_call(channel(board, "utilisation", "%", gauge, "nvmlDeviceGetUtilizationRates"),
                  [&library](nvml::Device device, double& value) {

@@ -13,10 +13,10 @@
 namespace dvfs_plan {
 
 struct NvmlProbes {
-  std::unique_ptr<Probe> energy;  // total energy
-  std::unique_ptr<Probe> power;   // instant and average
-  std::unique_ptr<Probe> state;   // clocks, utilisation, time held down by each limit
-  std::unique_ptr<Probe> slow;    // temperatures, memory in use
+  std::unique_ptr<Probe> energy;   // total energy
+  std::unique_ptr<Probe> power;    // instant and average
+  std::unique_ptr<Probe> state;    // clocks, utilisation, time held down by each limit
+  std::unique_ptr<Probe> slow;     // temperatures, memory in use
   std::vector<std::string> lacks;  // "gpu-0 has no total energy counter"
 };
 

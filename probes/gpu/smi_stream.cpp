@@ -74,7 +74,10 @@ constexpr int most_vain_ends = 5;  // ends in a row without a line between
 class SmiStream : public Probe {
  public:
   SmiStream(SmiStreamReader reader, Child child, const ProbeRequest& request)
-      : reader_(std::move(reader)), child_(std::move(child)), launcher_(*request.launcher), clock_(*request.clock) {
+      : reader_(std::move(reader)),
+        child_(std::move(child)),
+        launcher_(*request.launcher),
+        clock_(*request.clock) {
     launcher_.own(child_.pid());
     heard_ = clock_.now();
   }
@@ -257,8 +260,17 @@ ProbeFinding start_smi_stream(const NvidiaSmi& smi, const ProbeRequest& request)
   }
   LaunchSpec launch;
   launch.executable = "/bin/sh";
-  launch.argv = {"sh", "-c", supervisor, "sh", smi.program(), "-i", join(uuids, ","),
-                 "--query-gpu=" + join(columns, ","), "--format=csv", "-lms", std::to_string(interval_ms)};
+  launch.argv = {"sh",
+                 "-c",
+                 supervisor,
+                 "sh",
+                 smi.program(),
+                 "-i",
+                 join(uuids, ","),
+                 "--query-gpu=" + join(columns, ","),
+                 "--format=csv",
+                 "-lms",
+                 std::to_string(interval_ms)};
   for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
   launch.environment.push_back("DVFS_PLAN_RUN=" + request.run);
   launch.discard_errors = true;

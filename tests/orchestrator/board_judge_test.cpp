@@ -1,4 +1,5 @@
-// What a board delivered, and what held it down: the trial counts, filed under what was delivered; heat spoils it.
+// What a board delivered, and what held it down: the trial counts, filed under what was delivered; heat
+// spoils it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +91,8 @@ TEST_F(BoardJudge, WhatThePowerLimitLeavesOfARequestCountsAsWhatItIs) {
   EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
   EXPECT_EQ(trial_.settings[0].as_requested, false);
   EXPECT_EQ(event("not_delivered"),
-            "1980 MHz requested on gpu-0, 1441 MHz delivered (mean of 101 readings under load, 93 of them off), 92 % of the "
+            "1980 MHz requested on gpu-0, 1441 MHz delivered (mean of 101 readings under load, 93 of them "
+            "off), 92 % of the "
             "region at the 700 W limit");
   EXPECT_EQ(event("limited"), "gpu-0: 92 % of the region at the 700 W limit");
   EXPECT_NEAR(*trial_.conditions.power_cap_share, 0.92, 1e-6);
@@ -114,7 +116,8 @@ TEST_F(BoardJudge, ABoardThatWasIdleThroughoutDeliveredNobodyKnowsWhat) {
   play([](double) { return State{345e6, 0, 0, 0}; });
   EXPECT_FALSE(trial_.settings[0].as_requested);
   EXPECT_FALSE(trial_.settings[0].delivered);
-  EXPECT_EQ(event("delivered_unknown"), "nothing tells at which clock gpu-0 really ran; 1980 MHz was requested");
+  EXPECT_EQ(event("delivered_unknown"),
+            "nothing tells at which clock gpu-0 really ran; 1980 MHz was requested");
 }
 
 TEST_F(BoardJudge, HeatSpoilsTheTrial) {

@@ -1,6 +1,6 @@
-// GPU knobs: NVIDIA's through the stand-in nvidia-smi, which answers from recordings, keeps what it is told and
-// refuses as real ones do; AMD's and Intel's on trees of files. What they offer, save, write, read back and put
-// back, and what each refusal says.
+// GPU knobs: NVIDIA's through the stand-in nvidia-smi, which answers from recordings, keeps what it is told
+// and refuses as real ones do; AMD's and Intel's on trees of files. What they offer, save, write, read back
+// and put back, and what each refusal says.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,6 +48,9 @@ class GpuKnobs : public testing::Test {
   std::string refusal(const std::string& axis, const AxisValue& value) {
     return knob(axis)->apply(value)[0].problem;
   }
+  RestoreOutcome restored(const std::vector<SavedSetting>& saved, const AppliedByUs& ours) const {
+    return restore_settings(saved, sysfs_, &ours);
+  }
   // What nvidia-smi was asked to set, in order.
   std::vector<std::string> sets() const {
     std::vector<std::string> lines;
@@ -57,7 +60,9 @@ class GpuKnobs : public testing::Test {
     }
     return lines;
   }
-  std::string setting(const std::string& name) { return SettingAccess(sysfs_).read(place + name).text.value_or("none"); }
+  std::string setting(const std::string& name) {
+    return SettingAccess(sysfs_).read(place + name).text.value_or("none");
+  }
 
   TemporaryFolder root_;
   Sysfs sysfs_{root_.path()};
@@ -100,24 +105,28 @@ TEST_F(GpuKnobs, AClockIsLockedAndTheAnswerIsItsAcknowledgement) {
 
 TEST_F(GpuKnobs, WhatWasThereIsSavedAndPutBackAndLocksAreReset) {
   machines::h200(root_, true);
-  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1755", "pl": 550.0}})");
+  root_.file("/gpu/state.json",
+             "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1755", "pl": 550.0}})");
   const auto knobs = find({"gpu.core", "gpu.memory", "gpu.power_limit"});
   const auto saved = settings_of(knobs);
   std::vector<std::string> texts;
   for (const SavedSetting& one : saved) texts.push_back(one.path.substr(place.size()) + "=" + one.value);
-  EXPECT_THAT(texts, ElementsAre("power.limit=550.00", "lock.memory=reset", "clocks.applications=3201,1755", "lock.core=reset"));
+  EXPECT_THAT(texts, ElementsAre("power.limit=550.00", "lock.memory=reset", "clocks.applications=3201,1755",
+                                 "lock.core=reset"));
   knobs[0].knob->apply(watts(300));
   knobs[1].knob->apply(mhz(2201));
   knobs[2].knob->apply(mhz(345));
-  const auto outcome = restore_settings(saved, sysfs_, {{place + "power.limit", "300.00"}});
+  const auto outcome = restored(saved, {{place + "power.limit", "300.00"}});
   EXPECT_TRUE(outcome.complete());
   EXPECT_EQ(outcome.restored, 3);
   EXPECT_EQ(outcome.unchanged, 1);  // application clocks were not touched
   EXPECT_TRUE(outcome.notes.empty());
   EXPECT_EQ(setting("power.limit"), "550.00");
   EXPECT_EQ(setting("clocks.applications"), "3201,1755");
-  EXPECT_THAT(root_.read("/gpu/state.json"), testing::AllOf(HasSubstr(R"("lgc": null)"), HasSubstr(R"("lmc": null)")));
-  EXPECT_THAT(sets(), testing::IsSupersetOf({"-i " + board + " -rgc", "-i " + board + " -rmc", "-i " + board + " -pl 550.00"}));
+  EXPECT_THAT(root_.read("/gpu/state.json"),
+              testing::AllOf(HasSubstr(R"("lgc": null)"), HasSubstr(R"("lmc": null)")));
+  EXPECT_THAT(sets(), testing::IsSupersetOf(
+                          {"-i " + board + " -rgc", "-i " + board + " -rmc", "-i " + board + " -pl 550.00"}));
 }
 
 TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
@@ -126,20 +135,26 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
   const auto saved = limit->snapshot();
   const auto applied = limit->apply(watts(300));
   const AppliedByUs ours{{applied[0].path, applied[0].text}};
-  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
+  root_.file("/gpu/state.json",
+             "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
   // The next trial notices,
   const auto again = limit->apply(watts(400));
   EXPECT_EQ(again[0].note,
-            "the power limit of gpu-0 was 500.00 W before this trial; this run had set 300.00 W: somebody else changed it");
+            "the power limit of gpu-0 was 500.00 W before this trial; this run had set 300.00 W: somebody "
+            "else changed it");
   EXPECT_EQ(again[0].problem, "");
   // and so does the restore, which leaves what is neither ours nor what was there.
-  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
-  const auto outcome = restore_settings(saved, sysfs_, ours);
+  root_.file("/gpu/state.json",
+             "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
+  const auto outcome = restored(saved, ours);
   EXPECT_TRUE(outcome.complete());
-  EXPECT_THAT(outcome.notes,
-              ElementsAre(place + "power.limit is '500.00', which is neither what this run set ('300.00') nor what was "
-                                  "there before ('700.00'): somebody else changed it meanwhile, and it was left so; to "
-                                  "put it back: sudo nvidia-smi -i " + board + " -pl 700.00"));
+  EXPECT_THAT(
+      outcome.notes,
+      ElementsAre(place +
+                  "power.limit is '500.00', which is neither what this run set ('300.00') nor what was "
+                  "there before ('700.00'): somebody else changed it meanwhile, and it was left so; to "
+                  "put it back: sudo nvidia-smi -i " +
+                  board + " -pl 700.00"));
   EXPECT_EQ(setting("power.limit"), "500.00");
   // After a power cut nobody knows what was ours: the saved value is put back.
   EXPECT_EQ(restore_settings(saved, sysfs_).restored, 1);
@@ -148,59 +163,75 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
 
 TEST_F(GpuKnobs, ADriversOwnDefaultIsNobodysAndIsPutBackOver) {
   machines::h200(root_, true);
-  root_.file("/gpu/state.json", "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 550.0}})");
+  root_.file("/gpu/state.json",
+             "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 550.0}})");
   auto limit = knob("gpu.power_limit");
   const auto saved = limit->snapshot();
   const auto applied = limit->apply(watts(300));
-  std::filesystem::remove(root_ / "gpu/state.json");  // the driver was loaded anew: everything is as it makes it
-  EXPECT_EQ(restore_settings(saved, sysfs_, {{applied[0].path, applied[0].text}}).restored, 1);
+  std::filesystem::remove(root_ /
+                          "gpu/state.json");  // the driver was loaded anew: everything is as it makes it
+  EXPECT_EQ(restored(saved, {{applied[0].path, applied[0].text}}).restored, 1);
   EXPECT_EQ(setting("power.limit"), "550.00");
 }
 
 TEST_F(GpuKnobs, RefusalsAreSeenWhateverTheExitCodeAndSayTheNextStep) {
   machines::h200(root_, true);
   root_.file("/gpu/mode", "no-permission");
-  EXPECT_EQ(refusal("gpu.core", mhz(1395)),
-            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi refuses: The current user does not have "
-            "permission to change clocks for GPU 00000000:00:06.0.; only root may set it: run with sudo (in a container "
-            "also with CAP_SYS_ADMIN, or on the host)");
+  EXPECT_EQ(
+      refusal("gpu.core", mhz(1395)),
+      "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi refuses: The current user does not have "
+      "permission to change clocks for GPU 00000000:00:06.0.; only root may set it: run with sudo (in a "
+      "container "
+      "also with CAP_SYS_ADMIN, or on the host)");
   root_.file("/gpu/mode", "silent-refusal");
   EXPECT_EQ(refusal("gpu.core", mhz(1395)),
-            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi neither confirms nor refuses; it says: nothing");
+            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi neither confirms nor refuses; it "
+            "says: nothing");
   root_.file("/gpu/mode", "other-clock");
   EXPECT_EQ(refusal("gpu.core", mhz(1395)),
-            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi neither confirms nor refuses; it says: GPU clocks "
+            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi neither confirms nor refuses; it "
+            "says: GPU clocks "
             "set to \"(gpuClkMin 1380, gpuClkMax 1380)\" for GPU 00000000:00:06.0");
   root_.file("/gpu/mode", "sick");
   EXPECT_EQ(refusal("gpu.power_limit", watts(300)),
-            "power limit of gpu-0 (NVIDIA H200): set 300 W: nvidia-smi refuses (exit code 15): Unable to determine the "
+            "power limit of gpu-0 (NVIDIA H200): set 300 W: nvidia-smi refuses (exit code 15): Unable to "
+            "determine the "
             "device handle for GPU 00000000:00:06.0: GPU is lost.  Reboot the system to recover this GPU");
   root_.file("/gpu/mode", "no-locks no-application-clocks");
-  EXPECT_EQ(refusal("gpu.core", mhz(1395)),
-            "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi refuses: Setting locked GPU clocks is not "
-            "supported for GPU 00000000:00:06.0.; this board does not offer it (laptops and many consumer boards do not)");
+  EXPECT_EQ(
+      refusal("gpu.core", mhz(1395)),
+      "core clock of gpu-0 (NVIDIA H200): set 1395 MHz: nvidia-smi refuses: Setting locked GPU clocks is not "
+      "supported for GPU 00000000:00:06.0.; this board does not offer it (laptops and many consumer boards "
+      "do not)");
   root_.file("/gpu/mode", "vgpu no-application-clocks");
   EXPECT_THAT(refusal("gpu.core", mhz(1395)),
-              testing::EndsWith("; this is a vGPU: its clocks and limits belong to the host, where the sweep would have "
-                                "to run"));
+              testing::EndsWith(
+                  "; this is a vGPU: its clocks and limits belong to the host, where the sweep would have "
+                  "to run"));
   root_.file("/gpu/mode", "");
-  EXPECT_EQ(refusal("gpu.power_limit", watts(100)),
-            "power limit of gpu-0 (NVIDIA H200): set 100 W: nvidia-smi refuses (exit code 2): Provided power limit 100.00 W "
-            "is not a valid power limit which should be between 200.00 W and 700.00 W for GPU 00000000:00:06.0");
+  EXPECT_EQ(
+      refusal("gpu.power_limit", watts(100)),
+      "power limit of gpu-0 (NVIDIA H200): set 100 W: nvidia-smi refuses (exit code 2): Provided power limit "
+      "100.00 W "
+      "is not a valid power limit which should be between 200.00 W and 700.00 W for GPU 00000000:00:06.0");
 }
 
 TEST_F(GpuKnobs, WhatCannotBeSetIsSaidBeforeTheSweep) {
   machines::h200(root_, true);
   root_.file("/gpu/mode", "mig");
   EXPECT_EQ(problem("gpu.core"),
-            "MIG is enabled on gpu-0 (NVIDIA H200): its clocks and its power are those of all its instances; while it is "
-            "idle: sudo nvidia-smi -i " + board + " -mig 0");
+            "MIG is enabled on gpu-0 (NVIDIA H200): its clocks and its power are those of all its instances; "
+            "while it is "
+            "idle: sudo nvidia-smi -i " +
+                board + " -mig 0");
   root_.file("/gpu/mode", "no-power-limit");
   EXPECT_EQ(problem("gpu.power_limit"),
-            "gpu-0 (NVIDIA H200) has no power limit that can be set: power.min_limit is not told (laptops and vGPUs)");
+            "gpu-0 (NVIDIA H200) has no power limit that can be set: power.min_limit is not told (laptops "
+            "and vGPUs)");
   root_.file("/gpu/mode", "no-supported-clocks");
   EXPECT_EQ(problem("gpu.core"),
-            "gpu-0 (NVIDIA H200) lists no supported clocks (nvidia-smi -q -d SUPPORTED_CLOCKS): its clocks cannot be set; "
+            "gpu-0 (NVIDIA H200) lists no supported clocks (nvidia-smi -q -d SUPPORTED_CLOCKS): its clocks "
+            "cannot be set; "
             "gpu.power_limit may");
   std::filesystem::remove(root_ / "usr/bin/nvidia-smi");
   EXPECT_EQ(problem("gpu.core"),
@@ -257,7 +288,8 @@ TEST_F(GpuPlan, AllPairsArePlannedAndTheHighestIsTheReference) {
   const auto all = plan("axes: {gpu.core: all, gpu.memory: all}\n");
   ASSERT_TRUE(all) << diagnostics_.text();
   EXPECT_EQ(all->points.size(), 220U);
-  const auto reference = std::find_if(all->points.begin(), all->points.end(), [](const PlanPoint& p) { return p.reference; });
+  const auto reference =
+      std::find_if(all->points.begin(), all->points.end(), [](const PlanPoint& p) { return p.reference; });
   EXPECT_EQ(reference->key, "w gpu.core=1980 MHz gpu.memory=3201 MHz");
   EXPECT_EQ(diagnostics_.text(), "");
 }
@@ -266,7 +298,8 @@ TEST_F(GpuPlan, AValueBetweenStepsNamesItsNeighbours) {
   machines::h200(root_, true);
   EXPECT_FALSE(plan("axes:\n  gpu.core: [1400 MHz]\n"));
   EXPECT_EQ(diagnostics_.text(),
-            "gpu.yaml:4:14: error: axis 'gpu.core': this machine does not offer 1.4 GHz; its neighbours are 1395 MHz and "
+            "gpu.yaml:4:14: error: axis 'gpu.core': this machine does not offer 1.4 GHz; its neighbours are "
+            "1395 MHz and "
             "1410 MHz (or write {values: [...], nearest: true})\n");
   const auto nearest = plan("axes: {gpu.core: {values: [1400 MHz], nearest: true}}\n");
   ASSERT_TRUE(nearest);
@@ -283,13 +316,15 @@ TEST_F(GpuPlan, PairsThatTheBoardDoesNotOfferAreLeftOutAndTold) {
     std::filesystem::copy_file(recorded + file, root_ / ("gpu/recorded/" + std::string(file)));
   }
   root_.file("/gpu/recorded/supported_clocks.csv",
-             "gpu_name, gpu_uuid, memory [MHz], graphics [MHz]\nX, U, 5005 MHz, 1911 MHz\nX, U, 5005 MHz, 405 MHz\nX, U, 405 "
+             "gpu_name, gpu_uuid, memory [MHz], graphics [MHz]\nX, U, 5005 MHz, 1911 MHz\nX, U, 5005 MHz, "
+             "405 MHz\nX, U, 405 "
              "MHz, 405 MHz\n");
   const auto pairs = plan("axes:\n  gpu.core: all\n  gpu.memory: all\n");
   ASSERT_TRUE(pairs) << diagnostics_.text();
   EXPECT_EQ(pairs->points.size(), 3U);
   EXPECT_EQ(diagnostics_.text(),
-            "gpu.yaml:4:3: warning: 1 point is left out: the board does not offer these values of gpu.core and gpu.memory "
+            "gpu.yaml:4:3: warning: 1 point is left out: the board does not offer these values of gpu.core "
+            "and gpu.memory "
             "together (nvidia-smi -q -d SUPPORTED_CLOCKS lists the pairs)\n");
 }
 
@@ -297,7 +332,8 @@ TEST_F(GpuPlan, WithoutABoardTheAxisSaysWhatIsMissing) {
   EXPECT_FALSE(plan("axes:\n  gpu.core: all\n"));
   EXPECT_EQ(diagnostics_.text(),
             "gpu.yaml:4:3: error: axis 'gpu.core': this machine has no GPU that can be read: there is no "
-            "libnvidia-ml.so.1, and there is no nvidia-smi; there is no /sys/class/drm either (amdgpu, xe, i915)\n");
+            "libnvidia-ml.so.1, and there is no nvidia-smi; there is no /sys/class/drm either (amdgpu, xe, "
+            "i915)\n");
 }
 
 const std::string radeon = "/sys/class/drm/card1/device/";
@@ -320,7 +356,8 @@ TEST_F(GpuKnobs, AnAmdLevelIsAllowedUnderManualAndThePerformanceLevelPutBack) {
 }
 
 TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
-  const std::string before = "OD_SCLK:\n0: 500Mhz\n1: 2475Mhz\nOD_MCLK:\n1: 1000Mhz\nOD_RANGE:\nSCLK:     500Mhz       2800Mhz\n";
+  const std::string before =
+      "OD_SCLK:\n0: 500Mhz\n1: 2475Mhz\nOD_MCLK:\n1: 1000Mhz\nOD_RANGE:\nSCLK:     500Mhz       2800Mhz\n";
   EXPECT_EQ(overdrive_limits(before, OverdriveClock::core)->low_mhz, 500);
   EXPECT_EQ(overdrive_limits(before, OverdriveClock::core)->high_mhz, 2475);
   EXPECT_EQ(overdrive_limits(before, OverdriveClock::memory)->low_mhz, 1000);
@@ -341,7 +378,8 @@ TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
   EXPECT_EQ(*sysfs_.text(radeon + "pp_od_clk_voltage"), "c");
   const SettingAccess access(sysfs_);
   EXPECT_EQ(access.command(saved[0].path, saved[0].value),
-            "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon + "pp_od_clk_voltage; done");
+            "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon +
+                "pp_od_clk_voltage; done");
 }
 
 TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {
@@ -354,11 +392,12 @@ TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {
   EXPECT_EQ(applied[0].applied, "200 W");
   EXPECT_EQ(*sysfs_.text(cap), "200000000");
   root_.attribute(cap, "150000000");  // somebody else's
-  const auto outcome = restore_settings(saved, sysfs_, {{applied[0].path, applied[0].text}});
+  const auto outcome = restored(saved, {{applied[0].path, applied[0].text}});
   ASSERT_EQ(outcome.notes.size(), 1U);
   EXPECT_EQ(*sysfs_.text(cap), "150000000");
-  EXPECT_EQ(limit->apply(watts(210))[0].note,
-            cap + " was 150000000 uW before this trial; this run had set 200000000 uW: somebody else changed it");
+  EXPECT_EQ(
+      limit->apply(watts(210))[0].note,
+      cap + " was 150000000 uW before this trial; this run had set 200000000 uW: somebody else changed it");
   std::filesystem::remove(root_.path() + cap);
   std::filesystem::create_symlink("/dev/full", root_.path() + cap);
   EXPECT_EQ(limit->apply(watts(220))[0].problem, "gpu.power_limit gpu-0: set 220 W: No space left on device");
@@ -378,7 +417,8 @@ TEST_F(GpuKnobs, AnIntelBoardIsPinnedByItsLimitsAndItsMediaEngineLeftAlone) {
   EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/device/tile0/gt1/freq0/max_freq"), "1500");
   EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
   EXPECT_EQ(*sysfs_.text(gt + "max_freq"), "2850");
-  EXPECT_EQ(problem("gpu.memory"), "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do");
+  EXPECT_EQ(problem("gpu.memory"),
+            "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do");
   EXPECT_EQ(knob("gpu.power_limit")->apply(watts(120))[0].applied, "120 W");
 }
 

@@ -1,5 +1,5 @@
-// Probes of boards: the stand-in library plays a recording of a real H200; the stand-in nvidia-smi streams, dies
-// and falls silent; AMD's and Intel's boards are trees of files.
+// Probes of boards: the stand-in library plays a recording of a real H200; the stand-in nvidia-smi streams,
+// dies and falls silent; AMD's and Intel's boards are trees of files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,8 +46,8 @@ class GpuProbes : public testing::Test {
     return {};
   }
   static int with_value(const std::vector<Reading>& readings) {
-    return static_cast<int>(
-        std::count_if(readings.begin(), readings.end(), [](const Reading& r) { return r.value.has_value(); }));
+    return static_cast<int>(std::count_if(readings.begin(), readings.end(),
+                                          [](const Reading& r) { return r.value.has_value(); }));
   }
   static int with_status(const std::vector<Reading>& readings, ReadingStatus status) {
     return static_cast<int>(std::count_if(readings.begin(), readings.end(),
@@ -72,11 +72,12 @@ TEST_F(GpuProbes, TheLibraryIsAskedForWhatTheBoardHas) {
   for (const auto& part : finding.others) {
     for (const Channel& channel : part->channels()) names.push_back(channel.name);
   }
-  EXPECT_THAT(names, ElementsAre("nvidia:gpu-0/energy", "nvidia:gpu-0/power_instant", "nvidia:gpu-0/power_average",
-                                 "nvidia:gpu-0/core_clock", "nvidia:gpu-0/memory_clock", "nvidia:gpu-0/utilisation",
-                                 "nvidia:gpu-0/throttle_power_cap", "nvidia:gpu-0/throttle_thermal",
-                                 "nvidia:gpu-0/temperature", "nvidia:gpu-0/memory_temperature",
-                                 "nvidia:gpu-0/memory_used"));
+  EXPECT_THAT(
+      names,
+      ElementsAre("nvidia:gpu-0/energy", "nvidia:gpu-0/power_instant", "nvidia:gpu-0/power_average",
+                  "nvidia:gpu-0/core_clock", "nvidia:gpu-0/memory_clock", "nvidia:gpu-0/utilisation",
+                  "nvidia:gpu-0/throttle_power_cap", "nvidia:gpu-0/throttle_thermal",
+                  "nvidia:gpu-0/temperature", "nvidia:gpu-0/memory_temperature", "nvidia:gpu-0/memory_used"));
   EXPECT_EQ(boards_[0].name, "NVIDIA H200");
   EXPECT_EQ(boards_[0].pci, "0000:00:06.0");
   EXPECT_EQ(boards_[0].driver, "NVIDIA 580.159.04");
@@ -161,9 +162,10 @@ TEST_F(GpuProbes, ALibraryThatDoesNotStartSaysWhyAndNvidiaSmiIsAsked) {
   root_.file("/gpu/nvml_mode", "not-loaded");
   const auto finding = find("nvidia");
   ASSERT_TRUE(finding.probe);
-  EXPECT_EQ(finding.problem,
-            "NVIDIA's management library does not start: Driver Not Loaded (NVML error 9); read through nvidia-smi "
-            "instead, which has no energy counter");
+  EXPECT_EQ(
+      finding.problem,
+      "NVIDIA's management library does not start: Driver Not Loaded (NVML error 9); read through nvidia-smi "
+      "instead, which has no energy counter");
   EXPECT_EQ(finding.fix, "look whether the driver is loaded: cat /proc/driver/nvidia/version; nvidia-smi");
 }
 
@@ -171,7 +173,8 @@ TEST_F(GpuProbes, AStreamOfNvidiaSmiIsReadByItsHeader) {
   machines::h200(root_, false);
   auto finding = find("nvidia", true);
   ASSERT_TRUE(finding.probe) << finding.problem;
-  EXPECT_EQ(finding.problem, "there is no libnvidia-ml.so.1; read through nvidia-smi instead, which has no energy counter");
+  EXPECT_EQ(finding.problem,
+            "there is no libnvidia-ml.so.1; read through nvidia-smi instead, which has no energy counter");
   auto one = sampler(std::move(finding));
   const auto readings = readings_of(*one, 1.2);
   const auto power = of(*one, readings, "nvidia:gpu-0/power_instant");
@@ -206,7 +209,8 @@ TEST_F(GpuProbes, AStreamThatDiesIsStartedAgainAndTheGapIsAbsent) {
   EXPECT_GT(with_status(power, ReadingStatus::absent), 0);
   EXPECT_EQ(with_status(power, ReadingStatus::gone), 0);
   ASSERT_TRUE(power.back().value || power[power.size() - 2].value);
-  const auto last = std::find_if(power.rbegin(), power.rend(), [](const Reading& r) { return r.value.has_value(); });
+  const auto last =
+      std::find_if(power.rbegin(), power.rend(), [](const Reading& r) { return r.value.has_value(); });
   EXPECT_NEAR(*last->value, 118, 2);  // its second life has its columns the other way round
 }
 
@@ -238,9 +242,10 @@ TEST_F(GpuProbes, AStreamThatAlwaysDiesIsGone) {
 TEST_F(GpuProbes, WithoutAnythingTheNextStepIsSaid) {
   const auto boards = find_gpu_boards(sysfs_);
   EXPECT_TRUE(boards.boards.empty());
-  EXPECT_EQ(boards.missing,
-            "this machine has no GPU that can be read: there is no libnvidia-ml.so.1, and there is no nvidia-smi; "
-            "there is no /sys/class/drm either (amdgpu, xe, i915)");
+  EXPECT_EQ(
+      boards.missing,
+      "this machine has no GPU that can be read: there is no libnvidia-ml.so.1, and there is no nvidia-smi; "
+      "there is no /sys/class/drm either (amdgpu, xe, i915)");
   EXPECT_EQ(find("nvidia").problem, "there is no libnvidia-ml.so.1");
   EXPECT_EQ(find("amdgpu").problem, "no board of the amdgpu driver in /sys/class/drm");
   EXPECT_EQ(find("intel_gpu").problem, "no board of the xe or i915 driver in /sys/class/drm");
@@ -281,10 +286,12 @@ TEST_F(GpuProbes, BoardsAreNamedByIndexUuidOrAddress) {
   EXPECT_EQ(choose_boards(boards, {"1"}).boards[0].uuid, "GPU-00000000-0000-4000-8000-000000000201");
   EXPECT_EQ(choose_boards(boards, {"GPU-00000000-0000-4000-8000-000000000201"}).boards[0].index, 1);
   EXPECT_EQ(choose_boards(boards, {"0000:00:07.0", "1"}).boards.size(), 1U);
-  EXPECT_EQ(choose_boards(boards, {"GPU-0000"}).problem,
-            "more than one is meant by GPU 'GPU-0000'; there are: 0 (NVIDIA H200, "
-            "GPU-00000000-0000-4000-8000-000000000200), 1 (NVIDIA H200, GPU-00000000-0000-4000-8000-000000000201)");
-  EXPECT_THAT(choose_boards(boards, {"2"}).problem, HasSubstr("there is no GPU '2'; there are: 0 (NVIDIA H200"));
+  EXPECT_EQ(
+      choose_boards(boards, {"GPU-0000"}).problem,
+      "more than one is meant by GPU 'GPU-0000'; there are: 0 (NVIDIA H200, "
+      "GPU-00000000-0000-4000-8000-000000000200), 1 (NVIDIA H200, GPU-00000000-0000-4000-8000-000000000201)");
+  EXPECT_THAT(choose_boards(boards, {"2"}).problem,
+              HasSubstr("there is no GPU '2'; there are: 0 (NVIDIA H200"));
 }
 
 TEST_F(GpuProbes, WhoIsOnABoardIsSeenEitherWay) {
@@ -322,7 +329,13 @@ class SlowProbe : public Probe {
 
  private:
   std::string name_ = "slow";
-  std::vector<Channel> channels_{Channel{.name = "slow:a", .probe = "slow", .unit = "J", .domain = "x", .within = {}, .wraps_at = {}, .source = {}}};
+  std::vector<Channel> channels_{Channel{.name = "slow:a",
+                                         .probe = "slow",
+                                         .unit = "J",
+                                         .domain = "x",
+                                         .within = {},
+                                         .wraps_at = {},
+                                         .source = {}}};
 };
 
 TEST(SlowReads, DoNotStarveTheOneWhoStops) {

@@ -36,8 +36,9 @@ TEST(NvidiaSmiCsv, ARecordedAnswerIsReadByTheNamesInItsHeader) {
 }
 
 TEST(NvidiaSmiCsv, WhatIsNoValueIsAbsentAndNeverZero) {
-  for (const char* cell : {"N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "[GPU is lost]",
-                           "[Insufficient Permissions]", "Requested functionality has been deprecated", "", "  "})
+  for (const char* cell :
+       {"N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "[GPU is lost]", "[Insufficient Permissions]",
+        "Requested functionality has been deprecated", "", "  "})
     EXPECT_FALSE(smi_number(cell)) << cell;
   EXPECT_EQ(smi_number("0 %"), 0.0);
   EXPECT_EQ(smi_number(" 39801638 us"), 39801638.0);
@@ -87,8 +88,10 @@ TEST_F(StreamTest, ColumnsMayMoveAndLinesMayComeInPieces) {
   EXPECT_EQ(value("gpu-1/power_instant"), 300.5);
   EXPECT_EQ(value("gpu-1/core_clock"), 1395e6);
   EXPECT_EQ(value("gpu-0/power_instant"), 77.18);
-  take("dvfs-plan: ended 0\ndvfs-plan: runs 4711\nclocks.current.sm [MHz], power.draw.instant [W], uuid\n1980 MHz, 118.1 W, "
-       "GPU-0\n");
+  take(
+      "dvfs-plan: ended 0\ndvfs-plan: runs 4711\nclocks.current.sm [MHz], power.draw.instant [W], uuid\n1980 "
+      "MHz, 118.1 W, "
+      "GPU-0\n");
   EXPECT_EQ(value("gpu-0/core_clock"), 1980e6);
   EXPECT_EQ(value("gpu-0/power_instant"), 118.1);
   EXPECT_EQ(reader_.program(), 4711);
@@ -112,7 +115,9 @@ TEST_F(StreamTest, ExcusesAreAbsentAndHalfALineIsNothing) {
   take("GPU-0, 77.1dvfs-plan: ended 137\nGPU-0, 78 W, 345 MHz\n");
   EXPECT_EQ(reader_.ends(), 1);
   EXPECT_EQ(value("gpu-0/power_instant"), 78.0);
-  take("Unable to determine the device handle for GPU 0000:00:06.0: GPU is lost.\nGPU-0, 1 W\nGPU-0, 1 W, 2 MHz, 3\n");
+  take(
+      "Unable to determine the device handle for GPU 0000:00:06.0: GPU is lost.\nGPU-0, 1 W\nGPU-0, 1 W, 2 "
+      "MHz, 3\n");
   EXPECT_EQ(reader_.malformed(), 3);
   EXPECT_FALSE(value("gpu-0/power_instant"));
 }
@@ -121,9 +126,12 @@ TEST(RunProgram, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(run_program("/bin/sh", {"-c", "echo out; echo err >&2; exit 3"}, Seconds{10}).exit_code, 3);
   EXPECT_THAT(run_program("/bin/sh", {"-c", "echo out; echo err >&2"}, Seconds{10}).output,
               testing::AllOf(HasSubstr("out"), HasSubstr("err")));
-  EXPECT_EQ(run_program("/no/such", {}, Seconds{1}).problem, "/no/such cannot be run: No such file or directory");
-  EXPECT_EQ(run_program("/bin/sh", {"-c", "kill -SEGV $$"}, Seconds{10}).problem, "/bin/sh was ended by SIGSEGV");
-  EXPECT_EQ(run_program("/bin/sh", {"-c", "sleep 100"}, Seconds{0.2}).problem, "/bin/sh did not answer within 0.2 s");
+  EXPECT_EQ(run_program("/no/such", {}, Seconds{1}).problem,
+            "/no/such cannot be run: No such file or directory");
+  EXPECT_EQ(run_program("/bin/sh", {"-c", "kill -SEGV $$"}, Seconds{10}).problem,
+            "/bin/sh was ended by SIGSEGV");
+  EXPECT_EQ(run_program("/bin/sh", {"-c", "sleep 100"}, Seconds{0.2}).problem,
+            "/bin/sh did not answer within 0.2 s");
   // One that closes its output and lives on is not waited for either.
   EXPECT_EQ(run_program("/bin/sh", {"-c", "exec >/dev/null 2>&1; sleep 100"}, Seconds{0.2}).problem,
             "/bin/sh did not answer within 0.2 s");

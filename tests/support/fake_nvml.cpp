@@ -1,9 +1,10 @@
 // A stand-in for libnvidia-ml.so.1 with the same binary interface. It lies in a recorded tree as
 // usr/lib/libnvidia-ml.so.1 and is driven by the tree's folder gpu/:
 //
-//   trace.csv    readings of a real board (tests/recorded/nvidia-h200/nvml_step.csv), played from the first call on
-//                and held at its end; without it a model: idle 100 W, busy 100 W + 400 W (f / 1980 MHz)^2 at the
-//                clock that is locked, a counter that moves every 20 ms
+//   trace.csv    readings of a real board (tests/recorded/nvidia-h200/nvml_step.csv), played from the first
+//   call on
+//                and held at its end; without it a model: idle 100 W, busy 100 W + 400 W (f / 1980 MHz)^2 at
+//                the clock that is locked, a counter that moves every 20 ms
 //   nvml_mode    words: no-energy, no-fields, no-permission, lost, not-loaded, no-processes
 //   busy         there while the model's board computes
 //   cap          MHz that the model's board does not exceed, "throttle" then counts for power
@@ -152,7 +153,9 @@ int nvmlShutdown() {
   return nvml::success;
 }
 const char* nvmlErrorString(int code) {
-  return code == nvml::driver_not_loaded ? "Driver Not Loaded" : code == nvml::gpu_is_lost ? "GPU is lost" : "Unknown Error";
+  return code == nvml::driver_not_loaded ? "Driver Not Loaded"
+         : code == nvml::gpu_is_lost     ? "GPU is lost"
+                                         : "Unknown Error";
 }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   std::snprintf(text, size, "580.159.04");
@@ -218,7 +221,8 @@ int nvmlDeviceGetFieldValues(nvml::Device, int count, nvml::FieldValue* values) 
   return lost();
 }
 int nvmlDeviceGetClockInfo(nvml::Device, int type, unsigned* mhz) {
-  *mhz = static_cast<unsigned>(type == nvml::clock_memory ? number_of("lock.memory", 3201) : board().read().sm_mhz);
+  *mhz = static_cast<unsigned>(type == nvml::clock_memory ? number_of("lock.memory", 3201)
+                                                          : board().read().sm_mhz);
   return lost();
 }
 int nvmlDeviceGetTemperature(nvml::Device, int, unsigned* celsius) {

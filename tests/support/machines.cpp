@@ -203,9 +203,10 @@ void arc_i915(const TemporaryFolder& root) {
   root.attribute(device + "vendor", "0x8086");
   root.attribute(device + "device", "0x56a0");
   root.file(device + "uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:03:00.0\n");
-  for (const auto& [file, value] : {std::pair{"rps_min_freq_mhz", "300"}, std::pair{"rps_max_freq_mhz", "2400"},
-                                    std::pair{"rps_boost_freq_mhz", "2400"}, std::pair{"rps_act_freq_mhz", "0"},
-                                    std::pair{"rps_RPn_freq_mhz", "300"}, std::pair{"rps_RP0_freq_mhz", "2400"}})
+  for (const auto& [file, value] :
+       {std::pair{"rps_min_freq_mhz", "300"}, std::pair{"rps_max_freq_mhz", "2400"},
+        std::pair{"rps_boost_freq_mhz", "2400"}, std::pair{"rps_act_freq_mhz", "0"},
+        std::pair{"rps_RPn_freq_mhz", "300"}, std::pair{"rps_RP0_freq_mhz", "2400"}})
     root.attribute(card + "gt/gt0/" + file, value);
   root.attribute(device + "hwmon/hwmon1/name", "i915");
   root.attribute(device + "hwmon/hwmon1/energy1_input", "100000000");

@@ -177,13 +177,25 @@ class Gpu(unittest.TestCase):
         (self.gpu / "mode").write_text("no-permission")
         self.sweep(repeat=("repeat: 2", "repeat: 1"))
         run = self.call("sweep.yaml")
-        self.assertEqual(run.returncode, 4, run.stdout + run.stderr)  # nor could a lock be reset, were there one
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
         self.assertIn("The current user does not have permission to change clocks for GPU 00000000:00:06.0.; only root may set it: run with sudo", run.stderr)
+        self.assertFalse((self.folder / "state/journal.json").exists())  # a lock that was never set need not be reset
+        self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT DISTINCT verdict FROM trials"), [{"verdict": "knob_refused"}])
+
+    def test_a_board_that_is_lost_with_its_locks_set_is_told_with_the_commands(self):
+        self.board()
+        self.sweep(repeat=("repeat: 2", "repeat: 1"), work=('touch "$GPU/busy"', 'touch "$GPU/busy"; echo sick > "$GPU/mode"'))
+        run = self.call("sweep.yaml")
+        self.assertEqual(run.returncode, 4, run.stdout + run.stderr)
+        self.assertIn(f"nvidia:{UUID}/lock.core: wanted 'reset', found 'NVIDIA offers no way to read a clock lock' (nvidia-smi refuses (exit code 15): "
+                      "Unable to determine the device handle for GPU 00000000:00:06.0: GPU is lost.", run.stderr)
         self.assertIn(f"sudo nvidia-smi -i {UUID} -rgc", run.stderr)
+        self.assertTrue((self.folder / "state/journal.json").exists())
         (self.gpu / "mode").write_text("")
         restore = self.call("restore")
         self.assertEqual(restore.returncode, 0, restore.stderr)
         self.assertFalse((self.folder / "state/journal.json").exists())
+        self.assertEqual(self.state(), {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0})
 
     def test_boards_of_others_are_not_measured(self):
         self.board()
@@ -192,7 +204,8 @@ class Gpu(unittest.TestCase):
         name = pathlib.Path(f"/proc/{os.getpid()}/comm").read_text().strip()
         run = self.call("sweep.yaml")
         self.assertEqual(run.returncode, 3)
-        self.assertEqual(run.stderr, f"error: somebody else is on the boards that are used: pid {os.getpid()} ({name}) on gpu-0\n"
+        error = run.stderr[run.stderr.index("error: "):]
+        self.assertEqual(error, f"error: somebody else is on the boards that are used: pid {os.getpid()} ({name}) on gpu-0\n"
                                      "  hint: wait until they are done, name other boards in 'gpus', or write  conditions: {gpu processes: flag}  "
                                      "to measure all the same and have each trial say so\n")
         self.assertEqual(self.sets(), [])
@@ -272,7 +285,7 @@ class Gpu(unittest.TestCase):
         self.write("own.yaml", "name: own\nworkloads:\n  - name: w\n    command: ['true']\n    environment: {CUDA_VISIBLE_DEVICES: 1}\ngpus: all\n")
         check = self.call("check", "own.yaml")
         self.assertEqual(check.returncode, 2)
-        self.assertIn("own.yaml:5:42: error: workload 'w': CUDA_VISIBLE_DEVICES is set from the boards that are measured; say which in 'gpus' "
+        self.assertIn("own.yaml:5:41: error: workload 'w': CUDA_VISIBLE_DEVICES is set from the boards that are measured; say which in 'gpus' "
                       "(for example  gpus: [0, 1]) and take it away here", check.stderr)
 
     def test_doctor_says_what_the_board_offers_and_what_cannot_be_read(self):

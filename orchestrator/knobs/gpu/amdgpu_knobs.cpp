@@ -118,8 +118,9 @@ class AmdClockKnob : public Knob {
     }
     const auto mode = sysfs_.text(level_of(board));
     if (mode != "manual")
-      setting.problem = fmt::format("{} {}: power_dpm_force_performance_level reads '{}' after manual was set",
-                                    axis_, board.target, mode.value_or("nothing"));
+      setting.problem =
+          fmt::format("{} {}: power_dpm_force_performance_level reads '{}' after manual was set", axis_,
+                      board.target, mode.value_or("nothing"));
     return setting;
   }
 
@@ -163,8 +164,8 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
     one.levels = parse_levels(request.sysfs.text(board.folder + file).value_or(""));
     if (!one.overdrive && one.levels.empty()) {
       return {request.axis, nullptr,
-              fmt::format("{} ({}) lists no levels in {}{}: its clock cannot be set", board.domain, board.name,
-                          board.folder, file)};
+              fmt::format("{} ({}) lists no levels in {}{}: its clock cannot be set", board.domain,
+                          board.name, board.folder, file)};
     }
     all_overdrive = all_overdrive && one.overdrive;
     std::vector<double> mine;
@@ -189,9 +190,10 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
   }
   if (offer.values.empty())
     return {request.axis, nullptr, "the boards have no clock in common; name one: " + request.axis + "@0"};
-  return {request.axis,
-          std::make_unique<AmdClockKnob>(request.axis, axis, std::move(offer), std::move(found), request.sysfs),
-          {}};
+  return {
+      request.axis,
+      std::make_unique<AmdClockKnob>(request.axis, axis, std::move(offer), std::move(found), request.sysfs),
+      {}};
 }
 
 }  // namespace dvfs_plan

@@ -36,9 +36,9 @@ KnobFinding find_gpu_knob(GpuAxis axis, const KnobRequest& request) {
   }
   for (const GpuBoard& board : boards) {
     if (board.vendor != boards.front().vendor) {
-      finding.problem = fmt::format(
-          "the boards used are of several vendors ({}, {}); name one: {}@{}", boards.front().name, board.name,
-          split_axis_name(request.axis).base, boards.front().index);
+      finding.problem =
+          fmt::format("the boards used are of several vendors ({}, {}); name one: {}@{}", boards.front().name,
+                      board.name, split_axis_name(request.axis).base, boards.front().index);
       return finding;
     }
     if (board.mig) {
@@ -79,10 +79,12 @@ class PowerFileKnob : public Knob {
       const auto before = sysfs_.text(file.path);
       const auto ours = last_.find(file.path);
       if (before && ours != last_.end() && *before != ours->second)
-        setting.note = fmt::format("{} was {} uW before this trial; this run had set {} uW: somebody else changed it",
-                                   file.path, *before, ours->second);
+        setting.note =
+            fmt::format("{} was {} uW before this trial; this run had set {} uW: somebody else changed it",
+                        file.path, *before, ours->second);
       if (const int error = sysfs_.write(file.path, wanted)) {
-        setting.problem = system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
+        setting.problem =
+            system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
       } else {
         const auto now = sysfs_.read_until(
             file.path, [&](const std::string& text) { return text == wanted; }, read_back_patience_ms);
@@ -141,7 +143,9 @@ AxisOffer offer_of_watts(double lowest, double highest) {
   AxisOffer offer;
   offer.dimension = Dimension::power;
   offer.continuous = AxisOffer::Continuous{lowest, highest};
-  const auto add = [&](double watts) { offer.values.push_back({format_quantity(watts, Dimension::power), watts}); };
+  const auto add = [&](double watts) {
+    offer.values.push_back({format_quantity(watts, Dimension::power), watts});
+  };
   add(lowest);
   for (double watts = (std::floor(lowest / step) + 1) * step; watts < highest; watts += step) add(watts);
   if (highest > lowest) add(highest);

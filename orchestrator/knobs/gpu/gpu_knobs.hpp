@@ -1,4 +1,5 @@
-// What the GPU knobs of all vendors share. gpu_knobs.cpp finds the boards an axis means and asks their vendor.
+// What the GPU knobs of all vendors share. gpu_knobs.cpp finds the boards an axis means and asks their
+// vendor.
 #pragma once
 
 #include <vector>
@@ -13,7 +14,8 @@ enum class GpuAxis { core, memory, power_limit };
 // `boards` are of one vendor and not empty.
 KnobFinding find_nvidia_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards);
 KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards);
-KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards);
+KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request,
+                                const std::vector<GpuBoard>& boards);
 
 // "core_clock" or "memory_clock": the channel that tells what was delivered.
 std::string clock_quantity_of(GpuAxis axis);

@@ -40,10 +40,12 @@ KnobFinding find_power(const KnobRequest& request, const std::vector<GpuBoard>& 
 
 }  // namespace
 
-KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards) {
+KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request,
+                                const std::vector<GpuBoard>& boards) {
   if (axis == GpuAxis::power_limit) return find_power(request, boards);
   if (axis == GpuAxis::memory)
-    return {request.axis, nullptr, "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do"};
+    return {request.axis, nullptr,
+            "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do"};
   std::vector<LimitPair> pairs;
   double lowest = 0, highest = 1e9;
   for (const GpuBoard& board : boards) {

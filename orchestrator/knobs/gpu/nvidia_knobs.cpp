@@ -15,9 +15,8 @@ class NvidiaClocks {
  public:
   NvidiaClocks(NvidiaSetter setter, GpuBoard board) : setter_(std::move(setter)), board_(std::move(board)) {
     pairs_ = setter_.smi().supported_clocks(board_.uuid);
-    const auto table = setter_.smi()
-                           .query({"compute_cap", "power.min_limit", "power.max_limit"}, board_.uuid)
-                           .table;
+    const auto table =
+        setter_.smi().query({"compute_cap", "power.min_limit", "power.max_limit"}, board_.uuid).table;
     // Without the field (older drivers) it is tried, and the board's refusal believed.
     const double capability = table.number(0, "compute_cap").value_or(99);
     core_locks_ = capability >= 7.0;    // Volta
@@ -51,7 +50,8 @@ class NvidiaClocks {
     const char* lock = axis == GpuAxis::memory ? "lock.memory" : "lock.core";
     saved.push_back({knob, nvidia_setting(board_.uuid, lock), "reset"});
     if (former_application_clocks_)
-      saved.push_back({knob, nvidia_setting(board_.uuid, "clocks.applications"), *former_application_clocks_});
+      saved.push_back(
+          {knob, nvidia_setting(board_.uuid, "clocks.applications"), *former_application_clocks_});
     return saved;
   }
 
@@ -63,7 +63,11 @@ class NvidiaClocks {
     if (locks) {
       const SmiVerdict verdict = setter_.lock(board_.uuid, clock, mhz);
       // The answer repeats the bounds it took; nothing else can be read back of a lock.
-      if (verdict.done) setting.applied = text;
+      if (verdict.done) {
+        setting.applied = text;
+        setting.path = nvidia_setting(board_.uuid, axis == GpuAxis::memory ? "lock.memory" : "lock.core");
+        setting.text = std::to_string(mhz);
+      }
       setting.problem = describe(axis, text, verdict.problem);
       if (!verdict.unsupported || !former_application_clocks_) return setting;
       locks = false;  // the board has said that it does not offer locks: application clocks from now on
@@ -101,7 +105,8 @@ class NvidiaClocks {
     if (!verdict.done)
       setting.problem = describe(axis, text, verdict.problem);
     else if (now != wanted)
-      setting.problem = describe(axis, text, fmt::format("read back {} (memory,core)", now.value_or("nothing")));
+      setting.problem =
+          describe(axis, text, fmt::format("read back {} (memory,core)", now.value_or("nothing")));
     return setting;
   }
 
@@ -238,8 +243,7 @@ std::vector<double> common_clocks(const Boards& boards, GpuAxis axis) {
   std::vector<double> common = boards.front()->offered(axis);
   for (const auto& board : boards) {
     const auto mine = board->offered(axis);
-    std::erase_if(common,
-                  [&](double mhz) { return std::find(mine.begin(), mine.end(), mhz) == mine.end(); });
+    std::erase_if(common, [&](double mhz) { return std::find(mine.begin(), mine.end(), mhz) == mine.end(); });
   }
   return common;
 }
