@@ -64,7 +64,8 @@ struct PlanPoint {
   int workload = 0;                              // index into Plan::workloads
   std::vector<std::optional<AxisValue>> values;  // one an axis; nullopt where the workload does not use it
   std::string key;                               // "mixed cpu.frequency=1.8 GHz batch=32": unique in the plan
-  // Points of one scenario do the same work (workload and its parameters) and may be compared.
+  // Points of one scenario do the same work (workload and its parameters, but for those that the objective
+  // compares across) and may be compared.
   std::string scenario;
   // The knobs' part of the key: "cpu.frequency=1.8 GHz"; empty where no knob is set.
   std::string operating_point;

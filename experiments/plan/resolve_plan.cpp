@@ -35,6 +35,7 @@ class PlanResolver {
 
   std::optional<Plan> resolve() {
     axes();
+    across_names_parameters();
     placeholders_name_axes();
     if (diagnostics_.has_errors()) {
       programs();  // say what else is wrong before giving up
@@ -206,6 +207,27 @@ class PlanResolver {
     }
   }
 
+  // Whether the values of a parameter compete with each other, as a knob's do.
+  bool competes(const std::string& axis) const {
+    const auto& across = plan_.experiment.objective.across;
+    return std::any_of(across.begin(), across.end(), [&](const RawValue& name) { return name.text == axis; });
+  }
+
+  void across_names_parameters() {
+    std::vector<std::string> parameters;
+    for (const AxisSpec& spec : plan_.experiment.axes) {
+      if (!is_knob_axis(spec.name)) parameters.push_back(spec.name);
+    }
+    for (const RawValue& name : plan_.experiment.objective.across) {
+      if (std::find(parameters.begin(), parameters.end(), name.text) != parameters.end()) continue;
+      if (is_knob_axis(name.text))
+        error(name.mark, fmt::format("'across': '{}' is a knob, whose values compete anyway; take it away", name.text));
+      else
+        error(name.mark, fmt::format("'across' names '{}', which is no parameter in 'axes'{}", name.text,
+                                     did_you_mean(name.text, parameters)));
+    }
+  }
+
   // The rule of the hardware that this combination of values breaks; nullptr if it can be had.
   const AllowedPairs* broken_pair(const PlanPoint& point) const {
     const auto value = [&](const std::string& name) -> std::optional<double> {
@@ -252,9 +274,9 @@ class PlanResolver {
       if (used[a] == nullptr) continue;
       const std::string setting = fmt::format(" {}={}", used[a]->name, point.values[a]->text);
       point.key += setting;
-      if (!used[a]->knob)
+      if (!used[a]->knob && !competes(used[a]->name))
         point.scenario += setting;
-      else
+      if (used[a]->knob)
         point.operating_point += setting.substr(point.operating_point.empty() ? 1 : 0);
     }
     return point;
@@ -472,6 +494,7 @@ class PlanResolver {
     Json json{{"minimise", to_string(o.minimise)}};
     if (o.energy_of) json["of"] = o.energy_of->text;
     if (!o.per.empty()) json["per"] = o.per;
+    for (const RawValue& name : o.across) json["across"].push_back(name.text);
     for (const ConstraintSpec& constraint : o.constraints)
       json["subject to"].push_back(constraint_text(constraint));
     if (o.price) {

@@ -214,6 +214,38 @@ TEST(Points, EachScenarioHasItsOwnReference) {
   EXPECT_THAT(references, ElementsAre("w batch=16: 3 GHz", "w batch=8: 3 GHz"));
 }
 
+TEST(Points, ParametersCompeteAcrossWhichAUnitIsTheSame) {
+  const std::string text =
+      "workloads: [{name: w, command: [\"true\", \"{model}\", \"{batch}\"]}]\n"
+      "axes: {model: [a, b], batch: [16, 64]}\n";
+  const auto apart = resolve(text + "objective: {minimise: energy, per: samples}\n");
+  ASSERT_TRUE(apart.plan) << apart.faults;
+  std::set<std::string> scenarios;
+  for (const PlanPoint& point : apart.plan->points) scenarios.insert(point.scenario);
+  EXPECT_EQ(scenarios.size(), 4U);
+
+  const auto together = resolve(text + "objective: {minimise: energy, per: samples, across: [batch]}\n");
+  ASSERT_TRUE(together.plan) << together.faults;
+  scenarios.clear();
+  std::vector<std::string> references;
+  for (const PlanPoint& point : together.plan->points) {
+    scenarios.insert(point.scenario);
+    EXPECT_EQ(point.operating_point, "");  // no knob is set, and idle windows go by knobs
+    if (point.reference) references.push_back(point.key);
+  }
+  EXPECT_THAT(scenarios, ElementsAre("w model=a", "w model=b"));
+  EXPECT_THAT(references, ElementsAre("w model=a batch=16", "w model=b batch=16"));
+  EXPECT_NE(together.plan->hash, apart.plan->hash);
+
+  EXPECT_EQ(resolve(text + "objective: {minimise: energy, per: samples, across: [bathc]}\n").faults,
+            "sweep.yaml:3:54: error: 'across' names 'bathc', which is no parameter in 'axes' (did you mean 'batch'?)\n");
+  EXPECT_EQ(resolve(text + "objective: {minimise: energy, across: [batch]}\n").faults,
+            "sweep.yaml:3:39: error: 'across' compares energy per unit of work: add  per: METRIC  that counts the "
+            "units\n");
+  EXPECT_EQ(plain("axes: {cpu.frequency: all}\nobjective: {minimise: energy, per: n, across: [cpu.frequency]}\n").faults,
+            "sweep.yaml:3:48: error: 'across': 'cpu.frequency' is a knob, whose values compete anyway; take it away\n");
+}
+
 TEST(Schedule, EachBlockHoldsEachPointOnce) {
   const auto resolved = plain("axes: {cpu.frequency: all}\nrepeat: 4\nseed: 7\n");
   ASSERT_TRUE(resolved.plan);
