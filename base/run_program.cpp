@@ -106,10 +106,14 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   if (reaped == 0) {
     late = true;
     ::kill(-pid, SIGKILL);
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    // One that is stuck in the kernel does not end even so; whoever asked must go on.
+    const auto at_most = Steady::now() + std::chrono::seconds(1);
+    while ((reaped = ::waitpid(pid, &status, WNOHANG)) == 0 && Steady::now() < at_most) ::usleep(1000);
   }
-  if (late)
+  if (late && reaped == 0)
+    answer.problem =
+        fmt::format("{} did not answer within {:g} s, and does not end", program, deadline.value());
+  else if (late)
     answer.problem = fmt::format("{} did not answer within {:g} s", program, deadline.value());
   else if (WIFEXITED(status))
     answer.exit_code = WEXITSTATUS(status);

@@ -120,6 +120,9 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
     const AxisValue& value = *point.values[axis];
     std::vector<AppliedSetting> applied;
     std::string problem;
+    if (world_.guard != nullptr) {
+      for (const SavedSetting& one : finding.knob->intents(value)) world_.guard->intend(one.path, one.value);
+    }
     for (int attempt = 1; attempt <= tries; ++attempt) {
       applied = finding.knob->apply(value);
       const auto failed = std::find_if(applied.begin(), applied.end(),
@@ -131,8 +134,7 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
     }
     for (const AppliedSetting& setting : applied) {
       if (!setting.note.empty()) trial.events.push_back({"changed_by_others", setting.note});
-      if (!setting.path.empty() && !setting.text.empty() && world_.guard != nullptr)
-        world_.guard->note_applied(setting.path, setting.text);
+      remember(setting);
       trial.settings.push_back(
           {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
     }
@@ -143,6 +145,14 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
     return false;
   }
   return true;
+}
+
+// What a setting reads now is ours; what was refused without a trace, from the first time on, is not.
+void TrialRunner::remember(const AppliedSetting& setting) {
+  if (setting.path.empty() || world_.guard == nullptr) return;
+  if (setting.problem.empty()) touched_.insert(setting.path);
+  if (!setting.text.empty()) world_.guard->intend(setting.path, setting.text);
+  if (setting.untouched && !touched_.contains(setting.path)) world_.guard->withdraw(setting.path);
 }
 
 std::size_t TrialRunner::axis_of(const std::string& name) const {
@@ -216,7 +226,7 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const auto throttles_before = throttle_events(world_.sysfs);
   if (watches) trial.conditions.run_queue = run_queue(world_.sysfs);
   const Seconds own_before = own_cpu_time();
-  if (!idle) look_at_boards(trial, false);
+  look_at_boards(trial, false);
   went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
   if (went_on && watches) observe_load(trial, load_before, own_before);
   const auto throttles = throttle_events(world_.sysfs);
@@ -225,7 +235,7 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (went_on) sleep(lead_);
   trial.readings = world_.sampler.stop();
   // A trial that is finished is kept, whoever wants us to stop while its memory is given back.
-  if (went_on && !idle) look_at_boards(trial, true);
+  if (went_on) look_at_boards(trial, true);
   return went_on;
 }
 
@@ -238,7 +248,9 @@ void TrialRunner::look_at_boards(TrialRecord& trial, bool launched) {
     return;
   }
   bool interrupted = false;
-  const std::string held = world_.boards->wait_for_memory(world_.interruption, world_.clock, interrupted);
+  const std::string held =
+      is_idle(trial.role) ? ""
+                          : world_.boards->wait_for_memory(world_.interruption, world_.clock, interrupted);
   if (!held.empty()) trial.events.push_back({"gpu_memory_held", held});
   if (others_on_boards_.empty() && !interrupted) others_on_boards_ = world_.boards->others();
 }
@@ -366,9 +378,9 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, const TrialRecord& t
   input.power_limit_w = world_.power_limit_w;
   for (const SettingRecord& setting : trial.settings) {
     const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
-    const auto& value = point.values[static_cast<std::size_t>(setting.axis)];
-    if (split_axis_name(axis.name).base == "gpu.power_limit" && value->number)
-      input.power_limit_w[setting.target] = *value->number;
+    const auto watts = parse_quantity(setting.applied.value_or(""));
+    if (split_axis_name(axis.name).base == "gpu.power_limit" && watts)
+      input.power_limit_w[setting.target] = watts->value;
   }
   return input;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
@@ -33,6 +34,7 @@ class TrialRunner {
                    const std::vector<MetricRule>& rules) const;
   bool rest(TrialRecord& trial);
   void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
+  void remember(const AppliedSetting& setting);
   void look_at_boards(TrialRecord& trial, bool launched);
   void judge_others_on_boards(TrialRecord& trial) const;
   JudgeInput judge_input(const PlanPoint& point, const TrialRecord& trial);
@@ -46,9 +48,10 @@ class TrialRunner {
   bool watches_load_ =
       false;         // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
   Seconds lead_{0};  // the sampler's start before the launch: its edge then lies between two updates
-  std::vector<MarkedRun> runs_;   // of the trial at hand
-  std::map<int, double> busy_;    // of the trial at hand, per CPU
-  std::string others_on_boards_;  // just before or after the trial at hand
+  std::vector<MarkedRun> runs_;    // of the trial at hand
+  std::map<int, double> busy_;     // of the trial at hand, per CPU
+  std::set<std::string> touched_;  // settings that were taken at least once, by path
+  std::string others_on_boards_;   // just before or after the trial at hand
 };
 
 }  // namespace dvfs_plan

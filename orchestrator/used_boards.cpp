@@ -56,6 +56,16 @@ UsedBoards find_used_boards(const Experiment& experiment, const Sysfs& sysfs,
     names = split_list(visible->second);
     by = "CUDA_VISIBLE_DEVICES";
   }
+  const bool sets = std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                                [](const AxisSpec& axis) { return axis.name.starts_with("gpu."); });
+  if (names.empty() && sets && boards.all.boards.size() > 1) {
+    // Clocks of boards that others may be about to use are not set on a guess; sudo drops
+    // CUDA_VISIBLE_DEVICES.
+    boards.problem = fmt::format(
+        "this machine has {} boards: say which ones the workloads use, for example  gpus: [0]  or  gpus: all",
+        boards.all.boards.size());
+    return boards;
+  }
   if (names.empty() || names == std::vector<std::string>{"all"}) {
     boards.used = boards.all.boards;
     return boards;
@@ -66,19 +76,32 @@ UsedBoards find_used_boards(const Experiment& experiment, const Sysfs& sysfs,
   return boards;
 }
 
-std::map<std::string, std::string> visible_devices(const std::vector<GpuBoard>& boards) {
+std::map<std::string, std::string> visible_devices(const UsedBoards& boards) {
   std::map<std::string, std::string> variables;
   const auto add = [&](const char* name, const std::string& value) {
     std::string& list = variables[name];
     list += (list.empty() ? "" : ",") + value;
   };
-  int intel = 0;
-  for (const GpuBoard& board : boards) {
-    if (board.vendor == GpuVendor::nvidia) add("CUDA_VISIBLE_DEVICES", board.uuid);
-    // ROCm takes UUIDs as "GPU-" and the board's unique number; a board without one cannot be named so.
-    if (board.vendor == GpuVendor::amd && board.uuid != board.pci)
-      add("ROCR_VISIBLE_DEVICES", "GPU-" + board.uuid);
-    if (board.vendor == GpuVendor::intel) add("ZE_AFFINITY_MASK", std::to_string(intel++));
+  // A board's place among its vendor's, in the order of their addresses.
+  const auto place = [&](const GpuBoard& board) {
+    return std::count_if(boards.all.boards.begin(), boards.all.boards.end(), [&](const GpuBoard& other) {
+      return other.vendor == board.vendor && other.pci < board.pci;
+    });
+  };
+  for (const GpuBoard& board : boards.used) {
+    switch (board.vendor) {
+      case GpuVendor::nvidia:
+        add("CUDA_VISIBLE_DEVICES", board.uuid);
+        break;
+      case GpuVendor::amd:  // ROCm takes "GPU-" and the board's unique number, or its place
+        add("ROCR_VISIBLE_DEVICES",
+            board.uuid == board.pci ? std::to_string(place(board)) : "GPU-" + board.uuid);
+        break;
+      case GpuVendor::intel:
+        add("ZE_AFFINITY_MASK", std::to_string(place(board)));
+        variables["ZE_ENABLE_PCI_ID_DEVICE_ORDER"] = "1";
+        break;
+    }
   }
   return variables;
 }

@@ -24,7 +24,7 @@ UsedBoards find_used_boards(const Experiment& experiment, const Sysfs& sysfs,
                             const std::map<std::string, std::string>& environment);
 
 // CUDA_VISIBLE_DEVICES and its like, so that a workload sees the boards that are measured and no others.
-std::map<std::string, std::string> visible_devices(const std::vector<GpuBoard>& boards);
+std::map<std::string, std::string> visible_devices(const UsedBoards& boards);
 
 // "gpu-0" -> "NVIDIA H200, GPU-..., NVIDIA 580.159.04, power limit 700.00 W, ...".
 std::map<std::string, std::string> board_facts(const std::vector<GpuBoard>& boards, const Sysfs& sysfs);

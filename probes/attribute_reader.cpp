@@ -25,10 +25,12 @@ Sample failed(int error) {
 
 }  // namespace
 
-AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, double scale)
+AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, double scale,
+                                 bool zero_is_absent)
     : fd_(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC)),
       open_error_(fd_ ? 0 : errno),
-      scale_(scale) {}
+      scale_(scale),
+      zero_is_absent_(zero_is_absent) {}
 
 Sample AttributeReader::read() {
   if (!fd_) return failed(open_error_);
@@ -40,6 +42,7 @@ Sample AttributeReader::read() {
   double value = 0;
   const auto [end, error] = std::from_chars(text, text + count, value);
   if (error != std::errc{} || end == text) return {std::nullopt, ReadingStatus::absent};
+  if (value == 0 && zero_is_absent_) return {std::nullopt, ReadingStatus::absent};
   return {value * scale_, ReadingStatus::ok};
 }
 

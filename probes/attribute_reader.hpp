@@ -13,13 +13,15 @@ namespace dvfs_plan {
 class AttributeReader {
  public:
   // `scale` turns the file's unit into the channel's: 1e-6 for microwatts.
-  AttributeReader(const Sysfs& sysfs, const std::string& path, double scale);
+  // `zero_is_absent`: the file says 0 where there is nothing to say, as a clock does that is switched off.
+  AttributeReader(const Sysfs& sysfs, const std::string& path, double scale, bool zero_is_absent = false);
   Sample read();
 
  private:
   UniqueFd fd_;
   int open_error_ = 0;
   double scale_;
+  bool zero_is_absent_;
 };
 
 }  // namespace dvfs_plan

@@ -2,11 +2,12 @@
 
 namespace dvfs_plan {
 
-void SysfsProbe::add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale) {
+void SysfsProbe::add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale,
+                     bool zero_is_absent) {
   channel.probe = name_;
   channel.source = path;
   channels_.push_back(std::move(channel));
-  readers_.emplace_back(sysfs, path, scale);
+  readers_.emplace_back(sysfs, path, scale, zero_is_absent);
 }
 
 void SysfsProbe::read(std::span<Sample> samples) {

@@ -13,7 +13,8 @@ class SysfsProbe : public Probe {
  public:
   SysfsProbe(std::string name, Seconds period) : name_(std::move(name)), period_(period) {}
 
-  void add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale);
+  void add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale,
+           bool zero_is_absent = false);
   void set_period(Seconds period) { period_ = period; }
   bool empty() const { return channels_.empty(); }
 

@@ -125,8 +125,8 @@ struct ObjectiveSpec {
   Objective minimise = Objective::energy;
   std::optional<RawValue> energy_of;  // the domain that counts; nullopt: the widest that works
   std::string per;                    // the metric that counts units of work; empty: per run of the command
-  // Parameters of the workload whose values compete, because a unit of work is the same at each (a batch size):
-  // their points belong to one scenario, as those of knobs do.
+  // Parameters of the workload whose values compete, because a unit of work is the same at each (a batch
+  // size): their points belong to one scenario, as those of knobs do.
   std::vector<RawValue> across;
   std::vector<ConstraintSpec> constraints;
   std::optional<PriceSpec> price;

@@ -172,8 +172,8 @@ void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec&
     with(node, "across", [&](const YamlNode& n) {
       if (auto names = read.words(n, "'across'")) objective.across = *names;
       if (node.find("per") == nullptr)
-        read.diagnostics().error(n.mark,
-                                 "'across' compares energy per unit of work: add  per: METRIC  that counts the units");
+        read.diagnostics().error(
+            n.mark, "'across' compares energy per unit of work: add  per: METRIC  that counts the units");
     });
     with(node, "subject to", [&](const YamlNode& n) {
       if (!read.map(n, "'subject to'", {})) return;

@@ -201,7 +201,9 @@ class PlanResolver {
       }
       if (plan_.points.size() == before) {
         error(plan_.workloads[w].spec.mark,
-              fmt::format("'exclude' leaves workload '{}' without a single point",
+              fmt::format("{} workload '{}' without a single point",
+                          impossible_.empty() ? "'exclude' leaves"
+                                              : "'exclude' and what the board offers together leave",
                           plan_.workloads[w].spec.name));
       }
     }
@@ -221,7 +223,8 @@ class PlanResolver {
     for (const RawValue& name : plan_.experiment.objective.across) {
       if (std::find(parameters.begin(), parameters.end(), name.text) != parameters.end()) continue;
       if (is_knob_axis(name.text))
-        error(name.mark, fmt::format("'across': '{}' is a knob, whose values compete anyway; take it away", name.text));
+        error(name.mark,
+              fmt::format("'across': '{}' is a knob, whose values compete anyway; take it away", name.text));
       else
         error(name.mark, fmt::format("'across' names '{}', which is no parameter in 'axes'{}", name.text,
                                      did_you_mean(name.text, parameters)));
@@ -274,10 +277,8 @@ class PlanResolver {
       if (used[a] == nullptr) continue;
       const std::string setting = fmt::format(" {}={}", used[a]->name, point.values[a]->text);
       point.key += setting;
-      if (!used[a]->knob && !competes(used[a]->name))
-        point.scenario += setting;
-      if (used[a]->knob)
-        point.operating_point += setting.substr(point.operating_point.empty() ? 1 : 0);
+      if (!used[a]->knob && !competes(used[a]->name)) point.scenario += setting;
+      if (used[a]->knob) point.operating_point += setting.substr(point.operating_point.empty() ? 1 : 0);
     }
     return point;
   }

@@ -119,11 +119,9 @@ UsedBoards all_boards(const Sysfs& sysfs) {
 
 // What a sweep of boards should know beforehand.
 void note_boards(const UsedBoards& gpus, const Sysfs& sysfs, Diagnosis& d) {
-  bool nvidia = false, manual = false;
+  bool nvidia = false;
   for (const GpuBoard& board : gpus.used) {
     nvidia = nvidia || board.vendor == GpuVendor::nvidia;
-    const auto level = sysfs.text(board.folder + "/power_dpm_force_performance_level");
-    manual = manual || (board.vendor == GpuVendor::amd && level == "manual");
     if (board.mig)
       d.notes.emplace_back(
           fmt::format("{} ({}): MIG is enabled; its clocks and its power are those of all its "
@@ -137,11 +135,6 @@ void note_boards(const UsedBoards& gpus, const Sysfs& sysfs, Diagnosis& d) {
         "reset, whatever they were before; power limits and application clocks are put back to what they "
         "were",
         "if you keep locks on these boards, set them again after a sweep: sudo nvidia-smi -lgc MIN,MAX");
-  if (manual)
-    d.notes.emplace_back(
-        "power_dpm_force_performance_level is 'manual': which levels are allowed cannot be read, and after a "
-        "sweep of gpu.core or gpu.memory all are",
-        "set the levels again after a sweep (pp_dpm_sclk, pp_dpm_mclk)");
   if (const std::string others = BoardUse(watch_boards(gpus.used, sysfs)).others(); !others.empty())
     d.notes.emplace_back("somebody computes on the boards now: " + others,
                          "a sweep would measure their work; wait until they are done");

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/interruption.hpp"
@@ -99,7 +101,7 @@ class Run {
 
     auto strategy = randomised_blocks(plan);
     auto environment = current_environment();
-    for (const auto& [name, value] : visible_devices(prepared.gpus.used)) environment[name] = value;
+    for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
     RunWorld world{plan,
                    prepared.knobs,
@@ -119,6 +121,11 @@ class Run {
                    idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler),
                    prepared.gpus.used.empty() ? nullptr : &boards,
                    power_limits(prepared.gpus.used, sysfs_)};
+    if (!prepared.gpus.used.empty() && !boards.tells()) {
+      const std::string text = "the boards do not tell who is on them: work of others would not be seen";
+      progress_.say("note: " + text);
+      store.write_event({"gpu_processes_unknown", text});
+    }
     try {
       guard.arm(settings_of(prepared.knobs));
       end_ = run_and_restore(world, guard);
@@ -146,14 +153,24 @@ class Run {
   static void refuse_busy_boards(const PreparedExperiment& prepared, Sampler& sampler) {
     if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return;
     constexpr double busy_percent = 10;
-    for (const Reading& reading : sampler.look("%")) {
-      const Channel& channel = sampler.channels()[reading.channel];
-      if (quantity_of(channel) != "utilisation" || !reading.value || *reading.value < busy_percent) continue;
+    // A stream may have nothing new at this very moment: look until it has.
+    std::map<std::uint32_t, double> load;
+    constexpr int looks = 20;
+    for (int i = 0; i < looks && load.empty(); ++i) {
+      for (const Reading& reading : sampler.look("%")) {
+        if (reading.value && quantity_of(sampler.channels()[reading.channel]) == "utilisation")
+          load[reading.channel] = *reading.value;
+      }
+      if (load.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    for (const auto& [index, percent] : load) {
+      const Channel& channel = sampler.channels()[index];
+      if (percent < busy_percent) continue;
       throw Error(
           ExitCode::machine_refuses,
           fmt::format("{} is busy ({:.0f} %) although nothing of this run is on it, and whose work it is "
                       "cannot be seen from here",
-                      channel.domain, *reading.value),
+                      channel.domain, percent),
           board_hint);
     }
   }

@@ -19,6 +19,9 @@ class BoardUse {
   // while no workload runs, so whoever is there is somebody else.
   std::string others() const;
 
+  // Whether the boards tell who is on them at all.
+  bool tells() const { return watch_ != nullptr && watch_->processes().has_value(); }
+
   void remember_memory();  // just before a launch
   // Waits until the boards' memory is back at what it was then, or patience is over: what is left then, in
   // words. `interrupted` is set if somebody asks to stop meanwhile.

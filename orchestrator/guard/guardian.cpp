@@ -23,9 +23,10 @@
 namespace dvfs_plan {
 namespace {
 
-// Ends every process whose environment carries the run's mark: children, grandchildren, daemons.
-void end_marked_processes(const std::string& run) {
-  if (run.empty()) return;
+// Ends every process whose environment carries the run's mark: children, grandchildren, daemons, and programs
+// that were setting something. False if one is left: it may yet undo what is put back.
+bool end_marked_processes(const std::string& run) {
+  if (run.empty()) return true;
   const Sysfs proc;
   const std::string mark = "DVFS_PLAN_RUN=" + run;
   for (int round = 0; round < 20; ++round) {
@@ -42,9 +43,10 @@ void end_marked_processes(const std::string& run) {
       if (at == std::string::npos && !first) continue;
       found = ::kill(pid, SIGKILL) == 0 || found;
     }
-    if (!found) return;
+    if (!found) return true;
     ::usleep(5000);
   }
+  return false;
 }
 
 }  // namespace
@@ -99,8 +101,12 @@ void Guardian::note_child(pid_t child) {
   say(fmt::format("child {}\n", child));
 }
 
-void Guardian::note_applied(const std::string& path, const std::string& text) {
-  say(fmt::format("applied {}\t{}\n", path, text));
+void Guardian::intend(const std::string& path, const std::string& text) {
+  say(fmt::format("intends {}\t{}\n", path, text));
+}
+
+void Guardian::withdraw(const std::string& path) {
+  say(fmt::format("withdraws {}\n", path));
 }
 
 void Guardian::dismiss() {
@@ -112,6 +118,8 @@ void Guardian::dismiss() {
 
 int guardian_main(const std::string& state_folder, const std::string& sysfs_root) {
   ::prctl(PR_SET_NAME, guardian_name);
+  constexpr int lock_place = 3;
+  ::fcntl(lock_place, F_SETFD, FD_CLOEXEC);  // the lock is ours, not that of programs we run
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU})
     std::signal(signal, SIG_IGN);
   // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it
@@ -133,8 +141,10 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
         done = true;
       else if (line.starts_with("child "))
         child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
-      else if (const auto tab = line.find('\t'); line.starts_with("applied ") && tab != std::string::npos)
-        applied[line.substr(8, tab - 8)] = line.substr(tab + 1);
+      else if (const auto tab = line.find('\t'); line.starts_with("intends ") && tab != std::string::npos)
+        applied[line.substr(8, tab - 8)].insert(line.substr(tab + 1));
+      else if (line.starts_with("withdraws "))
+        applied.erase(line.substr(10));
     }
   }
   if (done) return 0;
@@ -145,11 +155,18 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
     StateFolder folder(state_folder);
     const auto journal = read_journal(folder);
     if (!journal) return 0;
-    end_marked_processes(journal->run);
+    const bool alone = end_marked_processes(journal->run);
     const Sysfs sysfs(sysfs_root);
     const RestoreOutcome outcome = restore_settings(journal->settings, sysfs, &applied);
     for (const std::string& note : outcome.notes)
       write_stderr(fmt::format("\n{}: {}\n", guardian_name, note));
+    if (outcome.complete() && !alone) {
+      write_stderr(fmt::format(
+          "\n{}: the run was killed and its settings were put back, but a process of it does not end and may "
+          "yet change them; the journal is kept. When it is gone:\n  dvfs-plan restore\n",
+          guardian_name));
+      return static_cast<int>(ExitCode::not_restored);
+    }
     if (outcome.complete()) {
       remove_journal(folder);
       write_stderr(fmt::format("\n{}: the run was killed; {} settings put back, {} were as before\n",

@@ -27,7 +27,8 @@ class Guardian {
   pid_t pid() const { return pid_; }
   bool alive();
   void note_child(pid_t child);  // 0: none is running
-  void note_applied(const std::string& path, const std::string& text);
+  void intend(const std::string& path, const std::string& text);
+  void withdraw(const std::string& path);
   // Tells it that nothing is left to do and waits for it to go.
   void dismiss();
 

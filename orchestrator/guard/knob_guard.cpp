@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -31,6 +32,8 @@ KnobGuard::KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const 
   folder_.describe_holder(
       lock_, fmt::format("pid {}, {}, since {}", ::getpid(), printable(experiment), clock.wall_time()));
   run_ = fmt::format("{}-{}", ::getpid(), clock.now());
+  // Inherited by programs that set things for us, so that the guardian can end one that outlives us.
+  ::setenv("DVFS_PLAN_RUN", run_.c_str(), 1);
   if (const auto journal = read_journal(folder_)) put_back(*journal, discard);
 }
 
@@ -103,7 +106,9 @@ void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
 bool KnobGuard::keep_guardian() {
   if (!guardian_ || guardian_->alive()) return false;
   guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_);
-  for (const auto& [path, text] : applied_) guardian_->note_applied(path, text);
+  for (const auto& [path, texts] : applied_) {
+    for (const std::string& text : texts) guardian_->intend(path, text);
+  }
   return true;
 }
 
@@ -111,9 +116,14 @@ void KnobGuard::note_child(pid_t child) {
   if (guardian_) guardian_->note_child(child);
 }
 
-void KnobGuard::note_applied(const std::string& path, const std::string& text) {
-  applied_[path] = text;
-  if (guardian_) guardian_->note_applied(path, text);
+void KnobGuard::intend(const std::string& path, const std::string& text) {
+  applied_[path].insert(text);
+  if (guardian_) guardian_->intend(path, text);
+}
+
+void KnobGuard::withdraw(const std::string& path) {
+  applied_.erase(path);
+  if (guardian_) guardian_->withdraw(path);
 }
 
 RestoreOutcome KnobGuard::restore() {

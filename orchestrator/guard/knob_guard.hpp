@@ -36,8 +36,11 @@ class KnobGuard {
   // Starts the guardian anew if somebody ended it. True if that was needed.
   bool keep_guardian();
   void note_child(pid_t child);
-  // What a setting reads now that we have set it.
-  void note_applied(const std::string& path, const std::string& text);
+  // What is about to be written, and what then reads back: from here on such a value there is ours, and a
+  // lock there is to be reset.
+  void intend(const std::string& path, const std::string& text);
+  // The write was refused with nothing changed, and nothing was before it.
+  void withdraw(const std::string& path);
   RestoreOutcome restore();
 
  private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -22,6 +23,14 @@ constexpr std::chrono::milliseconds patience{200};  // a round; the kernel's wor
 // Whether an attribute says `value`: as a whole, or as the choice in brackets.
 bool says(const std::string& text, const std::string& value) {
   return text == value || text.find("[" + value + "]") != std::string::npos;
+}
+
+// The same text, or the same number in other digits: "300" was asked for and "300.00" is read.
+bool same_setting(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto one = parse_number(a), other = parse_number(b);
+  constexpr double rounding = 0.002;  // boards take whole watts, or eighths
+  return one && other && std::abs(*one - *other) <= rounding * std::abs(*other);
 }
 
 // A limit reads lower than written while the firmware caps the policy: written is then all one can do.
@@ -43,6 +52,17 @@ class Restorer {
       : sysfs_(sysfs), access_(sysfs), applied_(applied) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
+    const auto is_file = [](const SavedSetting& setting) { return setting.path.starts_with('/'); };
+    std::vector<SavedSetting> files, others;
+    for (const SavedSetting& setting : all) (is_file(setting) ? files : others).push_back(setting);
+    put_back(files);
+    put_back(others);
+    note_firmware(files);
+    return std::move(outcome_);
+  }
+
+ private:
+  void put_back(const std::vector<SavedSetting>& all) {
     std::vector<SavedSetting> settings;
     for (const SavedSetting& setting : all) {
       if (!left_to_others(setting)) settings.push_back(setting);
@@ -64,23 +84,13 @@ class Restorer {
         if (!is_back(setting)) left.push_back(&setting);
       }
     }
-    std::size_t never_set = 0;
     for (const SavedSetting* setting : left) {
       const auto now = access_.read(setting->path);
-      // A lock that this run never got to set, for want of permission, need not be reset.
-      if (now.unreadable && applied_ != nullptr && !applied_->contains(setting->path)) {
-        ++never_set;
-        continue;
-      }
       outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
-    outcome_.restored = static_cast<int>(changed > left.size() ? changed - left.size() : 0);
-    outcome_.unchanged += static_cast<int>(never_set);
-    note_firmware(settings);
-    return std::move(outcome_);
+    outcome_.restored += static_cast<int>(changed > left.size() ? changed - left.size() : 0);
   }
 
- private:
   // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
   // what was there before, what we wrote last, or what the driver sets by itself.
   bool left_to_others(const SavedSetting& setting) {
@@ -88,12 +98,16 @@ class Restorer {
     const auto ours = applied_->find(setting.path);
     if (ours == applied_->end() || !access_.may_be_contested(setting.path)) return false;
     const auto now = access_.read(setting.path).text;
-    if (!now || *now == setting.value || *now == ours->second) return false;
-    if (now == access_.driver_default(setting.path)) return false;
+    if (!now || same_setting(*now, setting.value)) return false;
+    const bool is_ours = std::any_of(ours->second.begin(), ours->second.end(),
+                                     [&](const std::string& text) { return same_setting(*now, text); });
+    const auto by_driver = access_.driver_default(setting.path);
+    if (is_ours || (by_driver && same_setting(*now, *by_driver))) return false;
+    const std::vector<std::string> texts(ours->second.begin(), ours->second.end());
     outcome_.notes.push_back(fmt::format(
-        "{} is '{}', which is neither what this run set ('{}') nor what was there before ('{}'): "
+        "{} is '{}', which is neither what this run set ({}) nor what was there before ('{}'): "
         "somebody else changed it meanwhile, and it was left so; to put it back: {}",
-        setting.path, *now, ours->second, setting.value, access_.command(setting.path, setting.value)));
+        setting.path, *now, join(texts, ", "), setting.value, access_.command(setting.path, setting.value)));
     ++outcome_.unchanged;
     return true;
   }
@@ -102,7 +116,8 @@ class Restorer {
     const auto written = problems_.find(setting.path);
     const bool taken = written != problems_.end() && written->second.empty();
     const auto now = access_.read(setting.path);
-    if (now.unreadable) return taken;
+    // A lock that this run never set need not be reset, and an owner's own would be lost by it.
+    if (now.unreadable) return taken || (applied_ != nullptr && !applied_->contains(setting.path));
     if (now.text && says(*now.text, setting.value)) return true;
     // Only once it was written: before, a capped limit is not yet the owner's.
     return taken && explained_by_firmware(setting, sysfs_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,14 @@ struct RestoreOutcome {
   bool complete() const { return failures.empty(); }
 };
 
-// What this run set last, as it read back, by path: tells our settings from those that others made meanwhile.
-// nullptr where nobody remembers (a journal after a power cut): then everything is put back.
-using AppliedByUs = std::map<std::string, std::string>;
+// All that this run was about to write or read back, by path: tells our settings from those that others made
+// meanwhile, and locks that were set from those that were not. nullptr where nobody remembers (a journal
+// after a power cut): then everything is put back.
+using AppliedByUs = std::map<std::string, std::set<std::string>>;
 
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
-// governor).
+// governor). Attribute files come first: a board that does not answer must not keep the CPUs waiting.
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
                                 const AppliedByUs* applied = nullptr);
 

@@ -22,7 +22,8 @@ struct AppliedSetting {
   std::string problem;                 // empty if applied is what was requested
   // Where it lives and what it reads now, for settings that others may change in the middle of a night.
   std::string path = {}, text = {};
-  std::string note = {};  // somebody else had changed it since we did
+  bool untouched = false;  // refused in words that say that nothing was changed
+  std::string note = {};   // somebody else had changed it since we did
 };
 
 class Knob {
@@ -34,6 +35,9 @@ class Knob {
   // The settings it may change, itself or by side effect, with their text now, in the order in which they are
   // to be put back.
   virtual std::vector<SavedSetting> snapshot() const = 0;
+  // What apply() may write of settings that cannot be read or that others may change, by path: on record
+  // before it is written, so that nobody takes it for somebody else's.
+  virtual std::vector<SavedSetting> intents(const AxisValue&) const { return {}; }
   // Sets it everywhere it applies and reads back. Reports problems, does not throw them.
   virtual std::vector<AppliedSetting> apply(const AxisValue& value) = 0;
   // Which clock of a target tells whether this knob's was delivered ("core_clock"); empty: its only one.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -30,11 +32,10 @@ std::optional<OverdriveLimits> overdrive_limits(std::string_view table, Overdriv
     if (words.size() == 1) inside = words[0] == section;
     if (!inside || words.size() < 2) continue;
     if (words[0] == "0:") low = megahertz(words[1]);
-    // A board whose lower limit is fixed lists the upper one only, as 1.
     if (words[0] == "1:") high = megahertz(words[1]);
   }
-  if (!high) return std::nullopt;
-  return OverdriveLimits{low.value_or(*high), *high};
+  if (!low || !high) return std::nullopt;
+  return OverdriveLimits{*low, *high};
 }
 
 // OD_RANGE:
@@ -49,18 +50,22 @@ std::optional<OverdriveLimits> overdrive_range(std::string_view table, Overdrive
   return std::nullopt;
 }
 
-int set_overdrive(const Sysfs& sysfs, const std::string& file, OverdriveClock clock, OverdriveLimits limits) {
+std::vector<std::string> overdrive_edits(const OverdriveLimits& now, const OverdriveLimits& wanted,
+                                         OverdriveClock clock) {
   const char letter = clock == OverdriveClock::core ? 's' : 'm';
+  const std::string low = fmt::format("{} 0 {}", letter, wanted.low_mhz),
+                    high = fmt::format("{} 1 {}", letter, wanted.high_mhz);
+  if (wanted.high_mhz >= now.low_mhz) return {high, low, "c"};
+  return {low, high, "c"};
+}
+
+int set_overdrive(const Sysfs& sysfs, const std::string& file, OverdriveClock clock, OverdriveLimits limits) {
   const auto now = overdrive_limits(sysfs.text(file).value_or(""), clock);
-  const auto edit = [&](int which, int mhz) {
-    return sysfs.write(file, fmt::format("{} {} {}", letter, which, mhz));
-  };
-  // Raise the upper limit first, lower the lower one first: they must never cross.
-  const bool raise = !now || limits.high_mhz >= now->low_mhz;
-  int error = raise ? edit(1, limits.high_mhz) : edit(0, limits.low_mhz);
-  if (error == 0) error = raise ? edit(0, limits.low_mhz) : edit(1, limits.high_mhz);
-  if (error == 0) error = sysfs.write(file, "c");
-  return error;
+  if (!now) return ENOTSUP;
+  for (const std::string& edit : overdrive_edits(*now, limits, clock)) {
+    if (const int error = sysfs.write(file, edit)) return error;
+  }
+  return 0;
 }
 
 }  // namespace dvfs_plan

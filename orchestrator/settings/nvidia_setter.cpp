@@ -48,6 +48,7 @@ SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confir
   }
   const std::string said = gist(answer.output);
   if (says(answer.output, "permission")) {
+    verdict.forbidden = true;
     verdict.problem = fmt::format(
         "nvidia-smi refuses: {}; only root may set it: run with sudo (in a container also with "
         "CAP_SYS_ADMIN, or on the host)",
@@ -114,7 +115,7 @@ SmiVerdict NvidiaSetter::lock(const std::string& uuid, Clock clock, int mhz) con
 SmiVerdict NvidiaSetter::reset_lock(const std::string& uuid, Clock clock) const {
   SmiVerdict verdict = ask(uuid, {lock_option(clock, true)}, {});
   // What cannot be locked need not be reset.
-  if (verdict.unsupported) return {true, true, {}};
+  if (verdict.unsupported) return {true, true, false, {}};
   return verdict;
 }
 
@@ -129,7 +130,8 @@ SmiVerdict NvidiaSetter::set_power_limit(const std::string& uuid, const std::str
   const auto now = power_limit(uuid);
   constexpr double rounding = 0.51;  // boards take whole watts
   if (!now || std::abs(parse_number(*now).value_or(0) - parse_number(watts).value_or(-1)) > rounding)
-    return {false, false, fmt::format("asked for {} W, read back {}", watts, now ? *now + " W" : "nothing")};
+    return {false, false, false,
+            fmt::format("asked for {} W, read back {}", watts, now ? *now + " W" : "nothing")};
   return verdict;
 }
 

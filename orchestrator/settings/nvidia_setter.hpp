@@ -15,6 +15,7 @@ namespace dvfs_plan {
 struct SmiVerdict {
   bool done = false;
   bool unsupported = false;  // the board does not offer it: nothing can have been set, nothing is to be reset
+  bool forbidden = false;    // this user may not: nothing was set
   std::string problem;       // empty if done; with the next step
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 
 #include "base/text.hpp"
@@ -43,6 +44,7 @@ NvidiaSetter::Clock lock_clock(const NvidiaPlace& place) {
 }
 
 constexpr const char* no_smi = "nvidia-smi is not to be found any more";
+constexpr const char* hung = "nvidia-smi did not answer before, and was not asked again";
 
 }  // namespace
 
@@ -62,12 +64,25 @@ const NvidiaSetter* SettingAccess::setter() {
   return setter_ ? &*setter_ : nullptr;
 }
 
+// One question to nvidia-smi about a board. One that hangs for as long as it may will hang again.
+template <class Ask>
+auto SettingAccess::ask(const std::string& uuid, Ask question) -> decltype(question(*setter())) {
+  const auto began = std::chrono::steady_clock::now();
+  auto answer = question(*setter());
+  constexpr std::chrono::seconds hangs{25};
+  if (std::chrono::steady_clock::now() - began > hangs) silent_.insert(uuid);
+  return answer;
+}
+
 SettingAccess::Read SettingAccess::read(const std::string& path) {
   if (const auto place = nvidia_place(path)) {
     if (is_lock(*place)) return {std::nullopt, "NVIDIA offers no way to read a clock lock", true};
     if (setter() == nullptr) return {std::nullopt, no_smi, false};
-    const auto text = place->name == "power.limit" ? setter()->power_limit(place->uuid)
-                                                   : setter()->application_clocks(place->uuid);
+    if (silent_.contains(place->uuid)) return {std::nullopt, hung, false};
+    const auto text = ask(place->uuid, [&](const NvidiaSetter& smi) {
+      return place->name == "power.limit" ? smi.power_limit(place->uuid)
+                                          : smi.application_clocks(place->uuid);
+    });
     return {text, text ? "" : "nvidia-smi does not tell", false};
   }
   if (const auto place = overdrive_place(path)) {
@@ -84,9 +99,12 @@ SettingAccess::Read SettingAccess::read(const std::string& path) {
 std::string SettingAccess::write(const std::string& path, const std::string& value) {
   if (const auto place = nvidia_place(path)) {
     if (setter() == nullptr) return no_smi;
-    if (is_lock(*place)) return setter()->reset_lock(place->uuid, lock_clock(*place)).problem;
-    if (place->name == "power.limit") return setter()->set_power_limit(place->uuid, value).problem;
-    return setter()->set_application_clocks(place->uuid, value).problem;
+    if (silent_.contains(place->uuid)) return hung;
+    return ask(place->uuid, [&](const NvidiaSetter& smi) {
+      if (is_lock(*place)) return smi.reset_lock(place->uuid, lock_clock(*place)).problem;
+      if (place->name == "power.limit") return smi.set_power_limit(place->uuid, value).problem;
+      return smi.set_application_clocks(place->uuid, value).problem;
+    });
   }
   int error = 0;
   if (const auto place = overdrive_place(path)) {
@@ -103,7 +121,14 @@ std::string SettingAccess::write(const std::string& path, const std::string& val
 }
 
 bool SettingAccess::exists(const std::string& path) {
-  if (nvidia_place(path)) return setter() != nullptr;
+  if (const auto place = nvidia_place(path)) {
+    // Without the program nobody knows; the board is gone where the program says so.
+    if (setter() == nullptr || silent_.contains(place->uuid)) return true;
+    return ask(place->uuid, [&](const NvidiaSetter& smi) {
+      const auto query = smi.smi().query({"uuid"}, place->uuid);
+      return query.table.size() > 0 || query.problem.find("No devices were found") == std::string::npos;
+    });
+  }
   if (const auto place = overdrive_place(path)) return sysfs_.exists(place->file);
   return sysfs_.exists(path);
 }
@@ -121,7 +146,7 @@ bool SettingAccess::may_be_contested(const std::string& path) const {
 }
 
 std::optional<std::string> SettingAccess::driver_default(const std::string& path) {
-  if (const auto place = nvidia_place(path); place && setter() != nullptr) {
+  if (const auto place = nvidia_place(path); place && setter() != nullptr && !silent_.contains(place->uuid)) {
     if (is_lock(*place)) return std::nullopt;
     return place->name == "power.limit" ? setter()->power_limit(place->uuid, true)
                                         : setter()->application_clocks(place->uuid, true);

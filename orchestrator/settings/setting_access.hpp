@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/sysfs.hpp"
@@ -44,10 +45,13 @@ class SettingAccess {
 
  private:
   const NvidiaSetter* setter();
+  template <class Ask>
+  auto ask(const std::string& uuid, Ask question) -> decltype(question(*setter()));
 
   const Sysfs& sysfs_;
   std::optional<NvidiaSetter> setter_;
   bool looked_for_setter_ = false;
+  std::set<std::string> silent_;  // boards (UUID) for which nvidia-smi hung: they are not asked again
 };
 
 }  // namespace dvfs_plan

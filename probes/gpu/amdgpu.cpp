@@ -24,9 +24,12 @@ void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
       probe.add(std::move(what), sysfs, folder + file, scale);
       return true;
     };
-    // power1_average is the firmware's own mean; newer boards have power1_input instead.
-    if (!add(channel(board, "power_average", "W"), "power1_average", 1e-6))
-      add(channel(board, "power_instant", "W"), "power1_input", 1e-6);
+    // power1_average is the firmware's own mean; newer boards have power1_input instead. Graphics inside a
+    // CPU have no cap of their own, and what they tell is the whole socket's: the package that RAPL tells
+    // already.
+    Channel average = channel(board, "power_average", "W"), instant = channel(board, "power_instant", "W");
+    if (!sysfs.exists(folder + "power1_cap")) average.within = instant.within = "package-0";
+    if (!add(average, "power1_average", 1e-6)) add(instant, "power1_input", 1e-6);
     Channel core = channel(board, "core_clock", "Hz"), memory = channel(board, "memory_clock", "Hz");
     core.under_load_only = memory.under_load_only = true;
     add(core, "freq1_input", 1);

@@ -28,6 +28,7 @@ std::vector<GpuBoard> by_nvml(const Sysfs& sysfs) {
   const std::string driver = "NVIDIA " + library->driver_version();
   for (const auto& info : library->boards()) {
     GpuBoard board;
+    board.index = info.index;
     board.uuid = info.uuid;
     board.name = info.name;
     board.pci = pci_address(info.pci);
@@ -48,6 +49,7 @@ std::vector<GpuBoard> by_nvidia_smi(const Sysfs& sysfs) {
     GpuBoard board;
     board.uuid = table.text(row, "uuid").value_or("");
     if (board.uuid.empty()) continue;
+    board.index = static_cast<int>(table.number(row, "index").value_or(static_cast<double>(row)));
     board.name = table.text(row, "name").value_or("NVIDIA board");
     board.pci = pci_address(table.text(row, "pci.bus_id").value_or(""));
     board.driver = "NVIDIA " + table.text(row, "driver_version").value_or("");
@@ -90,7 +92,7 @@ std::string what_was_looked_for(const Sysfs& sysfs) {
   const auto [library, problem, fix] = NvmlLibrary::open(sysfs);
   const auto smi = NvidiaSmi::find(sysfs);
   if (library || smi)
-    text += "NVIDIA's driver finds no board";
+    text += "NVIDIA's driver finds no board" + (problem.empty() ? "" : " (" + problem + ")");
   else
     text += problem + ", and there is no nvidia-smi";
   text += sysfs.list(drm_folder).empty() ? "; there is no /sys/class/drm either (amdgpu, xe, i915)"
@@ -116,11 +118,13 @@ GpuBoards find_gpu_boards(const Sysfs& sysfs) {
   GpuBoards found;
   found.boards = by_nvml(sysfs);
   if (found.boards.empty()) found.boards = by_nvidia_smi(sysfs);
-  for (GpuBoard& board : by_drm(sysfs)) found.boards.push_back(std::move(board));
-  for (std::size_t i = 0; i < found.boards.size(); ++i) {
-    found.boards[i].index = static_cast<int>(i);
-    found.boards[i].domain = fmt::format("gpu-{}", i);
+  int next = 0;
+  for (const GpuBoard& board : found.boards) next = std::max(next, board.index + 1);
+  for (GpuBoard& board : by_drm(sysfs)) {
+    board.index = next++;
+    found.boards.push_back(std::move(board));
   }
+  for (GpuBoard& board : found.boards) board.domain = fmt::format("gpu-{}", board.index);
   if (found.boards.empty()) found.missing = what_was_looked_for(sysfs);
   return found;
 }

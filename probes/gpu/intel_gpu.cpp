@@ -56,8 +56,9 @@ ProbeFinding find_intel_gpu(const ProbeRequest& request) {
     // The media GT's clock is no one's axis: the first GT is the one that computes.
     if (gts.empty()) continue;
     Channel clock = channel(board, "core_clock", "Hz");
-    clock.under_load_only = true;  // 0 while the GT sleeps (RC6)
-    probe->add(clock, request.sysfs, gts.front().actual_file, 1e6);
+    clock.under_load_only = true;
+    constexpr bool sleeping_says_zero = true;  // in RC6
+    probe->add(clock, request.sysfs, gts.front().actual_file, 1e6, sleeping_says_zero);
   }
   if (!probe->empty()) {
     finding.probe = std::move(probe);

@@ -25,7 +25,9 @@ std::vector<IntelGt> find_intel_gts(const Sysfs& sysfs, const GpuBoard& board) {
     for (const std::string& name : sysfs.list(board.folder + "/" + tile)) {
       if (!name.starts_with("gt")) continue;
       const std::string folder = board.folder + "/" + tile + "/" + name + "/freq0/";
-      add(sysfs, {name, folder + "min_freq", folder + "max_freq", "", folder + "act_freq", 0, 0, media},
+      add(sysfs,
+          {tile == "tile0" ? name : tile + "/" + name, folder + "min_freq", folder + "max_freq", "",
+           folder + "act_freq", 0, 0, media},
           folder + "rpn_freq", folder + "rp0_freq", gts);
       media = true;
     }

@@ -11,7 +11,7 @@
 namespace dvfs_plan {
 
 struct IntelGt {
-  std::string name;  // "gt0"
+  std::string name;  // "gt0", "tile1/gt1"
   std::string min_file, max_file;
   std::string boost_file;   // i915: what a waiting client raises the clock to; "" for xe
   std::string actual_file;  // what it runs at

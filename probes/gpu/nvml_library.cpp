@@ -113,6 +113,7 @@ std::vector<NvmlLibrary::BoardInfo> NvmlLibrary::boards() const {
   if (call(call_->count, &count) != nvml::success) return boards;
   for (unsigned i = 0; i < count; ++i) {
     BoardInfo board;
+    board.index = static_cast<int>(i);
     if (call(call_->by_index, i, &board.device) != nvml::success) continue;
     char text[nvml::uuid_size] = {};
     if (call(call_->uuid, board.device, text, nvml::uuid_size) == nvml::success) board.uuid = text;

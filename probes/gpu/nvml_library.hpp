@@ -27,6 +27,7 @@ class NvmlLibrary {
 
   struct BoardInfo {
     nvml::Device device = nullptr;
+    int index = 0;  // nvidia-smi's; a board that is lost leaves its number free
     std::string uuid, name, pci;
   };
   std::vector<BoardInfo> boards() const;

@@ -62,7 +62,8 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
   const auto is_package = [](const Channel& c) { return c.domain.starts_with("package"); };
   // Boards are measured only where the experiment is about them; then no source goes without them.
   const auto is_board = [](const Channel& c) {
-    return c.domain.starts_with("gpu-") && c.domain.find('/') == std::string::npos;
+    return c.domain.starts_with("gpu-") && c.domain.find('/') == std::string::npos &&
+           !c.within.starts_with("package");
   };
   add([](const Channel& c) { return c.domain == "system"; });
   const bool psys = std::any_of(channels.begin(), channels.end(),

@@ -159,10 +159,20 @@ Json settings_json(const std::vector<AxisSetting>& settings) {
   return json;
 }
 
+Json delivered_json(const PointSummary& point) {
+  Json json = Json::object();
+  for (const auto& [axis, instead] : point.delivered_instead)
+    json[axis] = {{"low_hz", instead.low_hz},
+                  {"high_hz", instead.high_hz},
+                  {"trials", instead.trials},
+                  {"of", instead.of}};
+  return json;
+}
+
 Json point_json(const PointSummary& point) {
   Json json{{"point", point.point},
             {"settings", settings_json(point.settings)},
-            {"delivered_instead", point.delivered_instead},
+            {"delivered_instead", delivered_json(point)},
             {"power_cap_share", or_null(point.power_cap_share)},
             {"power_limit_w", or_null(point.power_limit_w)},
             {"reference", point.is_reference},
@@ -203,7 +213,7 @@ Json scenario_json(const ScenarioSummary& scenario) {
   one["best_settings"] =
       scenario.best ? settings_json(scenario.points[*scenario.best].settings) : Json(nullptr);
   one["best_delivered_instead"] =
-      scenario.best ? Json(scenario.points[*scenario.best].delivered_instead) : Json(nullptr);
+      scenario.best ? delivered_json(scenario.points[*scenario.best]) : Json(nullptr);
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);
   one["not_told_apart"] = Json::array();

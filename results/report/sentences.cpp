@@ -187,6 +187,14 @@ std::string without_best(const ScenarioSummary& scenario) {
   return text;
 }
 
+// "1395 MHz"; "1190 MHz to 1395 MHz" where boards or trials differ by more than a measured clock scatters.
+std::string delivered_text(const DeliveredInstead& instead, const std::string& like) {
+  constexpr double same = 0.01;
+  if (instead.high_hz - instead.low_hz <= same * instead.high_hz)
+    return format_clock((instead.low_hz + instead.high_hz) / 2, like);
+  return format_clock(instead.low_hz, like) + " to " + format_clock(instead.high_hz, like);
+}
+
 // "gpu.core: 1980 MHz requested, 1395 MHz delivered, 92 % of the region at the 700 W limit".
 std::string not_as_requested(const PointSummary& point) {
   std::string text;
@@ -194,7 +202,9 @@ std::string not_as_requested(const PointSummary& point) {
     const auto instead = point.delivered_instead.find(setting.axis);
     if (instead == point.delivered_instead.end()) continue;
     text += fmt::format("{}{}: {} requested, {} delivered", text.empty() ? "" : "; ", setting.axis,
-                        setting.text, format_clock(instead->second, setting.text));
+                        setting.text, delivered_text(instead->second, setting.text));
+    if (instead->second.trials < instead->second.of)
+      text += fmt::format(" in {} of {} trials", instead->second.trials, instead->second.of);
   }
   constexpr double worth_saying = 0.01;
   if (!text.empty() && point.power_cap_share.value_or(0) >= worth_saying) {
@@ -210,8 +220,11 @@ std::string not_as_requested(const PointSummary& point) {
 std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
   const auto instead = point.delivered_instead.find(setting.axis);
   if (instead == point.delivered_instead.end()) return setting.text;
-  return fmt::format("{} delivered ({} requested)", format_clock(instead->second, setting.text),
-                     setting.text);
+  const std::string clock = delivered_text(instead->second, setting.text);
+  if (instead->second.trials < instead->second.of)
+    return fmt::format("{} ({} delivered in {} of {} trials)", setting.text, clock, instead->second.trials,
+                       instead->second.of);
+  return fmt::format("{} delivered ({} requested)", clock, setting.text);
 }
 
 std::string settings_text(const PointSummary& point) {

@@ -138,21 +138,27 @@ class Scenario {
 
   // What boards ran at where it was not what was asked for, over the trials that count.
   void delivered_instead(PointSummary& point) const {
-    std::map<std::string, std::vector<double>> clocks;
     std::vector<double> shares, limits;
+    int counted = 0;
     for (const TrialRow* trial : trials_) {
       if (trial->point != point.point || !trial->counts()) continue;
+      ++counted;
+      std::set<std::string> axes;
       for (const TrialRow::Applied& setting : trial->applied) {
-        if (setting.as_requested == false) point.delivered_instead[setting.axis] = 0;
-        if (setting.delivered) clocks[setting.axis].push_back(*setting.delivered);
+        if (setting.as_requested != false || !setting.delivered) continue;
+        const auto [at, is_new] = point.delivered_instead.try_emplace(setting.axis);
+        DeliveredInstead& instead = at->second;
+        instead.low_hz = is_new ? *setting.delivered : std::min(instead.low_hz, *setting.delivered);
+        instead.high_hz = std::max(instead.high_hz, *setting.delivered);
+        if (axes.insert(setting.axis).second) ++instead.trials;
       }
       if (trial->power_cap_share) shares.push_back(*trial->power_cap_share);
       if (trial->power_limit_w) limits.push_back(*trial->power_limit_w);
     }
+    for (auto& [axis, instead] : point.delivered_instead) instead.of = counted;
     const auto mean = [](const std::vector<double>& values) {
       return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     };
-    for (auto& [axis, hertz] : point.delivered_instead) hertz = mean(clocks[axis]);
     if (!shares.empty()) point.power_cap_share = mean(shares);
     if (!limits.empty()) point.power_limit_w = mean(limits);
   }
@@ -325,6 +331,8 @@ class Scenario {
       for (const PointSummary& point : result_.points) {
         if (a < point.settings.size() && point.settings[a].number) numbers.insert(*point.settings[a].number);
       }
+      // A clock that was not delivered says nothing of what lies beyond it.
+      if (best.delivered_instead.contains(best.settings[a].axis)) continue;
       const auto& mine = best.settings[a].number;
       if (mine && numbers.size() > 1 && (*mine == *numbers.begin() || *mine == *numbers.rbegin()))
         result_.best_at_edge_of.push_back(best.settings[a].axis);

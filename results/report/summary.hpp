@@ -22,6 +22,12 @@ struct ConstraintCheck {
   std::optional<bool> certain;  // the whole 95 % interval is on that side
 };
 
+// What boards ran at where it was not what was asked for: the clocks (Hz) of those boards and trials.
+struct DeliveredInstead {
+  double low_hz = 0, high_hz = 0;
+  int trials = 0, of = 0;  // counted trials in which it was so, and all of them
+};
+
 struct PointSummary {
   std::string point, workload;
   bool is_reference = false;
@@ -35,8 +41,8 @@ struct PointSummary {
   std::optional<Change> slowdown;  // of time, likewise; positive is slower
   std::optional<Change> gain;      // of the objective; positive is less
   std::map<std::string, int> not_counted;  // verdict -> trials
-  // The clock that boards ran at, by axis, where it was not the one the point is named by: mean in Hz.
-  std::map<std::string, double> delivered_instead;
+  std::map<std::string, DeliveredInstead>
+      delivered_instead;                                 // by axis; only where something else was delivered
   std::optional<double> power_cap_share, power_limit_w;  // means over the counted trials
   std::vector<ConstraintCheck> constraints;
   std::vector<std::string>

@@ -300,9 +300,13 @@ CREATE VIEW points AS
          avg(CASE WHEN t.counts THEN t.energy_per_unit_j END) AS energy_per_unit_j,
          avg(CASE WHEN t.counts THEN t.time_per_unit_s END) AS time_per_unit_s,
          avg(CASE WHEN t.counts THEN t.objective_value END) AS objective_value,
-         (SELECT group_concat(axis || ' ' || printf('%.0f MHz', mean / 1e6), ', ')
-          FROM (SELECT s.axis, avg(s.delivered) AS mean FROM settings s JOIN trials u ON u.trial = s.trial
-                WHERE u.point = p.key AND u.counts GROUP BY s.axis HAVING min(s.as_requested) = 0)) AS delivered_instead
+         (SELECT group_concat(axis || ' ' || CASE WHEN high - low <= 0.01 * high THEN printf('%.0f MHz', (low + high) / 2e6)
+                                             ELSE printf('%.0f to %.0f MHz', low / 1e6, high / 1e6) END
+                              || CASE WHEN n < (SELECT count(*) FROM trials c WHERE c.point = p.key AND c.counts)
+                                      THEN printf(' in %d trials', n) ELSE '' END, ', ')
+          FROM (SELECT s.axis, min(s.delivered) AS low, max(s.delivered) AS high, count(DISTINCT u.trial) AS n
+                FROM settings s JOIN trials u ON u.trial = s.trial
+                WHERE u.point = p.key AND u.counts AND s.as_requested = 0 GROUP BY s.axis)) AS delivered_instead
   FROM point p JOIN workload w ON w.id = p.workload_id LEFT JOIN trials t ON t.point = p.key
   GROUP BY p.id;
 

@@ -238,12 +238,17 @@ TEST(Points, ParametersCompeteAcrossWhichAUnitIsTheSame) {
   EXPECT_NE(together.plan->hash, apart.plan->hash);
 
   EXPECT_EQ(resolve(text + "objective: {minimise: energy, per: samples, across: [bathc]}\n").faults,
-            "sweep.yaml:3:54: error: 'across' names 'bathc', which is no parameter in 'axes' (did you mean 'batch'?)\n");
-  EXPECT_EQ(resolve(text + "objective: {minimise: energy, across: [batch]}\n").faults,
-            "sweep.yaml:3:39: error: 'across' compares energy per unit of work: add  per: METRIC  that counts the "
-            "units\n");
-  EXPECT_EQ(plain("axes: {cpu.frequency: all}\nobjective: {minimise: energy, per: n, across: [cpu.frequency]}\n").faults,
-            "sweep.yaml:3:48: error: 'across': 'cpu.frequency' is a knob, whose values compete anyway; take it away\n");
+            "sweep.yaml:3:54: error: 'across' names 'bathc', which is no parameter in 'axes' (did you mean "
+            "'batch'?)\n");
+  EXPECT_EQ(
+      resolve(text + "objective: {minimise: energy, across: [batch]}\n").faults,
+      "sweep.yaml:3:39: error: 'across' compares energy per unit of work: add  per: METRIC  that counts the "
+      "units\n");
+  EXPECT_EQ(
+      plain("axes: {cpu.frequency: all}\nobjective: {minimise: energy, per: n, across: [cpu.frequency]}\n")
+          .faults,
+      "sweep.yaml:3:48: error: 'across': 'cpu.frequency' is a knob, whose values compete anyway; take it "
+      "away\n");
 }
 
 TEST(Schedule, EachBlockHoldsEachPointOnce) {

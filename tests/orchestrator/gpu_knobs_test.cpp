@@ -116,7 +116,9 @@ TEST_F(GpuKnobs, WhatWasThereIsSavedAndPutBackAndLocksAreReset) {
   knobs[0].knob->apply(watts(300));
   knobs[1].knob->apply(mhz(2201));
   knobs[2].knob->apply(mhz(345));
-  const auto outcome = restored(saved, {{place + "power.limit", "300.00"}});
+  const auto outcome = restored(
+      saved,
+      {{place + "power.limit", {"300"}}, {place + "lock.core", {"345"}}, {place + "lock.memory", {"2201"}}});
   EXPECT_TRUE(outcome.complete());
   EXPECT_EQ(outcome.restored, 3);
   EXPECT_EQ(outcome.unchanged, 1);  // application clocks were not touched
@@ -134,7 +136,7 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
   auto limit = knob("gpu.power_limit");
   const auto saved = limit->snapshot();
   const auto applied = limit->apply(watts(300));
-  const AppliedByUs ours{{applied[0].path, applied[0].text}};
+  const AppliedByUs ours{{applied[0].path, {"300", applied[0].text}}};
   root_.file("/gpu/state.json",
              "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
   // The next trial notices,
@@ -151,7 +153,7 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
   EXPECT_THAT(
       outcome.notes,
       ElementsAre(place +
-                  "power.limit is '500.00', which is neither what this run set ('300.00') nor what was "
+                  "power.limit is '500.00', which is neither what this run set (300, 300.00) nor what was "
                   "there before ('700.00'): somebody else changed it meanwhile, and it was left so; to "
                   "put it back: sudo nvidia-smi -i " +
                   board + " -pl 700.00"));
@@ -159,6 +161,27 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
   // After a power cut nobody knows what was ours: the saved value is put back.
   EXPECT_EQ(restore_settings(saved, sysfs_).restored, 1);
   EXPECT_EQ(setting("power.limit"), "700.00");
+}
+
+TEST_F(GpuKnobs, WhatWasAboutToBeSetIsOursAndALockThatNeverWasIsNotTouched) {
+  machines::h200(root_, true);
+  const auto knobs = find({"gpu.core", "gpu.power_limit"});
+  const auto saved = settings_of(knobs);
+  // Killed between the setting and its reading back: 300 W was announced, 300.00 W is there.
+  AppliedByUs ours;
+  for (const SavedSetting& one : knobs[0].knob->intents(watts(300))) ours[one.path].insert(one.value);
+  EXPECT_THAT(ours, testing::ElementsAre(testing::Pair(place + "power.limit", ElementsAre("300"))));
+  ours[place + "power.limit"].insert("500.00");  // of the trial before
+  knobs[0].knob->apply(watts(300));
+  const auto outcome = restored(saved, ours);
+  EXPECT_TRUE(outcome.notes.empty()) << outcome.notes[0];
+  EXPECT_EQ(setting("power.limit"), "700.00");
+  // No core clock was announced: an owner's lock, which nobody can read, is left alone.
+  EXPECT_THAT(sets(), testing::Not(Contains(HasSubstr("-rgc"))));
+  std::vector<std::string> intents;
+  for (const SavedSetting& one : knobs[1].knob->intents(mhz(1395)))
+    intents.push_back(one.path.substr(place.size()) + "=" + one.value);
+  EXPECT_THAT(intents, ElementsAre("lock.core=1395", "clocks.applications=3201,1395"));
 }
 
 TEST_F(GpuKnobs, ADriversOwnDefaultIsNobodysAndIsPutBackOver) {
@@ -170,7 +193,7 @@ TEST_F(GpuKnobs, ADriversOwnDefaultIsNobodysAndIsPutBackOver) {
   const auto applied = limit->apply(watts(300));
   std::filesystem::remove(root_ /
                           "gpu/state.json");  // the driver was loaded anew: everything is as it makes it
-  EXPECT_EQ(restored(saved, {{applied[0].path, applied[0].text}}).restored, 1);
+  EXPECT_EQ(restored(saved, {{applied[0].path, {applied[0].text}}}).restored, 1);
   EXPECT_EQ(setting("power.limit"), "550.00");
 }
 
@@ -341,18 +364,26 @@ const std::string radeon = "/sys/class/drm/card1/device/";
 TEST_F(GpuKnobs, AnAmdLevelIsAllowedUnderManualAndThePerformanceLevelPutBack) {
   machines::radeon(root_, false);
   auto core = knob("gpu.core");
-  EXPECT_THAT(core->offer().values, ElementsAre(mhz(500), mhz(1400), mhz(2475)));
-  EXPECT_THAT(knob("gpu.memory")->offer().values, ElementsAre(mhz(96), mhz(456), mhz(1000)));
+  // Its core has fine-grained DPM: the middle line is the clock of just now, and cannot be asked for.
+  EXPECT_THAT(core->offer().values, ElementsAre(mhz(500), mhz(2475)));
+  EXPECT_THAT(knob("gpu.memory")->offer().values, ElementsAre(mhz(96), mhz(456), mhz(673), mhz(1000)));
   const auto saved = core->snapshot();
   ASSERT_EQ(saved.size(), 1U);
   EXPECT_EQ(saved[0].value, "auto");
-  const auto applied = core->apply(mhz(1400));
+  const auto applied = core->apply(mhz(2475));
   EXPECT_EQ(applied[0].problem, "");
   EXPECT_FALSE(applied[0].applied);  // the star does not stand there: what is allowed cannot be read
   EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), "manual");
-  EXPECT_EQ(*sysfs_.text(radeon + "pp_dpm_sclk"), "1");
+  EXPECT_EQ(*sysfs_.text(radeon + "pp_dpm_sclk"), "2");
   EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
   EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), "auto");
+  // An owner's own choice of levels could not be put back.
+  root_.attribute(radeon + "power_dpm_force_performance_level", "manual");
+  EXPECT_EQ(problem("gpu.core"),
+            "gpu-0 (AMD 0x73bf): power_dpm_force_performance_level is 'manual'; which levels are allowed "
+            "cannot be read, "
+            "so it could not be put back: echo auto | sudo tee "
+            "/sys/class/drm/card1/device/power_dpm_force_performance_level");
 }
 
 TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
@@ -360,7 +391,13 @@ TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
       "OD_SCLK:\n0: 500Mhz\n1: 2475Mhz\nOD_MCLK:\n1: 1000Mhz\nOD_RANGE:\nSCLK:     500Mhz       2800Mhz\n";
   EXPECT_EQ(overdrive_limits(before, OverdriveClock::core)->low_mhz, 500);
   EXPECT_EQ(overdrive_limits(before, OverdriveClock::core)->high_mhz, 2475);
-  EXPECT_EQ(overdrive_limits(before, OverdriveClock::memory)->low_mhz, 1000);
+  EXPECT_FALSE(overdrive_limits(before, OverdriveClock::memory));  // the upper limit alone pins nothing
+  EXPECT_THAT(overdrive_edits({500, 2475}, {1800, 1800}, OverdriveClock::core),
+              ElementsAre("s 1 1800", "s 0 1800", "c"));
+  EXPECT_THAT(overdrive_edits({1800, 1800}, {600, 600}, OverdriveClock::core),
+              ElementsAre("s 0 600", "s 1 600", "c"));
+  EXPECT_THAT(overdrive_edits({1800, 1800}, {500, 2475}, OverdriveClock::memory),
+              ElementsAre("m 1 2475", "m 0 500", "c"));
   EXPECT_EQ(overdrive_range(before, OverdriveClock::core)->high_mhz, 2800);
   EXPECT_FALSE(overdrive_range(before, OverdriveClock::memory));
   EXPECT_FALSE(overdrive_limits("", OverdriveClock::core));
@@ -392,7 +429,7 @@ TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {
   EXPECT_EQ(applied[0].applied, "200 W");
   EXPECT_EQ(*sysfs_.text(cap), "200000000");
   root_.attribute(cap, "150000000");  // somebody else's
-  const auto outcome = restored(saved, {{applied[0].path, applied[0].text}});
+  const auto outcome = restored(saved, {{applied[0].path, {applied[0].text}}});
   ASSERT_EQ(outcome.notes.size(), 1U);
   EXPECT_EQ(*sysfs_.text(cap), "150000000");
   EXPECT_EQ(

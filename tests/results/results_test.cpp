@@ -41,6 +41,32 @@ TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
   EXPECT_FALSE(energy_source_of("gpu", channels));
 }
 
+TEST(EnergySource, BoardsBelongToWhateverIsSummed) {
+  const std::vector<Channel> channels{counter("package-0"),
+                                      counter("dram-0"),
+                                      counter("gpu-0", {}, "system"),
+                                      gauge("gpu-0", "system"),
+                                      counter("gpu-1", {}, "system"),
+                                      counter("gpu-1/pkg", {}, "gpu-1"),
+                                      counter("psys")};
+  const auto names = [&](const std::vector<std::uint32_t>& dead) {
+    std::vector<std::string> found;
+    for (const EnergySource& source : energy_sources(channels, dead)) found.push_back(source.name);
+    return found;
+  };
+  EXPECT_THAT(names({}), testing::ElementsAre("gpu-0 + gpu-1 + psys", "package-0 + dram-0 + gpu-0 + gpu-1",
+                                              "package-0 + gpu-0 + gpu-1", "gpu-0 + gpu-1"));
+  // A virtual machine: RAPL is there and dead.
+  EXPECT_THAT(names({0, 1, 6}), testing::ElementsAre("gpu-0 + gpu-1"));
+  // A board whose counter is dead is measured by its gauge, and one that is dead altogether by nothing else.
+  EXPECT_EQ(energy_sources(channels, std::vector<std::uint32_t>{2})[0].channels,
+            (std::vector<std::uint32_t>{3, 4, 6}));
+  EXPECT_THAT(names({4}), testing::IsEmpty());
+  // "gpu" is the boards, not what lies inside one of them as well.
+  EXPECT_EQ(energy_source_of("gpu", channels)->name, "gpu-0 + gpu-1");
+  EXPECT_EQ(energy_source_of("gpu-1", channels)->channels, std::vector<std::uint32_t>{4});
+}
+
 TEST(EnergySource, TakesTheGaugeWhereTheCounterOfTheSameDomainIsDead) {
   const std::vector<Channel> channels{counter("system"), gauge("system")};
   EXPECT_EQ(energy_sources(channels, {}).at(0).channels, std::vector<std::uint32_t>{0});

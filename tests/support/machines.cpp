@@ -156,8 +156,8 @@ void radeon(const TemporaryFolder& root, bool overdrive) {
   root.attribute(device + "unique_id", "5a7c9e0f11223344");
   root.file(device + "uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_SLOT_NAME=0000:0c:00.0\n");
   root.attribute(device + "power_dpm_force_performance_level", "auto");
-  root.file(device + "pp_dpm_sclk", "0: 500Mhz *\n1: 1400Mhz \n2: 2475Mhz \n");
-  root.file(device + "pp_dpm_mclk", "0: 96Mhz *\n1: 456Mhz \n2: 1000Mhz \n");
+  root.file(device + "pp_dpm_sclk", "0: 500Mhz \n1: 1371Mhz *\n2: 2475Mhz \n");
+  root.file(device + "pp_dpm_mclk", "0: 96Mhz *\n1: 456Mhz \n2: 673Mhz \n3: 1000Mhz \n");
   if (overdrive) {
     root.file(device + "pp_od_clk_voltage",
               "OD_SCLK:\n0: 500Mhz\n1: 2475Mhz\nOD_MCLK:\n0: 97Mhz\n1: 1000Mhz\nOD_VDDGFX_OFFSET:\n0mV\n"

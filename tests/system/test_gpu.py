@@ -145,6 +145,26 @@ class Gpu(unittest.TestCase):
         self.assertIn(f"resuming {self.folder}/sweep.sqlite: {before} of 12 trials are finished", again.stderr)
         self.assertEqual(len(testbed.rows(self.folder / "sweep.sqlite", "SELECT * FROM trials")), 12)
 
+    def test_a_setter_that_outlives_a_kill_does_not_undo_the_restore(self):
+        self.board()
+        (self.gpu / "mode").write_text("slow")
+        self.sweep(axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz, 1980 MHz]}"))
+        night = subprocess.Popen(self.arguments("sweep.yaml"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while not any("-lgc" in line for line in self.log()):
+            self.assertLess(time.monotonic(), until, self.log())
+            time.sleep(0.01)
+        (self.gpu / "mode").write_text("")
+        night.send_signal(signal.SIGKILL)  # in the middle of the setting
+        night.wait(timeout=60)
+        while (self.folder / "state/journal.json").exists():
+            self.assertLess(time.monotonic(), until, "the guardian left the journal")
+            time.sleep(0.05)
+        self.assertEqual(self.sets()[-1], "-rgc")
+        time.sleep(4)  # by now it would have set its clock, had it been left alone
+        self.assertIn(self.state(), [None, {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0}])
+
     def test_a_clock_that_the_power_limit_does_not_let_through_is_filed_under_what_ran(self):
         self.board()
         (self.gpu / "cap").write_text("1395")
@@ -272,6 +292,31 @@ class Gpu(unittest.TestCase):
         check = self.call("check", "baseline.yaml")
         self.assertEqual(check.returncode, 3)
         self.assertIn("this machine has no GPU that can be read", check.stdout)
+
+    def test_with_several_boards_nothing_is_set_on_a_guess(self):
+        self.board(library=False)
+        (self.gpu / "boards").write_text("2")
+        self.sweep()
+        check = self.call("check", "sweep.yaml")
+        self.assertEqual(check.returncode, 2)
+        self.assertIn("sweep.yaml:4:8: error: axis 'gpu.core': this machine has 2 boards: say which ones the workloads use, for example  gpus: [0]  or  gpus: all", check.stderr)
+        self.write("sweep.yaml", (self.folder / "sweep.yaml").read_text() + "gpus: [1]\n")
+        plan = json.loads(self.call("check", "sweep.yaml", "--json").stdout)
+        self.assertEqual(plan["energy_source"], "gpu-1")
+        self.assertEqual({one["path"].split("/")[0] for one in plan["would_set"]}, {f"nvidia:{UUID[:-1]}1"})
+
+    def test_stopped_before_the_first_setting_no_lock_is_reset(self):
+        self.board()
+        self.sweep()
+        night = subprocess.Popen(self.arguments("sweep.yaml"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 30
+        while not (self.gpu / "argv.log").exists():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        night.send_signal(signal.SIGINT)  # while the sensors are looked at
+        self.assertEqual(night.wait(timeout=60), 130)
+        self.assertEqual(self.sets(), [])
 
     def test_the_workload_sees_the_boards_that_are_measured(self):
         self.board()

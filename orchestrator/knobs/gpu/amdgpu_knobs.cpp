@@ -39,6 +39,14 @@ std::vector<DpmLevel> parse_levels(const std::string& text) {
   return levels;
 }
 
+// Boards with fine-grained DPM list their lowest clock, the one they run at just now, and their highest; of
+// these only the ends can be asked for (navi10_ppt.c). With two or three lines nobody can tell, so the ends
+// it is.
+std::vector<DpmLevel> selectable(std::vector<DpmLevel> levels) {
+  if (levels.size() == 3) levels.erase(levels.begin() + 1);
+  return levels;
+}
+
 struct AmdBoard {
   std::string target, folder;
   bool overdrive = false;
@@ -161,7 +169,16 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
     one.overdrive = range && overdrive_limits(table, clock);
     if (one.overdrive) one.range = *range;
     const char* file = axis == GpuAxis::core ? "/pp_dpm_sclk" : "/pp_dpm_mclk";
-    one.levels = parse_levels(request.sysfs.text(board.folder + file).value_or(""));
+    one.levels = selectable(parse_levels(request.sysfs.text(board.folder + file).value_or("")));
+    if (request.sysfs.text(board.folder + "/power_dpm_force_performance_level") == "manual") {
+      return {
+          request.axis, nullptr,
+          fmt::format(
+              "{} ({}): power_dpm_force_performance_level is 'manual'; which levels are allowed cannot be "
+              "read, so it could not be put back: echo auto | sudo tee "
+              "{}/power_dpm_force_performance_level",
+              board.domain, board.name, board.folder)};
+    }
     if (!one.overdrive && one.levels.empty()) {
       return {request.axis, nullptr,
               fmt::format("{} ({}) lists no levels in {}{}: its clock cannot be set", board.domain,

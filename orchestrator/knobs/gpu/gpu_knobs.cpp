@@ -68,8 +68,21 @@ class PowerFileKnob : public Knob {
   AxisOffer offer() const override { return offer_; }
   std::vector<SavedSetting> snapshot() const override {
     std::vector<SavedSetting> saved;
-    for (const PowerFile& file : files_) save_attribute(axis_, file.path, sysfs_, saved);
+    for (const PowerFile& file : files_) {
+      const auto before = saved.size();
+      save_attribute(axis_, file.path, sysfs_, saved);
+      if (saved.size() == before)
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("{} cannot be read now, so it could not be put back", file.path),
+                    "nothing was set");
+    }
     return saved;
+  }
+  std::vector<SavedSetting> intents(const AxisValue& value) const override {
+    std::vector<SavedSetting> intents;
+    for (const PowerFile& file : files_)
+      intents.push_back({axis_, file.path, std::to_string(std::llround(*value.number * 1e6))});
+    return intents;
   }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;

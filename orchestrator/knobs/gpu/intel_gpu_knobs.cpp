@@ -55,7 +55,9 @@ KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request,
               fmt::format("{} ({}) has no clock limits in {}", board.domain, board.name, board.folder)};
     for (const IntelGt& gt : gts) {
       if (gt.media) continue;
-      pairs.push_back({board.domain, gt.min_file, gt.max_file, gt.boost_file});
+      const bool first = &gt == &gts.front();
+      pairs.push_back(
+          {first ? board.domain : board.domain + "/" + gt.name, gt.min_file, gt.max_file, gt.boost_file});
       lowest = std::max(lowest, gt.lowest_mhz);
       highest = std::min(highest, gt.highest_mhz);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.hpp"
 #include "orchestrator/knobs/gpu/gpu_knobs.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 
@@ -47,12 +48,24 @@ class NvidiaClocks {
 
   std::vector<SavedSetting> snapshot(GpuAxis axis, const std::string& knob) const {
     std::vector<SavedSetting> saved;
-    const char* lock = axis == GpuAxis::memory ? "lock.memory" : "lock.core";
-    saved.push_back({knob, nvidia_setting(board_.uuid, lock), "reset"});
+    saved.push_back({knob, lock_path(axis), "reset"});
     if (former_application_clocks_)
       saved.push_back(
           {knob, nvidia_setting(board_.uuid, "clocks.applications"), *former_application_clocks_});
     return saved;
+  }
+
+  // What set() may write: the lock, and the application clocks that take its place where there is none.
+  std::vector<SavedSetting> intents(GpuAxis axis, int mhz, const std::string& knob) const {
+    std::vector<SavedSetting> intents;
+    if (axis == GpuAxis::memory ? memory_locks_ : core_locks_)
+      intents.push_back({knob, lock_path(axis), std::to_string(mhz)});
+    if (former_application_clocks_) {
+      const int memory = axis == GpuAxis::memory ? mhz : memory_.value_or(static_cast<int>(highest_memory()));
+      intents.push_back({knob, nvidia_setting(board_.uuid, "clocks.applications"),
+                         fmt::format("{},{}", memory, axis == GpuAxis::core ? mhz : core_at(memory))});
+    }
+    return intents;
   }
 
   AppliedSetting set(GpuAxis axis, int mhz, const std::string& text) {
@@ -63,11 +76,9 @@ class NvidiaClocks {
     if (locks) {
       const SmiVerdict verdict = setter_.lock(board_.uuid, clock, mhz);
       // The answer repeats the bounds it took; nothing else can be read back of a lock.
-      if (verdict.done) {
-        setting.applied = text;
-        setting.path = nvidia_setting(board_.uuid, axis == GpuAxis::memory ? "lock.memory" : "lock.core");
-        setting.text = std::to_string(mhz);
-      }
+      if (verdict.done) setting.applied = text;
+      setting.path = lock_path(axis);
+      setting.untouched = verdict.forbidden || verdict.unsupported;
       setting.problem = describe(axis, text, verdict.problem);
       if (!verdict.unsupported || !former_application_clocks_) return setting;
       locks = false;  // the board has said that it does not offer locks: application clocks from now on
@@ -76,6 +87,10 @@ class NvidiaClocks {
   }
 
  private:
+  std::string lock_path(GpuAxis axis) const {
+    return nvidia_setting(board_.uuid, axis == GpuAxis::memory ? "lock.memory" : "lock.core");
+  }
+
   std::string describe(GpuAxis axis, const std::string& text, const std::string& problem) const {
     if (problem.empty()) return {};
     return fmt::format("{} of {} ({}): set {}: {}", axis == GpuAxis::memory ? "memory clock" : "core clock",
@@ -157,6 +172,16 @@ class NvidiaClockKnob : public Knob {
     return saved;
   }
 
+  std::vector<SavedSetting> intents(const AxisValue& value) const override {
+    std::vector<SavedSetting> intents;
+    for (const auto& board : boards_) {
+      for (SavedSetting& one :
+           board->intents(which_, static_cast<int>(std::lround(*value.number / 1e6)), axis_))
+        intents.push_back(std::move(one));
+    }
+    return intents;
+  }
+
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;
     for (const auto& board : boards_)
@@ -197,10 +222,24 @@ class NvidiaPowerLimit : public Knob {
   std::vector<SavedSetting> snapshot() const override {
     std::vector<SavedSetting> saved;
     for (const auto& board : boards_) {
-      if (const auto now = board->setter().power_limit(board->board().uuid))
-        saved.push_back({axis_, nvidia_setting(board->board().uuid, "power.limit"), *now});
+      const auto now = board->setter().power_limit(board->board().uuid);
+      // What is not on record must not be set.
+      if (!now)
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("the power limit of {} ({}) cannot be read now, so it could not be put back",
+                                board->board().domain, board->board().name),
+                    "nothing was set; look whether nvidia-smi answers");
+      saved.push_back({axis_, nvidia_setting(board->board().uuid, "power.limit"), *now});
     }
     return saved;
+  }
+
+  std::vector<SavedSetting> intents(const AxisValue& value) const override {
+    std::vector<SavedSetting> intents;
+    for (const auto& board : boards_)
+      intents.push_back(
+          {axis_, nvidia_setting(board->board().uuid, "power.limit"), fmt::format("{:g}", *value.number)});
+    return intents;
   }
 
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
@@ -226,6 +265,7 @@ class NvidiaPowerLimit : public Knob {
       last_[uuid] = setting.text = *now;
       setting.applied = format_quantity(parse_number(*now).value_or(0), Dimension::power);
     }
+    setting.untouched = verdict.forbidden || verdict.unsupported;
     if (!verdict.done)
       setting.problem = fmt::format("power limit of {} ({}): set {}: {}", board.board().domain,
                                     board.board().name, value.text, verdict.problem);
