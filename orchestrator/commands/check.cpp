@@ -172,11 +172,15 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += "\nnothing on the machine would be set\n";
   } else {
     text += "\nwould be set, and put back to what it is now:\n";
-    const SettingAccess access(sysfs);
+    SettingAccess access(sysfs);
     for (const SavedSetting& setting : files) {
-      text +=
-          fmt::format("  {} = {}{}\n", setting.path, printable(setting.value),
-                      access.writable(setting.path) ? "" : "   (not writable by this user: run with sudo)");
+      const char* refusal =
+          access.writable(setting.path) ? "" : "   (not writable by this user: run with sudo)";
+      // A clock lock of NVIDIA's: nobody can say what it is now.
+      if (access.read(setting.path).unreadable)
+        text += fmt::format("  {}: cannot be read, and is reset afterwards{}\n", setting.path, refusal);
+      else
+        text += fmt::format("  {} = {}{}\n", setting.path, printable(setting.value), refusal);
     }
   }
   text += fmt::format("\nresult file: {}{}\n", result, runnable.resumes ? " (exists: a run resumes it)" : "");

@@ -27,6 +27,13 @@ std::optional<double> value_at(std::span<const Reading> readings, Nanoseconds ti
   return *before->value;
 }
 
+// A clock that was not delivered has been told of together with what held it down.
+bool told_already(const TrialRecord& trial, const std::string& domain) {
+  return std::any_of(trial.events.begin(), trial.events.end(), [&](const EventRecord& event) {
+    return event.kind == "not_delivered" && event.message.find(" on " + domain + ",") != std::string::npos;
+  });
+}
+
 }  // namespace
 
 BoardLimits board_limits(const TrialRecord& trial, const JudgeInput& input, const std::string& domain,
@@ -96,7 +103,7 @@ void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector
     // A power limit belongs to the operating point. Heat and a failing supply belong to this hour.
     if (limits.thermal.value_or(0) >= spoils || limits.brake.value_or(0) >= spoils)
       set_verdict(trial, Verdict::throttled, domain + ": " + text.substr(2));
-    else
+    else if (!told_already(trial, domain))
       trial.events.push_back({"limited", domain + ": " + text.substr(2)});
   }
 }
