@@ -137,6 +137,8 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
 std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int blocks,
                                    const ScheduleOptions& options);
 
+// JSON of all that decides what is run, the contents of the programs included.
+std::string canonical_plan(const Plan& plan);
 // What differs between two canonical plans, for people: "axes / cpu.frequency: 1.8 GHz -> 2.2 GHz".
 std::vector<std::string> plan_differences(const std::string& old_canonical, const std::string& new_canonical);
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/child.hpp"
@@ -16,8 +15,6 @@
 
 namespace dvfs_plan {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_trials = 1'000'000;
 
@@ -50,7 +47,7 @@ class PlanResolver {
     mark_references(reference);
     if (diagnostics_.has_errors()) return std::nullopt;
     plan_.trials = schedule(plan_.points, plan_.experiment.repeat.min, schedule_options(plan_.experiment));
-    plan_.canonical = canonical().dump();
+    plan_.canonical = canonical_plan(plan_);
     plan_.hash = sha256(plan_.canonical);
     return std::move(plan_);
   }
@@ -390,122 +387,6 @@ class PlanResolver {
     return false;
   }
 
-  // The script that an interpreter is given first, where it is a file: it, not the interpreter, is the work.
-  std::optional<std::string> interpreted_script(const WorkloadSpec& spec) const {
-    if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
-    const std::string interpreter = std::filesystem::path(spec.command[0].text).filename().string();
-    static const std::vector<std::string> interpreters{"python", "sh",   "bash",  "dash",    "perl",
-                                                       "ruby",   "node", "julia", "Rscript", "lua"};
-    const bool known = std::any_of(interpreters.begin(), interpreters.end(), [&](const std::string& name) {
-      return interpreter.starts_with(name) &&
-             interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
-    });
-    const auto file = std::filesystem::path(plan_.experiment.folder) /
-                      (spec.folder ? spec.folder->text : "") / spec.command[1].text;
-    std::error_code ignored;
-    if (!known || !std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
-    return file.lexically_normal().string();
-  }
-
-  Json canonical() const {
-    const Experiment& e = plan_.experiment;
-    Json json;
-    json["name"] = e.name;
-    for (const PlanWorkload& workload : plan_.workloads) {
-      const WorkloadSpec& spec = workload.spec;
-      Json one;
-      if (spec.shell) one["shell"] = spec.shell->text;
-      for (const RawValue& word : spec.command) one["command"].push_back(word.text);
-      for (const auto& [name, value] : spec.environment) one["environment"][name] = value.text;
-      if (spec.folder) one["folder"] = spec.folder->text;
-      one["timeout"] = spec.timeout.value();
-      one["grace"] = spec.grace.value();
-      one["output_cap"] = spec.output_cap;
-      if (spec.run_as) one["run_as"] = spec.run_as->text;
-      for (const MetricRule& rule : spec.metrics) {
-        const char* form = rule.kind == MetricRule::Kind::lines  ? "lines"
-                           : rule.kind == MetricRule::Kind::json ? "json"
-                                                                 : "regex";
-        one["metrics"].push_back(rule.kind == MetricRule::Kind::regex
-                                     ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}}
-                                     : Json(form));
-      }
-      // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
-      if (const auto script = interpreted_script(spec))
-        one["sha256"][*script] = sha256_of_file(*script).value_or("unreadable");
-      for (const std::string& program : workload.executables)
-        one["sha256"][program] = sha256_of_file(program).value_or("unreadable");
-      json["workloads"][spec.name] = one;
-    }
-    for (const PlanAxis& axis : plan_.axes) {
-      for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
-    }
-    for (const SysfsKnobSpec& knob : e.sysfs) {
-      json["sysfs"][knob.name]["path"] = knob.path.text;
-    }
-    for (const PlanPoint& point : plan_.points) {
-      json["points"].push_back(point.key);
-      if (point.reference) json["reference"].push_back(point.key);
-    }
-    json["repeat"] = {{"min", e.repeat.min}, {"max", e.repeat.max}};
-    if (e.repeat.until) json["repeat"]["until"] = *e.repeat.until;
-    if (e.budget.time) json["budget"]["time"] = e.budget.time->value();
-    if (e.budget.trials) json["budget"]["trials"] = *e.budget.trials;
-    json["order"] = e.shuffled ? "shuffled" : "listed";
-    json["seed"] = e.seed;
-    if (!e.measure.region.empty()) json["measure"]["region"] = e.measure.region;
-    if (e.measure.at_least) json["measure"]["at least"] = e.measure.at_least->value();
-    json["conditions"] = conditions_json(e.conditions);
-    if (e.probes) {
-      json["probes"] = Json::array();
-      for (const ProbeSpec& probe : *e.probes) {
-        Json one{{"name", probe.name}};
-        if (probe.rate) one["rate"] = probe.rate->value();
-        if (!probe.command.empty()) one["command"] = probe.command;
-        if (probe.every) one["every"] = probe.every->value();
-        if (probe.run_as) one["run_as"] = *probe.run_as;
-        for (const auto& channel : probe.channels)
-          one["channels"][channel.name] = {{"unit", channel.unit}, {"domain", channel.domain}};
-        json["probes"].push_back(one);
-      }
-    }
-    if (uses_gpus(e)) {
-      json["gpu processes"] = e.conditions.flag_gpu_processes ? "flag" : "refuse";
-      if (e.gpus) {
-        json["gpus"] = Json::array();
-        for (const RawValue& name : *e.gpus) json["gpus"].push_back(name.text);
-      }
-    }
-    json["objective"] = objective_json(e.objective);
-    return json;
-  }
-
-  static Json conditions_json(const ConditionsSpec& c) {
-    Json json{{"warm up", c.warm_up},       {"references", c.references},
-              {"settle", c.settle.value()}, {"settle limit", c.settle_limit.value()},
-              {"drift", c.drift},           {"reruns", c.reruns}};
-    json["idle"] = c.idle ? Json(c.idle->value()) : Json("by the sensor");
-    json["temperature band"] = c.temperature_band ? Json(*c.temperature_band) : Json("off");
-    json["temperature limit"] = c.temperature_limit.value();
-    json["foreign load"] = c.foreign_load ? Json(*c.foreign_load) : Json("off");
-    return json;
-  }
-
-  static Json objective_json(const ObjectiveSpec& o) {
-    Json json{{"minimise", to_string(o.minimise)}};
-    if (o.energy_of) json["of"] = o.energy_of->text;
-    if (!o.per.empty()) json["per"] = o.per;
-    for (const RawValue& name : o.across) json["across"].push_back(name.text);
-    for (const ConstraintSpec& constraint : o.constraints)
-      json["subject to"].push_back(constraint_text(constraint));
-    if (o.price) {
-      json["price"] = {{"per joule", o.price->per_joule},
-                       {"per second", o.price->per_second},
-                       {"currency", o.price->currency}};
-    }
-    return json;
-  }
-
   const ResolveWorld& world_;
   Diagnostics& diagnostics_;
   Plan plan_;
@@ -513,65 +394,11 @@ class PlanResolver {
   std::set<std::string> used_;
 };
 
-std::string shown(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-void compare(const Json& before, const Json& after, const std::string& where,
-             std::vector<std::string>& found) {
-  if (before == after) return;
-  if (before.is_object() && after.is_object()) {
-    for (const auto& [key, value] : before.items()) {
-      const std::string inside = where.empty() ? key : where + " / " + key;
-      if (after.contains(key))
-        compare(value, after[key], inside, found);
-      else
-        found.push_back(fmt::format("{}: taken away", inside));
-    }
-    for (const auto& [key, value] : after.items()) {
-      if (!before.contains(key))
-        found.push_back(fmt::format("{}: added", where.empty() ? key : where + " / " + key));
-    }
-  } else if (before.is_array() && after.is_array()) {
-    for (const Json& value : before) {
-      if (std::find(after.begin(), after.end(), value) == after.end())
-        found.push_back(fmt::format("{}: {} taken away", where, shown(value)));
-    }
-    for (const Json& value : after) {
-      if (std::find(before.begin(), before.end(), value) == before.end())
-        found.push_back(fmt::format("{}: {} added", where, shown(value)));
-    }
-    if (found.empty()) found.push_back(fmt::format("{}: in another order", where));
-  } else {
-    found.push_back(fmt::format("{}: {} -> {}", where, shown(before), shown(after)));
-  }
-}
-
 }  // namespace
 
 std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world,
                                  Diagnostics& diagnostics) {
   return PlanResolver(experiment, world, diagnostics).resolve();
-}
-
-std::vector<std::string> plan_differences(const std::string& old_canonical,
-                                          const std::string& new_canonical) {
-  std::vector<std::string> found;
-  const Json before = Json::parse(old_canonical, nullptr, false),
-             after = Json::parse(new_canonical, nullptr, false);
-  if (before.is_discarded() || after.is_discarded()) return {"the stored plan cannot be read"};
-  for (const auto& [key, value] : before.items()) {
-    if (key == "points" || key == "reference") continue;  // follow from the others
-    if (after.contains(key))
-      compare(value, after[key], key, found);
-    else
-      found.push_back(fmt::format("{}: taken away", key));
-  }
-  for (const auto& [key, value] : after.items()) {
-    if (!before.contains(key)) found.push_back(fmt::format("{}: added", key));
-  }
-  if (found.empty()) compare(before, after, {}, found);
-  return found;
 }
 
 }  // namespace dvfs_plan

@@ -130,7 +130,15 @@ GpuBoards find_gpu_boards(const Sysfs& sysfs) {
 }
 
 bool has_gpu_boards(const Sysfs& sysfs) {
-  return !sysfs.list("/proc/driver/nvidia/gpus").empty() || !by_drm(sysfs).empty();
+  if (!sysfs.list("/proc/driver/nvidia/gpus").empty()) return true;
+  // Graphics inside a CPU have neither a cap nor an energy counter of their own.
+  for (const GpuBoard& board : by_drm(sysfs)) {
+    for (const std::string& hwmon : sysfs.list(board.folder + "/hwmon")) {
+      const std::string folder = board.folder + "/hwmon/" + hwmon;
+      if (sysfs.exists(folder + "/power1_cap") || sysfs.exists(folder + "/energy1_input")) return true;
+    }
+  }
+  return false;
 }
 
 GpuChoice choose_boards(const std::vector<GpuBoard>& boards, const std::vector<std::string>& names) {

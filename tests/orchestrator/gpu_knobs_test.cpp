@@ -292,6 +292,26 @@ TEST_F(GpuKnobs, EveryBoardIsSetAndOneCanBeNamed) {
   EXPECT_THAT(sets().back(), HasSubstr("000201 -lgc 1305,1305"));
 }
 
+TEST(VisibleDevices, NameTheBoardsThatAreMeasured) {
+  UsedBoards boards;
+  for (const char* pci : {"0000:03:00.0", "0000:83:00.0"}) {
+    GpuBoard one;
+    one.vendor = GpuVendor::intel;
+    one.uuid = one.pci = pci;
+    boards.all.boards.push_back(one);
+    one.vendor = GpuVendor::amd;
+    boards.all.boards.push_back(one);
+    one.vendor = GpuVendor::nvidia;
+    one.uuid = std::string("GPU-") + pci;
+    boards.all.boards.push_back(one);
+  }
+  boards.used = {boards.all.boards[3], boards.all.boards[4], boards.all.boards[2], boards.all.boards[5]};
+  EXPECT_THAT(visible_devices(boards),
+              ElementsAre(testing::Pair("CUDA_VISIBLE_DEVICES", "GPU-0000:03:00.0,GPU-0000:83:00.0"),
+                          testing::Pair("ROCR_VISIBLE_DEVICES", "1"), testing::Pair("ZE_AFFINITY_MASK", "1"),
+                          testing::Pair("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1")));
+}
+
 // A plan over the board's pairs.
 class GpuPlan : public GpuKnobs {
  protected:

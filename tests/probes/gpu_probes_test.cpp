@@ -10,6 +10,7 @@
 #include "probes/probe_table.hpp"
 #include "probes/sampler.hpp"
 #include "results/energy/energy_curve.hpp"
+#include "results/energy/energy_source.hpp"
 #include "tests/support/machines.hpp"
 
 namespace dvfs_plan {
@@ -266,6 +267,21 @@ TEST_F(GpuProbes, AnAmdBoardIsReadFromItsFiles) {
   EXPECT_FALSE(find_probe("hwmon", {sysfs_}).probe);
 }
 
+TEST_F(GpuProbes, GraphicsInsideACpuTellThePackagesPowerWhichIsNotAddedToIt) {
+  machines::radeon(root_, false);
+  for (const char* file : {"power1_cap", "power1_cap_min", "power1_cap_max", "power1_cap_default"})
+    std::filesystem::remove(root_.path() + "/sys/class/drm/card1/device/hwmon/hwmon3/" + file);
+  EXPECT_FALSE(has_gpu_boards(sysfs_));
+  const auto finding = find("amdgpu");
+  EXPECT_EQ(finding.probe->channels()[0].within, "package-0");
+  std::vector<Channel> channels = finding.probe->channels();
+  Channel package = channels[0];
+  package.name = package.domain = "package-0";
+  package.within.clear();
+  channels.push_back(package);
+  EXPECT_EQ(energy_sources(channels, {}).at(0).name, "package-0");
+}
+
 TEST_F(GpuProbes, AnIntelBoardTellsItsEnergyOnceAndItsPartApart) {
   machines::arc_xe(root_);
   auto one = sampler(find("intel_gpu"));
@@ -276,6 +292,11 @@ TEST_F(GpuProbes, AnIntelBoardTellsItsEnergyOnceAndItsPartApart) {
   EXPECT_EQ(channels[1].domain, "gpu-0/pkg");
   EXPECT_EQ(channels[1].within, "gpu-0");
   EXPECT_EQ(channels[2].source, "/sys/class/drm/card0/device/tile0/gt0/freq0/act_freq");
+  // Asleep it says 0, which is no clock.
+  const std::string clock = channels[2].name;
+  EXPECT_GT(with_status(of(*one, readings_of(*one, 0.01), clock), ReadingStatus::absent), 0);
+  root_.attribute("/sys/class/drm/card0/device/tile0/gt0/freq0/act_freq", "1200");
+  EXPECT_EQ(*of(*one, readings_of(*one, 0.01), clock).back().value, 1200e6);
 }
 
 TEST_F(GpuProbes, BoardsAreNamedByIndexUuidOrAddress) {

@@ -170,6 +170,32 @@ TEST(Summary, ATieGoesToTheFaster) {
   EXPECT_EQ(summary.scenarios.at(0).points[*summary.scenarios[0].best].point, "w cpu.frequency=2 GHz");
 }
 
+TEST(Summary, APointGoesByWhatItsBoardsDelivered) {
+  const auto capped = [](int block, double first_board, double second_board) {
+    TrialRow r = row("1980 MHz", 3, block, 100, 1);
+    const auto board = [](const char* name, double hertz) {
+      return TrialRow::Applied{"cpu.frequency", name, "1980 MHz", "1980 MHz", hertz, hertz == 1980e6};
+    };
+    r.applied = {board("gpu-0", first_board), board("gpu-1", second_board)};
+    r.power_cap_share = 0.92;
+    r.power_limit_w = 700;
+    return r;
+  };
+  const auto words = [](const std::vector<TrialRow>& trials) {
+    const auto summary = summarise(experiment(2), trials);
+    return std::pair(settings_text(summary.scenarios.at(0).points.at(0)), further_sentences(summary));
+  };
+  // One board of two in one trial of two: never a mean that nobody ran at.
+  auto [text, sentences] = words({capped(1, 1980e6, 1400e6), capped(2, 1980e6, 1980e6)});
+  EXPECT_EQ(text, "cpu.frequency = 1980 MHz (1400 MHz delivered in 1 of 2 trials)");
+  EXPECT_THAT(sentences, testing::Contains("w: cpu.frequency: 1980 MHz requested, 1400 MHz delivered in 1 of 2 trials, 92 "
+                                           "% of the region at the 700 W limit"));
+  std::tie(text, sentences) = words({capped(1, 1200e6, 1400e6), capped(2, 1210e6, 1395e6)});
+  EXPECT_EQ(text, "cpu.frequency = 1200 MHz to 1400 MHz delivered (1980 MHz requested)");
+  std::tie(text, sentences) = words({capped(1, 1980e6, 1980e6)});
+  EXPECT_EQ(text, "cpu.frequency = 1980 MHz");
+}
+
 TEST(Summary, NothingCountsAndNothingRan) {
   EXPECT_EQ(answer_sentences(summarise(experiment(1), {row("1 GHz", 1, 1, 1, 1, "exited")})).at(0),
             "w: no trial counts, so there is no best point. Excluded: 1 exited.");
