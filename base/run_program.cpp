@@ -110,6 +110,7 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
     const auto at_most = Steady::now() + std::chrono::seconds(1);
     while ((reaped = ::waitpid(pid, &status, WNOHANG)) == 0 && Steady::now() < at_most) ::usleep(1000);
   }
+  answer.timed_out = late;
   if (late && reaped == 0)
     answer.problem =
         fmt::format("{} did not answer within {:g} s, and does not end", program, deadline.value());

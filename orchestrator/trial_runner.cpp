@@ -120,11 +120,13 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
     const AxisValue& value = *point.values[axis];
     std::vector<AppliedSetting> applied;
     std::string problem;
-    if (world_.guard != nullptr) {
-      for (const SavedSetting& one : finding.knob->intents(value)) world_.guard->intend(one.path, one.value);
-    }
     for (int attempt = 1; attempt <= tries; ++attempt) {
+      announce(*finding.knob, value);
       applied = finding.knob->apply(value);
+      for (const AppliedSetting& setting : applied) {
+        if (!setting.note.empty()) trial.events.push_back({"changed_by_others", setting.note});
+        remember(setting);
+      }
       const auto failed = std::find_if(applied.begin(), applied.end(),
                                        [](const AppliedSetting& s) { return !s.problem.empty(); });
       problem = failed == applied.end() ? std::string{} : failed->problem;
@@ -133,8 +135,6 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
         return false;
     }
     for (const AppliedSetting& setting : applied) {
-      if (!setting.note.empty()) trial.events.push_back({"changed_by_others", setting.note});
-      remember(setting);
       trial.settings.push_back(
           {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
     }
@@ -147,10 +147,16 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
   return true;
 }
 
+// On record before it is written: from here on such a value there is ours.
+void TrialRunner::announce(const Knob& knob, const AxisValue& value) {
+  if (world_.guard == nullptr) return;
+  for (const SavedSetting& one : knob.intents(value)) world_.guard->intend(one.path, one.value);
+}
+
 // What a setting reads now is ours; what was refused without a trace, from the first time on, is not.
 void TrialRunner::remember(const AppliedSetting& setting) {
   if (setting.path.empty() || world_.guard == nullptr) return;
-  if (setting.problem.empty()) touched_.insert(setting.path);
+  if (!setting.untouched) touched_.insert(setting.path);
   if (!setting.text.empty()) world_.guard->intend(setting.path, setting.text);
   if (setting.untouched && !touched_.contains(setting.path)) world_.guard->withdraw(setting.path);
 }

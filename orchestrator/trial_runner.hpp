@@ -34,6 +34,7 @@ class TrialRunner {
                    const std::vector<MetricRule>& rules) const;
   bool rest(TrialRecord& trial);
   void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
+  void announce(const Knob& knob, const AxisValue& value);
   void remember(const AppliedSetting& setting);
   void look_at_boards(TrialRecord& trial, bool launched);
   void judge_others_on_boards(TrialRecord& trial) const;

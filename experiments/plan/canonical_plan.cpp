@@ -24,8 +24,8 @@ std::optional<std::string> interpreted_script(const Experiment& experiment, cons
     return interpreter.starts_with(name) &&
            interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
   });
-  const auto file = std::filesystem::path(experiment.folder) /
-                    (spec.folder ? spec.folder->text : "") / spec.command[1].text;
+  const auto file = std::filesystem::path(experiment.folder) / (spec.folder ? spec.folder->text : "") /
+                    spec.command[1].text;
   std::error_code ignored;
   if (!known || !std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
   return file.lexically_normal().string();

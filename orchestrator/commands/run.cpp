@@ -226,13 +226,19 @@ class Run {
     try {
       end = run_trials(world, events);
     } catch (...) {
-      require_restored(guard.restore());
+      put_back(guard);
       throw;
     }
-    const RestoreOutcome outcome = guard.restore();
-    require_restored(outcome);
-    for (const std::string& note : outcome.notes) progress_.say("note: " + note);
+    put_back(guard);
     return end;
+  }
+
+  // What was left as others made it is told whatever else happens, and to whoever asked for quiet too.
+  void put_back(KnobGuard& guard) {
+    const RestoreOutcome outcome = guard.restore();
+    for (const std::string& note : outcome.notes) write_stderr(fmt::format("note: {}\n", note));
+    left_as_noted_ = !outcome.notes.empty();
+    require_restored(outcome);
   }
 
   int report(Store& store, const std::string& path) {
@@ -243,8 +249,9 @@ class Run {
                                        : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
     if (end_ == RunEnd::interrupted) {
       progress_.say(
-          fmt::format("interrupted; the settings are as before. The same command goes on: {}dvfs-plan {}{}",
-                      ::geteuid() == 0 ? "sudo " : "", shell_quote(options_.file),
+          fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
+                      left_as_noted_ ? ", but for what is noted above" : "", ::geteuid() == 0 ? "sudo " : "",
+                      shell_quote(options_.file),
                       options_.output.empty() ? "" : " --output " + shell_quote(options_.output)));
       return static_cast<int>(ExitCode::interrupted);
     }
@@ -260,6 +267,7 @@ class Run {
   Launcher launcher_;
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
+  bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
 };
 
 }  // namespace

@@ -23,13 +23,16 @@
 namespace dvfs_plan {
 namespace {
 
+// Where the guardian finds the locks that it shares with the run.
+constexpr int lock_place = 3, machine_place = 4;
+
 // Ends every process whose environment carries the run's mark: children, grandchildren, daemons, and programs
 // that were setting something. False if one is left: it may yet undo what is put back.
-bool end_marked_processes(const std::string& run) {
+bool end_marked_processes(const std::string& run, int rounds) {
   if (run.empty()) return true;
   const Sysfs proc;
   const std::string mark = "DVFS_PLAN_RUN=" + run;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     bool found = false;
     for (const std::string& name : proc.list("/proc")) {
       pid_t pid = 0;
@@ -51,20 +54,23 @@ bool end_marked_processes(const std::string& run) {
 
 }  // namespace
 
-Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock) {
+Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock,
+                   const UniqueFd& machine) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) throw Error(ExitCode::machine_refuses, system_error_text("pipe", errno));
   UniqueFd read_end(fds[0]);
   pipe_.reset(fds[1]);
+  // Out of the way of the places where they will end up.
+  constexpr int above_all_places = 10;
+  const UniqueFd lock_copy(::fcntl(lock.get(), F_DUPFD_CLOEXEC, above_all_places));
+  const UniqueFd machine_copy(machine ? ::fcntl(machine.get(), F_DUPFD_CLOEXEC, above_all_places) : -1);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, read_end.get(), STDIN_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  // The lock's descriptor must end up somewhere that is not close-on-exec.
-  constexpr int lock_place = 3;
-  posix_spawn_file_actions_adddup2(&actions, lock.get(), lock_place);
-  if (lock.get() == lock_place) ::fcntl(lock.get(), F_SETFD, 0);
+  posix_spawn_file_actions_adddup2(&actions, lock_copy.get(), lock_place);
+  if (machine_copy) posix_spawn_file_actions_adddup2(&actions, machine_copy.get(), machine_place);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
@@ -74,7 +80,6 @@ Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_roo
   const int error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (lock.get() == lock_place) ::fcntl(lock.get(), F_SETFD, FD_CLOEXEC);
   if (error != 0)
     throw Error(ExitCode::machine_refuses, system_error_text("start the guardian", error), "nothing was set");
 }
@@ -118,8 +123,8 @@ void Guardian::dismiss() {
 
 int guardian_main(const std::string& state_folder, const std::string& sysfs_root) {
   ::prctl(PR_SET_NAME, guardian_name);
-  constexpr int lock_place = 3;
-  ::fcntl(lock_place, F_SETFD, FD_CLOEXEC);  // the lock is ours, not that of programs we run
+  // The locks are ours, not those of programs we run.
+  for (const int place : {lock_place, machine_place}) ::fcntl(place, F_SETFD, FD_CLOEXEC);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU})
     std::signal(signal, SIG_IGN);
   // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it
@@ -155,9 +160,15 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
     StateFolder folder(state_folder);
     const auto journal = read_journal(folder);
     if (!journal) return 0;
-    const bool alone = end_marked_processes(journal->run);
+    constexpr int at_once = 20, as_long_as_a_setter_may_take = 6000;  // rounds of 5 ms
+    bool alone = end_marked_processes(journal->run, at_once);
     const Sysfs sysfs(sysfs_root);
-    const RestoreOutcome outcome = restore_settings(journal->settings, sysfs, &applied);
+    RestoreOutcome outcome = restore_settings(journal->settings, sysfs, &applied);
+    if (!alone) {
+      // One that sits in the driver may still set something: what it does is undone when it has gone.
+      alone = end_marked_processes(journal->run, as_long_as_a_setter_may_take);
+      outcome = restore_settings(journal->settings, sysfs, &applied);
+    }
     for (const std::string& note : outcome.notes)
       write_stderr(fmt::format("\n{}: {}\n", guardian_name, note));
     if (outcome.complete() && !alone) {

@@ -19,8 +19,10 @@ namespace dvfs_plan {
 
 class Guardian {
  public:
-  // Starts it; `lock` is shared with it, so that no other run begins before it has finished.
-  Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock);
+  // Starts it; the locks are shared with it, so that no other run begins before it has finished. `machine`
+  // may be none (a recorded tree).
+  Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock,
+           const UniqueFd& machine);
   ~Guardian();
   Guardian(const Guardian&) = delete;
 

@@ -66,7 +66,13 @@ void KnobGuard::put_back(const Journal& journal, bool discard) {
         fmt::format("dvfs-plan restore --state-folder {}{}", shell_quote(folder_.path()),
                     journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
   }
-  found_ = restore_settings(journal.settings, sysfs_);
+  std::vector<SavedSetting> settings = journal.settings;
+  // A clock lock does not outlive a reboot: one that is there now is its owner's.
+  if (journal.boot_id != boot_id(sysfs_))
+    std::erase_if(settings, [](const SavedSetting& setting) {
+      return setting.path.find("/lock.") != std::string::npos;
+    });
+  found_ = restore_settings(settings, sysfs_);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (journal.boot_id != boot_id(sysfs_)) {
     std::erase_if(found_->failures, [&](const RestoreOutcome::Failure& failure) {
@@ -100,12 +106,12 @@ void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
   write_journal(folder_, {experiment_, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), ::getpid(), run_,
                           settings_});
   armed_ = true;
-  guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_);
+  guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_, machine_);
 }
 
 bool KnobGuard::keep_guardian() {
   if (!guardian_ || guardian_->alive()) return false;
-  guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_);
+  guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_, machine_);
   for (const auto& [path, texts] : applied_) {
     for (const std::string& text : texts) guardian_->intend(path, text);
   }

@@ -95,19 +95,22 @@ class Restorer {
   // what was there before, what we wrote last, or what the driver sets by itself.
   bool left_to_others(const SavedSetting& setting) {
     if (applied_ == nullptr) return false;
-    const auto ours = applied_->find(setting.path);
-    if (ours == applied_->end() || !access_.may_be_contested(setting.path)) return false;
+    if (!access_.may_be_contested(setting.path)) return false;
+    static const std::set<std::string> nothing;
+    const auto found = applied_->find(setting.path);
+    const auto& ours = found == applied_->end() ? nothing : found->second;
     const auto now = access_.read(setting.path).text;
     if (!now || same_setting(*now, setting.value)) return false;
-    const bool is_ours = std::any_of(ours->second.begin(), ours->second.end(),
+    const bool is_ours = std::any_of(ours.begin(), ours.end(),
                                      [&](const std::string& text) { return same_setting(*now, text); });
     const auto by_driver = access_.driver_default(setting.path);
     if (is_ours || (by_driver && same_setting(*now, *by_driver))) return false;
-    const std::vector<std::string> texts(ours->second.begin(), ours->second.end());
-    outcome_.notes.push_back(fmt::format(
-        "{} is '{}', which is neither what this run set ({}) nor what was there before ('{}'): "
-        "somebody else changed it meanwhile, and it was left so; to put it back: {}",
-        setting.path, *now, join(texts, ", "), setting.value, access_.command(setting.path, setting.value)));
+    const std::vector<std::string> texts(ours.begin(), ours.end());
+    outcome_.notes.push_back(
+        fmt::format("{} is '{}', which is neither what this run set ({}) nor what was there before ('{}'): "
+                    "somebody else changed it meanwhile, and it was left so; to put it back: {}",
+                    setting.path, *now, texts.empty() ? "nothing" : join(texts, ", "), setting.value,
+                    access_.command(setting.path, setting.value)));
     ++outcome_.unchanged;
     return true;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -111,6 +112,15 @@ void save_attribute(const std::string& knob, const std::string& path, const Sysf
   const auto open = text->find('['), close = text->find(']');
   const bool choice = open != std::string::npos && close != std::string::npos && close > open;
   saved.push_back({knob, path, choice ? text->substr(open + 1, close - open - 1) : *text});
+}
+
+void save_or_refuse(const std::string& knob, const std::string& path, const Sysfs& sysfs,
+                    std::vector<SavedSetting>& saved) {
+  const auto before = saved.size();
+  save_attribute(knob, path, sysfs, saved);
+  if (saved.size() == before)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} cannot be read now, so it could not be put back", path), "nothing was set");
 }
 
 std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {

@@ -37,6 +37,10 @@ std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, c
 void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs,
                     std::vector<SavedSetting>& saved);
 
+// The same for a setting that must not be changed unless it is on record: throws Error if it cannot be read.
+void save_or_refuse(const std::string& knob, const std::string& path, const Sysfs& sysfs,
+                    std::vector<SavedSetting>& saved);
+
 // How long a setting that was written may take to be read back.
 inline constexpr int read_back_patience_ms = 200;
 

@@ -27,9 +27,9 @@ class LimitKnob : public Knob {
   std::vector<SavedSetting> snapshot() const override {
     std::vector<SavedSetting> saved;
     for (const LimitPair& pair : pairs_) {
-      save_attribute(axis_, pair.max_file, sysfs_, saved);
-      save_attribute(axis_, pair.min_file, sysfs_, saved);
-      if (!pair.boost_file.empty()) save_attribute(axis_, pair.boost_file, sysfs_, saved);
+      save_or_refuse(axis_, pair.max_file, sysfs_, saved);
+      save_or_refuse(axis_, pair.min_file, sysfs_, saved);
+      if (!pair.boost_file.empty()) save_or_refuse(axis_, pair.boost_file, sysfs_, saved);
     }
     return saved;
   }

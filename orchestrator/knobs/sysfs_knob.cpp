@@ -25,6 +25,9 @@ class SysfsKnob : public Knob {
     save_attribute(axis_, path_, sysfs_, saved);
     return saved;
   }
+  std::vector<SavedSetting> intents(const AxisValue& value) const override {
+    return {{axis_, path_, value.text}};
+  }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     AppliedSetting setting{"machine", value.text, std::nullopt, {}};
     if (const int error = sysfs_.write(path_, value.text)) {
@@ -34,7 +37,8 @@ class SysfsKnob : public Knob {
     // Read as it will be saved: a choice in brackets counts as the word itself.
     std::vector<SavedSetting> now;
     save_attribute(axis_, path_, sysfs_, now);
-    if (!now.empty()) setting.applied = now.front().value;
+    setting.path = path_;
+    if (!now.empty()) setting.text = *(setting.applied = now.front().value);
     if (setting.applied != value.text) {
       setting.problem = fmt::format("{}: asked for {}, read back {} from {}", axis_, value.text,
                                     setting.applied.value_or("nothing"), path_);

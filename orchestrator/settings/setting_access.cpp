@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstring>
 
 #include "base/text.hpp"
@@ -67,10 +66,8 @@ const NvidiaSetter* SettingAccess::setter() {
 // One question to nvidia-smi about a board. One that hangs for as long as it may will hang again.
 template <class Ask>
 auto SettingAccess::ask(const std::string& uuid, Ask question) -> decltype(question(*setter())) {
-  const auto began = std::chrono::steady_clock::now();
   auto answer = question(*setter());
-  constexpr std::chrono::seconds hangs{25};
-  if (std::chrono::steady_clock::now() - began > hangs) silent_.insert(uuid);
+  if (setter()->smi().take_hung()) silent_.insert(uuid);
   return answer;
 }
 
@@ -148,8 +145,10 @@ bool SettingAccess::may_be_contested(const std::string& path) const {
 std::optional<std::string> SettingAccess::driver_default(const std::string& path) {
   if (const auto place = nvidia_place(path); place && setter() != nullptr && !silent_.contains(place->uuid)) {
     if (is_lock(*place)) return std::nullopt;
-    return place->name == "power.limit" ? setter()->power_limit(place->uuid, true)
-                                        : setter()->application_clocks(place->uuid, true);
+    return ask(place->uuid, [&](const NvidiaSetter& smi) {
+      return place->name == "power.limit" ? smi.power_limit(place->uuid, true)
+                                          : smi.application_clocks(place->uuid, true);
+    });
   }
   if (path.ends_with("/power1_cap")) return sysfs_.text(path + "_default");
   return std::nullopt;

@@ -31,8 +31,8 @@ struct GpuBoards {
 // Asks NVML, else nvidia-smi; then /sys/class/drm. Integrated Intel graphics count as a board.
 GpuBoards find_gpu_boards(const Sysfs& sysfs);
 
-// Whether boards seem to be there, from the kernel's files alone: nothing is loaded and nothing is run. Graphics
-// inside a CPU do not count.
+// Whether boards seem to be there, from the kernel's files alone: nothing is loaded and nothing is run.
+// Graphics inside a CPU do not count.
 bool has_gpu_boards(const Sysfs& sysfs);
 
 // Those of `boards` that are named: an index ("1"), a UUID or the beginning of one, a PCI address.

@@ -126,7 +126,9 @@ std::optional<NvidiaSmi> NvidiaSmi::find(const Sysfs& sysfs) {
 }
 
 ProgramAnswer NvidiaSmi::run(const std::vector<std::string>& arguments) const {
-  return run_program(program_, arguments, deadline);
+  ProgramAnswer answer = run_program(program_, arguments, deadline);
+  hung_ = hung_ || answer.timed_out;
+  return answer;
 }
 
 NvidiaSmi::Query NvidiaSmi::query(std::vector<std::string> fields, const std::string& uuid) const {

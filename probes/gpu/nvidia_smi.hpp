@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/run_program.hpp"
@@ -51,6 +52,8 @@ class NvidiaSmi {
 
   const std::string& program() const { return program_; }
   ProgramAnswer run(const std::vector<std::string>& arguments) const;
+  // Whether any call since the last time this was asked did not answer in its time.
+  bool take_hung() const { return std::exchange(hung_, false); }
   // --query-gpu=FIELDS of one board (UUID) or all (""). Fields that this driver does not know are left out.
   // An empty table with `problem` set if it does not answer.
   struct Query {
@@ -68,6 +71,7 @@ class NvidiaSmi {
  private:
   explicit NvidiaSmi(std::string program) : program_(std::move(program)) {}
   std::string program_;
+  mutable bool hung_ = false;
 };
 
 }  // namespace dvfs_plan

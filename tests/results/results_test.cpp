@@ -188,8 +188,9 @@ TEST(Summary, APointGoesByWhatItsBoardsDelivered) {
   // One board of two in one trial of two: never a mean that nobody ran at.
   auto [text, sentences] = words({capped(1, 1980e6, 1400e6), capped(2, 1980e6, 1980e6)});
   EXPECT_EQ(text, "cpu.frequency = 1980 MHz (1400 MHz delivered in 1 of 2 trials)");
-  EXPECT_THAT(sentences, testing::Contains("w: cpu.frequency: 1980 MHz requested, 1400 MHz delivered in 1 of 2 trials, 92 "
-                                           "% of the region at the 700 W limit"));
+  EXPECT_THAT(sentences, testing::Contains(
+                             "w: cpu.frequency: 1980 MHz requested, 1400 MHz delivered in 1 of 2 trials, 92 "
+                             "% of the region at the 700 W limit"));
   std::tie(text, sentences) = words({capped(1, 1200e6, 1400e6), capped(2, 1210e6, 1395e6)});
   EXPECT_EQ(text, "cpu.frequency = 1200 MHz to 1400 MHz delivered (1980 MHz requested)");
   std::tie(text, sentences) = words({capped(1, 1980e6, 1980e6)});

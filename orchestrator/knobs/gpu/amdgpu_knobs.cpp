@@ -74,9 +74,14 @@ class AmdClockKnob : public Knob {
     for (const AmdBoard& board : boards_) {
       if (board.overdrive) {
         const std::string path = overdrive_setting(table_of(board), which_ == GpuAxis::core);
-        if (const auto now = SettingAccess(sysfs_).read(path).text) saved.push_back({axis_, path, *now});
+        const auto now = SettingAccess(sysfs_).read(path).text;
+        if (!now)
+          throw Error(ExitCode::machine_refuses,
+                      fmt::format("{} cannot be read now, so it could not be put back", table_of(board)),
+                      "nothing was set");
+        saved.push_back({axis_, path, *now});
       }
-      save_attribute(axis_, level_of(board), sysfs_, saved);
+      save_or_refuse(axis_, level_of(board), sysfs_, saved);
     }
     return saved;
   }

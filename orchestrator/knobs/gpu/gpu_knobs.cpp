@@ -69,12 +69,7 @@ class PowerFileKnob : public Knob {
   std::vector<SavedSetting> snapshot() const override {
     std::vector<SavedSetting> saved;
     for (const PowerFile& file : files_) {
-      const auto before = saved.size();
-      save_attribute(axis_, file.path, sysfs_, saved);
-      if (saved.size() == before)
-        throw Error(ExitCode::machine_refuses,
-                    fmt::format("{} cannot be read now, so it could not be put back", file.path),
-                    "nothing was set");
+      save_or_refuse(axis_, file.path, sysfs_, saved);
     }
     return saved;
   }

@@ -58,9 +58,9 @@ class NvidiaClocks {
   // What set() may write: the lock, and the application clocks that take its place where there is none.
   std::vector<SavedSetting> intents(GpuAxis axis, int mhz, const std::string& knob) const {
     std::vector<SavedSetting> intents;
-    if (axis == GpuAxis::memory ? memory_locks_ : core_locks_)
+    if (axis == GpuAxis::memory ? memory_locks_ : core_locks_) {
       intents.push_back({knob, lock_path(axis), std::to_string(mhz)});
-    if (former_application_clocks_) {
+    } else if (former_application_clocks_) {
       const int memory = axis == GpuAxis::memory ? mhz : memory_.value_or(static_cast<int>(highest_memory()));
       intents.push_back({knob, nvidia_setting(board_.uuid, "clocks.applications"),
                          fmt::format("{},{}", memory, axis == GpuAxis::core ? mhz : core_at(memory))});
@@ -80,8 +80,10 @@ class NvidiaClocks {
       setting.path = lock_path(axis);
       setting.untouched = verdict.forbidden || verdict.unsupported;
       setting.problem = describe(axis, text, verdict.problem);
-      if (!verdict.unsupported || !former_application_clocks_) return setting;
-      locks = false;  // the board has said that it does not offer locks: application clocks from now on
+      // The board has said that it does not offer locks: the next attempt takes application clocks, once they
+      // are on record as what it is about to set.
+      if (verdict.unsupported && former_application_clocks_) locks = false;
+      return setting;
     }
     return set_application_clocks(axis, mhz, text);
   }
