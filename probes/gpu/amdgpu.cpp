@@ -2,18 +2,14 @@
 #include <fmt/format.h>
 
 #include "probes/finders.hpp"
+#include "probes/gpu/board_channel.hpp"
 #include "probes/sysfs_probe.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 Channel channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
-  Channel channel;
-  channel.name = fmt::format("amdgpu:{}/{}", board.domain, quantity);
-  channel.unit = unit;
-  channel.domain = board.domain;
-  channel.within = "system";
-  return channel;
+  return board_channel("amdgpu", board, quantity, unit);
 }
 
 void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "probes/finders.hpp"
+#include "probes/gpu/board_channel.hpp"
 #include "probes/gpu/intel_gt.hpp"
 #include "probes/sysfs_probe.hpp"
 
@@ -11,12 +12,7 @@ namespace dvfs_plan {
 namespace {
 
 Channel channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
-  Channel channel;
-  channel.name = fmt::format("intel_gpu:{}/{}", board.domain, quantity);
-  channel.unit = unit;
-  channel.domain = board.domain;
-  channel.within = "system";
-  return channel;
+  return board_channel("intel_gpu", board, quantity, unit);
 }
 
 void add_energy(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {

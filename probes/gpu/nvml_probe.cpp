@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "probes/gpu/board_channel.hpp"
+
 namespace dvfs_plan {
 namespace {
 
@@ -45,13 +47,8 @@ double number_of(const nvml::FieldValue& field) {
 
 Channel channel(const GpuBoard& board, const char* quantity, const char* unit, ChannelKind kind,
                 const std::string& source) {
-  Channel channel;
-  channel.name = fmt::format("nvidia:{}/{}", board.domain, quantity);
-  channel.probe = "nvidia";
-  channel.unit = unit;
+  Channel channel = board_channel("nvidia", board, quantity, unit);
   channel.kind = kind;
-  channel.domain = board.domain;
-  channel.within = "system";
   channel.source = fmt::format("{} of {} ({})", source, board.uuid, board.name);
   return channel;
 }

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/text.hpp"
+#include "probes/gpu/board_channel.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -165,13 +166,8 @@ SmiStreamReader::SmiStreamReader(const std::vector<GpuBoard>& boards,
         return std::find(columns.begin(), columns.end(), f) != columns.end();
       });
       if (field == column.fields.end()) continue;
-      Channel channel;
-      channel.name = fmt::format("nvidia:{}/{}", board.domain, column.quantity);
-      channel.probe = "nvidia";
-      channel.unit = column.unit;
+      Channel channel = board_channel("nvidia", board, column.quantity, column.unit);
       channel.kind = column.kind;
-      channel.domain = board.domain;
-      channel.within = "system";
       channel.source = fmt::format("nvidia-smi {} of {} ({})", *field, board.uuid, board.name);
       channel.under_load_only = column.under_load_only;
       channel.averages_over_s = column.averages_over_s;

@@ -61,9 +61,7 @@ class NvidiaClocks {
     if (axis == GpuAxis::memory ? memory_locks_ : core_locks_) {
       intents.push_back({knob, lock_path(axis), std::to_string(mhz)});
     } else if (former_application_clocks_) {
-      const int memory = axis == GpuAxis::memory ? mhz : memory_.value_or(static_cast<int>(highest_memory()));
-      intents.push_back({knob, nvidia_setting(board_.uuid, "clocks.applications"),
-                         fmt::format("{},{}", memory, axis == GpuAxis::core ? mhz : core_at(memory))});
+      intents.push_back({knob, nvidia_setting(board_.uuid, "clocks.applications"), pair_with(axis, mhz)});
     }
     return intents;
   }
@@ -111,9 +109,7 @@ class NvidiaClocks {
           "the application clocks of {} were {} MHz before this trial; this run had set {}: somebody else "
           "changed them",
           board_.domain, *before, last_application_clocks_);
-    const int memory = memory_.value_or(static_cast<int>(highest_memory()));
-    const int core = axis == GpuAxis::core ? mhz : core_at(memory);
-    const std::string wanted = fmt::format("{},{}", memory, core);
+    const std::string wanted = pair_with(axis, mhz);
     const SmiVerdict verdict = setter_.set_application_clocks(board_.uuid, wanted);
     const auto now = setter_.application_clocks(board_.uuid);
     setting.path = nvidia_setting(board_.uuid, "clocks.applications");
@@ -125,6 +121,12 @@ class NvidiaClocks {
       setting.problem =
           describe(axis, text, fmt::format("read back {} (memory,core)", now.value_or("nothing")));
     return setting;
+  }
+
+  // The application clocks, "MEMORY,CORE", that asking for one of the two comes to.
+  std::string pair_with(GpuAxis axis, int mhz) const {
+    const int memory = axis == GpuAxis::memory ? mhz : memory_.value_or(static_cast<int>(highest_memory()));
+    return fmt::format("{},{}", memory, axis == GpuAxis::core ? mhz : core_at(memory));
   }
 
   // A core clock that goes with a memory clock: the one asked for if it does, else the highest.
