@@ -54,8 +54,10 @@ class Measure(testbed.TestbedCase):
         with self.subTest("steps inside it have their own times and energies"):
             for steps in testbed.rows(out / "regions.sqlite", "SELECT i.*, t.energy_j, t.time_s FROM iterations i JOIN trials t USING (trial) WHERE i.region = 'step'"):
                 self.assertEqual((steps["n"], steps["known"]), (4, 4))
-                self.assertAlmostEqual(steps["mean_s"] * 4, steps["time_s"], delta=0.01)
-                self.assertAlmostEqual(steps["mean_j"] * 4 / steps["energy_j"], 1, delta=0.03)
+                # Between the steps is whatever the machine does then, and no more than that; power is as in the whole.
+                self.assertLessEqual(steps["mean_s"] * 4, steps["time_s"])
+                self.assertGreater(steps["mean_s"] * 4, 0.9 * steps["time_s"])
+                self.assertAlmostEqual((steps["mean_j"] / steps["mean_s"]) / (steps["energy_j"] / steps["time_s"]), 1, delta=0.03)
         with self.subTest("the best is the least energy per sample among those that are fast enough"):
             report = json.loads((out / "regions.json").read_text())
             scenario = report["scenarios"][0]
