@@ -137,6 +137,12 @@ std::string canonical_plan(const Plan& plan) {
   if (e.repeat.until) json["repeat"]["until"] = *e.repeat.until;
   if (e.budget.time) json["budget"]["time"] = e.budget.time->value();
   if (e.budget.trials) json["budget"]["trials"] = *e.budget.trials;
+  if (e.search.method == SearchSpec::Method::adaptive) {
+    json["search"] = {
+        {"method", "adaptive"}, {"regret", e.search.regret}, {"confidence", e.search.confidence}};
+    if (e.search.at_most) json["search"]["at most"] = *e.search.at_most;
+    for (const RawValue& file : e.search.prior) json["search"]["prior"].push_back(file.text);
+  }
   json["order"] = e.shuffled ? "shuffled" : "listed";
   json["seed"] = e.seed;
   if (!e.measure.region.empty()) json["measure"]["region"] = e.measure.region;

@@ -147,6 +147,23 @@ struct BudgetSpec {
   bool any() const { return time || trials; }
 };
 
+// An adaptive search weighs all trials of a scenario against each other before each new one; with more of
+// them that takes longer than trials do.
+inline constexpr int most_search_trials = 500;
+
+// How the points to run are chosen.
+struct SearchSpec {
+  enum class Method { full, adaptive };
+  Method method = Method::full;
+  Mark mark;
+  // Adaptive: stop once with this confidence no other setting is better than the one named by more than
+  // `regret` (a share of the best).
+  double regret = 0.01;
+  double confidence = 0.95;
+  std::optional<int> at_most;   // trials of each scenario; nullopt: what the full grid would take
+  std::vector<RawValue> prior;  // earlier result files of the same board
+};
+
 struct MeasureSpec {
   std::string region;  // the marked region that counts; empty: the outermost, else the whole process
   std::optional<Seconds>
@@ -180,6 +197,7 @@ struct Experiment {
   std::vector<ExcludeRule> exclude;
   RepeatSpec repeat;
   BudgetSpec budget;
+  SearchSpec search;
   bool shuffled = true;
   std::uint64_t seed = 1;
   MeasureSpec measure;

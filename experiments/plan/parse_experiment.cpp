@@ -35,6 +35,7 @@ class ExperimentParser {
     with(root, "exclude", [&](const YamlNode& n) { exclude(n); });
     with(root, "repeat", [&](const YamlNode& n) { parse_repeat(n, read_, experiment_.repeat); });
     with(root, "budget", [&](const YamlNode& n) { parse_budget(n, read_, experiment_.budget); });
+    with(root, "search", [&](const YamlNode& n) { parse_search(n, read_, experiment_.search); });
     with(root, "measure", [&](const YamlNode& n) { parse_measure(n, read_, experiment_.measure); });
     with(root, "conditions", [&](const YamlNode& n) { parse_conditions(n, read_, experiment_.conditions); });
     with(root, "order", [&](const YamlNode& n) { order(n); });
@@ -346,8 +347,8 @@ std::optional<Experiment> parse_experiment(std::string_view text, const std::str
 const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   static const std::map<std::string, std::vector<std::string>> keys{
       {"experiment",
-       {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "budget", "order", "seed",
-        "settle", "measure", "conditions", "gpus", "probes", "objective", "reference", "result"}},
+       {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "budget", "search", "order",
+        "seed", "settle", "measure", "conditions", "gpus", "probes", "objective", "reference", "result"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
         "metrics"}},
@@ -356,6 +357,8 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"sysfs", {"path", "values"}},
       {"repeat", {"min", "max", "until"}},
       {"budget", {"time", "trials"}},
+      {"search", {"method", "stop", "at most", "prior"}},
+      {"stop", {"regret", "confidence"}},
       {"measure", {"region", "at least"}},
       {"condition",
        {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns",

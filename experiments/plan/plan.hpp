@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -104,8 +105,9 @@ struct Plan {
   std::vector<PlanWorkload> workloads;
   std::vector<PlanAxis> axes;
   std::vector<PlanPoint> points;
-  std::vector<PlannedTrial> trials;  // of the first `repeat.min` blocks; a strategy may add blocks
-  std::string canonical;             // JSON of all that decides what is run; what `hash` is the SHA-256 of
+  // Of the first `repeat.min` blocks; a strategy may add blocks. Empty for an adaptive search.
+  std::vector<PlannedTrial> trials;
+  std::string canonical;  // JSON of all that decides what is run; what `hash` is the SHA-256 of
   std::string hash;
 };
 
@@ -118,6 +120,13 @@ struct ResolveWorld {
 // The plan, or nullopt with errors in `diagnostics`.
 std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorld& world,
                                  Diagnostics& diagnostics);
+
+// Trials of workloads that the plan asks for, as far as it is known before the night: of the first blocks, or
+// at most for an adaptive search; no more than a budget of trials.
+int workload_trials(const Plan& plan);
+// An adaptive search runs no more than these of a scenario: by default what the full grid would take, at most
+// most_search_trials.
+int most_adaptive_trials(const Plan& plan, std::string_view scenario);
 
 struct ScheduleOptions {
   bool shuffled = true;

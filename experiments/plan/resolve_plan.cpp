@@ -46,7 +46,11 @@ class PlanResolver {
     programs();
     mark_references(reference);
     if (diagnostics_.has_errors()) return std::nullopt;
-    plan_.trials = schedule(plan_.points, plan_.experiment.repeat.min, schedule_options(plan_.experiment));
+    search_fits();
+    if (diagnostics_.has_errors()) return std::nullopt;
+    // An adaptive search plans each trial when the ones before it are known.
+    if (plan_.experiment.search.method == SearchSpec::Method::full)
+      plan_.trials = schedule(plan_.points, plan_.experiment.repeat.min, schedule_options(plan_.experiment));
     plan_.canonical = canonical_plan(plan_);
     plan_.hash = sha256(plan_.canonical);
     return std::move(plan_);
@@ -168,6 +172,30 @@ class PlanResolver {
     return std::all_of(rule.begin(), rule.end(), [&](const ResolvedCondition& c) {
       return values[c.axis] && std::find(c.values.begin(), c.values.end(), *values[c.axis]) != c.values.end();
     });
+  }
+
+  void search_fits() {
+    const Experiment& e = plan_.experiment;
+    if (e.search.method == SearchSpec::Method::full) return;
+    if (e.repeat.until) {
+      error(e.search.mark,
+            "'repeat: until' is for 'search: full'; an adaptive search stops by 'search: {stop: {regret: 1 "
+            "%}}'");
+    }
+    if (!e.shuffled)
+      error(e.search.mark,
+            "'order: listed' is for 'search: full'; an adaptive search has an order of its own");
+    constexpr std::size_t most_settings = 20'000;
+    if (plan_.points.size() > most_settings)
+      error(e.search.mark,
+            fmt::format("an adaptive search weighs {} settings at most, and these are {}: use fewer values "
+                        "({{count: N}}) or 'exclude'",
+                        most_settings, plan_.points.size()));
+    std::set<std::string> files;
+    for (const RawValue& file : e.search.prior) {
+      if (!files.insert(file.text).second)
+        error(file.mark, fmt::format("'prior' names '{}' twice", file.text));
+    }
   }
 
   void points(const std::vector<std::vector<ResolvedCondition>>& exclude) {

@@ -74,6 +74,26 @@ bool counts_for_its_point(TrialRole role) {
   return !is_idle(role) && role != TrialRole::warm_up;
 }
 
+int most_adaptive_trials(const Plan& plan, std::string_view scenario) {
+  const auto points = std::count_if(plan.points.begin(), plan.points.end(),
+                                    [&](const PlanPoint& p) { return p.scenario == scenario; });
+  const auto grid = std::min<std::int64_t>(points * plan.experiment.repeat.min, most_search_trials);
+  return plan.experiment.search.at_most.value_or(static_cast<int>(grid));
+}
+
+int workload_trials(const Plan& plan) {
+  int trials = 0;
+  if (plan.experiment.search.method == SearchSpec::Method::adaptive) {
+    std::set<std::string> scenarios;
+    for (const PlanPoint& point : plan.points) {
+      if (scenarios.insert(point.scenario).second) trials += most_adaptive_trials(plan, point.scenario);
+    }
+  } else {
+    for (const PlannedTrial& trial : plan.trials) trials += is_idle(trial.role) ? 0 : 1;
+  }
+  return std::min(trials, plan.experiment.budget.trials.value_or(trials));
+}
+
 ScheduleOptions schedule_options(const Experiment& experiment) {
   const bool no_idle = experiment.conditions.idle && experiment.conditions.idle->value() <= 0;
   const bool wants_energy = experiment.objective.minimise != Objective::time || experiment.conditions.idle;

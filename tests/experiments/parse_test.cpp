@@ -46,8 +46,40 @@ TEST(Parse, UnknownKeyNamesTheNearest) {
             "sweep.yaml:2:10: error: unknown key 'untill' in 'repeat' (did you mean 'until'?)\n");
   EXPECT_EQ(faults(with("zzz: 1\n")),
             "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, "
-            "workloads, axes, sysfs, exclude, repeat, budget, order, "
+            "workloads, axes, sysfs, exclude, repeat, budget, search, order, "
             "seed, settle, measure, conditions, gpus, probes, objective, reference, result\n");
+}
+
+TEST(Parse, HowPointsAreChosen) {
+  const auto search = [](const std::string& yaml) {
+    Diagnostics diagnostics("sweep.yaml");
+    const auto e =
+        parse_experiment("workloads: [{name: a, command: [x]}]\n" + yaml, "sweep.yaml", diagnostics);
+    EXPECT_EQ(diagnostics.text(), "") << yaml;
+    return e->search;
+  };
+  EXPECT_EQ(search("").method, SearchSpec::Method::full);
+  EXPECT_EQ(search("search: full\n").method, SearchSpec::Method::full);
+  EXPECT_EQ(search("search: adaptive\n").method, SearchSpec::Method::adaptive);
+  const auto all = search(
+      "search: {stop: {regret: 0.5 %, confidence: 90 %}, at most: 40 trials, prior: [a.sqlite, b.sqlite]}\n");
+  EXPECT_EQ(all.method, SearchSpec::Method::adaptive);
+  EXPECT_DOUBLE_EQ(all.regret, 0.005);
+  EXPECT_DOUBLE_EQ(all.confidence, 0.9);
+  EXPECT_EQ(all.at_most, 40);
+  EXPECT_EQ(all.prior.size(), 2U);
+  EXPECT_EQ(faults(with("search: adaptve\n")),
+            "sweep.yaml:2:9: error: 'search' must be full or adaptive; found 'adaptve' (did you mean "
+            "'adaptive'?)\n");
+  EXPECT_EQ(
+      faults(with("search: {stop: {regret: 0 %, confidence: 100 %}, at most: some}\n")),
+      "sweep.yaml:2:25: error: 'regret' in 'stop' must be above 0 % and at most 100 %; found '0 %'\n"
+      "sweep.yaml:2:42: error: 'confidence' in 'stop' must be above 50 % and at most 99 %; found '100 %'\n"
+      "sweep.yaml:2:59: error: 'at most' in 'search' must be a number of trials of each scenario such as '40 "
+      "trials', at most 500; "
+      "found 'some'\n");
+  EXPECT_EQ(faults(with("search: {method: full, at most: 5}\n")),
+            "sweep.yaml:2:9: error: 'search': 'stop', 'at most' and 'prior' belong to 'method: adaptive'\n");
 }
 
 TEST(Parse, WhatIsMinimisedHowOftenAndUnderWhichConditions) {
