@@ -1,0 +1,65 @@
+#include "results/surface/gaussian_process.hpp"
+
+#include <cmath>
+
+#include "results/surface/gp_model.hpp"
+
+namespace dvfs_plan {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+struct GaussianProcess::Parts {
+  Parts(const SettingsGrid& grid, SurfacePrior prior, Observations data)
+      : model(grid, std::move(prior), std::move(data)), fit(fit_components(model)) {}
+  GpModel model;
+  GpFit fit;
+};
+
+GaussianProcess::GaussianProcess(const SettingsGrid& grid, SurfacePrior prior, Observations data)
+    : parts_(std::make_unique<Parts>(grid, std::move(prior), std::move(data))) {}
+GaussianProcess::~GaussianProcess() = default;
+GaussianProcess::GaussianProcess(GaussianProcess&&) noexcept = default;
+
+MatrixXd GaussianProcess::draws(int count, std::uint64_t seed) const {
+  MatrixXd all(parts_->model.grid().points(), count);
+  const auto& components = parts_->fit.components;
+  Index done = 0;
+  for (std::size_t c = 0; c < components.size();) {
+    std::size_t same = c + 1;
+    while (same < components.size() && components[same] == components[c]) ++same;
+    const Index until = static_cast<Index>(same) * count / static_cast<Index>(components.size());
+    if (until > done)
+      all.middleCols(done, until - done) =
+          posterior_draws(parts_->model, components[c], until - done, seed + 1000 * (c + 1));
+    done = until;
+    c = same;
+  }
+  return all;
+}
+
+double GaussianProcess::log_evidence() const {
+  return parts_->fit.log_evidence;
+}
+
+double GaussianProcess::noise_sd() const {
+  double squares = 0;
+  for (const GpComponent& c : parts_->fit.components)
+    squares += std::exp(2 * c.theta(parts_->model.at_noise()));
+  return std::sqrt(squares / static_cast<double>(parts_->fit.components.size()));
+}
+
+double GaussianProcess::misfit() const {
+  const Index n = parts_->model.trials();
+  double squares = 0;
+  for (const GpComponent& c : parts_->fit.components) {
+    const MatrixXd inverse =
+        Eigen::LLT<MatrixXd>(parts_->model.covariance(c)).solve(MatrixXd::Identity(n, n));
+    const VectorXd alpha = inverse * parts_->model.y();
+    squares += (alpha.array().square() / inverse.diagonal().array()).mean();
+  }
+  return squares / static_cast<double>(parts_->fit.components.size());
+}
+
+}  // namespace dvfs_plan

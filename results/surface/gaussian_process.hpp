@@ -1,0 +1,78 @@
+// What is known of one quantity (log time, log power, a metric) at every setting after some trials, by a
+// Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006):
+//
+//   y = level + slope of each axis + a bend + smooth part + scatter of the setting  |  + block + noise of the
+//   trial
+//
+// The bend is a change of slope at one value of one axis, where there is one: the end of the flat part of the
+// voltage curve, the clock at which memory becomes the limit, the power limit that no longer binds
+// (measurement of P0 + c f V^2 with V flat, then rising). The smooth part has a product kernel of Matern 5/2
+// over ordered axes and one correlation over words. The scatter is what a setting keeps over all its
+// repetitions and its neighbours do not share: with much of it the process knows that what was not run is not
+// known. Hyper-parameters are not fixed at their best values: draws come from several, weighted by how well
+// they explain the trials (importance sampling around the maxima that NLopt finds), so that few trials give
+// wide bands.
+#pragma once
+
+#include <Eigen/Dense>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "results/surface/settings_grid.hpp"
+
+namespace dvfs_plan {
+
+// Medians of what is expected before any trial, and how far off they may be (standard deviation of the
+// logarithm). In units of y, so for logarithms 0.01 is 1 %.
+struct Expectation {
+  double median = 1;
+  double log_sd = 1;
+};
+struct SurfacePrior {
+  double level_sd = 1;   // about the trials' own mean
+  double slope_sd = 1;   // of y per logarithm of the axis' value: time goes with f^-1 at most
+  double word_sd = 0.3;  // of the offset of a word
+  Expectation smooth{0.1, 1.0};
+  Expectation length{0.5, 0.8};  // of the swept range
+  Expectation noise{0.01, 1.0};  // of a trial
+  Expectation scatter{0.004, 1.5};
+  Expectation block{0.0005, 0.8};  // of what all trials of a block share: drift
+  // From earlier results, one row a point: their mean, and in columns how they differ from it. Empty: none.
+  Eigen::VectorXd expected;
+  Eigen::MatrixXd shapes;
+};
+
+struct Observations {
+  std::vector<int> point;
+  std::vector<int> block;
+  std::vector<double> y;
+  std::vector<double> known_sd;  // of each, beside the noise; 0 where nothing is known
+  std::size_t size() const { return y.size(); }
+};
+
+class GaussianProcess {
+ public:
+  // Fits the hyper-parameters; `data` must hold a value at least.
+  GaussianProcess(const SettingsGrid& grid, SurfacePrior prior, Observations data);
+  ~GaussianProcess();
+  GaussianProcess(GaussianProcess&&) noexcept;
+
+  // Joint draws of the quantity at all points, blocks and noise apart: points x count. The same seed gives
+  // the same draws.
+  Eigen::MatrixXd draws(int count, std::uint64_t seed) const;
+  // Logarithm of the probability of the trials, hyper-parameters integrated out; comparable between processes
+  // of the same trials.
+  double log_evidence() const;
+  // Standard deviation of one more trial about the setting's own value.
+  double noise_sd() const;
+  // Mean square of the trials' leave-one-out residuals in their own standard deviations: near 1 where the
+  // model holds, above where it is too sure of itself.
+  double misfit() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace dvfs_plan

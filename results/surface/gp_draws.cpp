@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/normal_distribution.hpp>
+#include <cmath>
+
+#include "results/surface/gp_model.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Eigen::ArrayXXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+// A factor L of an axis' kernel, with L L' equal to it within `tolerance`, with as few columns as that takes
+// (pivoted Cholesky). Only the kernel's columns that are used are worked out: of hundreds of values a smooth
+// kernel needs a dozen.
+MatrixXd axis_factor(const GpModel& model, const VectorXd& theta, Index a) {
+  constexpr double tolerance = 1e-5;
+  const auto n = static_cast<Index>(model.axis(a).x.size());
+  MatrixXd factor = MatrixXd::Zero(n, n);
+  VectorXd left = VectorXd::Ones(n);
+  ArrayXXd distance(n, 1);
+  Index rank = 0;
+  for (; rank < n; ++rank) {
+    Index pivot = 0;
+    const double most = left.maxCoeff(&pivot);
+    if (most < tolerance) break;
+    for (Index i = 0; i < n; ++i)
+      distance(i, 0) = model.distance(a, static_cast<int>(i), static_cast<int>(pivot));
+    const VectorXd kernel = model.axis_kernel(distance, theta(model.at_length(a)), a).matrix();
+    factor.col(rank) =
+        (kernel - factor.leftCols(rank) * factor.row(pivot).head(rank).transpose()) / std::sqrt(most);
+    left = (left - factor.col(rank).cwiseAbs2()).cwiseMax(0);
+    left(pivot) = 0;
+  }
+  return factor.leftCols(std::max<Index>(rank, 1));
+}
+
+// Of the smooth part at every cell of the grid, of variance 1: cells x count. The product kernel's factor is
+// the Kronecker product of its axes' factors, applied axis by axis.
+MatrixXd smooth_draws(const GpModel& model, const VectorXd& theta, Index count, std::uint64_t seed) {
+  std::vector<MatrixXd> factors;
+  Index rank = 1;
+  for (Index a = 0; a < model.axes(); ++a) {
+    factors.push_back(axis_factor(model, theta, a));
+    rank *= factors.back().cols();
+  }
+  MatrixXd tensor = normal_matrix(rank, count, seed);
+  Index before = 1, after = rank * count;
+  for (const MatrixXd& factor : factors) {
+    after /= factor.cols();
+    MatrixXd next(before * factor.rows(), after);
+    for (Index k = 0; k < after; ++k) {
+      const Eigen::Map<const MatrixXd> from(tensor.data() + k * before * factor.cols(), before,
+                                            factor.cols());
+      Eigen::Map<MatrixXd> into(next.data() + k * before * factor.rows(), before, factor.rows());
+      into.noalias() = from * factor.transpose();
+    }
+    tensor = std::move(next);
+    before *= factor.rows();
+  }
+  return Eigen::Map<const MatrixXd>(tensor.data(), before, count);
+}
+
+MatrixXd prior_draws(const GpModel& model, const GpComponent& component, Index count, std::uint64_t seed) {
+  const VectorXd& theta = component.theta;
+  const int points = model.grid().points();
+  MatrixXd drawn = model.features() * normal_matrix(model.features().cols(), count, seed + 1);
+  if (model.prior().shapes.cols() > 0)
+    drawn += std::exp(theta(model.at_shapes())) * model.prior().shapes *
+             normal_matrix(model.prior().shapes.cols(), count, seed + 2);
+  if (component.bend >= 0) drawn += model.bends().col(component.bend) * normal_matrix(1, count, seed + 7);
+  drawn += std::exp(theta(model.at_scatter())) * normal_matrix(points, count, seed + 3);
+  const MatrixXd smooth = smooth_draws(model, theta, count, seed + 4);
+  for (int p = 0; p < points; ++p) {
+    Index index = 0, stride = 1;
+    for (Index a = 0; a < model.axes(); ++a) {
+      index += stride * model.cell(p, a);
+      stride *= static_cast<Index>(model.axis(a).x.size());
+    }
+    drawn.row(p) += std::exp(theta(0)) * smooth.row(index);
+  }
+  return drawn;
+}
+
+// Between all points and the trials.
+MatrixXd cross_covariance(const GpModel& model, const GpComponent& component) {
+  const VectorXd& theta = component.theta;
+  const int points = model.grid().points();
+  MatrixXd cross = model.features() * model.of_trials(model.features()).transpose();
+  if (model.prior().shapes.cols() > 0)
+    cross += std::exp(2 * theta(model.at_shapes())) * model.prior().shapes *
+             model.of_trials(model.prior().shapes).transpose();
+  if (component.bend >= 0) {
+    const VectorXd bend = model.bends().col(component.bend);
+    cross += bend * model.of_trials(bend).transpose();
+  }
+  ArrayXXd smooth = ArrayXXd::Constant(points, model.trials(), std::exp(2 * theta(0)));
+  for (Index a = 0; a < model.axes(); ++a) {
+    const auto values = static_cast<Index>(model.axis(a).x.size());
+    const std::vector<int>& run = model.values_run(a);
+    ArrayXXd distance(values, static_cast<Index>(run.size()));
+    for (Index k = 0; k < distance.cols(); ++k) {
+      for (Index v = 0; v < values; ++v)
+        distance(v, k) = model.distance(a, static_cast<int>(v), run[static_cast<std::size_t>(k)]);
+    }
+    const ArrayXXd kernel = model.axis_kernel(distance, theta(model.at_length(a)), a);
+    for (Index i = 0; i < model.trials(); ++i) {
+      const Index column = model.value_of_trial(a, i);
+      for (int p = 0; p < points; ++p) smooth(p, i) *= kernel(model.cell(p, a), column);
+    }
+  }
+  cross += smooth.matrix();
+  for (Index i = 0; i < model.trials(); ++i)
+    cross(model.point_of(i), i) += std::exp(2 * theta(model.at_scatter()));
+  return cross;
+}
+
+}  // namespace
+
+MatrixXd normal_matrix(Index rows, Index columns, std::uint64_t seed) {
+  boost::random::mt19937_64 engine(seed * 0x9E3779B97F4A7C15ULL + 1);
+  boost::random::normal_distribution<double> normal;
+  MatrixXd matrix(rows, columns);
+  for (Index c = 0; c < columns; ++c) {
+    for (Index r = 0; r < rows; ++r) matrix(r, c) = normal(engine);
+  }
+  return matrix;
+}
+
+// Matheron's rule: a draw from the prior, corrected by what the trials say against it.
+MatrixXd posterior_draws(const GpModel& model, const GpComponent& component, Index count,
+                         std::uint64_t seed) {
+  const VectorXd& theta = component.theta;
+  MatrixXd drawn = prior_draws(model, component, count, seed);
+  const std::vector<int>& block = model.data().block;
+  const int blocks = *std::max_element(block.begin(), block.end()) + 1;
+  const MatrixXd of_blocks = std::exp(theta(model.at_block())) * normal_matrix(blocks, count, seed + 6);
+  MatrixXd against = -normal_matrix(model.trials(), count, seed + 5);
+  for (Index i = 0; i < model.trials(); ++i) {
+    const double known = model.known_sd(i);
+    against.row(i) *=
+        std::sqrt(std::exp(2 * theta(model.at_noise())) + known * known + GpModel::smallest_variance);
+    against.row(i) -= drawn.row(model.point_of(i)) + of_blocks.row(block[static_cast<std::size_t>(i)]);
+    against.row(i).array() += model.y()(i);
+  }
+  const Eigen::LLT<MatrixXd> factor(model.covariance(component));
+  drawn.noalias() += cross_covariance(model, component) * factor.solve(against);
+  drawn.colwise() += model.levels();
+  return drawn;
+}
+
+}  // namespace dvfs_plan

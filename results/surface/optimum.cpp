@@ -1,0 +1,378 @@
+#include "results/surface/optimum.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <future>
+#include <limits>
+#include <numeric>
+
+#include "results/surface/quantity_draws.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr std::uint64_t time_seed = 101, power_seed = 202, other_seed = 303;
+constexpr std::size_t few_trials = 24;  // with many each draw costs more, and says more
+constexpr int draws_of_few = 384, draws_of_many = 192;
+constexpr std::size_t most_compared = 48;  // settings whose confusion is weighed before a trial
+// Of the probability that the bound may fail, the share that the model may use up; the rest is for surfaces
+// that are not as the model says. Chosen on recorded and made-up landscapes, see tests/bench/README.md.
+constexpr double kept_by_model = 0.6;
+// A setting that looks good will be run again: its next trial is worth as much as this many.
+constexpr double looked_ahead = 4;
+constexpr double likely = 0.5;  // probability of its constraints, for a setting to be named
+
+// Of a metric in units of its own spread.
+SurfacePrior prior_of_metric() {
+  SurfacePrior prior;
+  prior.level_sd = 10;
+  prior.slope_sd = 2;
+  prior.word_sd = 1;
+  prior.smooth = {1, 1.0};
+  prior.noise = {0.1, 1.5};
+  prior.scatter = {0.05, 1.5};
+  prior.block = {0.02, 1.0};
+  return prior;
+}
+
+double spread_of(const std::vector<double>& values) {
+  const double n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return std::sqrt(squares / n);
+}
+
+// Points between `low` and `high` quantile, sorted in place.
+double quantile(std::vector<double>& values, double q) {
+  const auto k = static_cast<std::ptrdiff_t>(std::min(static_cast<double>(values.size() - 1),
+                                                      std::ceil(q * static_cast<double>(values.size())) - 1));
+  std::nth_element(values.begin(), values.begin() + std::max<std::ptrdiff_t>(k, 0), values.end());
+  return values[static_cast<std::size_t>(std::max<std::ptrdiff_t>(k, 0))];
+}
+
+}  // namespace
+
+// Time goes with 1/f at most, power with f to f^3; a trial's time
+// repeats within some tenths of a percent, its power within a percent or so.
+SurfacePrior prior_of_time() {
+  SurfacePrior prior;
+  prior.slope_sd = 0.7;
+  prior.noise = {0.004, 1.0};
+  return prior;
+}
+SurfacePrior prior_of_power() {
+  SurfacePrior prior;
+  prior.slope_sd = 1.2;
+  prior.noise = {0.012, 0.8};
+  return prior;
+}
+
+OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials,
+                           const SurfaceShapes& shapes) {
+  const int draws = trials.size() <= few_trials ? draws_of_few : draws_of_many;
+  Observations of_time, of_power;
+  measured_.assign(static_cast<std::size_t>(question.grid.points()), false);
+  const bool needs_power = question.objective.minimise != Objective::time;
+  const auto add = [](Observations& to, const SurfaceTrial& trial, double value, double known) {
+    to.point.push_back(trial.point);
+    to.block.push_back(trial.block);
+    to.y.push_back(value);
+    to.known_sd.push_back(known);
+  };
+  for (const SurfaceTrial& trial : trials) {
+    add(of_time, trial, std::log(trial.time_s), 0);
+    if (trial.energy_j) add(of_power, trial, std::log(*trial.energy_j / trial.time_s), trial.energy_sd);
+    if (trial.energy_j || !needs_power) measured_[static_cast<std::size_t>(trial.point)] = true;
+  }
+  for (const int scenario : question.scenario)
+    reference_of_.push_back(question.reference[static_cast<std::size_t>(scenario)]);
+
+  const auto drawn = [&](const SurfacePrior& prior, const Eigen::MatrixXd& of, const Observations& data,
+                         std::uint64_t seed) {
+    return draw_quantity(question.grid, question.scenario, prior, of, data, draws, seed);
+  };
+  // The two know nothing of each other: each on a CPU of its own.
+  std::future<QuantityDraws> of_the_power;
+  if (of_power.size() > 0)
+    of_the_power =
+        std::async(std::launch::async, drawn, prior_of_power(), shapes.power, of_power, power_seed);
+  QuantityDraws time = drawn(prior_of_time(), shapes.time, of_time, time_seed);
+  double time_share = 1, power_share = 0;
+  misfit_ = time.misfit;
+  shared_ = time.shared;
+  used_shapes_ = time.used_shapes;
+  time_ = std::move(time.draws);
+  if (of_the_power.valid()) {
+    QuantityDraws power = of_the_power.get();
+    misfit_ = std::max(misfit_, power.misfit);
+    shared_ = shared_ || power.shared;
+    used_shapes_ = used_shapes_ || power.used_shapes;
+    power_share = power.noise_sd;
+    power_ = std::move(power.draws);
+  }
+  switch (question.objective.minimise) {
+    case Objective::time:
+      objective_ = time_;
+      power_share = 0;
+      break;
+    case Objective::energy:
+      objective_ = time_ + power_;
+      break;
+    case Objective::edp:
+      objective_ = 2 * time_ + power_;
+      time_share = 2;
+      break;
+    case Objective::ed2p:
+      objective_ = 3 * time_ + power_;
+      time_share = 3;
+      break;
+    case Objective::cost: {
+      const PriceSpec price = question.objective.price.value_or(PriceSpec{1, 0, ""});
+      objective_ = time_.array() + (price.per_second + price.per_joule * power_.array().exp()).log();
+      break;
+    }
+  }
+  noise_sd_ = std::hypot(time_share * time.noise_sd, power_share);
+  find_feasible(question, trials);
+}
+
+// Of one constraint at all points: draws; NaN where nothing is known.
+MatrixXd OptimumModel::draws_of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
+                                const std::vector<SurfaceTrial>& trials, std::uint64_t seed) const {
+  MatrixXd values =
+      MatrixXd::Constant(objective_.rows(), objective_.cols(), std::numeric_limits<double>::quiet_NaN());
+  if (constraint.name == "slowdown") {
+    for (Index p = 0; p < time_.rows(); ++p) {
+      const int reference = reference_of_[static_cast<std::size_t>(p)];
+      if (reference >= 0 && measured_[static_cast<std::size_t>(reference)])
+        values.row(p) = (time_.row(p) - time_.row(reference)).array().exp() - 1;
+    }
+    return values;
+  }
+  if (constraint.name == "power") {
+    if (power_.size() > 0) values = power_.array().exp();
+    return values;
+  }
+  Observations data;
+  for (const SurfaceTrial& trial : trials) {
+    const auto other = trial.other.find(constraint.name);
+    if (other == trial.other.end() || !std::isfinite(other->second)) continue;
+    data.point.push_back(trial.point);
+    data.block.push_back(trial.block);
+    data.y.push_back(other->second);
+    data.known_sd.push_back(0);
+  }
+  if (data.size() == 0) return values;
+  const double spread = spread_of(data.y);
+  if (!(spread > 1e-12 * std::abs(data.y.front()))) {
+    // The same wherever it was measured.
+    values.setConstant(data.y.front());
+    return values;
+  }
+  for (double& y : data.y) y /= spread;
+  return spread * draw_quantity(question.grid, question.scenario, prior_of_metric(), {}, data,
+                                static_cast<int>(objective_.cols()), seed)
+                      .draws;
+}
+
+// What the trials of a point themselves say of a constraint; slowdowns are left to the draws.
+static bool holds_by_its_mean(const ConstraintSpec& constraint, const std::vector<SurfaceTrial>& trials,
+                              int point) {
+  if (constraint.name == "slowdown") return true;
+  double sum = 0;
+  int n = 0;
+  for (const SurfaceTrial& trial : trials) {
+    if (trial.point != point) continue;
+    const auto other = trial.other.find(constraint.name);
+    if (constraint.name == "power") {
+      if (!trial.energy_j) continue;
+      sum += *trial.energy_j / trial.time_s;
+    } else if (other != trial.other.end()) {
+      sum += other->second;
+    } else {
+      continue;
+    }
+    ++n;
+  }
+  return n > 0 && holds(constraint.relation, sum / n, constraint.limit);
+}
+
+void OptimumModel::find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials) {
+  if (question.objective.constraints.empty()) return;
+  feasible_ = Eigen::MatrixXi::Ones(objective_.rows(), objective_.cols());
+  std::uint64_t seed = other_seed;
+  for (const ConstraintSpec& constraint : question.objective.constraints) {
+    const MatrixXd values = draws_of(constraint, question, trials, seed);
+    seed += 1000003;
+    for (Index p = 0; p < values.rows(); ++p) {
+      // What is not known does not hold.
+      for (Index s = 0; s < values.cols(); ++s) {
+        if (!(std::isfinite(values(p, s)) && holds(constraint.relation, values(p, s), constraint.limit)))
+          feasible_(p, s) = 0;
+      }
+      const auto at = static_cast<std::size_t>(p);
+      if (measured_[at] && !holds_by_its_mean(constraint, trials, static_cast<int>(p)))
+        broken_.insert(static_cast<int>(p));
+    }
+  }
+}
+
+double OptimumModel::feasible(int point) const {
+  return feasible_.size() == 0 ? 1 : feasible_.row(point).cast<double>().mean();
+}
+
+std::vector<int> OptimumModel::measured_among(const std::vector<int>& candidates) const {
+  std::vector<int> measured;
+  for (const int p : candidates) {
+    if (measured_[static_cast<std::size_t>(p)] && !broken_.contains(p) && feasible(p) >= likely)
+      measured.push_back(p);
+  }
+  return measured;
+}
+
+int OptimumModel::best_measured(const std::vector<int>& measured) const {
+  return *std::min_element(measured.begin(), measured.end(),
+                           [&](int a, int b) { return objective_.row(a).mean() < objective_.row(b).mean(); });
+}
+
+std::optional<Optimum> OptimumModel::optimum(const std::vector<int>& candidates, double confidence) const {
+  const auto measured = measured_among(candidates);
+  if (measured.empty()) return std::nullopt;
+  Optimum best;
+  best.point = best_measured(measured);
+  std::vector<double> regrets;
+  double sum = 0;
+  for (Index s = 0; s < objective_.cols(); ++s) {
+    if (feasible_.size() > 0 && feasible_(best.point, s) == 0) continue;
+    double least = objective_(best.point, s);
+    for (const int p : candidates) {
+      if (feasible_.size() == 0 || feasible_(p, s) != 0) least = std::min(least, objective_(p, s));
+    }
+    regrets.push_back(std::exp(objective_(best.point, s) - least) - 1);
+    sum += regrets.back();
+  }
+  best.feasible = static_cast<double>(regrets.size()) / static_cast<double>(objective_.cols());
+  best.expected_regret = regrets.empty() ? 0 : sum / static_cast<double>(regrets.size());
+  // Where the model is too sure of its own trials, it is too sure of the rest.
+  best.regret_bound = regrets.empty() ? std::numeric_limits<double>::infinity()
+                                      : quantile(regrets, 1 - kept_by_model * (1 - confidence)) *
+                                            std::sqrt(std::max(1.0, misfit_));
+  return best;
+}
+
+std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candidates) const {
+  std::vector<double> values(candidates.size(), 0);
+  const auto measured = measured_among(candidates);
+  const Index draws = objective_.cols();
+  // A setting that breaks a constraint is worth no more than the reference, or where that breaks it too, than
+  // the worst.
+  MatrixXd worth(static_cast<Index>(candidates.size()), draws);
+  VectorXd worst = VectorXd::Constant(draws, -std::numeric_limits<double>::infinity());
+  for (const int p : candidates) worst = worst.cwiseMax(objective_.row(p).transpose());
+  const auto holds_all = [&](int p, Index s) { return feasible_.size() == 0 || feasible_(p, s) != 0; };
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const int p = candidates[i], reference = reference_of_[static_cast<std::size_t>(p)];
+    for (Index s = 0; s < draws; ++s) {
+      const double instead = reference >= 0 && holds_all(reference, s) ? objective_(reference, s) : worst(s);
+      worth(static_cast<Index>(i), s) =
+          holds_all(p, s) ? objective_(p, s) : std::max(instead, objective_(p, s));
+    }
+  }
+  // Those that have a chance of being the best.
+  const VectorXd mean = worth.rowwise().mean();
+  const VectorXd sd = ((worth.colwise() - mean).array().square().rowwise().mean()).sqrt();
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto i = static_cast<Index>(a), k = static_cast<Index>(b);
+    return mean(i) - 1.5 * sd(i) < mean(k) - 1.5 * sd(k);
+  });
+  if (order.size() > most_compared) order.resize(most_compared);
+  const auto compared = static_cast<Index>(order.size());
+  MatrixXd centred(compared, draws);
+  VectorXd level(compared);
+  std::vector<bool> known;
+  double best = std::numeric_limits<double>::infinity();
+  for (Index i = 0; i < compared; ++i) {
+    const auto k = static_cast<Index>(order[static_cast<std::size_t>(i)]);
+    level(i) = mean(k);
+    centred.row(i) = worth.row(k).array() - mean(k);
+    const int p = candidates[static_cast<std::size_t>(k)];
+    known.push_back(std::find(measured.begin(), measured.end(), p) != measured.end());
+    if (known.back()) best = std::min(best, level(i));
+  }
+  if (!std::isfinite(best)) best = level.minCoeff();
+  const MatrixXd covariance = centred * centred.transpose() / static_cast<double>(draws);
+  constexpr int nodes = 24;
+  std::vector<double> z;
+  const boost::math::normal normal;
+  for (int k = 0; k < nodes; ++k) z.push_back(boost::math::quantile(normal, (k + 0.5) / nodes));
+  for (Index i = 0; i < compared; ++i) {
+    const double scale = std::sqrt(covariance(i, i) + noise_sd_ * noise_sd_ / looked_ahead + 1e-12);
+    double expected = 0;
+    for (const double at : z) {
+      double least = std::numeric_limits<double>::infinity();
+      for (Index k = 0; k < compared; ++k) {
+        if (k != i && !known[static_cast<std::size_t>(k)]) continue;
+        least = std::min(least, level(k) + covariance(k, i) / scale * at);
+      }
+      expected += least / nodes;
+    }
+    values[order[static_cast<std::size_t>(i)]] = std::max(0.0, best - expected);
+  }
+  return values;
+}
+
+std::vector<int> OptimumModel::leading(std::vector<int> candidates, std::size_t most) const {
+  const VectorXd mean = objective_.rowwise().mean();
+  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) { return mean(a) < mean(b); });
+  candidates.resize(std::min(candidates.size(), most));
+  return candidates;
+}
+
+SurfaceComparison OptimumModel::compare(int point, int other) const {
+  const auto change = [&](const VectorXd& log_ratio, bool less) {
+    std::vector<double> values;
+    for (const double r : log_ratio) values.push_back(less ? 1 - std::exp(r) : std::exp(r) - 1);
+    return SurfaceChange{quantile(values, 0.5), quantile(values, 0.025), quantile(values, 0.975)};
+  };
+  SurfaceComparison result;
+  const VectorXd time = time_.row(point) - time_.row(other);
+  const VectorXd objective = objective_.row(point) - objective_.row(other);
+  result.slowdown = change(time, false);
+  result.gain = change(objective, true);
+  result.better = (objective.array() < 0).cast<double>().mean();
+  if (power_.size() > 0 && std::isfinite(power_(point, 0)) && std::isfinite(power_(other, 0)))
+    result.saving = change(time + VectorXd(power_.row(point) - power_.row(other)), true);
+  return result;
+}
+
+std::vector<SurfaceBand> OptimumModel::bands(const std::vector<int>& candidates) const {
+  std::vector<SurfaceBand> bands(candidates.size());
+  const Index draws = objective_.cols();
+  for (Index s = 0; s < draws; ++s) {
+    std::size_t best = candidates.size();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const int p = candidates[i];
+      if (feasible_.size() > 0 && feasible_(p, s) == 0) continue;
+      if (best == candidates.size() || objective_(p, s) < objective_(candidates[best], s)) best = i;
+    }
+    if (best < candidates.size()) bands[best].probability_best += 1 / static_cast<double>(draws);
+  }
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    std::vector<double> values(static_cast<std::size_t>(draws));
+    for (Index s = 0; s < draws; ++s) values[static_cast<std::size_t>(s)] = objective_(candidates[i], s);
+    bands[i].low = std::exp(quantile(values, 0.025));
+    bands[i].median = std::exp(quantile(values, 0.5));
+    bands[i].high = std::exp(quantile(values, 0.975));
+  }
+  return bands;
+}
+
+}  // namespace dvfs_plan

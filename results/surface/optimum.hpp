@@ -1,0 +1,119 @@
+// From trials to what is known of the optimum: which setting to name, how much worse than the true best it
+// can be, and which trial would help most. All of it counted on joint draws of log time, log power and
+// metrics at every setting, so that objectives, constraints and their uncertainties follow one path.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/experiment.hpp"
+#include "results/surface/gaussian_process.hpp"
+#include "results/surface/settings_grid.hpp"
+
+namespace dvfs_plan {
+
+// One trial that counts. Per unit of work where the objective is.
+struct SurfaceTrial {
+  int point = 0;
+  int block = 0;
+  double time_s = 0;
+  std::optional<double> energy_j;       // nullopt: not measured
+  double energy_sd = 0;                 // relative, what its sensor alone adds
+  std::map<std::string, double> other;  // by the names constraints use: metrics, time and energy of a run
+};
+
+// What is asked of the surface.
+struct SurfaceQuestion {
+  SettingsGrid grid;  // with an axis of scenarios if there are several
+  ObjectiveSpec objective;
+  std::vector<int> scenario;   // of each point
+  std::vector<int> reference;  // of each scenario, index of the point; -1: none
+};
+
+// What earlier results on the same board say of log time and log power: one row a point, a column a workload,
+// its mean level taken out. Used from five columns up, and only where they explain the trials better than
+// nothing. Empty: none.
+struct SurfaceShapes {
+  Eigen::MatrixXd time, power;
+};
+
+struct Optimum {
+  int point = -1;  // among those measured
+  double regret_bound =
+      0;  // with the confidence asked for no other setting makes it worse by more: E/E_best - 1
+  double expected_regret = 0;
+  double feasible = 1;  // probability that the constraints hold at `point`
+};
+
+// Of one point, for reports. The objective in its own unit; median and 95 % band.
+struct SurfaceBand {
+  double median = 0, low = 0, high = 0;
+  double probability_best = 0;
+};
+
+// What GPUs and CPUs do before any trial is seen, of log time and log power.
+SurfacePrior prior_of_time();
+SurfacePrior prior_of_power();
+
+// A point against another: shares, with their 95 % intervals.
+struct SurfaceChange {
+  double value = 0, low = 0, high = 0;
+};
+struct SurfaceComparison {
+  std::optional<SurfaceChange> saving;  // of energy; nullopt: not measured
+  SurfaceChange slowdown;               // of time
+  SurfaceChange gain;                   // of the objective; positive is less
+  double better = 0;                    // probability that the point's objective is less
+};
+
+class OptimumModel {
+ public:
+  // `trials` must hold one at least with all that the objective needs.
+  OptimumModel(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials,
+               const SurfaceShapes& shapes = {});
+
+  // Among the points of `candidates` that were measured and are likely to hold the constraints; nullopt if
+  // there is none.
+  std::optional<Optimum> optimum(const std::vector<int>& candidates, double confidence) const;
+
+  // By how much one more trial at each candidate is expected to lower the logarithm of the objective at the
+  // setting that is then named (knowledge gradient, Frazier et al. 2009): parallel to `candidates`.
+  std::vector<double> value_of_trial(const std::vector<int>& candidates) const;
+
+  // Probability that all constraints hold there; what is not known does not hold.
+  double feasible(int point) const;
+  // The candidates with the least expected objective, least first.
+  std::vector<int> leading(std::vector<int> candidates, std::size_t most) const;
+  SurfaceComparison compare(int point, int other) const;
+
+  std::vector<SurfaceBand> bands(const std::vector<int>& candidates) const;
+  // Mean square of the trials' standardised leave-one-out residuals, the worst of the quantities. Bounds are
+  // widened by its root where it is above 1.
+  double misfit() const { return misfit_; }
+  // The surface is not as the model says: what it expects of trials is not to be trusted.
+  bool doubtful() const { return misfit_ > 2.5; }
+  bool shared() const { return shared_; }            // scenarios learnt from each other
+  bool used_shapes() const { return used_shapes_; }  // earlier results helped
+  double noise_sd() const { return noise_sd_; }      // of the objective's logarithm, one trial
+
+ private:
+  void find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials);
+  Eigen::MatrixXd draws_of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
+                           const std::vector<SurfaceTrial>& trials, std::uint64_t seed) const;
+  std::vector<int> measured_among(const std::vector<int>& candidates) const;
+  int best_measured(const std::vector<int>& measured) const;
+
+  Eigen::MatrixXd time_, power_;  // logarithms; points x draws; power_ empty: not measured
+  Eigen::MatrixXd objective_;     // likewise
+  Eigen::MatrixXi feasible_;      // likewise; empty: without constraints
+  std::vector<int> reference_of_;
+  std::vector<bool> measured_;
+  std::set<int> broken_;  // points whose own trials break a constraint by their mean
+  double noise_sd_ = 0, misfit_ = 1;
+  bool shared_ = false, used_shapes_ = false;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,148 @@
+#include "results/surface/plan_surface.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace dvfs_plan {
+namespace {
+
+// What one axis takes at the points, by size or, of words, by first appearance.
+std::vector<AxisValue> values_of_axis(std::span<const SurfacePoint> points, std::size_t axis) {
+  std::vector<AxisValue> values;
+  for (const SurfacePoint& point : points) {
+    const auto& value = point.values[axis];
+    if (value && std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
+  }
+  const bool numbers =
+      std::all_of(values.begin(), values.end(), [](const AxisValue& v) { return v.number.has_value(); });
+  if (numbers)
+    std::stable_sort(values.begin(), values.end(),
+                     [](const AxisValue& a, const AxisValue& b) { return *a.number < *b.number; });
+  return values;
+}
+
+// Whether points of one scenario differ on it. Parameters that only make scenarios do not.
+bool competes(std::span<const SurfacePoint> points, const std::vector<int>& scenario, std::size_t axis) {
+  std::map<int, const std::optional<AxisValue>*> first;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto [known, is_new] = first.emplace(scenario[i], &points[i].values[axis]);
+    if (!is_new && *known->second != points[i].values[axis]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+SurfaceQuestion surface_question(std::span<const SurfacePoint> points, const ObjectiveSpec& objective) {
+  SurfaceQuestion question;
+  question.objective = objective;
+  std::map<std::string, int> scenarios;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto next = static_cast<int>(scenarios.size());
+    question.scenario.push_back(scenarios.emplace(points[i].scenario, next).first->second);
+    if (question.scenario.back() == next) question.reference.push_back(-1);
+    if (points[i].reference)
+      question.reference[static_cast<std::size_t>(question.scenario.back())] = static_cast<int>(i);
+  }
+  question.grid.cells.resize(points.size());
+  const std::size_t axes = points.empty() ? 0 : points.front().values.size();
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (!competes(points, question.scenario, a)) continue;
+    const auto values = values_of_axis(points, a);
+    std::vector<std::optional<double>> numbers;
+    for (const AxisValue& value : values) numbers.push_back(value.number);
+    question.grid.axes.push_back(grid_axis(numbers));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto& mine = points[i].values[a];
+      const auto at = mine ? std::find(values.begin(), values.end(), *mine) - values.begin() : 0;
+      question.grid.cells[i].push_back(static_cast<int>(at));
+    }
+  }
+  if (scenarios.size() > 1) {
+    SettingsGrid::Axis axis;
+    axis.ordered = false;
+    axis.scenario = true;
+    for (std::size_t s = 0; s < scenarios.size(); ++s) axis.x.push_back(static_cast<double>(s));
+    question.grid.axes.push_back(axis);
+    for (std::size_t i = 0; i < points.size(); ++i) question.grid.cells[i].push_back(question.scenario[i]);
+  }
+  return question;
+}
+
+SurfaceQuestion surface_question(const Plan& plan) {
+  std::vector<SurfacePoint> points;
+  for (const PlanPoint& point : plan.points)
+    points.push_back({point.scenario, point.reference, point.values});
+  return surface_question(points, plan.experiment.objective);
+}
+
+bool tells(const FinishedTrial& trial, Objective minimise) {
+  const auto positive = [](const std::optional<double>& v) { return v && std::isfinite(*v) && *v > 0; };
+  return trial.counts && trial.objective && positive(trial.work_time_s) &&
+         (minimise == Objective::time || positive(trial.work_energy_j));
+}
+
+std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective minimise) {
+  // A failure of its own comes again: once is enough where nothing good was seen, twice in a row where it
+  // was. A disturbance is no fault of the point; after two trials and their reruns it is left all the same.
+  constexpr int own_after_good = 2, disturbed_in_a_row = 4;
+  struct Past {
+    bool good = false;
+    int own = 0, disturbed = 0;  // since the last good trial
+  };
+  std::map<int, Past> past;
+  for (const FinishedTrial& trial : history) {
+    if (!counts_for_its_point(trial.role)) continue;
+    Past& mine = past[trial.point];
+    if (tells(trial, minimise))
+      mine = {true, 0, 0};
+    else
+      ++(trial.may_pass ? mine.disturbed : mine.own);
+  }
+  std::set<int> hopeless;
+  for (const auto& [point, mine] : past) {
+    if (mine.own >= (mine.good ? own_after_good : 1) || mine.disturbed >= disturbed_in_a_row)
+      hopeless.insert(point);
+  }
+  return hopeless;
+}
+
+std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise) {
+  std::vector<SurfaceTrial> trials;
+  for (const FinishedTrial& one : history) {
+    if (!tells(one, minimise)) continue;
+    SurfaceTrial trial;
+    trial.point = one.point;
+    trial.block = one.block;
+    trial.time_s = *one.work_time_s;
+    if (one.work_energy_j && *one.work_energy_j > 0) trial.energy_j = one.work_energy_j;
+    constexpr double half_width_of_sd = 1.96;  // 95 %
+    trial.energy_sd = one.sensor_share.value_or(0) / half_width_of_sd;
+    trial.other = one.other;
+    trials.push_back(trial);
+  }
+  return trials;
+}
+
+SurfaceShapes surface_shapes(const std::vector<PriorShape>& shapes) {
+  SurfaceShapes matrices;
+  if (shapes.empty()) return matrices;
+  const auto points = static_cast<Eigen::Index>(shapes.front().log_time.size());
+  const auto columns = static_cast<Eigen::Index>(shapes.size());
+  matrices.time.resize(points, columns);
+  matrices.power.resize(points, columns);
+  bool power = true;
+  for (Eigen::Index c = 0; c < columns; ++c) {
+    const PriorShape& shape = shapes[static_cast<std::size_t>(c)];
+    power = power && !shape.log_power.empty();
+    for (Eigen::Index p = 0; p < points; ++p) {
+      matrices.time(p, c) = shape.log_time[static_cast<std::size_t>(p)];
+      if (power) matrices.power(p, c) = shape.log_power[static_cast<std::size_t>(p)];
+    }
+  }
+  if (!power) matrices.power.resize(0, 0);
+  return matrices;
+}
+
+}  // namespace dvfs_plan

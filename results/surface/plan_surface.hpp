@@ -1,0 +1,40 @@
+// A plan's points, or those of a result file, as a surface; finished trials as what is known of it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/plan.hpp"
+#include "results/store/rows.hpp"
+#include "results/store/trial_record.hpp"
+#include "results/surface/optimum.hpp"
+
+namespace dvfs_plan {
+
+struct SurfacePoint {
+  std::string scenario;
+  bool reference = false;
+  std::vector<std::optional<AxisValue>>
+      values;  // one an axis of the experiment; nullopt: not of this workload
+};
+
+// Scenarios are numbered in order of first appearance. The same points give the same question wherever they
+// come from.
+SurfaceQuestion surface_question(std::span<const SurfacePoint> points, const ObjectiveSpec& objective);
+SurfaceQuestion surface_question(const Plan& plan);
+
+// Whether a trial says something of the surface: it counts, and has a time and, where the objective needs it,
+// an energy above 0.
+bool tells(const FinishedTrial& trial, Objective minimise);
+std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise);
+
+// Points from which nothing is to be had: they fail by themselves, or were disturbed again and again.
+std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective minimise);
+
+// Shapes as a result file keeps them.
+SurfaceShapes surface_shapes(const std::vector<PriorShape>& shapes);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,120 @@
+#include "results/surface/quantity_draws.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace dvfs_plan {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+
+// Beyond this many trials one process over all scenarios costs more than it teaches.
+constexpr std::size_t most_shared_trials = 160;
+constexpr double most_shared_cells = 20'000;
+
+// One scenario by itself, or all of them without the axis of scenarios if there is only one.
+struct Alone {
+  SettingsGrid grid;
+  std::vector<int> points;  // of the whole surface
+  Observations data;
+  std::unique_ptr<GaussianProcess> process;
+  bool used_shapes = false;
+};
+
+SurfacePrior with_shapes(SurfacePrior prior, const MatrixXd& shapes, const std::vector<int>& points) {
+  MatrixXd mine(static_cast<Index>(points.size()), shapes.cols());
+  for (std::size_t i = 0; i < points.size(); ++i) mine.row(static_cast<Index>(i)) = shapes.row(points[i]);
+  prior.expected = mine.rowwise().mean();
+  prior.shapes = (mine.colwise() - prior.expected) / std::sqrt(static_cast<double>(shapes.cols() - 1));
+  return prior;
+}
+
+Alone fit_alone(const SettingsGrid& grid, const std::vector<int>& scenario, int which,
+                const SurfacePrior& prior, const MatrixXd& shapes, const Observations& data) {
+  Alone alone;
+  std::map<int, int> index;
+  for (int p = 0; p < grid.points(); ++p) {
+    if (scenario[static_cast<std::size_t>(p)] != which) continue;
+    index[p] = static_cast<int>(alone.points.size());
+    alone.points.push_back(p);
+  }
+  alone.grid.cells.resize(alone.points.size());
+  for (std::size_t a = 0; a < grid.axes.size(); ++a) {
+    std::set<int> values;
+    for (const int p : alone.points) values.insert(grid.cells[static_cast<std::size_t>(p)][a]);
+    if (grid.axes[a].scenario || values.size() < 2) continue;
+    alone.grid.axes.push_back(grid.axes[a]);
+    for (std::size_t i = 0; i < alone.points.size(); ++i)
+      alone.grid.cells[i].push_back(grid.cells[static_cast<std::size_t>(alone.points[i])][a]);
+  }
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const auto mine = index.find(data.point[i]);
+    if (mine == index.end()) continue;
+    alone.data.point.push_back(mine->second);
+    alone.data.block.push_back(data.block[i]);
+    alone.data.y.push_back(data.y[i]);
+    alone.data.known_sd.push_back(data.known_sd[i]);
+  }
+  if (alone.data.size() == 0) return alone;
+  alone.process = std::make_unique<GaussianProcess>(alone.grid, prior, alone.data);
+  if (shapes.cols() >= fewest_shapes) {
+    auto warm =
+        std::make_unique<GaussianProcess>(alone.grid, with_shapes(prior, shapes, alone.points), alone.data);
+    if (warm->log_evidence() > alone.process->log_evidence()) {
+      alone.process = std::move(warm);
+      alone.used_shapes = true;
+    }
+  }
+  return alone;
+}
+
+}  // namespace
+
+QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& scenario,
+                            const SurfacePrior& prior, const MatrixXd& shapes, const Observations& data,
+                            int count, std::uint64_t seed) {
+  const int scenarios = scenario.empty() ? 0 : *std::max_element(scenario.begin(), scenario.end()) + 1;
+  std::vector<Alone> each(static_cast<std::size_t>(scenarios));
+  double evidence = 0;
+  int known = 0;
+  for (int s = 0; s < scenarios; ++s) {
+    Alone& alone = each[static_cast<std::size_t>(s)];
+    alone = fit_alone(grid, scenario, s, prior, shapes, data);
+    if (!alone.process) continue;
+    evidence += alone.process->log_evidence();
+    ++known;
+  }
+  QuantityDraws result;
+  double cells = 1;
+  for (const auto& axis : grid.axes) cells *= static_cast<double>(axis.x.size());
+  if (known > 1 && data.size() <= most_shared_trials && cells <= most_shared_cells) {
+    const GaussianProcess shared(grid, prior, data);
+    if (shared.log_evidence() > evidence) {
+      result.draws = shared.draws(count, seed);
+      result.noise_sd = shared.noise_sd();
+      result.misfit = shared.misfit();
+      result.shared = true;
+      return result;
+    }
+  }
+  result.draws = MatrixXd::Constant(grid.points(), count, std::numeric_limits<double>::quiet_NaN());
+  result.misfit = 0;
+  for (int s = 0; s < scenarios; ++s) {
+    const Alone& alone = each[static_cast<std::size_t>(s)];
+    if (!alone.process) continue;
+    const MatrixXd mine = alone.process->draws(count, seed + static_cast<std::uint64_t>(s) * 7919);
+    for (std::size_t i = 0; i < alone.points.size(); ++i)
+      result.draws.row(alone.points[i]) = mine.row(static_cast<Index>(i));
+    result.noise_sd = std::max(result.noise_sd, alone.process->noise_sd());
+    result.misfit = std::max(result.misfit, alone.process->misfit());
+    result.used_shapes = result.used_shapes || alone.used_shapes;
+  }
+  return result;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,31 @@
+// Joint draws of one quantity at all points of a surface, by whichever Gaussian process explains the trials
+// best: scenarios that learn from each other or each by itself, with the shapes of earlier results or
+// without. Compared by marginal likelihood, so that what misleads is dropped. Internal to this folder.
+#pragma once
+
+#include <Eigen/Dense>
+#include <cstdint>
+#include <vector>
+
+#include "results/surface/gaussian_process.hpp"
+
+namespace dvfs_plan {
+
+struct QuantityDraws {
+  Eigen::MatrixXd draws;     // points x count; a scenario of which nothing is known: NaN
+  double noise_sd = 0;       // of one more trial
+  double misfit = 1;         // the worst of the processes used
+  bool shared = false;       // scenarios learnt from each other
+  bool used_shapes = false;  // of earlier results, somewhere
+};
+
+// `scenario`: of each point. `shapes`: one row a point, one column a workload of earlier results; used from
+// fewest_shapes columns up.
+QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& scenario,
+                            const SurfacePrior& prior, const Eigen::MatrixXd& shapes,
+                            const Observations& data, int count, std::uint64_t seed);
+
+// With fewer workloads nobody knows how much they differ.
+inline constexpr Eigen::Index fewest_shapes = 5;
+
+}  // namespace dvfs_plan

@@ -1,0 +1,181 @@
+// The model behind adaptive search: its arithmetic, and whether its bands hold what they say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "results/surface/gp_model.hpp"
+#include "results/surface/optimum.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+SettingsGrid line(int points) {
+  SettingsGrid grid;
+  std::vector<std::optional<double>> clocks;
+  for (int i = 0; i < points; ++i) clocks.push_back(500.0 + 1500.0 * i / (points - 1));
+  grid.axes.push_back(grid_axis(clocks));
+  for (int i = 0; i < points; ++i) grid.cells.push_back({i});
+  return grid;
+}
+
+Observations observe(const std::vector<int>& points, const std::function<double(int)>& value) {
+  Observations data;
+  for (const int p : points) {
+    data.point.push_back(p);
+    data.block.push_back(1 + static_cast<int>(data.block.size()) / 4);
+    data.y.push_back(value(p));
+    data.known_sd.push_back(0);
+  }
+  return data;
+}
+
+TEST(SettingsGrid, ClocksAreLogarithmsOverWhatIsSwept) {
+  const std::vector<std::optional<double>> clocks{500, 1000, 2000};
+  const auto axis = grid_axis(clocks);
+  EXPECT_TRUE(axis.ordered);
+  EXPECT_NEAR(axis.x[1], 0.5, 1e-12);
+  EXPECT_NEAR(axis.span, std::log(4), 1e-12);
+  const std::vector<std::optional<double>> from_zero{0, 5, 10}, words{std::nullopt, std::nullopt}, one{7};
+  EXPECT_NEAR(grid_axis(from_zero).x[1], 0.5, 1e-12);
+  EXPECT_FALSE(grid_axis(words).ordered);
+  EXPECT_EQ(grid_axis(one).x, std::vector<double>{0});
+}
+
+TEST(GaussianProcess, TheGradientIsTheSlopeOfTheLikelihood) {
+  SettingsGrid grid = line(12);
+  SettingsGrid::Axis words;
+  words.ordered = false;
+  words.x = {0, 1, 2};
+  grid.axes.push_back(words);
+  for (std::size_t i = 0; i < grid.cells.size(); ++i) grid.cells[i].push_back(static_cast<int>(i % 3));
+  SurfacePrior prior;
+  prior.shapes = Eigen::MatrixXd::Random(12, 2);
+  const GpModel model(grid, prior,
+                      observe({0, 3, 5, 5, 7, 11, 2, 0}, [](int p) { return std::sin(p) + 0.01 * p * p; }));
+  Eigen::VectorXd theta = model.centre(), gradient;
+  theta.array() += 0.3;
+  model.log_posterior(theta, &gradient);
+  for (Eigen::Index k = 0; k < model.dimensions(); ++k) {
+    constexpr double step = 1e-5;
+    Eigen::VectorXd up = theta, down = theta;
+    up(k) += step;
+    down(k) -= step;
+    const double slope = (model.log_posterior(up, nullptr) - model.log_posterior(down, nullptr)) / (2 * step);
+    EXPECT_NEAR(gradient(k), slope, 1e-4 * (1 + std::abs(slope))) << "hyper-parameter " << k;
+  }
+}
+
+TEST(GaussianProcess, DrawsHaveTheMomentsOfTheExactPosterior) {
+  const SettingsGrid grid = line(9);
+  const GpModel model(grid, SurfacePrior{}, observe({0, 4, 8, 4}, [](int p) { return 0.1 * p; }));
+  const GpComponent component{model.centre(), 2};
+  constexpr int count = 20000;
+  const Eigen::MatrixXd draws = posterior_draws(model, component, count, 5);
+  // The same by the textbook: covariance between all points and the trials, from draws of the prior's own
+  // parts.
+  const Eigen::LLT<Eigen::MatrixXd> factor(model.covariance(component));
+  Eigen::MatrixXd prior_covariance = model.features() * model.features().transpose();
+  prior_covariance += model.bends().col(2) * model.bends().col(2).transpose();
+  Eigen::ArrayXXd distance(9, 9);
+  for (int i = 0; i < 9; ++i) {
+    for (int k = 0; k < 9; ++k) distance(i, k) = model.distance(0, i, k);
+  }
+  prior_covariance +=
+      (std::exp(2 * component.theta(0)) * model.axis_kernel(distance, component.theta(1), 0)).matrix();
+  prior_covariance.diagonal().array() += std::exp(2 * component.theta(model.at_scatter()));
+  Eigen::MatrixXd cross(9, 4);
+  const std::vector<int> at{0, 4, 8, 4};
+  for (int i = 0; i < 4; ++i) cross.col(i) = prior_covariance.col(at[static_cast<std::size_t>(i)]);
+  const Eigen::VectorXd mean = cross * factor.solve(model.y()) + model.levels();
+  const Eigen::MatrixXd covariance = prior_covariance - cross * factor.solve(cross.transpose());
+  const Eigen::VectorXd drawn = draws.rowwise().mean();
+  for (int p = 0; p < 9; ++p) {
+    const double sd = std::sqrt(covariance(p, p));
+    EXPECT_NEAR(drawn(p), mean(p), 5 * sd / std::sqrt(count)) << p;
+    const double drawn_sd = std::sqrt((draws.row(p).array() - drawn(p)).square().mean());
+    EXPECT_NEAR(drawn_sd / sd, 1, 0.04) << p;
+  }
+}
+
+TEST(GaussianProcess, TheSameSeedGivesTheSameDraws) {
+  const SettingsGrid grid = line(20);
+  const auto data = observe({0, 5, 10, 19}, [](int p) { return 0.01 * p; });
+  const GaussianProcess a(grid, SurfacePrior{}, data), b(grid, SurfacePrior{}, data);
+  EXPECT_EQ(a.draws(64, 3), b.draws(64, 3));
+  EXPECT_NE(a.draws(64, 3), a.draws(64, 4));
+}
+
+// Boards made up at random, noise as a trial has it: the bands must hold what they say, not much more or
+// less.
+TEST(Surface, BandsAndBoundsHoldOnMadeUpBoards) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> any;
+  std::normal_distribution<double> normal;
+  int points = 0, inside = 0, boards = 0, bounds = 0;
+  for (; boards < 60; ++boards) {
+    const double knee = 0.4 + 0.4 * any(random), rise = 0.5 + any(random), idle = 30 + 60 * any(random);
+    const double memory = any(random);
+    SurfaceQuestion question{line(30), {}, std::vector<int>(30, 0), {29}};
+    std::vector<double> log_energy;
+    std::vector<SurfaceTrial> trials;
+    for (int p = 0; p < 30; ++p) {
+      const double f = 0.25 + 0.75 * p / 29.0, v = 1 + rise * std::max(0.0, f - knee);
+      const double time = memory + 0.5 / f, power = idle + 150 * f * v * v;
+      log_energy.push_back(std::log(time * power));
+      if (p % 4 != 1) continue;
+      const double t = time * std::exp(0.004 * normal(random));
+      trials.push_back({p, 1, t, t * power * std::exp(0.015 * normal(random)), 0, {}});
+    }
+    const OptimumModel model(question, trials);
+    std::vector<int> all(30);
+    for (int p = 0; p < 30; ++p) all[static_cast<std::size_t>(p)] = p;
+    const auto bands = model.bands(all);
+    for (int p = 0; p < 30; ++p) {
+      const double truth = std::exp(log_energy[static_cast<std::size_t>(p)]);
+      inside +=
+          bands[static_cast<std::size_t>(p)].low <= truth && truth <= bands[static_cast<std::size_t>(p)].high;
+      ++points;
+    }
+    const auto optimum = model.optimum(all, 0.95);
+    ASSERT_TRUE(optimum);
+    const double least = *std::min_element(log_energy.begin(), log_energy.end());
+    bounds +=
+        std::exp(log_energy[static_cast<std::size_t>(optimum->point)] - least) - 1 <= optimum->regret_bound;
+  }
+  EXPECT_GT(static_cast<double>(inside) / points, 0.92);
+  EXPECT_GE(bounds, 57);
+}
+
+TEST(Surface, OnlyMeasuredPointsAreNamed) {
+  SurfaceQuestion question{line(10), {}, std::vector<int>(10, 0), {9}};
+  // A valley between two trials.
+  std::vector<SurfaceTrial> trials;
+  for (const int p : {0, 3, 7, 9}) trials.push_back({p, 1, 1.0, 50 + 2 * std::pow(p - 5, 2), 0, {}});
+  const OptimumModel model(question, trials);
+  const auto optimum = model.optimum({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.95);
+  ASSERT_TRUE(optimum);
+  EXPECT_TRUE(optimum->point == 3 || optimum->point == 7) << optimum->point;
+  EXPECT_GT(optimum->regret_bound, 8.0 / 50 * 0.5);  // the valley is deeper, and it says so
+}
+
+TEST(Surface, AConstraintOnSlowdownNeedsNoTrialOfEachPoint) {
+  SurfaceQuestion question{line(10), {}, std::vector<int>(10, 0), {9}};
+  question.objective.constraints = {{"slowdown", {}, ConstraintSpec::Relation::at_most, 0.3, ""}};
+  std::vector<SurfaceTrial> trials;
+  for (const int p : {0, 3, 7, 9}) {
+    const double f = 0.25 + 0.75 * p / 9.0;
+    trials.push_back({p, 1, 1 / f, (40 + 100 * f * f * f) / f, 0, {}});
+  }
+  const OptimumModel model(question, trials);
+  const auto values = model.value_of_trial({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  // Points 0 to 4 are more than 30 % slower: no trial there can name them.
+  EXPECT_LT(*std::max_element(values.begin(), values.begin() + 4), 1e-6);
+  const auto optimum = model.optimum({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.95);
+  ASSERT_TRUE(optimum);
+  EXPECT_EQ(optimum->point, 7);  // 3 takes less energy, twice as slow
+}
+
+}  // namespace
+}  // namespace dvfs_plan
