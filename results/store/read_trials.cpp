@@ -37,10 +37,15 @@ ConstraintSpec::Relation parse_relation(std::string_view text) {
 
 std::vector<FinishedTrial> Store::history() {
   std::vector<FinishedTrial> trials;
+  std::map<std::string, std::map<std::string, double>> metrics;
+  Statement values = database_.prepare(
+      "SELECT t.key, m.name, m.value FROM metric m JOIN trial t ON t.id = m.trial_id ORDER BY m.trial_id, "
+      "m.ordinal");
+  while (values.step()) metrics[values.text(0)][values.text(1)] = values.real(2);
   Statement s = database_.prepare(
       "SELECT key, point_id, block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
-      "energy_j FROM "
-      "trial ORDER BY id");
+      "energy_j, "
+      "region_s, energy_j, runs, units FROM trial ORDER BY id");
   while (s.step()) {
     FinishedTrial trial;
     trial.key = s.text(0);
@@ -54,6 +59,9 @@ std::vector<FinishedTrial> Store::history() {
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);
     trial.sensor_share = s.maybe_real(8);
+    for (const auto& [name, value] : metrics[trial.key]) trial.other[name] = value;
+    set_work(trial, s.maybe_real(9), s.maybe_real(10), static_cast<std::size_t>(s.integer(11)),
+             s.maybe_real(12));
     trials.push_back(trial);
   }
   return trials;
@@ -78,6 +86,11 @@ ExperimentRow Store::experiment() {
   row.drift_limit = s.real(11);
   row.until = s.maybe_real(12);
   row.shuffled = s.integer(13) != 0;
+  Statement search = database_.prepare("SELECT regret, confidence, at_most FROM search");
+  if (search.step()) {
+    row.search = SearchRow{search.real(0), search.real(1), std::nullopt};
+    if (const auto most = search.maybe_integer(2)) row.search->at_most = static_cast<int>(*most);
+  }
   Statement points = database_.prepare("SELECT scenario, count(*) FROM point GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
   Statement session = database_.prepare("SELECT ended_how FROM session ORDER BY id DESC LIMIT 1");
@@ -93,6 +106,40 @@ ExperimentRow Store::experiment() {
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
   return row;
+}
+
+std::vector<PointRow> Store::points() {
+  std::vector<PointRow> points;
+  std::map<std::int64_t, std::size_t> index;
+  Statement s = database_.prepare(
+      "SELECT p.id, p.key, w.name, p.scenario, p.is_reference FROM point p JOIN workload w ON w.id = "
+      "p.workload_id "
+      "ORDER BY p.id");
+  while (s.step()) {
+    index[s.integer(0)] = points.size();
+    points.push_back({s.text(1), s.text(2), s.text(3), s.integer(4) != 0, {}});
+  }
+  Statement values = database_.prepare(
+      "SELECT v.point_id, a.name, v.text, v.number FROM point_value v JOIN axis a ON a.id = v.axis_id ORDER "
+      "BY "
+      "v.point_id, a.id");
+  while (values.step())
+    points[index.at(values.integer(0))].settings.push_back(
+        {values.text(1), values.text(2), values.maybe_real(3)});
+  return points;
+}
+
+std::vector<PriorShape> Store::prior() {
+  std::vector<PriorShape> shapes;
+  Statement s =
+      database_.prepare("SELECT source, log_time, log_power FROM prior_shape ORDER BY source, point_id");
+  while (s.step()) {
+    const std::string source = s.text(0);
+    if (shapes.empty() || shapes.back().source != source) shapes.push_back({source, {}, {}});
+    shapes.back().log_time.push_back(s.real(1));
+    if (const auto power = s.maybe_real(2)) shapes.back().log_power.push_back(*power);
+  }
+  return shapes;
 }
 
 std::vector<TrialRow> Store::trials() {

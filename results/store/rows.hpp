@@ -12,6 +12,13 @@
 
 namespace dvfs_plan {
 
+// How points were chosen, where not all of them are run.
+struct SearchRow {
+  double regret = 0.01;  // a share
+  double confidence = 0.95;
+  std::optional<int> at_most;
+};
+
 struct ExperimentRow {
   std::string name;
   std::string description;
@@ -25,13 +32,41 @@ struct ExperimentRow {
   std::vector<std::pair<std::string, std::string>> axes;  // name, kind; in the file's order
   std::map<std::string, int> points_of_scenario;          // planned, run or not
   bool shuffled = true;
-  std::string last_session_ended;  // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
+  std::optional<SearchRow> search;  // nullopt: every point is run
+  std::string last_session_ended;   // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
 };
 
 struct AxisSetting {
   std::string axis;
   std::string text;
   std::optional<double> number;
+};
+
+// A planned point, run or not.
+struct PointRow {
+  std::string key, workload, scenario;
+  bool is_reference = false;
+  std::vector<AxisSetting> settings;
+};
+
+// What an earlier result says of the points, in their order; levels taken out.
+struct PriorShape {
+  std::string source;  // "old.sqlite: mixed"
+  std::vector<double> log_time;
+  std::vector<double> log_power;  // empty: no energy was measured
+};
+
+// What an adaptive search says of one scenario, for analysts who read SQL.
+struct SearchAnswer {
+  std::string scenario;
+  std::optional<std::string> best;  // key of a point
+  std::optional<double> bound;      // a share; nullopt: none can be stated
+  int settings_run = 0, trials = 0;
+  struct Point {
+    std::string point;
+    double objective = 0, low = 0, high = 0, probability_best = 0;
+  };
+  std::vector<Point> points;  // all that are planned
 };
 
 // One trial as the view `trials` shows it, with its point's settings. Times and energies are per run of the

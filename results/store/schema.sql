@@ -1,4 +1,4 @@
--- The result file, version 3. One SQLite file per experiment.
+-- The result file, version 4. One SQLite file per experiment.
 --
 -- Tables are in the singular and are the program's own; the views below, in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -18,13 +18,22 @@ CREATE TABLE experiment (
   until          REAL,              -- a share: the half-width at which a point is run no more; NULL: not asked for
   energy_source  TEXT,              -- the domains whose sum is a trial's energy_j: "system", "package-0 + dram-0"
   seed           TEXT NOT NULL,     -- unsigned 64 bit, in decimal
-  planned_trials INTEGER NOT NULL,  -- of workloads, in the first blocks; a strategy may add blocks
+  planned_trials INTEGER NOT NULL,  -- of workloads, in the first blocks (a strategy may add blocks); adaptive: at most
   plan_hash      TEXT NOT NULL,     -- SHA-256 of plan_json
   plan_json      TEXT NOT NULL,     -- all that decides what is run
   source_file    TEXT NOT NULL,
   source_text    TEXT NOT NULL,     -- the experiment file as it was
   tool_version   TEXT NOT NULL,
   created_at     TEXT NOT NULL      -- UTC, ISO 8601
+) STRICT;
+
+-- How points are chosen, where not all of them are run.
+CREATE TABLE search (
+  id         INTEGER PRIMARY KEY CHECK (id = 1),
+  method     TEXT NOT NULL CHECK (method IN ('adaptive')),
+  regret     REAL NOT NULL,         -- a share: stop once no other setting can be better by more,
+  confidence REAL NOT NULL,         -- with this probability
+  at_most    INTEGER                -- trials of each scenario; NULL: what the full grid would take
 ) STRICT;
 
 -- What must hold at a point for it to be the answer.
@@ -72,6 +81,33 @@ CREATE TABLE point (
   scenario     TEXT NOT NULL,      -- points of one scenario do the same work
   operating_point TEXT NOT NULL,   -- its knobs' settings; '' where no knob is set
   is_reference INTEGER NOT NULL CHECK (is_reference IN (0, 1))
+) STRICT;
+
+-- What earlier results on the same machine say of the points: the shape of one of their workloads, its mean level
+-- taken out.
+CREATE TABLE prior_shape (
+  point_id  INTEGER NOT NULL REFERENCES point,
+  source    TEXT NOT NULL,         -- "old.sqlite: mixed"
+  log_time  REAL NOT NULL,
+  log_power REAL,                  -- NULL: no energy was measured
+  PRIMARY KEY (source, point_id)
+) STRICT, WITHOUT ROWID;
+
+-- What the search says, written at the end of each session.
+CREATE TABLE search_answer (
+  scenario      TEXT PRIMARY KEY,
+  best_point_id INTEGER REFERENCES point,  -- NULL: none holds the constraints, or nothing is known
+  bound         REAL,                -- a share: with search.confidence no other point is better by more
+  settings_run  INTEGER NOT NULL,    -- points of which a trial counts
+  trials        INTEGER NOT NULL,    -- that count
+  of_all_trials INTEGER NOT NULL     -- rows of trial it was made from: with more of them it is out of date
+) STRICT, WITHOUT ROWID;
+CREATE TABLE search_model (
+  point_id  INTEGER PRIMARY KEY REFERENCES point,
+  objective REAL NOT NULL,           -- median of what the model expects, in the objective's unit
+  low_95    REAL NOT NULL,
+  high_95   REAL NOT NULL,
+  probability_best REAL NOT NULL
 ) STRICT;
 
 CREATE TABLE point_value (
@@ -341,13 +377,28 @@ CREATE VIEW point_values AS
 
 -- The point with the lowest mean objective of each scenario of those that hold all constraints; among equals the
 -- faster. Where points were not run in the same blocks, `dvfs-plan report` takes the blocks' level out first.
+-- Of an adaptive search: what it names (searches).
 CREATE VIEW best AS
   SELECT scenario, point, delivered_instead, workload, trials, counted, time_s, energy_j, above_idle_j, mean_power_w,
          objective_value FROM (
     SELECT *, row_number() OVER (PARTITION BY scenario ORDER BY objective_value, coalesce(time_per_unit_s, time_s)) AS place
     FROM points WHERE objective_value IS NOT NULL
+      AND (NOT EXISTS (SELECT 1 FROM search) OR point IN (SELECT best FROM searches))
       AND NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1))
   WHERE place = 1;
+
+-- What an adaptive search claims; no row while trials are in the file that it has not seen (the report sees all).
+CREATE VIEW searches AS
+  SELECT a.scenario, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings_run,
+         (SELECT count(*) FROM point q WHERE q.scenario = a.scenario) AS settings, a.trials
+  FROM search s, search_answer a LEFT JOIN point p ON p.id = a.best_point_id
+  WHERE a.of_all_trials = (SELECT count(*) FROM trial);
+
+-- The model's curve: every planned point, run or not.
+CREATE VIEW search_points AS
+  SELECT p.scenario, p.key AS point, m.objective, m.low_95, m.high_95, m.probability_best
+  FROM search_model m JOIN point p ON p.id = m.point_id JOIN search_answer a ON a.scenario = p.scenario
+  WHERE a.of_all_trials = (SELECT count(*) FROM trial);
 
 -- The reference at the start and at the end of each block; flagged: it changed by more than the experiment allows and
 -- by more than the sensors' own uncertainty explains.

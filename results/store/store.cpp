@@ -71,6 +71,7 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
     Transaction transaction(store.database_);
     store.database_.execute(schema_text);
     store.write_plan(plan, facts);
+    store.write_prior(facts.prior);
     transaction.commit();
   }
   // rename() would replace a file that came meanwhile; link() refuses.
@@ -146,11 +147,22 @@ void Store::check_version(const std::string& path) {
   }
 }
 
+void Store::write_prior(const std::vector<PriorShape>& shapes) {
+  Statement insert = database_.prepare("INSERT INTO prior_shape VALUES (?,?,?,?)");
+  for (const PriorShape& shape : shapes) {
+    for (std::size_t i = 0; i < shape.log_time.size(); ++i) {
+      insert.bind(static_cast<std::int64_t>(i + 1))
+          .bind(shape.source)
+          .bind(shape.log_time[i])
+          .bind(shape.log_power.empty() ? std::nullopt : std::optional(shape.log_power[i]))
+          .run();
+    }
+  }
+}
+
 void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
   const Experiment& e = plan.experiment;
   const ObjectiveSpec& o = e.objective;
-  const auto workload_trials = std::count_if(plan.trials.begin(), plan.trials.end(),
-                                             [](const PlannedTrial& t) { return !is_idle(t.role); });
   database_.prepare("INSERT INTO experiment VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(e.name)
       .bind(e.description)
@@ -164,7 +176,7 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
       .bind(e.repeat.until)
       .bind(facts.energy_source.empty() ? std::nullopt : std::optional(facts.energy_source))
       .bind(std::to_string(e.seed))
-      .bind(std::min<std::int64_t>(workload_trials, e.budget.trials.value_or(INT32_MAX)))
+      .bind(workload_trials(plan))
       .bind(plan.hash)
       .bind(plan.canonical)
       .bind(e.file)
@@ -172,6 +184,13 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
       .bind(facts.tool_version)
       .bind(facts.created_at)
       .run();
+  if (e.search.method == SearchSpec::Method::adaptive) {
+    database_.prepare("INSERT INTO search VALUES (1,'adaptive',?,?,?)")
+        .bind(e.search.regret)
+        .bind(e.search.confidence)
+        .bind(e.search.at_most)
+        .run();
+  }
   int number = 0;
   for (const ConstraintSpec& c : o.constraints) {
     database_.prepare("INSERT INTO constraint_rule VALUES (?,?,?,?,?)")
@@ -306,6 +325,13 @@ void Store::end_session(const std::string& how, const std::string& now) {
       .bind(now)
       .bind(session_)
       .run();
+}
+
+void Store::end_last_session(const std::string& how, const std::string& now) {
+  Statement last = database_.prepare("SELECT max(id) FROM session");
+  if (!last.step()) return;
+  session_ = last.integer(0);
+  end_session(how, now);
 }
 
 Store::Progress Store::progress() {

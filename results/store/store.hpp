@@ -28,11 +28,12 @@ struct ExperimentFacts {
   std::string tool_version;
   std::string created_at;
   std::map<std::string, std::string> machine;
+  std::vector<PriorShape> prior = {};  // one value a point of the plan
 };
 
 class Store {
  public:
-  static constexpr int schema_version = 3;
+  static constexpr int schema_version = 4;
 
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
@@ -53,11 +54,15 @@ class Store {
   void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
                      const std::string& now);
   void end_session(const std::string& how, const std::string& now);
+  // The last one, which did not live to end itself.
+  void end_last_session(const std::string& how, const std::string& now);
 
   // All that is finished, in the order it was run: what a strategy goes by, on resume too.
   std::vector<FinishedTrial> history();
-  // Stores a finished trial and notes which one comes next, in one transaction.
-  void write_trial(const TrialRecord& trial, const std::string& next_key);
+  // Stores a finished trial, in one transaction.
+  void write_trial(const TrialRecord& trial);
+  // Which one comes next; empty: none.
+  void note_current(const std::string& key);
   void write_event(const EventRecord& event);
   // `periods`: how often each channel is read from now on, s.
   void write_audit(const SensorAudit& audit, const std::vector<double>& periods);
@@ -82,12 +87,17 @@ class Store {
   std::vector<std::string> session_warnings();
   ExperimentRow experiment();
   std::vector<TrialRow> trials();
+  std::vector<PointRow> points();  // in the plan's order
+  std::vector<PriorShape> prior();
+  // What the search says of all trials that are in the file now.
+  void write_answers(const std::vector<SearchAnswer>& answers);
   std::vector<std::string> sensor_lines();  // the last audit, for people
   Database& database() { return database_; }
 
  private:
   explicit Store(Database database) : database_(std::move(database)) {}
   void write_plan(const Plan& plan, const ExperimentFacts& facts);
+  void write_prior(const std::vector<PriorShape>& shapes);
   std::int64_t pragma(const char* sql, const std::string& path);
   void check_ours(const std::string& path);
   void check_version(const std::string& path);

@@ -1,5 +1,7 @@
 #include "results/store/trial_record.hpp"
 
+#include <algorithm>
+
 namespace dvfs_plan {
 
 std::string_view to_string(Verdict verdict) {
@@ -60,13 +62,35 @@ bool may_pass(Verdict verdict) {
   }
 }
 
+void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,
+              std::size_t runs, std::optional<double> units) {
+  const double of_run = std::max(1.0, static_cast<double>(runs)), of_work = units.value_or(of_run);
+  if (region_s) {
+    trial.work_time_s = *region_s / of_work;
+    trial.other["time"] = *region_s / of_run;
+  }
+  if (energy_j) {
+    trial.work_energy_j = *energy_j / of_work;
+    trial.other["energy"] = *energy_j / of_run;
+  }
+}
+
 FinishedTrial finished(const TrialRecord& trial) {
-  const bool counts = trial.verdict == Verdict::ok && counts_for_its_point(trial.role);
-  FinishedTrial one{
-      trial.key,       trial.point,  trial.block, trial.role, trial.attempt, counts, may_pass(trial.verdict),
-      trial.objective, trial.slot_s, std::nullopt};
+  FinishedTrial one;
+  one.key = trial.key;
+  one.point = trial.point;
+  one.block = trial.block;
+  one.role = trial.role;
+  one.attempt = trial.attempt;
+  one.counts = trial.verdict == Verdict::ok && counts_for_its_point(trial.role);
+  one.may_pass = may_pass(trial.verdict);
+  one.objective = trial.objective;
+  one.slot_s = trial.slot_s;
   if (trial.energy_half_width_j && trial.energy_j.value_or(0) != 0)
     one.sensor_share = *trial.energy_half_width_j / *trial.energy_j;
+  for (const MetricRecord& metric : trial.metrics) one.other[metric.name] = metric.value;
+  // After the metrics: what is measured wins over a metric of the same name.
+  set_work(one, trial.region_s, trial.energy_j, trial.runs.size(), trial.units);
   return one;
 }
 

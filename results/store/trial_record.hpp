@@ -1,6 +1,7 @@
 // One finished trial as the store keeps it, and the words for how it went.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -129,7 +130,14 @@ struct FinishedTrial {
   std::optional<double> objective;
   double slot_s = 0;
   std::optional<double> sensor_share;  // the sensors' half-width of its energy, relative
+  std::optional<double> work_time_s = {},
+                        work_energy_j = {};  // per unit of work where the objective is, else per run
+  std::map<std::string, double> other =
+      {};  // metrics, and `time` and `energy` of a run: what constraints may name
 };
 FinishedTrial finished(const TrialRecord& trial);
+// Time and energy of a trial per unit of work and per run.
+void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,
+              std::size_t runs, std::optional<double> units);
 
 }  // namespace dvfs_plan

@@ -55,7 +55,7 @@ void Store::prepare_statements() {
   statements_ = std::make_shared<TrialStatements>(database_);
 }
 
-void Store::write_trial(const TrialRecord& trial, const std::string& next_key) {
+void Store::write_trial(const TrialRecord& trial) {
   TrialStatements& s = *statements_;
   const ChildResult& child = trial.child;
   const ConditionsRecord& c = trial.conditions;
@@ -166,8 +166,17 @@ void Store::write_trial(const TrialRecord& trial, const std::string& next_key) {
   }
   for (const EventRecord& event : trial.events)
     s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
-  s.next.bind(next_key.empty() ? std::nullopt : std::optional(next_key)).bind(session_).run();
   transaction.commit();
+}
+
+void Store::note_current(const std::string& key) {
+  // Nice to know for `status`, and no loss with the power: not worth a flush of the disk.
+  database_.execute("PRAGMA synchronous = NORMAL");
+  try {
+    statements_->next.bind(key.empty() ? std::nullopt : std::optional(key)).bind(session_).run();
+  } catch (const StoreBusy&) {
+  }
+  database_.execute("PRAGMA synchronous = FULL");
 }
 
 void Store::write_event(const EventRecord& event) {
@@ -204,6 +213,27 @@ void Store::write_audit(const SensorAudit& audit, const std::vector<double>& per
         .bind(agreement.joules)
         .bind(agreement.other_joules)
         .run();
+  }
+  transaction.commit();
+}
+
+void Store::write_answers(const std::vector<SearchAnswer>& answers) {
+  Transaction transaction(database_);
+  database_.execute("DELETE FROM search_model; DELETE FROM search_answer");
+  Statement answer = database_.prepare(
+      "INSERT INTO search_answer VALUES (?,(SELECT id FROM point WHERE key = ?),?,?,?,(SELECT count(*) FROM "
+      "trial))");
+  Statement model =
+      database_.prepare("INSERT INTO search_model VALUES ((SELECT id FROM point WHERE key = ?),?,?,?,?)");
+  for (const SearchAnswer& one : answers) {
+    answer.bind(one.scenario).bind(one.best).bind(one.bound).bind(one.settings_run).bind(one.trials).run();
+    for (const SearchAnswer::Point& point : one.points)
+      model.bind(point.point)
+          .bind(point.objective)
+          .bind(point.low)
+          .bind(point.high)
+          .bind(point.probability_best)
+          .run();
   }
   transaction.commit();
 }

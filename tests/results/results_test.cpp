@@ -260,7 +260,8 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
   {
     Store store = create();
     store.begin_session(1, "boot", "test", "now");
-    store.write_trial(trial(0, 50), "next");
+    store.write_trial(trial(0, 50));
+    store.note_current("next");
   }
   Store store = Store::open(path_, Database::Mode::read_only);
   EXPECT_EQ(store.plan_hash(), plan_.hash);
@@ -284,7 +285,7 @@ TEST_F(StoreTest, TheViewsAndTheReportAgree) {
   Store store = create();
   store.begin_session(1, "boot", "test", "now");
   for (std::size_t i = 0; i < plan_.trials.size(); ++i)
-    store.write_trial(trial(i, 40 + 7.3 * static_cast<double>(i)), "");
+    store.write_trial(trial(i, 40 + 7.3 * static_cast<double>(i)));
   const auto summary = summarise(store.experiment(), store.trials());
   for (const auto& scenario : summary.scenarios) {
     for (const auto& point : scenario.points) {
@@ -308,7 +309,7 @@ TEST_F(StoreTest, ATrialIsStoredWholeOrNotAtAll) {
   store.begin_session(1, "boot", "test", "now");
   auto bad = trial(0, 50);
   bad.readings.push_back(at(1, 1, 99));  // a channel that is not there, after rows were written
-  EXPECT_THROW(store.write_trial(bad, ""), std::out_of_range);
+  EXPECT_THROW(store.write_trial(bad), std::out_of_range);
   EXPECT_TRUE(store.history().empty());
   Statement left = store.database().prepare("SELECT count(*) FROM reading");
   ASSERT_TRUE(left.step());
@@ -325,7 +326,7 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
       return std::string(error.what());
     }
   };
-  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 3");
+  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 4");
   folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
   EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
   folder_.file("empty.sqlite", "");
@@ -347,7 +348,7 @@ TEST_F(StoreTest, NeverReplacesAFile) {
 TEST_F(StoreTest, ExportsOneRowATrial) {
   Store store = create();
   store.begin_session(1, "boot", "test", "now");
-  for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50), "");
+  for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50));
   std::ostringstream csv;
   export_trials_csv(store, csv);
   EXPECT_THAT(csv.str(), testing::StartsWith(
