@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -128,6 +129,47 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, bool col
   text += table.text(colour);
 }
 
+// The model's curve with its band, beside what was run.
+void search_table(const ScenarioSummary& scenario, Objective objective, std::string& text, bool colour) {
+  if (!scenario.search || scenario.search->points.size() < 2) return;
+  constexpr std::size_t most_rows = 40;
+  std::vector<const SearchPoint*> shown;
+  for (const SearchPoint& point : scenario.search->points) shown.push_back(&point);
+  if (shown.size() > most_rows) {
+    const auto matters = [&](const SearchPoint* p) {
+      return p->run || p->point == scenario.search->best ? 2.0 : p->objective.probability_best;
+    };
+    std::stable_sort(shown.begin(), shown.end(),
+                     [&](const SearchPoint* a, const SearchPoint* b) { return matters(a) > matters(b); });
+    shown.resize(most_rows);
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const SearchPoint* a, const SearchPoint* b) { return a < b; });
+  }
+  Table table;
+  std::vector<std::string> head{" "};
+  for (const AxisSetting& setting : shown.front()->settings) head.push_back(printable(setting.axis));
+  for (const char* name : {"run", "model", "95 % band", "may be the best"}) head.emplace_back(name);
+  table.row(head);
+  const std::string_view unit = objective == Objective::energy ? " J"
+                                : objective == Objective::time ? " s"
+                                                               : "";
+  for (const SearchPoint* point : shown) {
+    const bool best = point->point == scenario.search->best;
+    std::vector<std::string> cells{best ? "*" : point->not_told_apart ? "~" : " "};
+    for (const AxisSetting& setting : point->settings) cells.push_back(printable(setting.text));
+    cells.emplace_back(point->run ? "yes" : "");
+    cells.push_back(fmt::format("{:#.4g}{}", point->objective.median, unit));
+    cells.push_back(fmt::format("[{:#.4g}, {:#.4g}]", point->objective.low, point->objective.high));
+    cells.push_back(fmt::format("{:.0f} %", 100 * point->objective.probability_best));
+    table.row(cells, best);
+  }
+  text += fmt::format("\nWhat the model says of all {} settings{}:\n", scenario.search->points.size(),
+                      shown.size() < scenario.search->points.size()
+                          ? fmt::format("; the {} that matter most", shown.size())
+                          : "");
+  text += table.text(colour);
+}
+
 Json to_json(const std::optional<Estimate>& value) {
   if (!value) return nullptr;
   const auto known = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
@@ -204,8 +246,39 @@ Json point_json(const PointSummary& point) {
   return json;
 }
 
+Json search_json(const SearchSummary& search) {
+  Json json{{"method", "adaptive"},
+            {"regret_asked_for", search.rule.regret},
+            {"confidence", search.rule.confidence},
+            {"at_most", or_null(search.rule.at_most)},
+            {"best", or_null(search.best)},
+            {"bound", search.best && std::isfinite(search.bound) ? Json(search.bound) : Json(nullptr)},
+            {"constraints_hold", search.constraints_hold},
+            {"settings", search.points.size()},
+            {"settings_run", search.settings_run},
+            {"settings_that_cannot_be_run", search.hopeless},
+            {"trials", search.trials},
+            {"next_best", or_null(search.next_best)},
+            {"learnt_from_other_scenarios", search.shared},
+            {"used_prior", search.used_prior},
+            {"doubtful", search.doubtful},
+            {"model", Json::array()}};
+  for (const SearchPoint& point : search.points) {
+    json["model"].push_back({{"point", point.point},
+                             {"settings", settings_json(point.settings)},
+                             {"run", point.run},
+                             {"objective", point.objective.median},
+                             {"low_95", point.objective.low},
+                             {"high_95", point.objective.high},
+                             {"probability_best", point.objective.probability_best},
+                             {"not_told_apart_from_best", point.not_told_apart}});
+  }
+  return json;
+}
+
 Json scenario_json(const ScenarioSummary& scenario) {
   Json one{{"scenario", scenario.scenario}};
+  one["search"] = scenario.search ? search_json(*scenario.search) : Json(nullptr);
   const auto named = [&](const std::optional<std::size_t>& i) {
     return i ? Json(scenario.points[*i].point) : Json(nullptr);
   };
@@ -249,7 +322,10 @@ Json scenario_json(const ScenarioSummary& scenario) {
 }  // namespace
 
 Summary summary_of(Store& store) {
-  return summarise(store.experiment(), store.trials(), store.session_warnings(), store.sensor_lines());
+  const ExperimentRow experiment = store.experiment();
+  const auto trials = store.trials();
+  return summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
+                   summarise_searches(experiment, store.history(), store.points(), store.prior()));
 }
 
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour) {
@@ -260,12 +336,16 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
                                    : std::to_string(summary.finished),
                   to_string(e.objective.minimise),
                   e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
-  for (const ScenarioSummary& scenario : summary.scenarios) scenario_table(scenario, text, colour);
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    scenario_table(scenario, text, colour);
+    search_table(scenario, e.objective.minimise, text, colour);
+  }
   if (!summary.scenarios.empty())
-    text +=
+    text += fmt::format(
         "\n* best, ~ not told apart from it at the 5 % level. ± and [ ] are 95 % intervals (Student's t and "
-        "the sensors' "
-        "own part; savings and slowdowns paired within blocks). — is not known.\n";
+        "the "
+        "sensors' own part; savings and slowdowns {}). — is not known.\n",
+        e.search ? "by the model of all trials together" : "paired within blocks");
 
   for (const std::string& warning : summary.warnings)
     text += fmt::format("\nwarning: {}\n", printable(warning));

@@ -153,7 +153,7 @@ std::string not_told_apart(const Summary& summary, const ScenarioSummary& scenar
 std::string constraints_of(const PointSummary& best) {
   std::string text;
   for (const ConstraintCheck& check : best.constraints) {
-    if (check.certain == true) continue;
+    if (check.certain == true || check.holds != true) continue;
     text += fmt::format(
         " It holds {} by its mean ({}), {}.", check.text,
         check.text.starts_with("slowdown") ? percent(*check.value) : fmt::format("{:.4g}", *check.value),
@@ -248,7 +248,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
                         best.counted == 1 ? "s" : "");
     text += against_the_reference(summary, scenario, best);
-    text += not_told_apart(summary, scenario);
+    text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(summary, scenario);
     text += constraints_of(best);
     for (const std::string& axis : scenario.best_at_edge_of) {
       text += fmt::format(" The best lies at the edge of what was swept on {}; the optimum may lie beyond.",
@@ -258,7 +258,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
       text +=
           " Not all trials measured the same region, so they do not compare: mark it in all, or name it in "
           "'measure'.";
-    if (!scenario.balanced)
+    if (!scenario.balanced && !scenario.search)
       text += " Not all points count in the same blocks; the blocks' level is taken out of the comparison.";
     text += fmt::format(" {} stand{} behind this", counted(scenario.counted, "trial"),
                         scenario.counted == 1 ? "s" : "");
@@ -294,8 +294,9 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       say(fmt::format("from its first counted trial to its last the reference changed by {:+.1f} %{}",
                       100 * *scenario.drift_of_night, warmer));
     }
+    const std::string among = scenario.search ? "of the settings that were run, " : "";
     if (scenario.best_edp && scenario.best_ed2p && scenario.points.size() > 1) {
-      say(fmt::format("least energy-delay product at {}, least energy-delay-squared product at {}",
+      say(fmt::format("{}least energy-delay product at {}, least energy-delay-squared product at {}", among,
                       settings_text(scenario.points[*scenario.best_edp]),
                       settings_text(scenario.points[*scenario.best_ed2p])));
     }
@@ -310,7 +311,7 @@ std::vector<std::string> further_sentences(const Summary& summary) {
                       point.saving ? fmt::format(" (saves {})", percent(point.saving->value)) : ""));
     }
     if (scenario.points.size() > 1 && !within.empty())
-      say("least energy within a slowdown of " + join(within, "; "));
+      say(among + "least energy within a slowdown of " + join(within, "; "));
     if (const auto share = sensor_share_of_a_trial(scenario); share && *share > sensor_share_to_tell) {
       say(fmt::format(
           "the sensors alone add up to ±{:.2g} % to the energy of one trial; a longer region is known better "

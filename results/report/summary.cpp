@@ -9,22 +9,13 @@
 #include <tuple>
 
 #include "base/units.hpp"
+#include "results/report/settings_order.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 constexpr double level_of_the_set = 0.05;
 constexpr double slowdown_limits[] = {0, 0.01, 0.02, 0.05, 0.10, 0.20};
-
-// Numbers before words, numbers by size.
-bool earlier_settings(const std::vector<AxisSetting>& a, const std::vector<AxisSetting>& b) {
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (a[i].number && b[i].number && *a[i].number != *b[i].number) return *a[i].number < *b[i].number;
-    if (a[i].number.has_value() != b[i].number.has_value()) return a[i].number.has_value();
-    if (!a[i].number && a[i].text != b[i].text) return a[i].text < b[i].text;
-  }
-  return a.size() < b.size();
-}
 
 // Values of one quantity over the counted trials of a point, with the sensors' share of each.
 struct Values {
@@ -40,16 +31,23 @@ struct Values {
 // The trials of one scenario, their points numbered by axis values.
 class Scenario {
  public:
-  Scenario(std::string name, const ExperimentRow& experiment, std::vector<const TrialRow*> trials)
+  Scenario(std::string name, const ExperimentRow& experiment, std::vector<const TrialRow*> trials,
+           std::optional<SearchSummary> search)
       : experiment_(experiment), trials_(std::move(trials)) {
     result_.scenario = std::move(name);
+    result_.search = std::move(search);
     number_points();
   }
 
   ScenarioSummary finish() {
     for (std::size_t i = 0; i < result_.points.size(); ++i) count(i);
     collect_blocks();
-    for (std::size_t i = 0; i < result_.points.size(); ++i) compare(i);
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      if (result_.search)
+        compare_by_search(result_.points[i]);
+      else
+        compare(i);
+    }
     for (PointSummary& point : result_.points) check_constraints(point);
     rank();
     trade_offs();
@@ -199,6 +197,18 @@ class Scenario {
                                experiment_.objective.minimise == Objective::time ? 0 : sensor);
   }
 
+  // Most points of a search are run in one block only; what the whole surface says stands for the pairs.
+  void compare_by_search(PointSummary& point) const {
+    const auto known = result_.search->to_reference.find(point.point);
+    if (known == result_.search->to_reference.end() || point.counted == 0) return;
+    const auto as_change = [&](const SurfaceChange& c) {
+      return Change{point.counted, c.value, c.low, c.high};
+    };
+    if (known->second.saving) point.saving = as_change(*known->second.saving);
+    point.slowdown = as_change(known->second.slowdown);
+    point.gain = as_change(known->second.gain);
+  }
+
   // An estimate with its interval for one constraint at one point.
   struct Bounded {
     double value;
@@ -263,7 +273,23 @@ class Scenario {
     return levels;
   }
 
+  // The search names the best and tells the others apart by its model of the whole surface.
+  void rank_by_search() {
+    result_.planned_points = static_cast<int>(result_.search->points.size());
+    result_.spread_known = true;
+    for (const SearchPoint& known : result_.search->points) {
+      const auto at = index_.find(known.point);
+      if (at == index_.end()) continue;
+      PointSummary& point = result_.points[static_cast<std::size_t>(at->second)];
+      point.not_told_apart = known.run && known.not_told_apart;
+      if (result_.search->best == known.point && point.feasible)
+        result_.best = static_cast<std::size_t>(at->second);
+    }
+    if (result_.best) after_ranking();
+  }
+
   void rank() {
+    if (result_.search) return rank_by_search();
     const BlockModel model(objective_, static_cast<int>(result_.points.size()));
     std::vector<int> feasible;
     const auto value = [&](std::size_t i) {
@@ -305,6 +331,10 @@ class Scenario {
       if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
         reference.not_told_apart = true;
     }
+    after_ranking();
+  }
+
+  void after_ranking() {
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       const PointSummary& point = result_.points[i];
       if (!point.not_told_apart || !point.work_time) continue;
@@ -328,9 +358,14 @@ class Scenario {
   void edges(const PointSummary& best) {
     for (std::size_t a = 0; a < best.settings.size(); ++a) {
       std::set<double> numbers;
-      for (const PointSummary& point : result_.points) {
-        if (a < point.settings.size() && point.settings[a].number) numbers.insert(*point.settings[a].number);
-      }
+      const auto look = [&](const auto& points) {
+        for (const auto& point : points) {
+          if (a < point.settings.size() && point.settings[a].number)
+            numbers.insert(*point.settings[a].number);
+        }
+      };
+      look(result_.points);
+      if (result_.search) look(result_.search->points);  // those not run are swept too
       // A clock that was not delivered says nothing of what lies beyond it.
       if (best.delivered_instead.contains(best.settings[a].axis)) continue;
       const auto& mine = best.settings[a].number;
@@ -429,7 +464,7 @@ class Scenario {
 }  // namespace
 
 Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
-                  std::vector<std::string> warnings, std::vector<std::string> sensors) {
+                  std::vector<std::string> warnings, std::vector<std::string> sensors, Searches searches) {
   Summary summary;
   summary.warnings = std::move(warnings);
   summary.sensors = std::move(sensors);
@@ -441,14 +476,24 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     if (trial.role == TrialRole::warm_up) continue;
     ++summary.finished;
     if (trial.attempt == 1) ++first_attempts;
-    bool& any = counts[{trial.point, trial.block, trial.role}];
+    // A search does not owe any one trial; it owes what it asked a point for.
+    bool& any = experiment.search ? counts[{trial.point, 0, TrialRole::point}]
+                                  : counts[{trial.point, trial.block, trial.role}];
     any = any || trial.counts();
     if (!trial.counts()) ++summary.not_counted[trial.verdict];
     scenarios[trial.scenario].push_back(&trial);
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
   summary.left = std::max(0, experiment.planned_trials - first_attempts);
-  for (auto& [name, mine] : scenarios) summary.scenarios.push_back(Scenario(name, experiment, mine).finish());
+  // A search that is done has no trials left, however many it might have run.
+  if (experiment.search && experiment.last_session_ended == "done") summary.left = 0;
+  for (auto& [name, mine] : scenarios) {
+    const auto search = searches.find(name);
+    summary.scenarios.push_back(
+        Scenario(name, experiment, mine,
+                 search == searches.end() ? std::nullopt : std::optional(std::move(search->second)))
+            .finish());
+  }
   return summary;
 }
 

@@ -12,6 +12,8 @@
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
 #include "results/store/rows.hpp"
+#include "results/store/trial_record.hpp"
+#include "results/surface/optimum.hpp"
 
 namespace dvfs_plan {
 
@@ -64,8 +66,32 @@ struct SlowdownOptimum {
   std::size_t point = 0;
 };
 
+// What an adaptive search knows of a scenario's points, run or not.
+struct SearchPoint {
+  std::string point;
+  std::vector<AxisSetting> settings;
+  bool run = false;             // a trial of it counts
+  SurfaceBand objective;        // in its own unit, 95 % band
+  bool not_told_apart = false;  // from the one named: better or equal with 5 % probability at least
+};
+struct SearchSummary {
+  SearchRow rule;
+  std::vector<SearchPoint> points;   // by axis values, ascending
+  std::optional<std::string> best;   // key of the point named
+  double bound = 0;                  // no other point is better by more, with the rule's confidence: a share
+  double constraints_hold = 1;       // probability, at the best
+  int settings_run = 0, trials = 0;  // that count
+  int hopeless = 0;                  // points that cannot be run: no alternatives, and not in `points`
+  std::optional<std::string> next_best;  // key of the point where one more trial would tell most
+  bool shared = false;                   // scenarios learnt from each other
+  bool used_prior = false;
+  bool doubtful = false;  // the model explains its own trials badly; the bound is widened by that
+  std::map<std::string, SurfaceComparison> to_reference;  // by point
+};
+
 struct ScenarioSummary {
   std::string scenario;
+  std::optional<SearchSummary> search;   // nullopt: every point is run
   std::vector<PointSummary> points;      // by axis values, ascending
   std::optional<std::size_t> best;       // index into points
   std::optional<std::size_t> reference;  // index into points
@@ -96,13 +122,24 @@ struct Summary {
   std::vector<std::string> sensors;   // the audit in lines
 };
 
+// By scenario; empty where every point is run.
+using Searches = std::map<std::string, SearchSummary>;
+Searches summarise_searches(const ExperimentRow& experiment, const std::vector<FinishedTrial>& history,
+                            const std::vector<PointRow>& points, const std::vector<PriorShape>& prior);
+
+// As the result file keeps them.
+std::vector<SearchAnswer> search_answers(const Summary& summary);
+
 Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
-                  std::vector<std::string> warnings = {}, std::vector<std::string> sensors = {});
+                  std::vector<std::string> warnings = {}, std::vector<std::string> sensors = {},
+                  Searches searches = {});
 
 // The answer in words, some sentences a scenario (sentences.cpp).
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.
 std::vector<std::string> further_sentences(const Summary& summary);
+// The bound of an adaptive search and what would narrow it (search_sentences.cpp).
+std::string bound_sentences(const SearchSummary& search);
 // "cpu.frequency = 1.8 GHz"; "gpu.core = 1395 MHz delivered (1980 MHz requested)" where that is so.
 std::string settings_text(const PointSummary& point);
 // The value of one axis, likewise.

@@ -1,0 +1,62 @@
+// What an adaptive search claims, in words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "results/report/summary.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Rounded up to a tenth of a percent: a bound that is said is never tighter than the one found.
+std::string at_most_better(double bound) {
+  const double tenths = std::ceil(bound * 1000 - 1e-9);
+  return tenths < 1 ? "better" : fmt::format("more than {:.1f} % better", tenths / 10);
+}
+
+std::string settings_of_point(const SearchSummary& search, const std::string& key) {
+  const auto point = std::find_if(search.points.begin(), search.points.end(),
+                                  [&](const SearchPoint& p) { return p.point == key; });
+  std::vector<std::string> texts;
+  for (const AxisSetting& setting : point->settings) texts.push_back(setting.axis + " = " + setting.text);
+  return join(texts, ", ");
+}
+
+}  // namespace
+
+std::string bound_sentences(const SearchSummary& search) {
+  const auto settings = search.points.size();
+  if (settings < 2) return {};
+  std::string text = fmt::format(
+      "With {:g} % confidence no other of the {} settings is {}; {} of {} settings run, {} trial{}.",
+      100 * search.rule.confidence, settings, at_most_better(search.bound), search.settings_run, settings,
+      search.trials, search.trials == 1 ? "" : "s");
+  if (search.hopeless > 0)
+    text += fmt::format(" {} setting{} could not be run and {} left out.", search.hopeless,
+                        search.hopeless == 1 ? "" : "s", search.hopeless == 1 ? "is" : "are");
+  if (search.constraints_hold < search.rule.confidence)
+    text += fmt::format(
+        " That it holds the constraints is only {:.0f} % sure, and the bound is for the case that it does.",
+        100 * search.constraints_hold);
+  if (search.doubtful)
+    text +=
+        " The surface is not as the model expects; the bound is widened by how far the model misses its own "
+        "trials.";
+  const auto others = std::count_if(search.points.begin(), search.points.end(), [&](const SearchPoint& p) {
+    return p.not_told_apart && p.point != search.best;
+  });
+  if (others > 0)
+    text += fmt::format(" {} other{} may be as good, at the 5 % level.", others, others == 1 ? "" : "s");
+  if (search.bound > search.rule.regret && search.next_best) {
+    text +=
+        fmt::format(" That is wider than the {:g} % asked for; what would narrow it most is a trial at {}.",
+                    100 * search.rule.regret, settings_of_point(search, *search.next_best));
+  }
+  if (search.used_prior) text += " Earlier results helped.";
+  if (search.shared) text += " The workloads learnt from each other.";
+  return text;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "results/report/settings_order.hpp"
+#include "results/report/summary.hpp"
+#include "results/surface/plan_surface.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr double level_of_the_set = 0.05;
+
+std::vector<SurfacePoint> surface_points(const std::vector<PointRow>& rows, const ExperimentRow& experiment) {
+  std::vector<SurfacePoint> points;
+  for (const PointRow& row : rows) {
+    SurfacePoint point{row.scenario, row.is_reference, {}};
+    for (const auto& [axis, kind] : experiment.axes) {
+      const auto mine = std::find_if(row.settings.begin(), row.settings.end(),
+                                     [&](const AxisSetting& s) { return s.axis == axis; });
+      point.values.push_back(mine == row.settings.end() ? std::nullopt
+                                                        : std::optional(AxisValue{mine->text, mine->number}));
+    }
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> mine,
+                                 const std::set<int>& hopeless, int reference,
+                                 const std::vector<PointRow>& rows, const std::vector<SurfaceTrial>& trials,
+                                 const SearchRow& rule) {
+  SearchSummary search;
+  search.rule = rule;
+  std::vector<int> runs(rows.size(), 0);
+  for (const SurfaceTrial& trial : trials) ++runs[static_cast<std::size_t>(trial.point)];
+  for (const int p : mine) {
+    search.trials += runs[static_cast<std::size_t>(p)];
+    search.settings_run += runs[static_cast<std::size_t>(p)] > 0 ? 1 : 0;
+  }
+  // What cannot be run is no alternative.
+  search.hopeless = static_cast<int>(std::erase_if(mine, [&](int p) { return hopeless.contains(p); }));
+  const auto optimum = model.optimum(mine, rule.confidence);
+  if (optimum) {
+    search.best = rows[static_cast<std::size_t>(optimum->point)].key;
+    search.bound = optimum->regret_bound;
+    search.constraints_hold = optimum->feasible;
+  }
+  search.shared = model.shared();
+  search.used_prior = model.used_shapes();
+  search.doubtful = model.doubtful();
+  const auto values = model.value_of_trial(mine);
+  const auto most = std::max_element(values.begin(), values.end());
+  if (most != values.end() && *most > 0)
+    search.next_best =
+        rows[static_cast<std::size_t>(mine[static_cast<std::size_t>(most - values.begin())])].key;
+  const auto bands = model.bands(mine);
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto at = static_cast<std::size_t>(mine[i]);
+    SearchPoint point{rows[at].key, rows[at].settings, runs[at] > 0, bands[i], false};
+    if (optimum)
+      point.not_told_apart =
+          mine[i] == optimum->point || (model.compare(mine[i], optimum->point).better >= level_of_the_set &&
+                                        model.feasible(mine[i]) >= level_of_the_set);
+    if (reference >= 0 && mine[i] != reference && runs[at] > 0 &&
+        runs[static_cast<std::size_t>(reference)] > 0)
+      search.to_reference.emplace(point.point, model.compare(mine[i], reference));
+    search.points.push_back(std::move(point));
+  }
+  std::stable_sort(
+      search.points.begin(), search.points.end(),
+      [](const SearchPoint& a, const SearchPoint& b) { return earlier_settings(a.settings, b.settings); });
+  return search;
+}
+
+}  // namespace
+
+std::vector<SearchAnswer> search_answers(const Summary& summary) {
+  std::vector<SearchAnswer> answers;
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    if (!scenario.search) continue;
+    const SearchSummary& search = *scenario.search;
+    SearchAnswer answer{scenario.scenario, search.best, std::nullopt, search.settings_run, search.trials, {}};
+    if (search.best && std::isfinite(search.bound)) answer.bound = search.bound;
+    for (const SearchPoint& point : search.points) {
+      const SurfaceBand& band = point.objective;
+      answer.points.push_back({point.point, band.median, band.low, band.high, band.probability_best});
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+Searches summarise_searches(const ExperimentRow& experiment, const std::vector<FinishedTrial>& history,
+                            const std::vector<PointRow>& points, const std::vector<PriorShape>& prior) {
+  Searches searches;
+  if (!experiment.search) return searches;
+  const Objective minimise = experiment.objective.minimise;
+  const auto known = surface_trials(history, minimise);
+  if (known.empty()) return searches;
+  const auto hopeless = hopeless_points(history, minimise);
+  const SurfaceQuestion question = surface_question(surface_points(points, experiment), experiment.objective);
+  const OptimumModel model(question, known, surface_shapes(prior));
+  for (std::size_t s = 0; s < question.reference.size(); ++s) {
+    std::vector<int> mine;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (question.scenario[i] == static_cast<int>(s)) mine.push_back(static_cast<int>(i));
+    }
+    const bool any = std::any_of(known.begin(), known.end(), [&](const SurfaceTrial& t) {
+      return question.scenario[static_cast<std::size_t>(t.point)] == static_cast<int>(s);
+    });
+    if (!any) continue;
+    searches.emplace(
+        points[static_cast<std::size_t>(mine.front())].scenario,
+        summarise_scenario(model, mine, hopeless, question.reference[s], points, known, *experiment.search));
+  }
+  return searches;
+}
+
+}  // namespace dvfs_plan
