@@ -34,8 +34,10 @@ class RunLoop {
       auto record = runner_.run(*trial);
       if (!record) return RunEnd::interrupted;
       history.add(finished(*record));
+      // What is finished is on disk before anybody thinks of what comes next.
+      write(*record);
       trial = world_.strategy.next(history);
-      write(*record, trial != nullptr ? trial->key : "");
+      world_.store.note_current(trial != nullptr ? trial->key : "");
       if (!is_idle(record->role) && history.workload_trials() == 1) announce(history);
       if (events_.finished) events_.finished(*record);
     }
@@ -45,12 +47,12 @@ class RunLoop {
  private:
   // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again, for a
   // while even if we are asked to stop, since what is finished is not to be lost.
-  void write(const TrialRecord& record, const std::string& next_key) {
+  void write(const TrialRecord& record) {
     constexpr Seconds patience{600}, patience_when_asked{30}, pause{1};
     const Nanoseconds began = world_.clock.now();
     for (bool told = false;; told = true) {
       try {
-        return world_.store.write_trial(record, next_key);
+        return world_.store.write_trial(record);
       } catch (const StoreBusy& busy) {
         const Seconds waited = seconds(world_.clock.now() - began);
         if (waited >= (world_.interruption.pending() != 0 ? patience_when_asked : patience)) throw;
@@ -89,7 +91,7 @@ class RunLoop {
       auto record = runner_.run(trial);
       if (!record) return false;
       history.add(finished(*record));
-      write(*record, next.key);
+      write(*record);
       if (events_.finished) events_.finished(*record);
     }
     return true;

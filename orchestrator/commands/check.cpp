@@ -14,6 +14,7 @@
 #include "orchestrator/machine_facts.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/settings/setting_access.hpp"
+#include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/store/store.hpp"
 
@@ -29,24 +30,34 @@ struct ExpectedTime {
   std::string budget;  // what it buys
 };
 
-int workload_trials(const Plan& plan) {
+int idle_windows(const Plan& plan) {
   return static_cast<int>(std::count_if(plan.trials.begin(), plan.trials.end(),
-                                        [](const PlannedTrial& t) { return !is_idle(t.role); }));
+                                        [](const PlannedTrial& t) { return is_idle(t.role); }));
 }
 
 ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string& result) {
   const Plan& plan = prepared.plan;
   ExpectedTime expected;
-  const double trials = static_cast<double>(plan.trials.size());
+  const bool adaptive = plan.experiment.search.method == SearchSpec::Method::adaptive;
+  const double trials = adaptive ? workload_trials(plan) : static_cast<double>(plan.trials.size());
   if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * trials;
   History history;
   expected.at_most = expected.settle;
+  const auto longest = [&](const PlannedTrial& trial) {
+    const auto workload =
+        static_cast<std::size_t>(plan.points[static_cast<std::size_t>(trial.point)].workload);
+    return plan.workloads[workload].spec.timeout + plan.workloads[workload].spec.grace;
+  };
   for (const PlannedTrial& trial : plan.trials) {
-    if (is_idle(trial.role)) continue;
-    const auto& spec =
-        plan.workloads[static_cast<std::size_t>(plan.points[static_cast<std::size_t>(trial.point)].workload)]
-            .spec;
-    expected.at_most = expected.at_most + spec.timeout + spec.grace;
+    if (!is_idle(trial.role)) expected.at_most = expected.at_most + longest(trial);
+  }
+  if (adaptive) {
+    // Which of them it will run is not known yet.
+    Seconds most{0};
+    for (const PlanWorkload& workload : plan.workloads)
+      most = std::max(most, workload.spec.timeout + workload.spec.grace,
+                      [](Seconds x, Seconds y) { return x.value() < y.value(); });
+    expected.at_most = expected.at_most + most * trials;
   }
   if (::access(result.c_str(), R_OK) == 0) {
     try {
@@ -56,7 +67,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
       // What is wrong with it is told by look_whether_it_runs().
     }
   }
-  const auto strategy = randomised_blocks(plan);
+  const auto strategy = make_strategy(plan);
   if (history.workload_trials() > 0) {
     // All told: warm-ups and idle windows are in what has been spent.
     expected.from_former_trials =
@@ -78,6 +89,7 @@ struct Runnable {
   std::vector<std::string> sensors;   // what the audit found, a line each
   std::vector<std::string> problems;  // empty: a run would start
   int exit_code = 0;
+  std::vector<std::string> notes;  // what is not as hoped, but no obstacle
   bool resumes = false;
 };
 
@@ -105,6 +117,11 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
     note(error);
   }
   if (const auto obstacle = board_obstacle(prepared, sysfs)) note(*obstacle);
+  try {
+    runnable.notes = read_prior_results(prepared.plan, facts_of(prepared, sysfs)).notes;
+  } catch (const Error& error) {
+    note(error);
+  }
   // A meter of the user's own is not started by a check; what it would say is not known.
   const auto& specs = prepared.plan.experiment.probes;
   const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),
@@ -132,6 +149,7 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
                                  runnable.problems.empty() ? "this machine can run it"
                                                            : "the file is right, but a run would not start:");
   for (const std::string& problem : runnable.problems) text += "  " + problem + "\n";
+  for (const std::string& one : runnable.notes) text += "  note: " + printable(one) + "\n";
   if (!runnable.problems.empty()) text += "\n";
   if (!runnable.energy_source.empty())
     text += fmt::format("  energy of {}\n", printable(runnable.energy_source));
@@ -143,13 +161,18 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
                         printable(join(workload.executables, ", ")));
   }
   const int trials = workload_trials(plan);
-  const auto idle = plan.trials.size() - static_cast<std::size_t>(trials);
-  text += fmt::format(
-      "\n{} point{}, {} block{}: {} trials{}, {}\n", plan.points.size(), plan.points.size() == 1 ? "" : "s",
-      plan.experiment.repeat.min, plan.experiment.repeat.min == 1 ? "" : "s", trials,
-      idle > 0 ? fmt::format(" and {} idle windows", idle) : "",
-      plan.experiment.shuffled ? fmt::format("in shuffled blocks (seed {})", plan.experiment.seed)
-                               : "in the order listed");
+  const int idle = idle_windows(plan);
+  if (plan.experiment.search.method == SearchSpec::Method::adaptive) {
+    text += fmt::format("\n{} point{}, of which an adaptive search runs at most {} trials\n",
+                        plan.points.size(), plan.points.size() == 1 ? "" : "s", trials);
+  } else {
+    text += fmt::format(
+        "\n{} point{}, {} block{}: {} trials{}, {}\n", plan.points.size(), plan.points.size() == 1 ? "" : "s",
+        plan.experiment.repeat.min, plan.experiment.repeat.min == 1 ? "" : "s", trials,
+        idle > 0 ? fmt::format(" and {} idle windows", idle) : "",
+        plan.experiment.shuffled ? fmt::format("in shuffled blocks (seed {})", plan.experiment.seed)
+                                 : "in the order listed");
+  }
   if (!time.budget.empty()) text += time.budget + "\n";
   constexpr std::size_t most = 40;
   for (std::size_t i = 0; i < std::min(most, plan.points.size()); ++i) {
@@ -193,6 +216,7 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   Json json{{"experiment", plan.experiment.name},
             {"runnable", runnable.problems.empty()},
             {"problems", runnable.problems},
+            {"notes", runnable.notes},
             {"resumes", runnable.resumes},
             {"energy_source", runnable.energy_source.empty() ? Json(nullptr) : Json(runnable.energy_source)},
             {"sensors", runnable.sensors},
@@ -200,7 +224,7 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
             {"plan_hash", plan.hash},
             {"points", Json::array()},
             {"trials", workload_trials(plan)},
-            {"idle_windows", plan.trials.size() - static_cast<std::size_t>(workload_trials(plan))},
+            {"idle_windows", idle_windows(plan)},
             {"blocks", plan.experiment.repeat.min},
             {"most_blocks", plan.experiment.repeat.max},
             {"budget", time.budget.empty() ? Json(nullptr) : Json(time.budget)},

@@ -39,7 +39,7 @@ std::string status_text(const Store::Progress& p, bool running) {
     if (p.mean_trial_seconds)
       text +=
           fmt::format("ETA {}\n", format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
-  } else if (p.finished == p.planned) {
+  } else if (p.finished == p.planned || p.session_ended_how == "done") {
     text += "done\n";
   } else {
     text +=

@@ -20,7 +20,9 @@
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/sensors/sensor_check.hpp"
 #include "orchestrator/settings/setting_access.hpp"
+#include "orchestrator/strategies/prior_results.hpp"
 #include "results/report/report.hpp"
+#include "results/surface/plan_surface.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -65,9 +67,10 @@ class Run {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       Store existing = Store::open(path, Database::Mode::read_only);
       require_same_plan(existing, plan, facts, path);
-      if (randomised_blocks(plan)->next(History(existing.history())) == nullptr) {
+      if (make_strategy(plan, surface_shapes(existing.prior()))->next(History(existing.history())) ==
+          nullptr) {
         progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
-        return report(existing, path);
+        return report_of_finished(existing, path);
       }
     }
 
@@ -99,7 +102,7 @@ class Run {
       store.write_event(
           {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
 
-    auto strategy = randomised_blocks(plan);
+    auto strategy = make_strategy(plan, surface_shapes(store.prior()));
     auto environment = current_environment();
     for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
@@ -134,6 +137,7 @@ class Run {
       throw;
     }
     end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
+    keep_answers(store);
     return report(store, path);
   }
 
@@ -184,6 +188,26 @@ class Run {
     }
   }
 
+  // For those who read SQL; the report knows the answer all the same.
+  void keep_answers(Store& store) {
+    if (!store.experiment().search) return;
+    try {
+      store.write_answers(search_answers(summary_of(store)));
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: the search's answer is not in the views: {}", error.what()));
+    }
+  }
+
+  // A run that was killed after its last trial has not said so.
+  int report_of_finished(Store& existing, const std::string& path) {
+    if (existing.experiment().last_session_ended.empty()) {
+      Store store = Store::open(path, Database::Mode::read_write);
+      store.end_last_session("done", clock_.wall_time());
+      keep_answers(store);
+    }
+    return report(existing, path);
+  }
+
   void warn_about_root(const std::map<std::string, std::optional<Credentials>>& users) {
     if (::geteuid() != 0) return;
     for (const auto& [workload, user] : users) {
@@ -206,10 +230,14 @@ class Run {
       return store;
     }
     energy_ = choose_energy(plan.experiment, channels, sensors, {});
+    // Before the old result is moved: a prior that cannot be read is no reason to.
+    PriorResults prior = read_prior_results(plan, facts);
+    for (const std::string& note : prior.notes) progress_.say("note: " + note);
     if (options_.fresh) set_aside(path, clock_, progress_);
     std::optional<FileOwner> owner;
     if (const auto user = invoking_user()) owner = FileOwner{user->user, user->group};
-    return Store::create(path, plan, channels, {energy_.name, tool_version, clock_.wall_time(), facts},
+    return Store::create(path, plan, channels,
+                         {energy_.name, tool_version, clock_.wall_time(), facts, std::move(prior.shapes)},
                          owner);
   }
 

@@ -261,17 +261,6 @@ class RandomisedBlocks : public Strategy {
 
 }  // namespace
 
-History::History(std::vector<FinishedTrial> trials) {
-  for (const FinishedTrial& trial : trials) add(trial);
-}
-
-void History::add(const FinishedTrial& trial) {
-  trials_.push_back(trial);
-  keys_.insert(trial.key);
-  spent_ = spent_ + Seconds{trial.slot_s};
-  if (!is_idle(trial.role) && trial.role != TrialRole::warm_up) ++workload_trials_;
-}
-
 std::unique_ptr<Strategy> randomised_blocks(const Plan& plan) {
   return std::make_unique<RandomisedBlocks>(plan);
 }

@@ -10,6 +10,7 @@
 
 #include "experiments/plan/plan.hpp"
 #include "results/store/trial_record.hpp"
+#include "results/surface/optimum.hpp"
 
 namespace dvfs_plan {
 
@@ -46,5 +47,13 @@ class Strategy {
 // has a budget, further blocks of the points whose intervals are widest. Disturbed trials are run again at
 // the end of their block.
 std::unique_ptr<Strategy> randomised_blocks(const Plan& plan);
+
+// Chooses each trial by what the trials before it say of the whole surface (results/surface), and stops once
+// the setting it would name is close enough to the best, by `search` in the experiment. A block is some
+// trials of each scenario, its reference first.
+std::unique_ptr<Strategy> adaptive_search(const Plan& plan, const SurfaceShapes& shapes = {});
+
+// The one that the experiment asks for.
+std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes = {});
 
 }  // namespace dvfs_plan
