@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/guardian.hpp"
+#include "orchestrator/replay/play.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -69,6 +70,7 @@ class CommandLineParser {
     auto* restore = add("restore", "put back what a cut-off run left set", restore_command);
     restore->add_flag("--discard", options_.discard,
                       "give up what cannot be put back; the journal is kept under another name");
+    add_replay();
     app_.require_subcommand(0, 1);
   }
 
@@ -78,8 +80,8 @@ class CommandLineParser {
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
       if (code != 0 && !options_.file.empty() && options_.file.find('.') == std::string::npos) {
-        const std::string command =
-            nearest_word(options_.file, {"check", "doctor", "status", "report", "export", "restore"});
+        const std::string command = nearest_word(
+            options_.file, {"check", "doctor", "status", "report", "export", "replay", "restore"});
         if (options_.file == "run")
           write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
         else if (!command.empty())
@@ -97,6 +99,31 @@ class CommandLineParser {
 
  private:
   using Command = int (*)(const Options&);
+
+  void add_replay() {
+    auto* replay = add(
+        "replay", "plays a search against recorded sweeps: how it would have done", replay_command, "TABLE",
+        "a CSV table: device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts");
+    ReplayOptions& o = options_.replay;
+    replay->add_option("--search", o.search, "how trials are chosen")
+        ->check(CLI::IsMember(play_searches()))
+        ->capture_default_str();
+    replay
+        ->add_option("--trials", o.trials,
+                     "of each workload, at most (default: 12 with one axis, 16 with two, 24 with three)")
+        ->check(CLI::Range(1, 100000));
+    replay->add_option("--seeds", o.seeds, "how often each workload is played")
+        ->check(CLI::Range(1, 100000))
+        ->capture_default_str();
+    replay
+        ->add_option("--noise-time", o.noise_time,
+                     "standard deviation of a trial's time, where the table has one record of a setting")
+        ->capture_default_str();
+    replay->add_option("--noise-power", o.noise_power, "likewise of its power")->capture_default_str();
+    replay->add_option("--confidence", o.confidence, "of the stated bound")->capture_default_str();
+    replay->add_option("--regret", o.regret, "adaptive: stop once the bound is this low (0: use all trials)")
+        ->capture_default_str();
+  }
 
   void common(CLI::App& app) {
     app.add_flag("--json", options_.json, "print JSON on stdout");

@@ -6,6 +6,16 @@
 
 namespace dvfs_plan {
 
+// replay; shares as they were written.
+struct ReplayOptions {
+  std::string search = "adaptive";
+  int trials = 0;  // at most, of each workload; 0: 12 with one axis, 16 with two, 24 with three
+  int seeds = 40;
+  std::string noise_time = "0", noise_power = "0";
+  std::string confidence = "95%";
+  std::string regret = "0";  // stop at this bound; 0: use all trials
+};
+
 struct Options {
   std::string file;          // the experiment, or the result for report, status and export
   std::string output;        // the result file to write
@@ -16,6 +26,7 @@ struct Options {
   bool quiet = false;
   bool discard = false;          // restore: give up what cannot be put back
   std::string table = "trials";  // export
+  ReplayOptions replay;
 };
 
 int run_command(const Options& options);
@@ -25,6 +36,7 @@ int restore_command(const Options& options);
 int report_command(const Options& options);
 int status_command(const Options& options);
 int export_command(const Options& options);
+int replay_command(const Options& options);
 
 inline constexpr const char* tool_version = DVFS_PLAN_VERSION;
 

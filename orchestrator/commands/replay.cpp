@@ -1,0 +1,203 @@
+// dvfs-plan replay TABLE.csv: how a way of searching would have done on recorded landscapes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "orchestrator/commands/options.hpp"
+#include "orchestrator/replay/play.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double share_of(const std::string& option, const std::string& text) {
+  const auto quantity = parse_quantity(text);
+  const bool fits = quantity &&
+                    (quantity->dimension == Dimension::ratio || quantity->dimension == Dimension::none) &&
+                    quantity->value >= 0 && quantity->value < 1;
+  if (!fits) {
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--{} must be a share below 100 %, not '{}'", option, printable(text)),
+                fmt::format("write --{} 2%, or 0.02", option));
+  }
+  return quantity->value;
+}
+
+struct WorkloadPlays {
+  const Landscape* landscape = nullptr;
+  std::vector<Play> plays;
+};
+
+// At `q` of the sorted values, by the nearest rank.
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(q * static_cast<double>(values.size()));
+  return values[static_cast<std::size_t>(std::max(0.0, rank - 1))];
+}
+
+struct Figures {
+  double mean_trials = 0, mean_regret = 0, p95_regret = 0;
+  std::optional<double> median_bound, coverage;
+};
+
+Figures figures_of(const std::vector<Play>& plays) {
+  Figures figures;
+  std::vector<double> regrets, bounds;
+  int held = 0;
+  for (const Play& play : plays) {
+    figures.mean_trials += play.trials;
+    if (play.chosen < 0) continue;
+    regrets.push_back(play.regret);
+    if (!play.bound) continue;
+    bounds.push_back(*play.bound);
+    held += play.regret <= *play.bound + 1e-12 ? 1 : 0;
+  }
+  figures.mean_trials /= static_cast<double>(plays.size());
+  if (regrets.empty()) return figures;
+  figures.mean_regret =
+      std::accumulate(regrets.begin(), regrets.end(), 0.0) / static_cast<double>(regrets.size());
+  figures.p95_regret = quantile(regrets, 0.95);
+  if (!bounds.empty()) {
+    figures.median_bound = quantile(bounds, 0.5);
+    figures.coverage = static_cast<double>(held) / static_cast<double>(bounds.size());
+  }
+  return figures;
+}
+
+std::string point_text(const Landscape& landscape, int point) {
+  if (point < 0) return "none";
+  const std::string& key = landscape.plan.points[static_cast<std::size_t>(point)].key;
+  return key.empty() ? "the only setting" : key;
+}
+
+Json figures_json(const Figures& figures) {
+  Json json{{"mean_trials", figures.mean_trials},
+            {"mean_regret", figures.mean_regret},
+            {"p95_regret", figures.p95_regret}};
+  json["median_bound"] = figures.median_bound ? Json(*figures.median_bound) : Json(nullptr);
+  json["bound_held"] = figures.coverage ? Json(*figures.coverage) : Json(nullptr);
+  return json;
+}
+
+Json plays_json(const WorkloadPlays& one) {
+  Json json{{"device", one.landscape->device},
+            {"workload", one.landscape->workload},
+            {"settings", one.landscape->plan.points.size()},
+            {"best", point_text(*one.landscape, one.landscape->best())}};
+  json.update(figures_json(figures_of(one.plays)));
+  for (std::size_t seed = 0; seed < one.plays.size(); ++seed) {
+    const Play& play = one.plays[seed];
+    Json entry{{"seed", seed + 1},
+               {"trials", play.trials},
+               {"settings_run", play.settings},
+               {"chosen", play.chosen < 0 ? Json(nullptr) : Json(point_text(*one.landscape, play.chosen))},
+               {"regret", play.chosen < 0 ? Json(nullptr) : Json(play.regret)}};
+    entry["bound"] = play.bound ? Json(*play.bound) : Json(nullptr);
+    entry["bound_held"] = play.bound ? Json(play.regret <= *play.bound + 1e-12) : Json(nullptr);
+    json["plays"].push_back(entry);
+  }
+  return json;
+}
+
+}  // namespace
+
+int replay_command(const Options& options) {
+  const ReplayOptions& replay = options.replay;
+  PlayOptions play_options;
+  play_options.search = replay.search;
+  play_options.noise_time = share_of("noise-time", replay.noise_time);
+  play_options.noise_power = share_of("noise-power", replay.noise_power);
+  play_options.confidence = share_of("confidence", replay.confidence);
+  play_options.stop_regret = share_of("regret", replay.regret);
+  if (!(play_options.confidence > 0.5 && play_options.confidence <= 0.99))
+    throw Error(ExitCode::bad_experiment, "--confidence must be above 50 % and at most 99 %",
+                "write --confidence 95%");
+  std::vector<std::string> notes;
+  const auto landscapes = read_landscapes(options.file, notes);
+  for (const std::string& note : notes) write_stderr("note: " + note + "\n");
+
+  // One workload is independent of the next, and so is each seed: spread over the CPUs, the result is the
+  // same.
+  std::vector<WorkloadPlays> all;
+  for (const Landscape& landscape : landscapes)
+    all.push_back({&landscape, std::vector<Play>(static_cast<std::size_t>(replay.seeds))});
+  const std::size_t jobs = all.size() * static_cast<std::size_t>(replay.seeds);
+  std::atomic<std::size_t> next{0};
+  std::mutex fault_of;
+  std::exception_ptr fault;
+  const auto work = [&] {
+    for (std::size_t job = next++; job < jobs; job = next++) {
+      WorkloadPlays& one = all[job / static_cast<std::size_t>(replay.seeds)];
+      const std::size_t seed = job % static_cast<std::size_t>(replay.seeds);
+      PlayOptions mine = play_options;
+      const std::size_t dimensions = one.landscape->plan.axes.size();
+      mine.trials = replay.trials > 0 ? replay.trials : dimensions <= 1 ? 12 : dimensions == 2 ? 16 : 24;
+      try {
+        one.plays[seed] = play(*one.landscape, mine, seed + 1);
+      } catch (...) {
+        const std::scoped_lock lock(fault_of);
+        fault = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+      threads.emplace_back(work);
+  }
+
+  if (fault) std::rethrow_exception(fault);
+  std::map<std::string, std::vector<Play>> of_device;
+  for (const WorkloadPlays& one : all) {
+    auto& plays = of_device[one.landscape->device];
+    plays.insert(plays.end(), one.plays.begin(), one.plays.end());
+  }
+  if (options.json) {
+    Json json{{"table", options.file},
+              {"search", replay.search},
+              {"seeds", replay.seeds},
+              {"noise_time", play_options.noise_time},
+              {"noise_power", play_options.noise_power},
+              {"confidence", play_options.confidence}};
+    for (const WorkloadPlays& one : all) json["workloads"].push_back(plays_json(one));
+    for (const auto& [device, plays] : of_device) json["devices"][device] = figures_json(figures_of(plays));
+    write_stdout(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    return 0;
+  }
+  const auto bound_text = [](const Figures& f) {
+    return f.median_bound ? fmt::format("{:>7.2f} %  {:>5.1f} %", 100 * *f.median_bound, 100 * *f.coverage)
+                          : fmt::format("{:>9}  {:>7}", "-", "-");
+  };
+  std::string text =
+      fmt::format("{} search, {} seeds, noise {:g} % of time and {:g} % of power\n\n", replay.search,
+                  replay.seeds, 100 * play_options.noise_time, 100 * play_options.noise_power);
+  text += fmt::format("{:<44} {:>8} {:>6}  {:>11} {:>9}  {:>9}  {:>7}\n", "workload", "settings", "trials",
+                      "mean regret", "95th pct", "bound", "held");
+  const auto line = [&](const std::string& name, const std::string& settings, const Figures& f) {
+    text += fmt::format("{:<44} {:>8} {:>6.1f}  {:>9.2f} % {:>7.2f} %  {}\n", printable(name).substr(0, 44),
+                        settings, f.mean_trials, 100 * f.mean_regret, 100 * f.p95_regret, bound_text(f));
+  };
+  for (const WorkloadPlays& one : all)
+    line(one.landscape->device + " " + one.landscape->workload,
+         std::to_string(one.landscape->plan.points.size()), figures_of(one.plays));
+  text += "\n";
+  for (const auto& [device, plays] : of_device) line("all of " + device, "", figures_of(plays));
+  write_stdout(text);
+  return 0;
+}
+
+}  // namespace dvfs_plan
