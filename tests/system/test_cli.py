@@ -350,13 +350,39 @@ workloads:
         self.call("named.yaml")
         self.assertEqual({(t["verdict"], t["runs"]) for t in self.query("named.sqlite", "SELECT verdict, runs FROM trials WHERE workload <> 'slow'")}, {("no_region", 1)})
 
+    def test_replay_says_how_a_search_would_have_done(self):
+        rows = ["device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts"]
+        for mhz in range(500, 2000, 100):
+            clock, voltage = mhz / 1900, 1 + max(0, mhz / 1900 - 0.6)
+            seconds = 0.3 + 0.7 / clock
+            rows.append(f"board,work,{mhz},,,1,{seconds},{seconds * (60 + 140 * clock * voltage ** 2)},")
+        (self.folder / "table.csv").write_text("\n".join(rows) + "\n")
+        adaptive = self.call("replay", "table.csv", "--trials", "10", "--noise-time", "0.5%", "--noise-power", "2%", "--seeds", "8", "--json")
+        self.assertEqual((adaptive.returncode, adaptive.stderr), (0, ""))
+        workload = json.loads(adaptive.stdout)["workloads"][0]
+        self.assertEqual((workload["device"], workload["workload"], workload["settings"], len(workload["plays"])), ("board", "work", 15, 8))
+        for play in workload["plays"]:
+            self.assertEqual(play["trials"], 10)
+            self.assertEqual(play["bound_held"], play["regret"] <= play["bound"] + 1e-12)
+        self.assertEqual(workload["mean_regret"], sum(p["regret"] for p in workload["plays"]) / 8)
+        again = self.call("replay", "table.csv", "--trials", "10", "--noise-time", "0.5%", "--noise-power", "2%", "--seeds", "8", "--json")
+        self.assertEqual(adaptive.stdout, again.stdout)
+        full = json.loads(self.call("replay", "table.csv", "--search", "full", "--seeds", "1", "--json").stdout)["workloads"][0]
+        self.assertEqual((full["plays"][0]["chosen"], full["plays"][0]["regret"], full["plays"][0]["bound"]), (full["best"], 0, None))
+        self.assertRegex(self.call("replay", "table.csv", "--seeds", "2").stdout, r"(?m)^board work +15 +12\.0 +\d")
+        wrong = self.call("replay", "table.csv", "--noise-power", "2 W")
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, "error: --noise-power must be a share below 100 %, not '2 W'\n  hint: write --noise-power 2%, or 0.02\n"))
+        absent = self.call("replay", "absent.csv")
+        self.assertEqual((absent.returncode, absent.stderr),
+                         (2, "error: 'absent.csv' cannot be read\n  hint: name a table of recorded settings; `dvfs-plan replay --help` says its columns\n"))
+
     def test_a_result_of_an_older_schema_is_refused_and_can_be_set_aside(self):
         self.write("slow.yaml", self.SLOW % "0.05")
         self.call("slow.yaml")
         with sqlite3.connect(self.folder / "slow.sqlite") as old:
             old.execute("PRAGMA user_version = 1")
         refused = self.call("slow.yaml", "--quiet")
-        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads version 3\n"
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads version 4\n"
                                                                    "  hint: report it with the dvfs-plan that made it, or run the experiment again with --fresh\n"))
         self.assertIn("has schema version 1", json.loads(self.call("check", "slow.yaml", "--json").stdout)["problems"][0])
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
