@@ -80,7 +80,7 @@ class Search(testbed.TestbedCase):
         quiet = "conditions: {foreign load: off, idle: none, references: false, warm up: 0}\n"
         old = f"name: old\nworkloads: [{workloads}]\naxes: {{cpu.frequency: all}}\nrepeat: 1\n{quiet}"
         few = f"name: few\nworkloads: [{workloads.split('}, ')[0]}}}]\naxes: {{cpu.frequency: all}}\nrepeat: 1\n{quiet}"
-        warm = 'name: warm\nworkloads: [{name: w, command: [dvfs-mixed, "0.5", "0.2"]}]\naxes: {cpu.frequency: all}\n' + quiet
+        warm = 'name: NAME\nworkloads: [{name: w, command: [dvfs-mixed, "0.5", "0.2"]}]\naxes: {cpu.frequency: all}\n' + quiet
         code, console = self.testbed.run(
             """
             cp /*.yaml .
@@ -89,8 +89,8 @@ class Search(testbed.TestbedCase):
             dvfs-plan cold.yaml >/dev/null 2>cold.txt
             dvfs-plan warm.yaml --json >warm.json 2>warm.txt
             """,
-            {"old.yaml": old, "few.yaml": few, "warm.yaml": warm + "search: {at most: 6, prior: [old.sqlite]}\n",
-             "cold.yaml": warm.replace("warm", "cold") + "search: {at most: 6, prior: [few.sqlite]}\n",
+            {"old.yaml": old, "few.yaml": few, "warm.yaml": warm.replace("NAME", "warm") + "search: {at most: 6, prior: [old.sqlite]}\n",
+             "cold.yaml": warm.replace("NAME", "cold") + "search: {at most: 6, prior: [few.sqlite]}\n",
              "missing.yaml": warm + "search: {prior: [none.sqlite]}\n"})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
