@@ -85,7 +85,7 @@ class Search(testbed.TestbedCase):
             """
             cp /*.yaml .
             dvfs-plan old.yaml --quiet >/dev/null && dvfs-plan few.yaml --quiet >/dev/null
-            dvfs-plan check missing.yaml >check.txt 2>&1; echo $? >check.code
+            dvfs-plan check missing.yaml >check.txt 2>&1; echo $? >code.txt
             dvfs-plan cold.yaml >/dev/null 2>cold.txt
             dvfs-plan warm.yaml --json >warm.json 2>warm.txt
             """,
@@ -100,7 +100,7 @@ class Search(testbed.TestbedCase):
         self.assertNotIn("prior", (out / "warm.txt").read_text())
         self.assertEqual(testbed.rows(out / "cold.sqlite", "SELECT * FROM prior_shape"), [])
         self.assertIn("note: prior: 1 workload in all, and 5 are needed to know how much they differ: not used", (out / "cold.txt").read_text())
-        self.assertEqual((out / "check.code").read_text().strip(), "2")
+        self.assertEqual((out / "code.txt").read_text().strip(), "2")
         self.assertIn("missing.yaml:9:18: error: 'prior' names 'none.sqlite', and there is no ./none.sqlite", (out / "check.txt").read_text())
 
 
