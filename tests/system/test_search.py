@@ -101,7 +101,7 @@ class Search(testbed.TestbedCase):
         self.assertEqual(testbed.rows(out / "cold.sqlite", "SELECT * FROM prior_shape"), [])
         self.assertIn("note: prior: 1 workload in all, and 5 are needed to know how much they differ: not used", (out / "cold.txt").read_text())
         self.assertEqual((out / "code.txt").read_text().strip(), "2")
-        self.assertIn("missing.yaml:9:18: error: 'prior' names 'none.sqlite', and there is no ./none.sqlite", (out / "check.txt").read_text())
+        self.assertIn("missing.yaml:5:18: error: 'prior' names 'none.sqlite', and there is no /data/none.sqlite", (out / "check.txt").read_text())
 
 
 if __name__ == "__main__":
