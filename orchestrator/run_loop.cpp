@@ -19,6 +19,7 @@ class RunLoop {
     announce(history);
     int warmed_block = 0;
     const PlannedTrial* trial = world_.strategy.next(history);
+    if (trial != nullptr) world_.store.note_current(trial->key);
     while (trial != nullptr) {
       if (world_.interruption.pending() != 0) return RunEnd::interrupted;
       if (!is_idle(trial->role) && trial->block != warmed_block) {

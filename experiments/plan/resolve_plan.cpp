@@ -185,6 +185,11 @@ class PlanResolver {
     if (!e.shuffled)
       error(e.search.mark,
             "'order: listed' is for 'search: full'; an adaptive search has an order of its own");
+    if (e.repeat.max > e.repeat.min)
+      error(e.search.mark, "'repeat: max' is for 'search: full'; an adaptive search repeats where it helps");
+    if (e.objective.minimise == Objective::cost && e.objective.price && e.objective.price->per_joule <= 0 &&
+        e.objective.price->per_second <= 0)
+      error(e.search.mark, "an adaptive search cannot minimise a cost of which both prices are 0");
     constexpr std::size_t most_settings = 20'000;
     if (plan_.points.size() > most_settings)
       error(e.search.mark,
@@ -193,7 +198,7 @@ class PlanResolver {
                         most_settings, plan_.points.size()));
     std::set<std::string> files;
     for (const RawValue& file : e.search.prior) {
-      if (!files.insert(file.text).second)
+      if (!files.insert(std::filesystem::path(file.text).lexically_normal()).second)
         error(file.mark, fmt::format("'prior' names '{}' twice", file.text));
     }
   }

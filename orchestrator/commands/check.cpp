@@ -72,6 +72,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
     // All told: warm-ups and idle windows are in what has been spent.
     expected.from_former_trials =
         history.spent() * (static_cast<double>(strategy->remaining(history)) / history.workload_trials());
+    if (strategy->next(history) == nullptr) expected.from_former_trials = Seconds{0};
   }
   expected.budget = strategy->announcement(history);
   return expected;
@@ -117,11 +118,12 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
     note(error);
   }
   if (const auto obstacle = board_obstacle(prepared, sysfs)) note(*obstacle);
-  try {
-    runnable.notes = read_prior_results(prepared.plan, facts_of(prepared, sysfs)).notes;
-  } catch (const Error& error) {
-    note(error);
-  }
+  // Read when the result is made, and kept in it.
+  if (!runnable.resumes) try {
+      runnable.notes = read_prior_results(prepared.plan, facts_of(prepared, sysfs)).notes;
+    } catch (const Error& error) {
+      note(error);
+    }
   // A meter of the user's own is not started by a check; what it would say is not known.
   const auto& specs = prepared.plan.experiment.probes;
   const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),
@@ -181,7 +183,8 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   }
   if (plan.points.size() > most)
     text += fmt::format("  ... and {} more; --json lists all\n", plan.points.size() - most);
-  text += "\nexpected time: ";
+  text += plan.experiment.search.method == SearchSpec::Method::adaptive ? "\nexpected time, at most: "
+                                                                        : "\nexpected time: ";
   if (time.from_former_trials)
     text += fmt::format("{} for what is left, going by the finished trials\n",
                         format_duration(*time.from_former_trials));

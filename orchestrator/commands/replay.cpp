@@ -126,6 +126,11 @@ int replay_command(const Options& options) {
   if (!(play_options.confidence > 0.5 && play_options.confidence <= 0.99))
     throw Error(ExitCode::bad_experiment, "--confidence must be above 50 % and at most 99 %",
                 "write --confidence 95%");
+  if (replay.search == "adaptive" && replay.trials > most_search_trials)
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("--trials {}: an adaptive search runs {} at most", replay.trials, most_search_trials),
+        "with that many, --search full runs every setting");
   std::vector<std::string> notes;
   const auto landscapes = read_landscapes(options.file, notes);
   for (const std::string& note : notes) write_stderr("note: " + note + "\n");

@@ -198,9 +198,9 @@ class Run {
     }
   }
 
-  // A run that was killed after its last trial has not said so.
+  // A run that was killed or failed after its last trial has not said that it was the last.
   int report_of_finished(Store& existing, const std::string& path) {
-    if (existing.experiment().last_session_ended.empty()) {
+    if (existing.experiment().last_session_ended != "done") {
       Store store = Store::open(path, Database::Mode::read_write);
       store.end_last_session("done", clock_.wall_time());
       keep_answers(store);

@@ -14,9 +14,6 @@ namespace {
 
 constexpr double nothing_to_gain = 1e-7;  // of the objective's logarithm
 constexpr int trials_of_block = 12;       // of each scenario, its reference included
-// So many failures in a row end a scenario: a dead sensor, a licence that ran out, a broken program. The rest
-// of the grid would fare no better.
-constexpr int failures_that_end_it = 8;
 constexpr double hardly_possible = 0.05;  // probability that a setting holds the constraints
 
 // A point's runs, whether they count or not.
@@ -29,7 +26,7 @@ struct PointPast {
 struct ScenarioPast {
   int trials = 0;   // of workloads
   int counted = 0;  // that tell of the surface
-  int failures_in_a_row = 0;
+  FailuresInARow failures;
   std::map<int, int> in_block;  // trials of each block, reruns apart
 };
 
@@ -44,7 +41,8 @@ class AdaptiveSearch : public Strategy {
     for (int i = 0; i < surface_.grid.points(); ++i) scenarios_[scenario_of(i)].push_back(i);
     // A slowdown is against the reference, whether each block begins with it or not.
     for (const ConstraintSpec& constraint : plan.experiment.objective.constraints)
-      options_.references = options_.references || constraint.name == "slowdown";
+      slower_than_what_ = slower_than_what_ || constraint.name == "slowdown";
+    options_.references = options_.references || slower_than_what_;
   }
 
   const PlannedTrial* next(const History& history) override {
@@ -97,10 +95,11 @@ class AdaptiveSearch : public Strategy {
       if (tells(trial, minimise())) {
         ++scenario.counted;
         ++point.counted;
-        scenario.failures_in_a_row = 0;
-      } else {
-        ++scenario.failures_in_a_row;
       }
+    }
+    for (std::size_t s = 0; s < scenarios_.size(); ++s) {
+      const std::set<int> points(scenarios_[s].begin(), scenarios_[s].end());
+      past_[s].failures = failures_at_the_end(history.trials(), minimise(), points);
     }
     hopeless_ = hopeless_points(history.trials(), minimise());
   }
@@ -181,13 +180,17 @@ class AdaptiveSearch : public Strategy {
   // allowed.
   bool is_finished(std::size_t s, const History& history) {
     const ScenarioPast& past = past_[s];
-    if (past.trials >= most_trials(s) || past.failures_in_a_row >= failures_that_end_it) return true;
+    if (past.trials >= most_trials(s) || past.failures.hopeless()) return true;
     const auto candidates = candidates_of(s);
     if (candidates.empty()) return true;
+    const int reference = surface_.reference[s];
+    // Without it no slowdown is known, and so no setting can be named.
+    if (slower_than_what_ && (reference < 0 || hopeless_.contains(reference))) return true;
     if (past.counted == 0 || past.counted < first_points(s)) return false;
     const OptimumModel& model = model_of(history);
-    const bool impossible = std::all_of(candidates.begin(), candidates.end(),
-                                        [&](int p) { return model.feasible(p) < hardly_possible; });
+    const bool known = !slower_than_what_ || points_[static_cast<std::size_t>(reference)].counted > 0;
+    const bool impossible = known && std::all_of(candidates.begin(), candidates.end(),
+                                                 [&](int p) { return model.feasible(p) < hardly_possible; });
     if (impossible && past.counted >= 2 * first_points(s)) return true;
     const auto close = close_enough(candidates, model);
     return close && often_enough(s, *close);
@@ -198,7 +201,7 @@ class AdaptiveSearch : public Strategy {
     const SearchSpec& search = plan_.experiment.search;
     const auto optimum = model.optimum(candidates, search.confidence);
     if (!optimum || !(search.regret > 0) || optimum->regret_bound > search.regret) return std::nullopt;
-    if (model.doubtful()) return std::nullopt;
+    if (model.doubtful(static_cast<int>(scenario_of(optimum->point)))) return std::nullopt;
     // At the very limit of a constraint no number of trials makes it certain; the report says how sure it is.
     constexpr int enough_at_the_limit = 4;
     const bool sure = optimum->feasible >= search.confidence ||
@@ -215,23 +218,34 @@ class AdaptiveSearch : public Strategy {
     const auto candidates = candidates_of(s);
     const int reference = surface_.reference[s];
     const bool is_candidate = std::find(candidates.begin(), candidates.end(), reference) != candidates.end();
-    if (options_.references && is_candidate && scenarios_[s].size() > 1 &&
-        !points_[static_cast<std::size_t>(reference)].blocks.contains(block))
-      return reference;
+    if (options_.references && is_candidate && scenarios_[s].size() > 1) {
+      const PointPast& past = points_[static_cast<std::size_t>(reference)];
+      if (!past.blocks.contains(block) || (slower_than_what_ && past.counted == 0)) return reference;
+    }
+    // Where trials fail one after another the model, which never hears of them, would stay: look elsewhere.
+    constexpr int stuck = 2;
+    if (past_[s].failures.own >= stuck) {
+      const auto elsewhere = not_run(candidates);
+      if (!elsewhere.empty()) return farthest(s, elsewhere);
+    }
     if (past_[s].counted == 0 || past_[s].counted < first_points(s)) return farthest(s, candidates);
     const OptimumModel& model = model_of(history);
     if (const auto close = close_enough(candidates, model); close && !often_enough(s, *close)) return *close;
     // On a surface that it cannot model every other trial goes where nothing is known yet, at worst to the
     // last point.
-    if (model.doubtful() && past_[s].counted % 2 == 0) {
-      auto fresh = candidates;
-      std::erase_if(fresh, [&](int p) { return points_[static_cast<std::size_t>(p)].runs > 0; });
+    if (model.doubtful(static_cast<int>(s)) && past_[s].counted % 2 == 0) {
+      const auto fresh = not_run(candidates);
       if (!fresh.empty()) return farthest(s, fresh);
     }
     const auto values = model.value_of_trial(candidates);
     const auto most = std::max_element(values.begin(), values.end());
     if (*most > nothing_to_gain) return candidates[static_cast<std::size_t>(most - values.begin())];
     return confirm(candidates, model);
+  }
+
+  std::vector<int> not_run(std::vector<int> candidates) const {
+    std::erase_if(candidates, [&](int p) { return points_[static_cast<std::size_t>(p)].runs > 0; });
+    return candidates;
   }
 
   // Where the model expects nothing of any trial: of the three that lead, the one least often run.
@@ -297,6 +311,7 @@ class AdaptiveSearch : public Strategy {
   SurfaceQuestion surface_;
   SurfaceShapes shapes_;
   std::vector<std::vector<int>> scenarios_;  // points of each
+  bool slower_than_what_ = false;            // a constraint compares with the reference
   // Of the history last looked at.
   std::vector<ScenarioPast> past_;
   std::vector<PointPast> points_;

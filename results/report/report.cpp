@@ -374,7 +374,9 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const std::string& note : notes) text += "  " + printable(note) + "\n";
   text += "\n";
   for (const std::string& sentence : answer_sentences(summary)) text += printable(sentence) + "\n";
-  if (summary.left > 0) {
+  if (e.search && summary.left > 0) {
+    text += "Unfinished: the same command goes on with the search; this is what is known so far.\n";
+  } else if (summary.left > 0) {
     text +=
         e.last_session_ended == "done"
             ? fmt::format("The budget ended the run: {} of {} planned trials were not run.\n", summary.left,

@@ -28,14 +28,16 @@ std::string settings_of_point(const SearchSummary& search, const std::string& ke
 
 std::string bound_sentences(const SearchSummary& search) {
   const auto settings = search.points.size();
-  if (settings < 2) return {};
+  if (settings + static_cast<std::size_t>(search.hopeless) < 2) return {};
   std::string text = fmt::format(
-      "With {:g} % confidence no other of the {} settings is {}; {} of {} settings run, {} trial{}.",
-      100 * search.rule.confidence, settings, at_most_better(search.bound), search.settings_run, settings,
-      search.trials, search.trials == 1 ? "" : "s");
+      "With {:g} % confidence no other of the {} settings{} is {}; {} of {} settings run, {} trial{}.",
+      100 * search.rule.confidence, settings, search.constrained ? " that holds the constraints" : "",
+      at_most_better(search.bound), search.settings_run, settings, search.trials,
+      search.trials == 1 ? "" : "s");
   if (search.hopeless > 0)
-    text += fmt::format(" {} setting{} could not be run and {} left out.", search.hopeless,
-                        search.hopeless == 1 ? "" : "s", search.hopeless == 1 ? "is" : "are");
+    text += fmt::format(" {} setting{} failed or {} disturbed each time, and {} left out.", search.hopeless,
+                        search.hopeless == 1 ? "" : "s", search.hopeless == 1 ? "was" : "were",
+                        search.hopeless == 1 ? "is" : "are");
   if (search.constraints_hold < search.rule.confidence)
     text += fmt::format(
         " That it holds the constraints is only {:.0f} % sure, and the bound is for the case that it does.",
@@ -51,9 +53,11 @@ std::string bound_sentences(const SearchSummary& search) {
     text += fmt::format(" {} other{} may be as good, at the 5 % level.", others, others == 1 ? "" : "s");
   if (search.bound > search.rule.regret && search.next_best) {
     text +=
-        fmt::format(" That is wider than the {:g} % asked for; what would narrow it most is a trial at {}.",
+        fmt::format(" That is wider than the {:g} % asked for; the trial that would help most is one at {}.",
                     100 * search.rule.regret, settings_of_point(search, *search.next_best));
   }
+  if (search.broke_off)
+    text += " The search was given up: too many trials in a row failed or were disturbed.";
   if (search.used_prior) text += " Earlier results helped.";
   if (search.shared) text += " The workloads learnt from each other.";
   return text;

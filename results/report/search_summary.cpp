@@ -29,17 +29,19 @@ std::vector<SurfacePoint> surface_points(const std::vector<PointRow>& rows, cons
 SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> mine,
                                  const std::set<int>& hopeless, int reference,
                                  const std::vector<PointRow>& rows, const std::vector<SurfaceTrial>& trials,
-                                 const SearchRow& rule) {
+                                 const SearchRow& rule, int scenario, bool constrained) {
   SearchSummary search;
   search.rule = rule;
   std::vector<int> runs(rows.size(), 0);
   for (const SurfaceTrial& trial : trials) ++runs[static_cast<std::size_t>(trial.point)];
+  search.constrained = constrained;
+  // What cannot be run is no alternative.
+  search.hopeless = static_cast<int>(std::erase_if(mine, [&](int p) { return hopeless.contains(p); }));
+  if (mine.empty()) return search;
   for (const int p : mine) {
     search.trials += runs[static_cast<std::size_t>(p)];
     search.settings_run += runs[static_cast<std::size_t>(p)] > 0 ? 1 : 0;
   }
-  // What cannot be run is no alternative.
-  search.hopeless = static_cast<int>(std::erase_if(mine, [&](int p) { return hopeless.contains(p); }));
   const auto optimum = model.optimum(mine, rule.confidence);
   if (optimum) {
     search.best = rows[static_cast<std::size_t>(optimum->point)].key;
@@ -47,8 +49,8 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
     search.constraints_hold = optimum->feasible;
   }
   search.shared = model.shared();
-  search.used_prior = model.used_shapes();
-  search.doubtful = model.doubtful();
+  search.used_prior = model.used_shapes(scenario);
+  search.doubtful = model.doubtful(scenario);
   const auto values = model.value_of_trial(mine);
   const auto most = std::max_element(values.begin(), values.end());
   if (most != values.end() && *most > 0)
@@ -80,7 +82,13 @@ std::vector<SearchAnswer> search_answers(const Summary& summary) {
   for (const ScenarioSummary& scenario : summary.scenarios) {
     if (!scenario.search) continue;
     const SearchSummary& search = *scenario.search;
-    SearchAnswer answer{scenario.scenario, search.best, std::nullopt, search.settings_run, search.trials, {}};
+    SearchAnswer answer{scenario.scenario,
+                        search.best,
+                        std::nullopt,
+                        static_cast<int>(search.points.size()),
+                        search.settings_run,
+                        search.trials,
+                        {}};
     if (search.best && std::isfinite(search.bound)) answer.bound = search.bound;
     for (const SearchPoint& point : search.points) {
       const SurfaceBand& band = point.objective;
@@ -110,9 +118,14 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
       return question.scenario[static_cast<std::size_t>(t.point)] == static_cast<int>(s);
     });
     if (!any) continue;
-    searches.emplace(
-        points[static_cast<std::size_t>(mine.front())].scenario,
-        summarise_scenario(model, mine, hopeless, question.reference[s], points, known, *experiment.search));
+    const std::vector<int> all = mine;
+    searches
+        .emplace(points[static_cast<std::size_t>(mine.front())].scenario,
+                 summarise_scenario(model, mine, hopeless, question.reference[s], points, known,
+                                    *experiment.search, static_cast<int>(s),
+                                    !experiment.objective.constraints.empty()))
+        .first->second.broke_off =
+        failures_at_the_end(history, minimise, {all.begin(), all.end()}).hopeless();
   }
   return searches;
 }

@@ -275,7 +275,7 @@ class Scenario {
 
   // The search names the best and tells the others apart by its model of the whole surface.
   void rank_by_search() {
-    result_.planned_points = static_cast<int>(result_.search->points.size());
+    result_.planned_points = static_cast<int>(result_.search->points.size()) + result_.search->hopeless;
     result_.spread_known = true;
     for (const SearchPoint& known : result_.search->points) {
       const auto at = index_.find(known.point);
@@ -285,6 +285,7 @@ class Scenario {
       if (result_.search->best == known.point && point.feasible)
         result_.best = static_cast<std::size_t>(at->second);
     }
+    if (!result_.best) result_.search->best.reset();
     if (result_.best) after_ranking();
   }
 

@@ -81,7 +81,9 @@ struct SearchSummary {
   double bound = 0;                  // no other point is better by more, with the rule's confidence: a share
   double constraints_hold = 1;       // probability, at the best
   int settings_run = 0, trials = 0;  // that count
-  int hopeless = 0;                  // points that cannot be run: no alternatives, and not in `points`
+  int hopeless = 0;  // points that fail or are disturbed each time: no alternatives, and not in `points`
+  bool broke_off = false;                // too many trials failed in a row
+  bool constrained = false;              // the bound is among points that hold the constraints
   std::optional<std::string> next_best;  // key of the point where one more trial would tell most
   bool shared = false;                   // scenarios learnt from each other
   bool used_prior = false;

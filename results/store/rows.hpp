@@ -61,7 +61,7 @@ struct SearchAnswer {
   std::string scenario;
   std::optional<std::string> best;  // key of a point
   std::optional<double> bound;      // a share; nullopt: none can be stated
-  int settings_run = 0, trials = 0;
+  int settings = 0, settings_run = 0, trials = 0;
   struct Point {
     std::string point;
     double objective = 0, low = 0, high = 0, probability_best = 0;

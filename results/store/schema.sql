@@ -97,8 +97,9 @@ CREATE TABLE prior_shape (
 CREATE TABLE search_answer (
   scenario      TEXT PRIMARY KEY,
   best_point_id INTEGER REFERENCES point,  -- NULL: none holds the constraints, or nothing is known
-  bound         REAL,                -- a share: with search.confidence no other point is better by more
-  settings_run  INTEGER NOT NULL,    -- points of which a trial counts
+  bound         REAL,                -- a share: with search.confidence no other point that holds the constraints is better by more
+  settings      INTEGER NOT NULL,    -- points that can be run
+  settings_run  INTEGER NOT NULL,    -- of them, those of which a trial counts
   trials        INTEGER NOT NULL,    -- that count
   of_all_trials INTEGER NOT NULL     -- rows of trial it was made from: with more of them it is out of date
 ) STRICT, WITHOUT ROWID;
@@ -383,18 +384,17 @@ CREATE VIEW best AS
          objective_value FROM (
     SELECT *, row_number() OVER (PARTITION BY scenario ORDER BY objective_value, coalesce(time_per_unit_s, time_s)) AS place
     FROM points WHERE objective_value IS NOT NULL
-      AND (NOT EXISTS (SELECT 1 FROM search) OR point IN (SELECT best FROM searches))
-      AND NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1))
+      AND CASE WHEN EXISTS (SELECT 1 FROM search) THEN point IN (SELECT best FROM searches)
+          ELSE NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1) END)
   WHERE place = 1;
 
 -- What an adaptive search claims; no row while trials are in the file that it has not seen (the report sees all).
 CREATE VIEW searches AS
-  SELECT a.scenario, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings_run,
-         (SELECT count(*) FROM point q WHERE q.scenario = a.scenario) AS settings, a.trials
+  SELECT a.scenario, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings, a.settings_run, a.trials
   FROM search s, search_answer a LEFT JOIN point p ON p.id = a.best_point_id
   WHERE a.of_all_trials = (SELECT count(*) FROM trial);
 
--- The model's curve: every planned point, run or not.
+-- The model's curve: every planned point that can be run, run or not.
 CREATE VIEW search_points AS
   SELECT p.scenario, p.key AS point, m.objective, m.low_95, m.high_95, m.probability_best
   FROM search_model m JOIN point p ON p.id = m.point_id JOIN search_answer a ON a.scenario = p.scenario

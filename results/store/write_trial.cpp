@@ -221,12 +221,19 @@ void Store::write_answers(const std::vector<SearchAnswer>& answers) {
   Transaction transaction(database_);
   database_.execute("DELETE FROM search_model; DELETE FROM search_answer");
   Statement answer = database_.prepare(
-      "INSERT INTO search_answer VALUES (?,(SELECT id FROM point WHERE key = ?),?,?,?,(SELECT count(*) FROM "
+      "INSERT INTO search_answer VALUES (?,(SELECT id FROM point WHERE key = ?),?,?,?,?,(SELECT count(*) "
+      "FROM "
       "trial))");
   Statement model =
       database_.prepare("INSERT INTO search_model VALUES ((SELECT id FROM point WHERE key = ?),?,?,?,?)");
   for (const SearchAnswer& one : answers) {
-    answer.bind(one.scenario).bind(one.best).bind(one.bound).bind(one.settings_run).bind(one.trials).run();
+    answer.bind(one.scenario)
+        .bind(one.best)
+        .bind(one.bound)
+        .bind(one.settings)
+        .bind(one.settings_run)
+        .bind(one.trials)
+        .run();
     for (const SearchAnswer::Point& point : one.points)
       model.bind(point.point)
           .bind(point.objective)

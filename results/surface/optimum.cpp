@@ -90,6 +90,7 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
     if (trial.energy_j) add(of_power, trial, std::log(*trial.energy_j / trial.time_s), trial.energy_sd);
     if (trial.energy_j || !needs_power) measured_[static_cast<std::size_t>(trial.point)] = true;
   }
+  scenario_ = question.scenario;
   for (const int scenario : question.scenario)
     reference_of_.push_back(question.reference[static_cast<std::size_t>(scenario)]);
 
@@ -110,9 +111,11 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
   time_ = std::move(time.draws);
   if (of_the_power.valid()) {
     QuantityDraws power = of_the_power.get();
-    misfit_ = std::max(misfit_, power.misfit);
     shared_ = shared_ || power.shared;
-    used_shapes_ = used_shapes_ || power.used_shapes;
+    for (std::size_t s = 0; s < misfit_.size(); ++s) {
+      misfit_[s] = std::max(misfit_[s], power.misfit[s]);
+      used_shapes_[s] = used_shapes_[s] || power.used_shapes[s];
+    }
     power_share = power.noise_sd;
     power_ = std::move(power.draws);
   }
@@ -262,12 +265,13 @@ std::optional<Optimum> OptimumModel::optimum(const std::vector<int>& candidates,
   // Where the model is too sure of its own trials, it is too sure of the rest.
   best.regret_bound = regrets.empty() ? std::numeric_limits<double>::infinity()
                                       : quantile(regrets, 1 - kept_by_model * (1 - confidence)) *
-                                            std::sqrt(std::max(1.0, misfit_));
+                                            std::sqrt(std::max(1.0, misfit(scenario_of(best.point))));
   return best;
 }
 
 std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candidates) const {
   std::vector<double> values(candidates.size(), 0);
+  if (candidates.empty()) return values;
   const auto measured = measured_among(candidates);
   const Index draws = objective_.cols();
   // A setting that breaks a constraint is worth no more than the reference, or where that breaks it too, than

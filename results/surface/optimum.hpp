@@ -90,14 +90,14 @@ class OptimumModel {
   SurfaceComparison compare(int point, int other) const;
 
   std::vector<SurfaceBand> bands(const std::vector<int>& candidates) const;
-  // Mean square of the trials' standardised leave-one-out residuals, the worst of the quantities. Bounds are
-  // widened by its root where it is above 1.
-  double misfit() const { return misfit_; }
+  // Of a scenario, the worse of its quantities: mean square of the trials' standardised leave-one-out
+  // residuals. Bounds are widened by its root where it is above 1.
+  double misfit(int scenario) const { return misfit_[static_cast<std::size_t>(scenario)]; }
   // The surface is not as the model says: what it expects of trials is not to be trusted.
-  bool doubtful() const { return misfit_ > 2.5; }
-  bool shared() const { return shared_; }            // scenarios learnt from each other
-  bool used_shapes() const { return used_shapes_; }  // earlier results helped
-  double noise_sd() const { return noise_sd_; }      // of the objective's logarithm, one trial
+  bool doubtful(int scenario) const { return misfit(scenario) > 2.5; }
+  bool shared() const { return shared_; }  // scenarios learnt from each other
+  bool used_shapes(int scenario) const { return used_shapes_[static_cast<std::size_t>(scenario)]; }
+  double noise_sd() const { return noise_sd_; }  // of the objective's logarithm, one trial
 
  private:
   void find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials);
@@ -112,8 +112,13 @@ class OptimumModel {
   std::vector<int> reference_of_;
   std::vector<bool> measured_;
   std::set<int> broken_;  // points whose own trials break a constraint by their mean
-  double noise_sd_ = 0, misfit_ = 1;
-  bool shared_ = false, used_shapes_ = false;
+  int scenario_of(int point) const { return scenario_[static_cast<std::size_t>(point)]; }
+
+  std::vector<int> scenario_;
+  std::vector<double> misfit_;
+  std::vector<bool> used_shapes_;
+  double noise_sd_ = 0;
+  bool shared_ = false;
 };
 
 }  // namespace dvfs_plan

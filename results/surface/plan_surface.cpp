@@ -85,8 +85,8 @@ bool tells(const FinishedTrial& trial, Objective minimise) {
 
 std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective minimise) {
   // A failure of its own comes again: once is enough where nothing good was seen, twice in a row where it
-  // was. A disturbance is no fault of the point; after two trials and their reruns it is left all the same.
-  constexpr int own_after_good = 2, disturbed_in_a_row = 4;
+  // was. A disturbance is no fault of the point; after many in a row it is left all the same.
+  constexpr int own_after_good = 2, disturbed_in_a_row = 8;
   struct Past {
     bool good = false;
     int own = 0, disturbed = 0;  // since the last good trial
@@ -106,6 +106,19 @@ std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective 
       hopeless.insert(point);
   }
   return hopeless;
+}
+
+FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objective minimise,
+                                   const std::set<int>& points) {
+  FailuresInARow failures;
+  for (const FinishedTrial& trial : history) {
+    if (!counts_for_its_point(trial.role) || !points.contains(trial.point)) continue;
+    if (tells(trial, minimise))
+      failures = {};
+    else
+      ++(trial.may_pass ? failures.disturbed : failures.own);
+  }
+  return failures;
 }
 
 std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise) {

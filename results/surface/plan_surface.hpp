@@ -34,6 +34,16 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
 // Points from which nothing is to be had: they fail by themselves, or were disturbed again and again.
 std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective minimise);
 
+// Of the trials at these points, how many failed since the last one that tells: by themselves, or disturbed.
+struct FailuresInARow {
+  int own = 0, disturbed = 0;
+  // A dead sensor, a licence that ran out, a broken program, a machine that is never quiet: more of the same
+  // would fare no better.
+  bool hopeless() const { return own >= 8 || disturbed >= 24; }
+};
+FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objective minimise,
+                                   const std::set<int>& points);
+
 // Shapes as a result file keeps them.
 SurfaceShapes surface_shapes(const std::vector<PriorShape>& shapes);
 

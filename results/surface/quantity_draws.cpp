@@ -90,6 +90,8 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
     ++known;
   }
   QuantityDraws result;
+  result.misfit.assign(each.size(), 1);
+  result.used_shapes.assign(each.size(), false);
   double cells = 1;
   for (const auto& axis : grid.axes) cells *= static_cast<double>(axis.x.size());
   if (known > 1 && data.size() <= most_shared_trials && cells <= most_shared_cells) {
@@ -97,13 +99,12 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
     if (shared.log_evidence() > evidence) {
       result.draws = shared.draws(count, seed);
       result.noise_sd = shared.noise_sd();
-      result.misfit = shared.misfit();
+      result.misfit.assign(each.size(), shared.misfit());
       result.shared = true;
       return result;
     }
   }
   result.draws = MatrixXd::Constant(grid.points(), count, std::numeric_limits<double>::quiet_NaN());
-  result.misfit = 0;
   for (int s = 0; s < scenarios; ++s) {
     const Alone& alone = each[static_cast<std::size_t>(s)];
     if (!alone.process) continue;
@@ -111,8 +112,8 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
     for (std::size_t i = 0; i < alone.points.size(); ++i)
       result.draws.row(alone.points[i]) = mine.row(static_cast<Index>(i));
     result.noise_sd = std::max(result.noise_sd, alone.process->noise_sd());
-    result.misfit = std::max(result.misfit, alone.process->misfit());
-    result.used_shapes = result.used_shapes || alone.used_shapes;
+    result.misfit[static_cast<std::size_t>(s)] = alone.process->misfit();
+    result.used_shapes[static_cast<std::size_t>(s)] = alone.used_shapes;
   }
   return result;
 }

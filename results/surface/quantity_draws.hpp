@@ -12,11 +12,13 @@
 namespace dvfs_plan {
 
 struct QuantityDraws {
-  Eigen::MatrixXd draws;     // points x count; a scenario of which nothing is known: NaN
-  double noise_sd = 0;       // of one more trial
-  double misfit = 1;         // the worst of the processes used
-  bool shared = false;       // scenarios learnt from each other
-  bool used_shapes = false;  // of earlier results, somewhere
+  Eigen::MatrixXd draws;  // points x count; a scenario of which nothing is known: NaN
+  double noise_sd = 0;    // of one more trial
+  // Of each scenario: GaussianProcess::misfit() of the process that speaks for it, and whether that uses
+  // shapes of earlier results.
+  std::vector<double> misfit;
+  std::vector<bool> used_shapes;
+  bool shared = false;  // scenarios learnt from each other
 };
 
 // `scenario`: of each point. `shapes`: one row a point, one column a workload of earlier results; used from

@@ -463,9 +463,9 @@ TEST(Adaptive, EarlierResultsHelpAndAreDroppedWhereTheyMislead) {
   warm.run(machine, good);
   cold.run(machine);
   misled.run(machine, bad);
-  EXPECT_TRUE(warm.model(good).used_shapes());
+  EXPECT_TRUE(warm.model(good).used_shapes(0));
   EXPECT_LT(warm.model(good).optimum(warm.points_of(0), 0.95)->regret_bound, cold.bound());
-  EXPECT_FALSE(misled.model(bad).used_shapes());
+  EXPECT_FALSE(misled.model(bad).used_shapes(0));
   EXPECT_LE(misled.regret(machine), misled.bound() + 1e-12);
 }
 
@@ -473,7 +473,7 @@ TEST(Adaptive, FourShapesAreTooFewToBeUsed) {
   const Machine machine = [](double x, int) { return board(x, 30, 0.35); };
   Night night(30, "search: {at most: 6}\n");
   night.run(machine);
-  EXPECT_FALSE(night.model(shapes_of({0.1, 0.2, 0.3, 0.4})).used_shapes());
+  EXPECT_FALSE(night.model(shapes_of({0.1, 0.2, 0.3, 0.4})).used_shapes(0));
 }
 
 // Clocks x governors: words among which nothing lies between two others, each with a valley of its own.
