@@ -363,6 +363,35 @@ TEST(Adaptive, AShortDisturbanceTakesNoPointOutForGood) {
   EXPECT_LE(night.regret([](double x, int) { return board(x, 12); }), 0.01);
 }
 
+TEST(Adaptive, AReferenceThatWasDisturbedIsTriedAgainWhereSlowdownsNeedIt) {
+  int of_reference = 0;
+  const Machine machine = [&](double x, int) {
+    Measured m = board(x, 20, 0.1);
+    m.counts = x != 20 || ++of_reference > 2;
+    m.may_pass = true;
+    return m;
+  };
+  Night night(20, "search: {at most: 25}\nobjective: {minimise: energy, subject to: {slowdown: 20 %}}\n");
+  night.run(machine);
+  EXPECT_GE(of_reference, 3);
+  EXPECT_NE(night.named(), 0);
+}
+
+TEST(Adaptive, SettingsThatAllFailInOneHalfDoNotEndTheSearch) {
+  // The lower half, where the energy would be least, is refused by the machine.
+  const Machine machine = [](double x, int) {
+    Measured m = board(x, 40);
+    m.counts = x > 20;
+    return m;
+  };
+  Night night(40, "search: {at most: 40}\n");
+  night.run(machine);
+  double least = 1e300;
+  for (int x = 21; x <= 40; ++x) least = std::min(least, board(x, 40).energy);
+  ASSERT_NE(night.named(), 0);
+  EXPECT_LE(board(night.named(), 40).energy / least - 1, 0.02);
+}
+
 TEST(Adaptive, AMeterThatCountsBackwardsTellsNothing) {
   Night night(12, "search: {at most: 12}\n");
   night.run([](double, int) { return Measured{1, -50}; });

@@ -154,6 +154,9 @@ TEST(Surface, OnlyMeasuredPointsAreNamed) {
   std::vector<SurfaceTrial> trials;
   for (const int p : {0, 3, 7, 9}) trials.push_back({p, 1, 1.0, 50 + 2 * std::pow(p - 5, 2), 0, {}});
   const OptimumModel model(question, trials);
+  EXPECT_TRUE(model.value_of_trial({}).empty());
+  EXPECT_FALSE(model.optimum({}, 0.95));
+  EXPECT_FALSE(model.optimum({1, 2}, 0.95));  // not measured
   const auto optimum = model.optimum({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.95);
   ASSERT_TRUE(optimum);
   EXPECT_TRUE(optimum->point == 3 || optimum->point == 7) << optimum->point;
