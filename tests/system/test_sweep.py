@@ -39,7 +39,10 @@ class Sweep(testbed.TestbedCase):
         for trial in trials:
             expected = arithmetic.joules(trial["requested"], 0.5, 0.2)
             self.assertEqual(trial["verdict"], "ok", trial)
-            self.assertAlmostEqual(trial["energy_j"] / expected, 1, delta=0.03, msg=f"{trial['key']}: {trial['energy_j']} J, by arithmetic {expected} J")
+            if trial["role"] == "warm_up":  # caches and clocks are cold: it counts for nothing
+                continue
+            # As near as the trial itself says that its sensor can tell, and what the host adds.
+            self.assertAlmostEqual(trial["energy_j"] / expected, 1, delta=0.015 + trial["energy_half_width_j"] / expected, msg=f"{trial['key']}: {trial['energy_j']} J, by arithmetic {expected} J")
         # At rest the machine draws 20 W at every clock; what a trial takes above that is told too.
         idle = testbed.rows(out / "quickstart.sqlite", "SELECT * FROM idle")
         self.assertEqual(len(idle), 18)
