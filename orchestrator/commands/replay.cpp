@@ -18,6 +18,7 @@
 #include "base/units.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/replay/play.hpp"
+#include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -41,13 +42,6 @@ struct WorkloadPlays {
   const Landscape* landscape = nullptr;
   std::vector<Play> plays;
 };
-
-// At `q` of the sorted values, by the nearest rank.
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double rank = std::ceil(q * static_cast<double>(values.size()));
-  return values[static_cast<std::size_t>(std::max(0.0, rank - 1))];
-}
 
 struct Figures {
   double mean_trials = 0, mean_regret = 0, p95_regret = 0;

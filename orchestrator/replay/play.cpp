@@ -182,9 +182,10 @@ Play play_adaptive(const Landscape& landscape, const PlayOptions& options, Lands
         std::max(play.slowest_proposal_s, std::chrono::duration<double>(SteadyClock::now() - asked).count());
     if (trial == nullptr) break;
     const Landscape::Record record = trials.run(trial->point);
-    FinishedTrial finished{
-        trial->key,    trial->point,   trial->block, trial->role,    trial->attempt, true, false,
-        record.joules, record.seconds, std::nullopt, record.seconds, record.joules,  {}};
+    FinishedTrial finished = as_planned(*trial);
+    finished.counts = true;
+    finished.objective = finished.work_energy_j = record.joules;
+    finished.work_time_s = finished.slot_s = record.seconds;
     history.add(finished);
     settings.insert(trial->point);
     ++play.trials;

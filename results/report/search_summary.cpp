@@ -9,8 +9,6 @@
 namespace dvfs_plan {
 namespace {
 
-constexpr double level_of_the_set = 0.05;
-
 std::vector<SurfacePoint> surface_points(const std::vector<PointRow>& rows, const ExperimentRow& experiment) {
   std::vector<SurfacePoint> points;
   for (const PointRow& row : rows) {

@@ -14,7 +14,6 @@
 namespace dvfs_plan {
 namespace {
 
-constexpr double level_of_the_set = 0.05;
 constexpr double slowdown_limits[] = {0, 0.01, 0.02, 0.05, 0.10, 0.20};
 
 // Values of one quantity over the counted trials of a point, with the sensors' share of each.

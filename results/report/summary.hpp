@@ -17,6 +17,9 @@
 
 namespace dvfs_plan {
 
+// At which points are told apart from the best.
+inline constexpr double level_of_the_set = 0.05;
+
 struct ConstraintCheck {
   std::string text;
   std::optional<double> value;

@@ -1,5 +1,6 @@
 #include "results/statistics/estimate.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/statistics/univariate_statistics.hpp>
 #include <cmath>
@@ -18,6 +19,14 @@ double median_deviation(std::vector<double> values, double centre) {
 }
 
 }  // namespace
+
+double quantile(std::vector<double> values, double q) {
+  const double rank = std::ceil(q * static_cast<double>(values.size())) - 1;
+  const auto at = values.begin() +
+                  static_cast<std::ptrdiff_t>(std::clamp(rank, 0.0, static_cast<double>(values.size() - 1)));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
 
 double student_t(double confidence, double degrees_of_freedom) {
   return boost::math::quantile(boost::math::students_t(degrees_of_freedom), 0.5 + confidence / 2);

@@ -75,6 +75,16 @@ void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optiona
   }
 }
 
+FinishedTrial as_planned(const PlannedTrial& trial) {
+  FinishedTrial one;
+  one.key = trial.key;
+  one.point = trial.point;
+  one.block = trial.block;
+  one.role = trial.role;
+  one.attempt = trial.attempt;
+  return one;
+}
+
 FinishedTrial finished(const TrialRecord& trial) {
   FinishedTrial one;
   one.key = trial.key;

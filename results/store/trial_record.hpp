@@ -136,6 +136,8 @@ struct FinishedTrial {
       {};  // metrics, and `time` and `energy` of a run: what constraints may name
 };
 FinishedTrial finished(const TrialRecord& trial);
+// Which trial it is, and nothing of how it went: for those who play trials instead of running them.
+FinishedTrial as_planned(const PlannedTrial& trial);
 // Time and energy of a trial per unit of work and per run.
 void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,
               std::size_t runs, std::optional<double> units);

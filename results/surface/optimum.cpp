@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "results/statistics/estimate.hpp"
 #include "results/surface/quantity_draws.hpp"
 
 namespace dvfs_plan {
@@ -46,14 +47,6 @@ double spread_of(const std::vector<double>& values) {
   double squares = 0;
   for (const double v : values) squares += (v - mean) * (v - mean);
   return std::sqrt(squares / n);
-}
-
-// Points between `low` and `high` quantile, sorted in place.
-double quantile(std::vector<double>& values, double q) {
-  const auto k = static_cast<std::ptrdiff_t>(std::min(static_cast<double>(values.size() - 1),
-                                                      std::ceil(q * static_cast<double>(values.size())) - 1));
-  std::nth_element(values.begin(), values.begin() + std::max<std::ptrdiff_t>(k, 0), values.end());
-  return values[static_cast<std::size_t>(std::max<std::ptrdiff_t>(k, 0))];
 }
 
 }  // namespace
@@ -239,18 +232,12 @@ std::vector<int> OptimumModel::measured_among(const std::vector<int>& candidates
   return measured;
 }
 
-int OptimumModel::best_measured(const std::vector<int>& measured) const {
-  return *std::min_element(measured.begin(), measured.end(),
-                           [&](int a, int b) { return objective_.row(a).mean() < objective_.row(b).mean(); });
-}
-
 std::optional<Optimum> OptimumModel::optimum(const std::vector<int>& candidates, double confidence) const {
   const auto measured = measured_among(candidates);
   if (measured.empty()) return std::nullopt;
   Optimum best;
-  best.point = best_measured(measured);
+  best.point = leading(measured, 1).front();
   std::vector<double> regrets;
-  double sum = 0;
   for (Index s = 0; s < objective_.cols(); ++s) {
     if (feasible_.size() > 0 && feasible_(best.point, s) == 0) continue;
     double least = objective_(best.point, s);
@@ -258,10 +245,8 @@ std::optional<Optimum> OptimumModel::optimum(const std::vector<int>& candidates,
       if (feasible_.size() == 0 || feasible_(p, s) != 0) least = std::min(least, objective_(p, s));
     }
     regrets.push_back(std::exp(objective_(best.point, s) - least) - 1);
-    sum += regrets.back();
   }
   best.feasible = static_cast<double>(regrets.size()) / static_cast<double>(objective_.cols());
-  best.expected_regret = regrets.empty() ? 0 : sum / static_cast<double>(regrets.size());
   // Where the model is too sure of its own trials, it is too sure of the rest.
   best.regret_bound = regrets.empty() ? std::numeric_limits<double>::infinity()
                                       : quantile(regrets, 1 - kept_by_model * (1 - confidence)) *
@@ -334,8 +319,9 @@ std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candida
 }
 
 std::vector<int> OptimumModel::leading(std::vector<int> candidates, std::size_t most) const {
-  const VectorXd mean = objective_.rowwise().mean();
-  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) { return mean(a) < mean(b); });
+  std::map<int, double> mean;
+  for (const int p : candidates) mean[p] = objective_.row(p).mean();
+  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) { return mean[a] < mean[b]; });
   candidates.resize(std::min(candidates.size(), most));
   return candidates;
 }

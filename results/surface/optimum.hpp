@@ -44,7 +44,6 @@ struct Optimum {
   int point = -1;  // among those measured
   double regret_bound =
       0;  // with the confidence asked for no other setting makes it worse by more: E/E_best - 1
-  double expected_regret = 0;
   double feasible = 1;  // probability that the constraints hold at `point`
 };
 
@@ -97,14 +96,13 @@ class OptimumModel {
   bool doubtful(int scenario) const { return misfit(scenario) > 2.5; }
   bool shared() const { return shared_; }  // scenarios learnt from each other
   bool used_shapes(int scenario) const { return used_shapes_[static_cast<std::size_t>(scenario)]; }
-  double noise_sd() const { return noise_sd_; }  // of the objective's logarithm, one trial
 
  private:
   void find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials);
   Eigen::MatrixXd draws_of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
                            const std::vector<SurfaceTrial>& trials, std::uint64_t seed) const;
+  int scenario_of(int point) const { return scenario_[static_cast<std::size_t>(point)]; }
   std::vector<int> measured_among(const std::vector<int>& candidates) const;
-  int best_measured(const std::vector<int>& measured) const;
 
   Eigen::MatrixXd time_, power_;  // logarithms; points x draws; power_ empty: not measured
   Eigen::MatrixXd objective_;     // likewise
@@ -112,12 +110,10 @@ class OptimumModel {
   std::vector<int> reference_of_;
   std::vector<bool> measured_;
   std::set<int> broken_;  // points whose own trials break a constraint by their mean
-  int scenario_of(int point) const { return scenario_[static_cast<std::size_t>(point)]; }
-
   std::vector<int> scenario_;
   std::vector<double> misfit_;
   std::vector<bool> used_shapes_;
-  double noise_sd_ = 0;
+  double noise_sd_ = 0;  // of the objective's logarithm, one trial
   bool shared_ = false;
 };
 

@@ -16,6 +16,7 @@
 
 #include "orchestrator/replay/play.hpp"
 #include "orchestrator/strategies/strategy.hpp"
+#include "results/statistics/estimate.hpp"
 #include "results/surface/plan_surface.hpp"
 
 namespace dvfs_plan {
@@ -111,13 +112,6 @@ std::vector<Play> all_plays(const std::vector<Landscape>& landscapes, int seeds,
   for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
   threads.clear();
   return plays;
-}
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const auto rank =
-      static_cast<std::size_t>(std::max(0.0, std::ceil(q * static_cast<double>(values.size())) - 1));
-  return values[rank];
 }
 
 void print_line(const std::string& name, const std::vector<Play>& plays) {
@@ -242,11 +236,7 @@ void cost() {
         power += 60 * f * v * v;
       }
       time *= std::exp(0.005 * noise());
-      FinishedTrial done;
-      done.key = trial->key;
-      done.point = trial->point;
-      done.block = trial->block;
-      done.role = trial->role;
+      FinishedTrial done = as_planned(*trial);
       done.counts = true;
       done.work_time_s = time;
       done.work_energy_j = time * power * std::exp(0.02 * noise());

@@ -59,12 +59,7 @@ class Night {
     const PlanPoint& point = plan_.points[static_cast<std::size_t>(trial.point)];
     const Measured m = machine(*point.values.front()->number, point.workload);
     const double noisy_time = m.time * std::exp(0.003 * normal_(random_));
-    FinishedTrial done;
-    done.key = trial.key;
-    done.point = trial.point;
-    done.block = trial.block;
-    done.role = trial.role;
-    done.attempt = trial.attempt;
+    FinishedTrial done = as_planned(trial);
     done.slot_s = 10;
     done.may_pass = m.may_pass;
     done.counts = m.counts && counts_for_its_point(trial.role);
@@ -539,11 +534,7 @@ TEST(Adaptive, WordsAreSurfacesOfTheirOwnOrShared) {
     while (const PlannedTrial* trial = strategy->next(history)) {
       ASSERT_LT(history.workload_trials(), 180);
       const Measured m = truth(trial->point);
-      FinishedTrial done;
-      done.key = trial->key;
-      done.point = trial->point;
-      done.block = trial->block;
-      done.role = trial->role;
+      FinishedTrial done = as_planned(*trial);
       done.counts = true;
       done.work_time_s = m.time * std::exp(0.003 * normal(random));
       done.work_energy_j = done.objective = m.energy * std::exp(0.01 * normal(random));

@@ -38,8 +38,11 @@ class Night {
     while (const PlannedTrial* trial = strategy_->next(history_)) {
       if (keys.size() >= at_most) return;
       const std::optional<double> value = measure(*trial);
-      FinishedTrial done{trial->key,        trial->point,       trial->block, trial->role, trial->attempt,
-                         value.has_value(), !value.has_value(), value,        10,          {}};
+      FinishedTrial done = as_planned(*trial);
+      done.counts = value.has_value();
+      done.may_pass = !value.has_value();
+      done.objective = value;
+      done.slot_s = 10;
       keys.push_back(trial->key);
       if (!is_idle(trial->role)) ++trials;
       of_point[trial->point] += is_idle(trial->role) ? 0 : 1;
