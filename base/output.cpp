@@ -25,4 +25,8 @@ void write_stderr(std::string_view text) {
   write_all(STDERR_FILENO, text);
 }
 
+bool is_terminal_stdout() {
+  return ::isatty(STDOUT_FILENO) != 0;
+}
+
 }  // namespace dvfs_plan

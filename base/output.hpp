@@ -8,5 +8,6 @@ namespace dvfs_plan {
 
 void write_stdout(std::string_view text);
 void write_stderr(std::string_view text);
+bool is_terminal_stdout();
 
 }  // namespace dvfs_plan

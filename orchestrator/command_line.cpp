@@ -67,6 +67,12 @@ class CommandLineParser {
     exported->add_option("--table", options_.table, "one row a trial, or one row a reading")
         ->check(CLI::IsMember({"trials", "readings"}));
     exported->add_option("-o,--output", options_.output, "the file to write (default: stdout)");
+    auto* sql = add("sql", "one query on a result file; `readings` are rows there", sql_command, "RESULT",
+                    "the result file");
+    sql->add_option("QUERY", options_.query,
+                    "select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
+        ->required();
+    sql->add_flag("--csv", options_.csv, "print CSV instead of a table");
     auto* restore = add("restore", "put back what a cut-off run left set", restore_command);
     restore->add_flag("--discard", options_.discard,
                       "give up what cannot be put back; the journal is kept under another name");
@@ -81,7 +87,7 @@ class CommandLineParser {
       const int code = app_.exit(error);
       if (code != 0 && !options_.file.empty() && options_.file.find('.') == std::string::npos) {
         const std::string command = nearest_word(
-            options_.file, {"check", "doctor", "status", "report", "export", "replay", "restore"});
+            options_.file, {"check", "doctor", "status", "report", "export", "sql", "replay", "restore"});
         if (options_.file == "run")
           write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
         else if (!command.empty())

@@ -26,6 +26,8 @@ struct Options {
   bool quiet = false;
   bool discard = false;          // restore: give up what cannot be put back
   std::string table = "trials";  // export
+  std::string query;             // sql
+  bool csv = false;              // sql
   ReplayOptions replay;
 };
 
@@ -36,6 +38,7 @@ int restore_command(const Options& options);
 int report_command(const Options& options);
 int status_command(const Options& options);
 int export_command(const Options& options);
+int sql_command(const Options& options);
 int replay_command(const Options& options);
 
 inline constexpr const char* tool_version = DVFS_PLAN_VERSION;

@@ -74,9 +74,8 @@ int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
   const Summary summary = summary_of(store);
-  write_stdout(fmt::format("{}", options.json
-                                     ? json_report(summary, trials)
-                                     : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
+  write_stdout(fmt::format("{}", options.json ? json_report(summary, trials)
+                                              : terminal_report(summary, trials, is_terminal_stdout())));
   return static_cast<int>(ExitCode::done);
 }
 

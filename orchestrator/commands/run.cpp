@@ -272,9 +272,8 @@ class Run {
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store);
-    write_stdout(fmt::format("{}", options_.json
-                                       ? json_report(summary, trials)
-                                       : terminal_report(summary, trials, ::isatty(STDOUT_FILENO) != 0)));
+    write_stdout(fmt::format("{}", options_.json ? json_report(summary, trials)
+                                                 : terminal_report(summary, trials, is_terminal_stdout())));
     if (end_ == RunEnd::interrupted) {
       progress_.say(
           fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",

@@ -26,8 +26,8 @@ std::optional<Estimate> estimate(const std::vector<double>& values,
 // modified z-score); none with fewer than five values or no deviation at all.
 std::vector<std::size_t> outliers(const std::vector<double>& values);
 
-// Of values in any order, by the nearest rank: the least of them that a share `q` lies at or below. At least one
-// value.
+// Of values in any order, by the nearest rank: the least of them that a share `q` lies at or below. At least
+// one value.
 double quantile(std::vector<double> values, double q);
 
 // Quantile of Student's t, two-sided at `confidence`.

@@ -27,11 +27,13 @@ namespace {
 
 Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) !=
-      SQLITE_OK) {
+  const char* rest = nullptr;
+  if (sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement, &rest) != SQLITE_OK)
     fail(database, sql);
-  }
   statement_.reset(statement);
+  const std::string_view after(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
+  if (statement == nullptr || after.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    throw Error(ExitCode::machine_refuses, fmt::format("result file: this is not one statement: {}", sql));
 }
 
 Statement& Statement::bind(std::string_view text) {
@@ -84,6 +86,26 @@ void Statement::run() {
 void Statement::reset() {
   sqlite3_reset(statement_.get());
   next_ = 1;
+}
+
+Statement::Type Statement::type(int column) const {
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_INTEGER:
+      return Type::integer;
+    case SQLITE_FLOAT:
+      return Type::real;
+    case SQLITE_TEXT:
+      return Type::text;
+    case SQLITE_BLOB:
+      return Type::blob;
+    default:
+      return Type::null;
+  }
+}
+
+std::string Statement::name(int column) const {
+  const char* name = sqlite3_column_name(statement_.get(), column);
+  return name != nullptr ? name : "";
 }
 
 bool Statement::is_null(int column) const {
@@ -143,10 +165,27 @@ Database::Database(const std::string& path, Mode mode) {
   sqlite3_busy_timeout(database, 5000);
 }
 
+Database Database::temporary() {
+  Database database;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(
+      "", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE, nullptr);
+  database.handle_.reset(handle);
+  if (code != SQLITE_OK)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("SQLite has no temporary database: {}", sqlite3_errstr(code)));
+  return database;
+}
+
 void Database::execute(const std::string& sql) {
   if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
     fail(handle_.get(), sql.substr(0, sql.find('\n')));
   }
+}
+
+void Database::protect() {
+  execute("PRAGMA query_only = ON");
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
 }
 
 Transaction::Transaction(Database& database) : database_(database) {

@@ -41,6 +41,11 @@ class Statement {
   void run();   // to its end, then resets
   void reset();
 
+  enum class Type { null, integer, real, text, blob };
+  Type type(int column) const;
+  int columns() const { return sqlite3_column_count(statement_.get()); }
+  std::string name(int column) const;
+
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
   double real(int column) const;
@@ -63,13 +68,18 @@ class Database {
   enum class Mode { read_only, read_write };
   // Opens an existing file; never follows a symbolic link.
   Database(const std::string& path, Mode mode);
+  // An empty one, in memory and beyond that in a file without a name.
+  static Database temporary();
 
   Statement prepare(std::string_view sql) { return {handle_.get(), sql}; }
   void execute(const std::string& sql);
   std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
+  // For queries of others: nothing is changed, and no other file is opened.
+  void protect();
   sqlite3* handle() { return handle_.get(); }
 
  private:
+  Database() = default;
   struct Close {
     void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
   };

@@ -13,7 +13,9 @@
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "results/store/migrate.hpp"
 #include "results/store/schema_text.hpp"
+#include "results/store/unpack_readings.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -65,11 +67,12 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
   create_empty(unfinished);
   {
-    Store store(Database(unfinished, Database::Mode::read_write));
+    Store store{Database(unfinished, Database::Mode::read_write)};
     store.database_.execute(
         fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version));
     Transaction transaction(store.database_);
     store.database_.execute(schema_text);
+    store.database_.execute(views_text);
     store.write_plan(plan, facts);
     store.write_prior(facts.prior);
     transaction.commit();
@@ -91,18 +94,31 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   return store;
 }
 
+Store::Store(Database database) : database_(std::move(database)) {
+  if (register_unpack_readings(database_.handle()) != SQLITE_OK)
+    throw Error(ExitCode::machine_refuses, "SQLite does not take the function unpack_readings");
+}
+
 Store Store::open(const std::string& path, Database::Mode mode) {
-  Store store(Database(path, mode));
-  store.check_version(path);
+  Store store{Database(path, mode)};
+  store.check_whole(path);
+  const int version = store.check_version(path);
+  if (mode == Database::Mode::read_write)
+    store.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  if (version < schema_version) {
+    // Who only looks changes nothing: a private copy is brought up to date instead.
+    if (mode == Database::Mode::read_only) store = Store(private_copy(store.database_));
+    migrate(store.database_, version, schema_version);
+  }
   if (mode == Database::Mode::read_write) {
-    store.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    store.database_.execute("PRAGMA foreign_keys = ON");
     store.prepare_statements();
   }
   return store;
 }
 
 void Store::fold_log(const std::string& path) {
-  Store store(Database(path, Database::Mode::read_write));
+  Store store{Database(path, Database::Mode::read_write)};
   store.check_ours(path);
   store.database_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
@@ -128,16 +144,39 @@ void Store::check_ours(const std::string& path) {
   }
 }
 
-void Store::check_version(const std::string& path) {
+// SQLite reads a file that lost its end until it comes to what is missing. The header says how long it should
+// be; while a log lies beside it, the header may be ahead of the file.
+void Store::check_whole(const std::string& path) {
+  std::error_code ignored;
+  const auto log = std::filesystem::file_size(path + "-wal", ignored);
+  if (!ignored && log > 0) return;
+  const auto expected = pragma("PRAGMA page_count", path) * pragma("PRAGMA page_size", path);
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  unsigned char header[32] = {};
+  if (!file || ::pread(file.get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return;
+  const auto big_endian = [&](std::size_t at) {
+    return static_cast<std::int64_t>(header[at]) << 24 | static_cast<std::int64_t>(header[at + 1]) << 16 |
+           static_cast<std::int64_t>(header[at + 2]) << 8 | header[at + 3];
+  };
+  const std::int64_t pages = big_endian(28);
+  const std::int64_t page = header[16] << 8 | header[17];
+  const std::int64_t size = static_cast<std::int64_t>(std::filesystem::file_size(path, ignored));
+  const std::int64_t whole = std::max(expected, pages * (page == 1 ? 65536 : page));
+  if (ignored || size >= whole) return;
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("{} is cut short: it should be {} bytes long and is {}", path, whole, size),
+              "copy it again from where it was made; `sqlite3 FILE .recover` saves what is left of it");
+}
+
+int Store::check_version(const std::string& path) {
   check_ours(path);
   const auto version = pragma("PRAGMA user_version", path);
-  if (version < schema_version) {
-    throw Error(
-        ExitCode::machine_refuses,
-        fmt::format(
-            "{} has schema version {}, of a program before the first release; this one reads version {}",
-            path, version, schema_version),
-        "report it with the dvfs-plan that made it, or run the experiment again with --fresh");
+  if (version < oldest_schema_version) {
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} has schema version {}, of a program before the first release; this one reads "
+                            "versions {} to {}",
+                            path, version, oldest_schema_version, schema_version),
+                "report it with the dvfs-plan that made it, or run the experiment again with --fresh");
   }
   if (version > schema_version) {
     throw Error(
@@ -145,6 +184,7 @@ void Store::check_version(const std::string& path) {
         fmt::format("{} has schema version {}; this program knows up to {}", path, version, schema_version),
         "open it with the dvfs-plan that made it, or a newer one");
   }
+  return static_cast<int>(version);
 }
 
 void Store::write_prior(const std::vector<PriorShape>& shapes) {

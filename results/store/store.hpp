@@ -14,6 +14,7 @@
 #include "results/energy/sensor_audit.hpp"
 #include "results/store/rows.hpp"
 #include "results/store/sqlite.hpp"
+#include "results/store/trace_codec.hpp"
 #include "results/store/trial_record.hpp"
 
 namespace dvfs_plan {
@@ -31,14 +32,22 @@ struct ExperimentFacts {
   std::vector<PriorShape> prior = {};  // one value a point of the plan
 };
 
+// What one channel delivered during one trial.
+struct ChannelTrace {
+  std::uint32_t channel = 0;  // index into Store::channels()
+  Trace trace;
+};
+
 class Store {
  public:
-  static constexpr int schema_version = 4;
+  static constexpr int schema_version = 5;
 
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                       const ExperimentFacts& facts, std::optional<FileOwner> owner);
-  // An existing one. Says what is wrong with a file that is not ours, or is newer than this program.
+  // An existing one. Says what is wrong with a file that is not ours, is cut short, or is newer than this
+  // program. One of an older schema is brought up to this one: in place where it is opened to be written,
+  // else in a private copy.
   static Store open(const std::string& path, Database::Mode mode);
   // Folds an existing file's write-ahead log into it, so that it may be moved; of whatever version.
   static void fold_log(const std::string& path);
@@ -87,7 +96,8 @@ class Store {
   std::vector<std::string> session_warnings();
   ExperimentRow experiment();
   std::vector<TrialRow> trials();
-  std::vector<PointRow> points();  // in the plan's order
+  std::vector<ChannelTrace> traces(std::int64_t trial);  // by its row id; a trial of 60 s in some ms
+  std::vector<PointRow> points();                        // in the plan's order
   std::vector<PriorShape> prior();
   // What the search says of all trials that are in the file now.
   void write_answers(const std::vector<SearchAnswer>& answers);
@@ -95,21 +105,23 @@ class Store {
   Database& database() { return database_; }
 
  private:
-  explicit Store(Database database) : database_(std::move(database)) {}
+  explicit Store(Database database);
+  void write_readings(std::int64_t trial, const std::vector<Reading>& readings);
   void write_plan(const Plan& plan, const ExperimentFacts& facts);
   void write_prior(const std::vector<PriorShape>& shapes);
   std::int64_t pragma(const char* sql, const std::string& path);
   void check_ours(const std::string& path);
-  void check_version(const std::string& path);
+  void check_whole(const std::string& path);
+  int check_version(const std::string& path);
   void prepare_statements();
 
   Database database_;
   std::int64_t session_ = 0;
   std::vector<std::int64_t> channel_ids_;
   std::vector<ChannelKind> channel_kinds_;
-  // Prepared once: a trial's row is written between two trials of a measurement.
-  struct TrialStatements;
+  struct TrialStatements;  // trial_statements.hpp
   std::shared_ptr<TrialStatements> statements_;
+  std::shared_ptr<Statement> read_traces_;
 };
 
 }  // namespace dvfs_plan

@@ -1,5 +1,6 @@
 // One finished trial into the file, whole or not at all.
 #include "results/store/store.hpp"
+#include "results/store/trial_statements.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -28,28 +29,28 @@ std::optional<std::string> or_null(const T& text) {
 
 }  // namespace
 
-struct Store::TrialStatements {
-  explicit TrialStatements(Database& db)
-      : trial(db.prepare(
-            "INSERT INTO trial (key, point_id, session_id, role, attempt, block, position, started_at, "
-            "slot_s, started_ns, "
-            "ended_ns, runs, region, region_s, outcome, exit_code, signal, verdict, verdict_text, energy_j, "
-            "energy_half_width_j, fresh_readings, units, objective, temperature_c, gate_wait_s, gate, "
-            "settle_s, settle, "
-            "foreign_cpu_s, run_queue, throttle_events, power_cap_share, thermal_share, power_limit_w, "
-            "user_s, system_s, max_rss_bytes, leftovers, "
-            "output_tail, "
-            "output_bytes, error_tail, error_bytes) VALUES "
-            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
-        setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
-        reading(db.prepare("INSERT OR IGNORE INTO reading VALUES (?,?,?,?,?)")),
-        energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
-        metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
-        region(db.prepare("INSERT INTO region VALUES (?,?,?,?,?,?,?,?)")),
-        event(db.prepare("INSERT INTO event (session_id, trial_id, kind, message) VALUES (?,?,?,?)")),
-        next(db.prepare("UPDATE session SET current_trial = ? WHERE id = ?")) {}
-  Statement trial, setting, reading, energy, metric, region, event, next;
-};
+Store::TrialStatements::TrialStatements(Database& db)
+    : trial(db.prepare(
+          "INSERT INTO trial (key, point_id, session_id, role, attempt, block, position, started_at, "
+          "slot_s, started_ns, "
+          "ended_ns, runs, region, region_s, outcome, exit_code, signal, verdict, verdict_text, energy_j, "
+          "energy_half_width_j, fresh_readings, units, objective, temperature_c, gate_wait_s, gate, "
+          "settle_s, settle, "
+          "foreign_cpu_s, run_queue, throttle_events, power_cap_share, thermal_share, power_limit_w, "
+          "user_s, system_s, max_rss_bytes, leftovers, "
+          "output_tail, "
+          "output_bytes, error_tail, error_bytes) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+      setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      times(db.prepare(
+          "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
+      values(db.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, divisor, packed, "
+                        "absences) VALUES (?,?,?,?,?,?)")),
+      energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
+      metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
+      region(db.prepare("INSERT INTO region VALUES (?,?,?,?,?,?,?,?)")),
+      event(db.prepare("INSERT INTO event (session_id, trial_id, kind, message) VALUES (?,?,?,?)")),
+      next(db.prepare("UPDATE session SET current_trial = ? WHERE id = ?")) {}
 
 void Store::prepare_statements() {
   statements_ = std::make_shared<TrialStatements>(database_);
@@ -121,14 +122,7 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(setting.as_requested ? std::optional(*setting.as_requested ? 1 : 0) : std::nullopt)
         .run();
   }
-  for (const Reading& reading : trial.readings) {
-    s.reading.bind(id)
-        .bind(channel_ids_.at(reading.channel))
-        .bind(static_cast<std::int64_t>(reading.time))
-        .bind(reading.value)
-        .bind(reading.value ? std::nullopt : std::optional(std::string(to_string(reading.status))))
-        .run();
-  }
+  write_readings(id, trial.readings);
   for (const ChannelEnergy& energy : trial.energies) {
     const bool counter = channel_kinds_.at(energy.channel) == ChannelKind::counter;
     s.energy.bind(id)

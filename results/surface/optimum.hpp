@@ -43,7 +43,7 @@ struct SurfaceShapes {
 struct Optimum {
   int point = -1;  // among those measured
   double regret_bound =
-      0;  // with the confidence asked for no other setting makes it worse by more: E/E_best - 1
+      0;                // with the confidence asked for no other setting makes it worse by more: E/E_best - 1
   double feasible = 1;  // probability that the constraints hold at `point`
 };
 

@@ -1,0 +1,220 @@
+// The report as JSON: what `--json` prints and the page is made from.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "results/report/report.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const std::optional<Estimate>& value) {
+  if (!value) return nullptr;
+  const auto known = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
+  return {{"mean", value->mean},
+          {"median", value->median},
+          {"n", value->n},
+          {"standard_deviation", known(value->standard_deviation)},
+          {"mad", known(value->mad)},
+          {"half_width_95", known(value->half_width)},
+          {"sensor_half_width_95", known(value->sensor_half_width)}};
+}
+
+Json to_json(const std::optional<Change>& change) {
+  if (!change) return nullptr;
+  Json json{{"value", change->value}, {"pairs", change->pairs}};
+  json["low_95"] = change->low ? Json(*change->low) : Json(nullptr);
+  json["high_95"] = change->high ? Json(*change->high) : Json(nullptr);
+  return json;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json settings_json(const std::vector<AxisSetting>& settings) {
+  Json json = Json::object();
+  for (const AxisSetting& setting : settings) json[setting.axis] = setting.text;
+  return json;
+}
+
+Json delivered_json(const PointSummary& point) {
+  Json json = Json::object();
+  for (const auto& [axis, instead] : point.delivered_instead)
+    json[axis] = {{"low_hz", instead.low_hz},
+                  {"high_hz", instead.high_hz},
+                  {"trials", instead.trials},
+                  {"of", instead.of}};
+  return json;
+}
+
+Json point_json(const PointSummary& point) {
+  Json json{{"point", point.point},
+            {"settings", settings_json(point.settings)},
+            {"delivered_instead", delivered_json(point)},
+            {"power_cap_share", or_null(point.power_cap_share)},
+            {"power_limit_w", or_null(point.power_limit_w)},
+            {"reference", point.is_reference},
+            {"trials", point.trials},
+            {"counted", point.counted},
+            {"not_counted", point.not_counted},
+            {"energy_j", to_json(point.energy)},
+            {"above_idle_j", to_json(point.above_idle)},
+            {"energy_per_unit_j", to_json(point.energy_per_unit)},
+            {"time_s", to_json(point.time)},
+            {"mean_power_w", to_json(point.power)},
+            {"objective", to_json(point.objective)},
+            {"edp_js", to_json(point.edp)},
+            {"ed2p_js2", to_json(point.ed2p)},
+            {"saving", to_json(point.saving)},
+            {"slowdown", to_json(point.slowdown)},
+            {"gain", to_json(point.gain)},
+            {"feasible", point.feasible},
+            {"not_told_apart_from_best", point.not_told_apart},
+            {"on_pareto_front", point.on_pareto_front},
+            {"outliers", point.outliers}};
+  json["constraints"] = Json::array();
+  for (const ConstraintCheck& check : point.constraints) {
+    json["constraints"].push_back({{"constraint", check.text},
+                                   {"value", or_null(check.value)},
+                                   {"holds", or_null(check.holds)},
+                                   {"certain", or_null(check.certain)}});
+  }
+  return json;
+}
+
+Json search_json(const SearchSummary& search) {
+  Json json{{"method", "adaptive"},
+            {"regret_asked_for", search.rule.regret},
+            {"confidence", search.rule.confidence},
+            {"at_most", or_null(search.rule.at_most)},
+            {"best", or_null(search.best)},
+            {"bound", search.best && std::isfinite(search.bound) ? Json(search.bound) : Json(nullptr)},
+            {"constraints_hold", search.constraints_hold},
+            {"settings", search.points.size()},
+            {"settings_run", search.settings_run},
+            {"settings_that_cannot_be_run", search.hopeless},
+            {"trials", search.trials},
+            {"next_best", or_null(search.next_best)},
+            {"learnt_from_other_scenarios", search.shared},
+            {"used_prior", search.used_prior},
+            {"doubtful", search.doubtful},
+            {"model", Json::array()}};
+  for (const SearchPoint& point : search.points) {
+    json["model"].push_back({{"point", point.point},
+                             {"settings", settings_json(point.settings)},
+                             {"run", point.run},
+                             {"objective", point.objective.median},
+                             {"low_95", point.objective.low},
+                             {"high_95", point.objective.high},
+                             {"probability_best", point.objective.probability_best},
+                             {"not_told_apart_from_best", point.not_told_apart}});
+  }
+  return json;
+}
+
+Json scenario_json(const ScenarioSummary& scenario) {
+  Json one{{"scenario", scenario.scenario}};
+  one["search"] = scenario.search ? search_json(*scenario.search) : Json(nullptr);
+  const auto named = [&](const std::optional<std::size_t>& i) {
+    return i ? Json(scenario.points[*i].point) : Json(nullptr);
+  };
+  one["best"] = named(scenario.best);
+  one["best_settings"] =
+      scenario.best ? settings_json(scenario.points[*scenario.best].settings) : Json(nullptr);
+  one["best_delivered_instead"] =
+      scenario.best ? delivered_json(scenario.points[*scenario.best]) : Json(nullptr);
+  one["best_at_edge_of"] = scenario.best_at_edge_of;
+  one["reference"] = named(scenario.reference);
+  one["not_told_apart"] = Json::array();
+  one["pareto_front"] = Json::array();
+  for (const PointSummary& point : scenario.points) {
+    if (point.not_told_apart) one["not_told_apart"].push_back(point.point);
+    if (point.on_pareto_front) one["pareto_front"].push_back(point.point);
+  }
+  one["fastest_not_told_apart"] = named(scenario.fastest_not_told_apart);
+  one["spread_known"] = scenario.spread_known;
+  one["best_edp"] = named(scenario.best_edp);
+  one["best_ed2p"] = named(scenario.best_ed2p);
+  one["at_slowdown"] = Json::array();
+  for (const SlowdownOptimum& optimum : scenario.at_slowdown)
+    one["at_slowdown"].push_back({{"limit", optimum.limit}, {"point", scenario.points[optimum.point].point}});
+  one["drift"] = Json::array();
+  for (const BlockDrift& block : scenario.drift) {
+    one["drift"].push_back({{"block", block.block},
+                            {"change", or_null(block.change)},
+                            {"flagged", block.flagged},
+                            {"first_temperature_c", or_null(block.first_temperature_c)},
+                            {"last_temperature_c", or_null(block.last_temperature_c)}});
+  }
+  one["drift_of_night"] = or_null(scenario.drift_of_night);
+  one["regions"] = scenario.regions;
+  one["trials"] = scenario.trials;
+  one["counted"] = scenario.counted;
+  one["not_counted"] = scenario.not_counted;
+  for (const PointSummary& point : scenario.points) one["points"].push_back(point_json(point));
+  return one;
+}
+
+}  // namespace
+
+std::string json_report(const Summary& summary, const std::vector<TrialRow>& trials) {
+  const ExperimentRow& e = summary.experiment;
+  Json json{{"experiment", e.name},
+            {"objective", to_string(e.objective.minimise)},
+            {"per", e.objective.per.empty() ? Json(nullptr) : Json(e.objective.per)},
+            {"energy_source", or_null(e.energy_source)},
+            {"planned_trials", e.planned_trials},
+            {"finished_trials", summary.finished},
+            {"not_counted", summary.not_counted}};
+  json["answer"] = answer_sentences(summary);
+  json["notes"] = further_sentences(summary);
+  json["warnings"] = summary.warnings;
+  json["sensors"] = summary.sensors;
+  json["constraints"] = Json::array();
+  for (const ConstraintSpec& constraint : e.objective.constraints)
+    json["constraints"].push_back(constraint_text(constraint));
+  json["scenarios"] = Json::array();
+  json["trials"] = Json::array();
+  for (const ScenarioSummary& scenario : summary.scenarios)
+    json["scenarios"].push_back(scenario_json(scenario));
+  for (const TrialRow& trial : trials) {
+    Json applied = Json::array();
+    for (const TrialRow::Applied& setting : trial.applied) {
+      applied.push_back({{"axis", setting.axis},
+                         {"target", setting.target},
+                         {"requested", setting.requested},
+                         {"applied", or_null(setting.applied)},
+                         {"delivered", or_null(setting.delivered)},
+                         {"as_requested", or_null(setting.as_requested)}});
+    }
+    json["trials"].push_back({{"settings", applied},
+                              {"key", trial.key},
+                              {"point", trial.point},
+                              {"block", trial.block},
+                              {"position", trial.position},
+                              {"outcome", trial.outcome},
+                              {"exit_code", or_null(trial.exit_code)},
+                              {"signal", or_null(trial.signal)},
+                              {"verdict", trial.verdict},
+                              {"verdict_text", trial.verdict_text},
+                              {"role", to_string(trial.role)},
+                              {"attempt", trial.attempt},
+                              {"counts", trial.counts()},
+                              {"region", trial.region},
+                              {"runs", trial.runs},
+                              {"time_s", or_null(trial.time_s)},
+                              {"energy_j", or_null(trial.energy_j)},
+                              {"energy_half_width_j", or_null(trial.energy_half_width_j)},
+                              {"above_idle_j", or_null(trial.above_idle_j)},
+                              {"energy_per_unit_j", or_null(trial.energy_per_unit_j)},
+                              {"temperature_c", or_null(trial.temperature_c)},
+                              {"objective", or_null(trial.objective_value)},
+                              {"mean_power_w", or_null(trial.mean_power_w)}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace dvfs_plan

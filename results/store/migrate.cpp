@@ -1,0 +1,134 @@
+#include "results/store/migrate.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "results/store/schema_text.hpp"
+#include "results/store/trace_codec.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+void drop_views(Database& database) {
+  std::vector<std::string> views;
+  Statement s = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'");
+  while (s.step()) views.push_back(s.text(0));
+  for (const std::string& view : views) database.execute(fmt::format("DROP VIEW \"{}\"", view));
+}
+
+ReadingStatus status_of(const std::string& word) {
+  for (const ReadingStatus status : {ReadingStatus::absent, ReadingStatus::denied, ReadingStatus::gone}) {
+    if (word == to_string(status)) return status;
+  }
+  return ReadingStatus::ok;
+}
+
+void check_kept(const Trace& trace, const PackedTimes& times, const PackedValues& values) {
+  const auto same_values = [&] {
+    const auto unpacked = unpack_values(trace.values.size(), values.divisor, values.packed);
+    for (std::size_t i = 0; i < unpacked.size(); ++i) {
+      if (trace.has_value(i) && unpacked[i] != trace.values[i]) return false;
+    }
+    return true;
+  };
+  if (unpack_times(times.readings, times.first_ns, times.period_ns, times.packed) != trace.times_ns || !same_values() ||
+      unpack_absences(trace.values.size(), values.absences) != trace.absences)
+    throw Error(ExitCode::machine_refuses, "result file: its readings could not be packed without loss",
+                "this is a fault of dvfs-plan; the file is unchanged");
+}
+
+class Packer {
+ public:
+  explicit Packer(Database& database)
+      : database_(database),
+        times_(database.prepare(
+            "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
+        values_(database.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, divisor, packed, "
+                                 "absences) VALUES (?,?,?,?,?,?)")) {}
+
+  // Rows come by trial, channel and time.
+  void add(std::int64_t trial, std::int64_t channel, std::int64_t time, std::optional<double> value,
+           ReadingStatus status) {
+    if (trial != trial_) known_times_.clear();
+    if (trial != trial_ || channel != channel_) finish();
+    trial_ = trial;
+    channel_ = channel;
+    trace_.times_ns.push_back(time);
+    trace_.values.push_back(value.value_or(0));
+    if (status != ReadingStatus::ok && trace_.absences.empty())
+      trace_.absences.assign(trace_.times_ns.size() - 1, ReadingStatus::ok);
+    if (status != ReadingStatus::ok || !trace_.absences.empty()) trace_.absences.push_back(status);
+  }
+
+  void finish() {
+    if (trace_.times_ns.empty()) return;
+    const PackedTimes times = pack_times(trace_.times_ns);
+    const PackedValues values = pack_values(trace_);
+    check_kept(trace_, times, values);
+    const auto [known, is_new] = known_times_.try_emplace({trial_, trace_.times_ns}, 0);
+    if (is_new) {
+      times_.bind(trial_).bind(times.readings).bind(times.first_ns).bind(times.period_ns).bind_blob(times.packed).run();
+      known->second = database_.last_row();
+    }
+    values_.bind(trial_).bind(channel_).bind(known->second).bind(values.divisor).bind_blob(values.packed);
+    if (values.absences.empty())
+      values_.bind_null().run();
+    else
+      values_.bind_blob(values.absences).run();
+    trace_ = {};
+  }
+
+ private:
+  Database& database_;
+  Statement times_, values_;
+  std::int64_t trial_ = 0, channel_ = 0;
+  Trace trace_;
+  std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, std::int64_t> known_times_;
+};
+
+void pack_readings(Database& database) {
+  {
+    Packer packer(database);
+    Statement rows = database.prepare(
+        "SELECT trial_id, channel_id, time_ns, value, absence FROM reading ORDER BY trial_id, channel_id, time_ns");
+    while (rows.step())
+      packer.add(rows.integer(0), rows.integer(1), rows.integer(2), rows.maybe_real(3), status_of(rows.text(4)));
+    packer.finish();
+  }
+  database.execute("DROP TABLE reading");
+}
+
+}  // namespace
+
+void migrate(Database& database, int from, int to) {
+  Transaction transaction(database);
+  drop_views(database);
+  if (from <= 2) database.execute(migration_from_2_text);
+  if (from <= 3) database.execute(migration_from_3_text);
+  if (from <= 4) {
+    database.execute(migration_from_4_text);
+    pack_readings(database);
+  }
+  database.execute(views_text);
+  database.execute(fmt::format("PRAGMA user_version = {}", to));
+  transaction.commit();
+}
+
+Database private_copy(Database& database) {
+  Database copy = Database::temporary();
+  sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", database.handle(), "main");
+  if (backup != nullptr) {
+    sqlite3_backup_step(backup, -1);
+    sqlite3_backup_finish(backup);
+  }
+  const int code = sqlite3_errcode(copy.handle());
+  if (code != SQLITE_OK)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file: its earlier version could not be copied to be read: {}", sqlite3_errstr(code)),
+                "is there room in /var/tmp (or SQLITE_TMPDIR)?");
+  return copy;
+}
+
+}  // namespace dvfs_plan

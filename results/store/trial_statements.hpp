@@ -1,0 +1,13 @@
+// Prepared once: a trial's rows are written between two trials of a measurement. Private to the store.
+#pragma once
+
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+
+struct Store::TrialStatements {
+  explicit TrialStatements(Database& db);
+  Statement trial, setting, times, values, energy, metric, region, event, next;
+};
+
+}  // namespace dvfs_plan
