@@ -74,7 +74,7 @@ int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
   const Summary summary = summary_of(store);
-  write_stdout(fmt::format("{}", options.json ? json_report(summary, trials)
+  write_stdout(fmt::format("{}", options.json ? json_report(store, summary, trials)
                                               : terminal_report(summary, trials, is_terminal_stdout())));
   return static_cast<int>(ExitCode::done);
 }
@@ -109,7 +109,7 @@ int export_command(const Options& options) {
   std::ostream& out = options.output.empty() ? std::cout : file;
   if (options.json) {
     const auto trials = store.trials();
-    out << json_report(summary_of(store), trials);
+    out << json_report(store, summary_of(store), trials);
   } else if (options.table == "readings") {
     export_readings_csv(store, out);
   } else {

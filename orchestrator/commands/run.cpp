@@ -272,7 +272,7 @@ class Run {
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store);
-    write_stdout(fmt::format("{}", options_.json ? json_report(summary, trials)
+    write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
                                                  : terminal_report(summary, trials, is_terminal_stdout())));
     if (end_ == RunEnd::interrupted) {
       progress_.say(

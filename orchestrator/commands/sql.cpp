@@ -1,5 +1,5 @@
-// dvfs-plan sql RESULT 'select ...': one query on a result file, with the function behind `readings` built in. Opened
-// to be read only.
+// dvfs-plan sql RESULT 'select ...': one query on a result file, with the function behind `readings` built
+// in. Opened to be read only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,8 @@ Json json_cell(const Statement& s, int column) {
     case Statement::Type::real:
       return std::isfinite(s.real(column)) ? Json(s.real(column)) : Json(nullptr);
     default:
-      return s.type(column) == Statement::Type::text ? Json(s.text(column)) : Json(hexadecimal(s.text(column)));
+      return s.type(column) == Statement::Type::text ? Json(s.text(column))
+                                                     : Json(hexadecimal(s.text(column)));
   }
 }
 

@@ -1,8 +1,10 @@
 // The report as JSON: what `--json` prints and the page is made from.
+#include "results/report/json_report.hpp"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "results/report/report.hpp"
+#include "base/units.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -40,6 +42,13 @@ Json settings_json(const std::vector<AxisSetting>& settings) {
   return json;
 }
 
+// The same as numbers, SI units; null where it is a word.
+Json values_json(const std::vector<AxisSetting>& settings) {
+  Json json = Json::object();
+  for (const AxisSetting& setting : settings) json[setting.axis] = or_null(setting.number);
+  return json;
+}
+
 Json delivered_json(const PointSummary& point) {
   Json json = Json::object();
   for (const auto& [axis, instead] : point.delivered_instead)
@@ -52,7 +61,10 @@ Json delivered_json(const PointSummary& point) {
 
 Json point_json(const PointSummary& point) {
   Json json{{"point", point.point},
+            {"called", settings_text(point)},
+            {"workload", point.workload},
             {"settings", settings_json(point.settings)},
+            {"values", values_json(point.settings)},
             {"delivered_instead", delivered_json(point)},
             {"power_cap_share", or_null(point.power_cap_share)},
             {"power_limit_w", or_null(point.power_limit_w)},
@@ -66,6 +78,8 @@ Json point_json(const PointSummary& point) {
             {"time_s", to_json(point.time)},
             {"mean_power_w", to_json(point.power)},
             {"objective", to_json(point.objective)},
+            {"work_energy_j", to_json(point.work_energy)},
+            {"work_time_s", to_json(point.work_time)},
             {"edp_js", to_json(point.edp)},
             {"ed2p_js2", to_json(point.ed2p)},
             {"saving", to_json(point.saving)},
@@ -78,6 +92,7 @@ Json point_json(const PointSummary& point) {
   json["constraints"] = Json::array();
   for (const ConstraintCheck& check : point.constraints) {
     json["constraints"].push_back({{"constraint", check.text},
+                                   {"name", check.name},
                                    {"value", or_null(check.value)},
                                    {"holds", or_null(check.holds)},
                                    {"certain", or_null(check.certain)}});
@@ -105,6 +120,7 @@ Json search_json(const SearchSummary& search) {
   for (const SearchPoint& point : search.points) {
     json["model"].push_back({{"point", point.point},
                              {"settings", settings_json(point.settings)},
+                             {"values", values_json(point.settings)},
                              {"run", point.run},
                              {"objective", point.objective.median},
                              {"low_95", point.objective.low},
@@ -141,6 +157,9 @@ Json scenario_json(const ScenarioSummary& scenario) {
   one["at_slowdown"] = Json::array();
   for (const SlowdownOptimum& optimum : scenario.at_slowdown)
     one["at_slowdown"].push_back({{"limit", optimum.limit}, {"point", scenario.points[optimum.point].point}});
+  one["by_slowdown"] = Json::array();
+  for (const SlowdownOptimum& optimum : scenario.by_slowdown)
+    one["by_slowdown"].push_back({{"from", optimum.limit}, {"point", scenario.points[optimum.point].point}});
   one["drift"] = Json::array();
   for (const BlockDrift& block : scenario.drift) {
     one["drift"].push_back({{"block", block.block},
@@ -158,14 +177,87 @@ Json scenario_json(const ScenarioSummary& scenario) {
   return one;
 }
 
+Json trial_json(const TrialRow& trial) {
+  Json applied = Json::array();
+  for (const TrialRow::Applied& setting : trial.applied) {
+    applied.push_back({{"axis", setting.axis},
+                       {"target", setting.target},
+                       {"requested", setting.requested},
+                       {"applied", or_null(setting.applied)},
+                       {"delivered", or_null(setting.delivered)},
+                       {"delivered_low", or_null(setting.delivered_low)},
+                       {"delivered_high", or_null(setting.delivered_high)},
+                       {"as_requested", or_null(setting.as_requested)}});
+  }
+  return {{"trial", trial.id},
+          {"settings", applied},
+          {"key", trial.key},
+          {"workload", trial.workload},
+          {"scenario", trial.scenario},
+          {"reference", trial.is_reference},
+          {"started_at", trial.started_at},
+          {"point", trial.point},
+          {"block", trial.block},
+          {"position", trial.position},
+          {"outcome", trial.outcome},
+          {"exit_code", or_null(trial.exit_code)},
+          {"signal", or_null(trial.signal)},
+          {"verdict", trial.verdict},
+          {"verdict_text", trial.verdict_text},
+          {"role", to_string(trial.role)},
+          {"attempt", trial.attempt},
+          {"counts", trial.counts()},
+          {"region", trial.region},
+          {"runs", trial.runs},
+          {"time_s", or_null(trial.time_s)},
+          {"energy_j", or_null(trial.energy_j)},
+          {"energy_half_width_j", or_null(trial.energy_half_width_j)},
+          {"above_idle_j", or_null(trial.above_idle_j)},
+          {"energy_per_unit_j", or_null(trial.energy_per_unit_j)},
+          {"metrics", trial.metrics},
+          {"temperature_c", or_null(trial.temperature_c)},
+          {"objective", or_null(trial.objective_value)},
+          {"mean_power_w", or_null(trial.mean_power_w)}};
+}
+
+Json machine_json(Store& store) {
+  Json json = Json::object();
+  for (const auto& [name, value] : store.machine_facts()) json[name] = value;
+  return json;
+}
+
+// A view as a list of objects, its columns as keys.
+Json rows_json(Store& store, const std::string& sql) {
+  Json rows = Json::array();
+  Statement s = store.database().prepare(sql);
+  while (s.step()) {
+    Json row = Json::object();
+    for (int c = 0; c < s.columns(); ++c) {
+      if (s.is_null(c))
+        row[s.name(c)] = nullptr;
+      else if (s.type(c) == Statement::Type::integer)
+        row[s.name(c)] = s.integer(c);
+      else if (s.type(c) == Statement::Type::real)
+        row[s.name(c)] = s.real(c);
+      else
+        row[s.name(c)] = s.text(c);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 }  // namespace
 
-std::string json_report(const Summary& summary, const std::vector<TrialRow>& trials) {
+Json report_json(Store& store, const Summary& summary, const std::vector<TrialRow>& trials) {
   const ExperimentRow& e = summary.experiment;
   Json json{{"experiment", e.name},
             {"objective", to_string(e.objective.minimise)},
             {"per", e.objective.per.empty() ? Json(nullptr) : Json(e.objective.per)},
             {"energy_source", or_null(e.energy_source)},
+            {"description", e.description},
+            {"created_at", e.created_at},
+            {"tool_version", e.tool_version},
             {"planned_trials", e.planned_trials},
             {"finished_trials", summary.finished},
             {"not_counted", summary.not_counted}};
@@ -176,45 +268,30 @@ std::string json_report(const Summary& summary, const std::vector<TrialRow>& tri
   json["constraints"] = Json::array();
   for (const ConstraintSpec& constraint : e.objective.constraints)
     json["constraints"].push_back(constraint_text(constraint));
+  json["constraint_rules"] = Json::array();
+  for (const ConstraintSpec& constraint : e.objective.constraints)
+    json["constraint_rules"].push_back({{"name", constraint.name},
+                                        {"relation", to_string(constraint.relation)},
+                                        {"bound", constraint.limit}});
+  json["axes"] = Json::array();
+  for (const auto& [name, kind] : e.axes) json["axes"].push_back({{"name", name}, {"kind", kind}});
   json["scenarios"] = Json::array();
   json["trials"] = Json::array();
   for (const ScenarioSummary& scenario : summary.scenarios)
     json["scenarios"].push_back(scenario_json(scenario));
-  for (const TrialRow& trial : trials) {
-    Json applied = Json::array();
-    for (const TrialRow::Applied& setting : trial.applied) {
-      applied.push_back({{"axis", setting.axis},
-                         {"target", setting.target},
-                         {"requested", setting.requested},
-                         {"applied", or_null(setting.applied)},
-                         {"delivered", or_null(setting.delivered)},
-                         {"as_requested", or_null(setting.as_requested)}});
-    }
-    json["trials"].push_back({{"settings", applied},
-                              {"key", trial.key},
-                              {"point", trial.point},
-                              {"block", trial.block},
-                              {"position", trial.position},
-                              {"outcome", trial.outcome},
-                              {"exit_code", or_null(trial.exit_code)},
-                              {"signal", or_null(trial.signal)},
-                              {"verdict", trial.verdict},
-                              {"verdict_text", trial.verdict_text},
-                              {"role", to_string(trial.role)},
-                              {"attempt", trial.attempt},
-                              {"counts", trial.counts()},
-                              {"region", trial.region},
-                              {"runs", trial.runs},
-                              {"time_s", or_null(trial.time_s)},
-                              {"energy_j", or_null(trial.energy_j)},
-                              {"energy_half_width_j", or_null(trial.energy_half_width_j)},
-                              {"above_idle_j", or_null(trial.above_idle_j)},
-                              {"energy_per_unit_j", or_null(trial.energy_per_unit_j)},
-                              {"temperature_c", or_null(trial.temperature_c)},
-                              {"objective", or_null(trial.objective_value)},
-                              {"mean_power_w", or_null(trial.mean_power_w)}});
-  }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const TrialRow& trial : trials) json["trials"].push_back(trial_json(trial));
+  json["sensor_audit"] = rows_json(store, "SELECT * FROM sensors ORDER BY session, channel");
+  json["sessions"] =
+      rows_json(store, "SELECT started_at, ended_at, ended_how, tool_version FROM session ORDER BY id");
+  json["machine"] = machine_json(store);
+  const auto file =
+      rows_json(store, "SELECT source_file AS name, source_text AS text, seed, plan_hash FROM experiment");
+  json["experiment_file"] = file.empty() ? Json(nullptr) : file.front();
+  return json;
+}
+
+std::string json_report(Store& store, const Summary& summary, const std::vector<TrialRow>& trials) {
+  return report_json(store, summary, trials).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace dvfs_plan

@@ -14,6 +14,6 @@ Summary summary_of(Store& store);
 // A table a scenario, what was not counted and why, the answer. `colour`: for a terminal.
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour);
 
-std::string json_report(const Summary& summary, const std::vector<TrialRow>& trials);
+std::string json_report(Store& store, const Summary& summary, const std::vector<TrialRow>& trials);
 
 }  // namespace dvfs_plan

@@ -10,11 +10,10 @@
 
 #include "base/units.hpp"
 #include "results/report/settings_order.hpp"
+#include "results/report/trade_offs.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-constexpr double slowdown_limits[] = {0, 0.01, 0.02, 0.05, 0.10, 0.20};
 
 // Values of one quantity over the counted trials of a point, with the sensors' share of each.
 struct Values {
@@ -242,7 +241,8 @@ class Scenario {
 
   void check_constraints(PointSummary& point) {
     for (const ConstraintSpec& constraint : experiment_.objective.constraints) {
-      ConstraintCheck check{constraint_text(constraint), std::nullopt, std::nullopt, std::nullopt};
+      ConstraintCheck check{constraint.name, constraint_text(constraint), std::nullopt, std::nullopt,
+                            std::nullopt};
       if (const auto value = value_of(constraint, point)) {
         check.value = value->value;
         check.holds = holds(constraint.relation, value->value, constraint.limit);
@@ -397,12 +397,8 @@ class Scenario {
     result_.best_edp = least(of_edp, always);
     result_.best_ed2p = least(of_ed2p, always);
     if (result_.reference) {
-      for (const double limit : slowdown_limits) {
-        const auto within = least(energy, [&](const PointSummary& p) {
-          return p.is_reference || (p.slowdown && p.slowdown->value <= limit);
-        });
-        if (within) result_.at_slowdown.push_back({limit, *within});
-      }
+      result_.by_slowdown = least_energy_by_slowdown(points, energy);
+      result_.at_slowdown = at_usual_slowdowns(result_.by_slowdown);
     }
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (!energy[i] || !time[i]) continue;

@@ -21,6 +21,7 @@ namespace dvfs_plan {
 inline constexpr double level_of_the_set = 0.05;
 
 struct ConstraintCheck {
+  std::string name;  // 'slowdown', 'power', a metric
   std::string text;
   std::optional<double> value;
   std::optional<bool> holds;    // by the estimate; nullopt: not known
@@ -101,7 +102,10 @@ struct ScenarioSummary {
   std::optional<std::size_t> best;       // index into points
   std::optional<std::size_t> reference;  // index into points
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
-  std::vector<SlowdownOptimum> at_slowdown;  // least energy within 0, 1, 2, 5, 10 and 20 %
+  // The least energy within any tolerated slowdown, of the points that hold all other constraints: each holds
+  // from its limit to the next one's.
+  std::vector<SlowdownOptimum> by_slowdown;
+  std::vector<SlowdownOptimum> at_slowdown;  // of them, within 0, 1, 2, 5, 10 and 20 %
   // Axes at whose lowest or highest swept value the best lies: "cpu.frequency".
   std::vector<std::string> best_at_edge_of;
   bool spread_known = false;  // enough trials to tell points apart at all

@@ -13,7 +13,8 @@ std::size_t width_of(std::string_view text);
 class TextTable {
  public:
   void row(std::vector<std::string> cells, bool strong = false);
-  // One line a row; the first column is followed by one space, the others by three. Strong rows are bold if `colour`.
+  // One line a row; the first column is followed by one space, the others by three. Strong rows are bold if
+  // `colour`.
   std::string text(bool colour) const;
 
  private:

@@ -82,7 +82,11 @@ BlockModel::BlockModel(std::span<const BlockedValue> values, int points) {
   // The points' normal equations are diagonal: eliminating them leaves a system of the blocks only.
   const Eigen::MatrixXd information =
       Eigen::MatrixXd(incidence.colwise().sum().asDiagonal()) - incidence.transpose() * shares;
-  const Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver(information);
+  // The system is singular by nature (a level may move from blocks to points). Eigen's own threshold is of
+  // the size of the rounding: some hundred points with a few trials missing make it take the rank for full.
+  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver;
+  solver.setThreshold(1e-9);
+  solver.compute(information);
   const Eigen::MatrixXd inverse = solver.pseudoInverse();
   const Eigen::VectorXd block_effects = inverse * (block_sums - shares.transpose() * point_sums);
   const Eigen::VectorXd effects = inverse_counts.asDiagonal() * point_sums - shares * block_effects;

@@ -33,8 +33,8 @@ void check_kept(const Trace& trace, const PackedTimes& times, const PackedValues
     }
     return true;
   };
-  if (unpack_times(times.readings, times.first_ns, times.period_ns, times.packed) != trace.times_ns || !same_values() ||
-      unpack_absences(trace.values.size(), values.absences) != trace.absences)
+  if (unpack_times(times.readings, times.first_ns, times.period_ns, times.packed) != trace.times_ns ||
+      !same_values() || unpack_absences(trace.values.size(), values.absences) != trace.absences)
     throw Error(ExitCode::machine_refuses, "result file: its readings could not be packed without loss",
                 "this is a fault of dvfs-plan; the file is unchanged");
 }
@@ -43,10 +43,11 @@ class Packer {
  public:
   explicit Packer(Database& database)
       : database_(database),
-        times_(database.prepare(
-            "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
-        values_(database.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, divisor, packed, "
-                                 "absences) VALUES (?,?,?,?,?,?)")) {}
+        times_(database.prepare("INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) "
+                                "VALUES (?,?,?,?,?)")),
+        values_(
+            database.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, divisor, packed, "
+                             "absences) VALUES (?,?,?,?,?,?)")) {}
 
   // Rows come by trial, channel and time.
   void add(std::int64_t trial, std::int64_t channel, std::int64_t time, std::optional<double> value,
@@ -69,7 +70,12 @@ class Packer {
     check_kept(trace_, times, values);
     const auto [known, is_new] = known_times_.try_emplace({trial_, trace_.times_ns}, 0);
     if (is_new) {
-      times_.bind(trial_).bind(times.readings).bind(times.first_ns).bind(times.period_ns).bind_blob(times.packed).run();
+      times_.bind(trial_)
+          .bind(times.readings)
+          .bind(times.first_ns)
+          .bind(times.period_ns)
+          .bind_blob(times.packed)
+          .run();
       known->second = database_.last_row();
     }
     values_.bind(trial_).bind(channel_).bind(known->second).bind(values.divisor).bind_blob(values.packed);
@@ -92,9 +98,11 @@ void pack_readings(Database& database) {
   {
     Packer packer(database);
     Statement rows = database.prepare(
-        "SELECT trial_id, channel_id, time_ns, value, absence FROM reading ORDER BY trial_id, channel_id, time_ns");
+        "SELECT trial_id, channel_id, time_ns, value, absence FROM reading ORDER BY trial_id, channel_id, "
+        "time_ns");
     while (rows.step())
-      packer.add(rows.integer(0), rows.integer(1), rows.integer(2), rows.maybe_real(3), status_of(rows.text(4)));
+      packer.add(rows.integer(0), rows.integer(1), rows.integer(2), rows.maybe_real(3),
+                 status_of(rows.text(4)));
     packer.finish();
   }
   database.execute("DROP TABLE reading");
@@ -126,7 +134,8 @@ Database private_copy(Database& database) {
   const int code = sqlite3_errcode(copy.handle());
   if (code != SQLITE_OK)
     throw Error(ExitCode::machine_refuses,
-                fmt::format("result file: its earlier version could not be copied to be read: {}", sqlite3_errstr(code)),
+                fmt::format("result file: its earlier version could not be copied to be read: {}",
+                            sqlite3_errstr(code)),
                 "is there room in /var/tmp (or SQLITE_TMPDIR)?");
   return copy;
 }

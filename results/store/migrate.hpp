@@ -1,5 +1,5 @@
-// Result files of earlier versions brought up to this one. Tables and columns are added, readings are packed (each is
-// unpacked again and compared before the rows go), the views are made anew; all in one transaction.
+// Result files of earlier versions brought up to this one. Tables and columns are added, readings are packed
+// (each is unpacked again and compared before the rows go), the views are made anew; all in one transaction.
 #pragma once
 
 #include "results/store/sqlite.hpp"

@@ -151,7 +151,8 @@ std::vector<TrialRow> Store::trials() {
     settings[values.text(0)].push_back({values.text(1), values.text(2), values.maybe_real(3)});
   std::map<std::int64_t, std::vector<TrialRow::Applied>> applied;
   Statement delivered = database_.prepare(
-      "SELECT trial, axis, target, requested, applied, delivered, as_requested FROM settings ORDER BY trial, "
+      "SELECT trial, axis, target, requested, applied, delivered, as_requested, delivered_low, "
+      "delivered_high FROM settings ORDER BY trial, "
       "axis, target");
   while (delivered.step()) {
     applied[delivered.integer(0)].push_back({delivered.text(1),
@@ -159,6 +160,8 @@ std::vector<TrialRow> Store::trials() {
                                              delivered.text(3),
                                              delivered.maybe_text(4),
                                              delivered.maybe_real(5),
+                                             delivered.maybe_real(7),
+                                             delivered.maybe_real(8),
                                              {}});
     if (const auto so = delivered.maybe_integer(6))
       applied[delivered.integer(0)].back().as_requested = *so != 0;

@@ -21,7 +21,7 @@ std::map<std::uint32_t, Trace> traces_of(const std::vector<Reading>& readings) {
     if (!trace.times_ns.empty() && trace.times_ns.back() == reading->time) continue;
     trace.times_ns.push_back(reading->time);
     trace.values.push_back(reading->value.value_or(0));
-    const ReadingStatus status = reading->value ? ReadingStatus::ok
+    const ReadingStatus status = reading->value                         ? ReadingStatus::ok
                                  : reading->status == ReadingStatus::ok ? ReadingStatus::absent
                                                                         : reading->status;
     if (status != ReadingStatus::ok && trace.absences.empty())
@@ -65,11 +65,13 @@ void Store::write_readings(std::int64_t trial, const std::vector<Reading>& readi
 
 std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
   if (!read_traces_) {
-    read_traces_ = std::make_shared<Statement>(database_.prepare(
-        "SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.divisor, v.packed, v.absences, t.id "
-        "FROM reading_values v JOIN reading_times t ON t.id = v.times_id "
-        "JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON c.id = v.channel_id "
-        "WHERE v.trial_id = ? ORDER BY v.channel_id"));
+    read_traces_ = std::make_shared<Statement>(
+        database_.prepare("SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.divisor, "
+                          "v.packed, v.absences, t.id "
+                          "FROM reading_values v JOIN reading_times t ON t.id = v.times_id "
+                          "JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON "
+                          "c.id = v.channel_id "
+                          "WHERE v.trial_id = ? ORDER BY v.channel_id"));
   }
   Statement& s = *read_traces_;
   s.reset();

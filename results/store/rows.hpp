@@ -96,7 +96,7 @@ struct TrialRow {
   struct Applied {
     std::string axis, target, requested;
     std::optional<std::string> applied;
-    std::optional<double> delivered;
+    std::optional<double> delivered, delivered_low, delivered_high;  // mean, 5th and 95th percentile
     std::optional<bool> as_requested;
   };
   std::vector<Applied> applied;

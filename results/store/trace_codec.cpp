@@ -78,7 +78,8 @@ bool whole_over(double divisor, const Trace& trace) {
     if (!trace.has_value(i)) continue;
     const double value = trace.values[i], scaled = std::nearbyint(value * divisor);
     // !(<) is true of what is no number, too.
-    if (!(std::abs(scaled) < exact) || scaled / divisor != value || (value == 0 && std::signbit(value))) return false;
+    if (!(std::abs(scaled) < exact) || scaled / divisor != value || (value == 0 && std::signbit(value)))
+      return false;
   }
   return true;
 }
@@ -122,7 +123,8 @@ PackedValues pack_values(const Trace& trace) {
       continue;
     }
     const std::int64_t whole =
-        trace.has_value(i) ? static_cast<std::int64_t>(std::nearbyint(trace.values[i] * *packed.divisor)) : before;
+        trace.has_value(i) ? static_cast<std::int64_t>(std::nearbyint(trace.values[i] * *packed.divisor))
+                           : before;
     words.push_back(zigzag(minus(whole, before)));
     before = whole;
   }
@@ -145,7 +147,8 @@ std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first
   return times;
 }
 
-std::vector<double> unpack_values(std::size_t readings, std::optional<double> divisor, std::string_view packed) {
+std::vector<double> unpack_values(std::size_t readings, std::optional<double> divisor,
+                                  std::string_view packed) {
   const auto words = unshuffled(inflated(packed, readings * word));
   std::vector<double> values;
   values.reserve(words.size());

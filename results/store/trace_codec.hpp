@@ -1,9 +1,11 @@
-// Raw readings as the result file packs them, without loss: some 2 bytes a reading instead of 25 to 40 as rows.
+// Raw readings as the result file packs them, without loss: some 2 bytes a reading instead of 25 to 40 as
+// rows.
 //
-// A column of n whole numbers is packed so: zigzag (0, -1, 1, -2 become 0, 1, 2, 3), then little-endian 8-byte words,
-// then all first bytes, all second bytes, ... (Blosc calls it shuffle: high bytes are zeros, side by side), then zlib
-// (RFC 1950). Times are the differences from step to step less their median; values are differences of whole numbers
-// where one divisor makes them whole, else the doubles' own bits (not zigzagged). numpy undoes it in a line each.
+// A column of n whole numbers is packed so: zigzag (0, -1, 1, -2 become 0, 1, 2, 3), then little-endian
+// 8-byte words, then all first bytes, all second bytes, ... (Blosc calls it shuffle: high bytes are zeros,
+// side by side), then zlib (RFC 1950). Times are the differences from step to step less their median; values
+// are differences of whole numbers where one divisor makes them whole, else the doubles' own bits (not
+// zigzagged). numpy undoes it in a line each.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +35,8 @@ struct PackedValues {
 // One channel's readings of one trial, in time order; parallel columns.
 struct Trace {
   std::vector<std::int64_t> times_ns;
-  std::vector<double> values;             // any number where there is none
-  std::vector<ReadingStatus> absences;    // empty: every reading has its value
+  std::vector<double> values;           // any number where there is none
+  std::vector<ReadingStatus> absences;  // empty: every reading has its value
   bool has_value(std::size_t i) const { return absences.empty() || absences[i] == ReadingStatus::ok; }
 };
 
@@ -44,7 +46,8 @@ PackedValues pack_values(const Trace& trace);
 // Throw std::runtime_error if the bytes are not what pack_* made.
 std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first_ns, std::int64_t period_ns,
                                        std::string_view packed);
-std::vector<double> unpack_values(std::size_t readings, std::optional<double> divisor, std::string_view packed);
+std::vector<double> unpack_values(std::size_t readings, std::optional<double> divisor,
+                                  std::string_view packed);
 std::vector<ReadingStatus> unpack_absences(std::size_t readings, std::string_view packed);
 
 }  // namespace dvfs_plan

@@ -1,5 +1,5 @@
-// Compiled twice: with SQLITE_CORE into the program, without it into the extension, whose calls go through the table
-// that its host hands over (sqlite3ext.h).
+// Compiled twice: with SQLITE_CORE into the program, without it into the extension, whose calls go through
+// the table that its host hands over (sqlite3ext.h).
 #include "results/store/unpack_readings.hpp"
 
 #include <sqlite3ext.h>
@@ -28,10 +28,11 @@ struct Cursor {
 };
 
 int connect(sqlite3* database, void*, int, const char* const*, sqlite3_vtab** table, char**) {
-  const int code = sqlite3_declare_vtab(database,
-                                        "CREATE TABLE x(time_ns INTEGER, value REAL, absence TEXT, readings HIDDEN, "
-                                        "first_ns HIDDEN, period_ns HIDDEN, times HIDDEN, divisor HIDDEN, packed "
-                                        "HIDDEN, absences HIDDEN)");
+  const int code =
+      sqlite3_declare_vtab(database,
+                           "CREATE TABLE x(time_ns INTEGER, value REAL, absence TEXT, readings HIDDEN, "
+                           "first_ns HIDDEN, period_ns HIDDEN, times HIDDEN, divisor HIDDEN, packed "
+                           "HIDDEN, absences HIDDEN)");
   if (code != SQLITE_OK) return code;
   *table = new (std::nothrow) sqlite3_vtab{};
   if (*table == nullptr) return SQLITE_NOMEM;
@@ -88,13 +89,13 @@ int filter(sqlite3_vtab_cursor* cursor, int, const char*, int, sqlite3_value** a
   Cursor& mine = of(cursor);
   mine.row = 0;
   try {
-    mine.times = unpack_times(sqlite3_value_int64(arg[0]), sqlite3_value_int64(arg[1]), sqlite3_value_int64(arg[2]),
-                              blob(arg[3]));
-    mine.values = unpack_values(mine.times.size(),
-                                sqlite3_value_type(arg[4]) == SQLITE_NULL
-                                    ? std::nullopt
-                                    : std::optional(sqlite3_value_double(arg[4])),
-                                blob(arg[5]));
+    mine.times = unpack_times(sqlite3_value_int64(arg[0]), sqlite3_value_int64(arg[1]),
+                              sqlite3_value_int64(arg[2]), blob(arg[3]));
+    mine.values =
+        unpack_values(mine.times.size(),
+                      sqlite3_value_type(arg[4]) == SQLITE_NULL ? std::nullopt
+                                                                : std::optional(sqlite3_value_double(arg[4])),
+                      blob(arg[5]));
     mine.absences = unpack_absences(mine.times.size(), blob(arg[6]));
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
@@ -157,8 +158,8 @@ int register_unpack_readings(sqlite3* database) {
 
 #ifndef SQLITE_CORE
 // What `.load dvfs_plan_readings` and load_extension() look for.
-extern "C" __attribute__((visibility("default"))) int sqlite3_extension_init(sqlite3* database, char**,
-                                                                             const sqlite3_api_routines* api) {
+extern "C" __attribute__((visibility("default"))) int sqlite3_extension_init(
+    sqlite3* database, char**, const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
   return dvfs_plan::register_unpack_readings(database);
 }

@@ -174,7 +174,7 @@ TEST(Summary, APointGoesByWhatItsBoardsDelivered) {
   const auto capped = [](int block, double first_board, double second_board) {
     TrialRow r = row("1980 MHz", 3, block, 100, 1);
     const auto board = [](const char* name, double hertz) {
-      return TrialRow::Applied{"cpu.frequency", name, "1980 MHz", "1980 MHz", hertz, hertz == 1980e6};
+      return TrialRow::Applied{"cpu.frequency", name, "1980 MHz", "1980 MHz", hertz, {}, {}, hertz == 1980e6};
     };
     r.applied = {board("gpu-0", first_board), board("gpu-1", second_board)};
     r.power_cap_share = 0.92;

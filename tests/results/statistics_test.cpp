@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
@@ -129,6 +130,30 @@ TEST(BlockModel, TellsApartWhatLiesFurtherThanTheMargin) {
 TEST(BlockModel, PointsThatNeverMetCannotBeToldApart) {
   const std::vector<BlockedValue> values{{0, 1, 1}, {0, 1, 1.01}, {1, 2, 50}, {1, 2, 51}};
   EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0, 1));
+}
+
+// Found on a made-up night: with rounding taken for information, whatever missed a block could not be told
+// from anything.
+TEST(BlockModel, APointThatMissedABlockIsToldApartAmongHundreds) {
+  constexpr int points = 221, blocks = 3;
+  for (const int each : {23, 31, 53}) {
+    std::vector<BlockedValue> values;
+    int present = 0;
+    for (int point = 0; point < points; ++point) {
+      for (int block = 0; block < blocks; ++block) {
+        if ((point * blocks + block) % each == 13) continue;  // a trial that failed
+        const double noise = 0.01 * std::sin(7.0 * point + 3.0 * block);
+        values.push_back({point, block, std::exp(0.01 * point + 0.1 * block + noise)});
+        ++present;
+      }
+    }
+    const BlockModel model(values, points);
+    EXPECT_EQ(model.degrees_of_freedom(), present - points - (blocks - 1)) << each;
+    std::vector<int> all(points);
+    std::iota(all.begin(), all.end(), 0);
+    const auto kept = model.not_worse_than_best(all, 0.05);
+    EXPECT_LT(kept.back(), 10) << each;  // those above lie 10 % and more higher, ten times the noise
+  }
 }
 
 TEST(BlockModel, OnePointAndNone) {

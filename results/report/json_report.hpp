@@ -1,0 +1,12 @@
+// The report as JSON: what `--json` prints, and what the page shows.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "results/report/report.hpp"
+
+namespace dvfs_plan {
+
+nlohmann::ordered_json report_json(Store& store, const Summary& summary, const std::vector<TrialRow>& trials);
+
+}  // namespace dvfs_plan
