@@ -53,6 +53,7 @@ class CommandLineParser {
     app_.add_option("-o,--output", options_.output, "the result file (default: NAME.sqlite here)");
     app_.add_flag("--fresh", options_.fresh, "start a new result; the old file is kept under another name");
     app_.add_flag("--quiet", options_.quiet, "no progress on stderr");
+    app_.add_flag("--no-html", options_.no_html, "do not write the page NAME.html beside the result");
     common(app_);
 
     auto* check = add("check", "validate an experiment against this machine; changes nothing", check_command,
@@ -60,8 +61,9 @@ class CommandLineParser {
     check->add_option("-o,--output", options_.output, "the result file the run would use");
     add("doctor", "what this machine offers, what is missing, and how to fix it", doctor_command);
     add("status", "how far a running or cut-off experiment is", status_command, "RESULT", "the result file");
-    add("report", "the report of a result file, finished or not", report_command, "RESULT",
-        "the result file");
+    auto* report = add("report", "the report of a result file, finished or not", report_command, "RESULT",
+                       "the result file");
+    report->add_option("--html", options_.html, "write it as one page for a browser, which needs no network");
     auto* exported =
         add("export", "a table as CSV (or the report as JSON)", export_command, "RESULT", "the result file");
     exported->add_option("--table", options_.table, "one row a trial, or one row a reading")

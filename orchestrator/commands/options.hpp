@@ -24,8 +24,10 @@ struct Options {
   bool json = false;
   bool fresh = false;
   bool quiet = false;
+  bool no_html = false;          // run: leave the page out
   bool discard = false;          // restore: give up what cannot be put back
   std::string table = "trials";  // export
+  std::string html;              // report: the page to write
   std::string query;             // sql
   bool csv = false;              // sql
   ReplayOptions replay;

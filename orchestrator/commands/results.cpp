@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
+#include "results/page/html_report.hpp"
 #include "results/report/export.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
@@ -68,12 +69,25 @@ std::string status_json(const Store::Progress& p, bool running) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void refuse_the_result_itself(const std::string& output, const char* option, const std::string& result) {
+  std::error_code ignored;
+  if (output.empty() || !std::filesystem::equivalent(result, output, ignored)) return;
+  throw Error(ExitCode::bad_experiment, fmt::format("{} {} is the result file itself", option, output),
+              "name another file");
+}
+
 }  // namespace
 
 int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
   const Summary summary = summary_of(store);
+  if (!options.html.empty()) {
+    refuse_the_result_itself(options.html, "--html", options.file);
+    write_html_report(store, summary, trials, options.html);
+    write_stderr(fmt::format("the page is {}\n", options.html));
+    if (!options.json) return static_cast<int>(ExitCode::done);
+  }
   write_stdout(fmt::format("{}", options.json ? json_report(store, summary, trials)
                                               : terminal_report(summary, trials, is_terminal_stdout())));
   return static_cast<int>(ExitCode::done);

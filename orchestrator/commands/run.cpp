@@ -21,6 +21,7 @@
 #include "orchestrator/sensors/sensor_check.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
+#include "results/page/html_report.hpp"
 #include "results/report/report.hpp"
 #include "results/surface/plan_surface.hpp"
 
@@ -234,11 +235,9 @@ class Run {
     PriorResults prior = read_prior_results(plan, facts);
     for (const std::string& note : prior.notes) progress_.say("note: " + note);
     if (options_.fresh) set_aside(path, clock_, progress_);
-    std::optional<FileOwner> owner;
-    if (const auto user = invoking_user()) owner = FileOwner{user->user, user->group};
     return Store::create(path, plan, channels,
                          {energy_.name, tool_version, clock_.wall_time(), facts, std::move(prior.shapes)},
-                         owner);
+                         invoking_owner());
   }
 
   RunEnd run_and_restore(RunWorld& world, KnobGuard& guard) {
@@ -269,9 +268,28 @@ class Run {
     require_restored(outcome);
   }
 
+  // For whoever reads it in the morning. That it cannot be written is no fault of the night's.
+  void write_page_beside(Store& store, const Summary& summary, const std::vector<TrialRow>& trials, const std::string& path) {
+    if (options_.no_html) return;
+    const std::string page = std::filesystem::path(path).replace_extension(".html").string();
+    try {
+      const ActingAs owner(invoking_owner());
+      write_html_report(store, summary, trials, page);
+      progress_.say(fmt::format("the page for a browser is {}", page));
+    } catch (const std::exception& error) {
+      progress_.say(fmt::format("warning: {}", error.what()));
+    }
+  }
+
+  static std::optional<FileOwner> invoking_owner() {
+    const auto user = invoking_user();
+    return user ? std::optional(FileOwner{user->user, user->group}) : std::nullopt;
+  }
+
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store);
+    write_page_beside(store, summary, trials, path);
     write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
                                                  : terminal_report(summary, trials, is_terminal_stdout())));
     if (end_ == RunEnd::interrupted) {

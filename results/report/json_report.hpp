@@ -9,4 +9,7 @@ namespace dvfs_plan {
 
 nlohmann::ordered_json report_json(Store& store, const Summary& summary, const std::vector<TrialRow>& trials);
 
+// The last output of each trial that does not count: `output_tail`, `error_tail`.
+void add_outputs(Store& store, nlohmann::ordered_json& report);
+
 }  // namespace dvfs_plan

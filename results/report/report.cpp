@@ -187,16 +187,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const std::string& note : notes) text += "  " + printable(note) + "\n";
   text += "\n";
   for (const std::string& sentence : answer_sentences(summary)) text += printable(sentence) + "\n";
-  if (e.search && summary.left > 0) {
-    text += "Unfinished: the same command goes on with the search; this is what is known so far.\n";
-  } else if (summary.left > 0) {
-    text +=
-        e.last_session_ended == "done"
-            ? fmt::format("The budget ended the run: {} of {} planned trials were not run.\n", summary.left,
-                          e.planned_trials)
-            : fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.\n",
-                          summary.left, e.planned_trials);
-  }
+  if (const std::string unfinished = unfinished_sentence(summary); !unfinished.empty()) text += unfinished + "\n";
   return text;
 }
 

@@ -147,6 +147,8 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.
 std::vector<std::string> further_sentences(const Summary& summary);
+// That trials are left, and why; empty: none is.
+std::string unfinished_sentence(const Summary& summary);
 // The bound of an adaptive search and what would narrow it (search_sentences.cpp).
 std::string bound_sentences(const SearchSummary& search);
 // "cpu.frequency = 1.8 GHz"; "gpu.core = 1395 MHz delivered (1980 MHz requested)" where that is so.

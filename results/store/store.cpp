@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/acting_as.hpp"
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 #include "results/store/migrate.hpp"
@@ -22,26 +23,6 @@ namespace {
 
 // "dvfp" in SQLite's application_id field: tells our files from anybody else's.
 constexpr int application_id = 0x64766670;
-
-// Acts as the file's owner while it lives: root must not write through a link, or into a folder, that the
-// owner could not. Before any thread is started: the effective user is the whole process's.
-class ActingAs {
- public:
-  explicit ActingAs(const std::optional<FileOwner>& owner)
-      : change_(owner && ::geteuid() == 0 && owner->user != 0), group_(::getegid()) {
-    if (change_ && (::setegid(owner->group) != 0 || ::seteuid(owner->user) != 0)) {
-      throw Error(ExitCode::machine_refuses, system_error_text("become the invoking user", errno));
-    }
-  }
-  ~ActingAs() {
-    // Going on with half of root's rights would leave the machine's settings where they are.
-    if (change_ && (::seteuid(0) != 0 || ::setegid(group_) != 0)) std::terminate();
-  }
-
- private:
-  bool change_;
-  gid_t group_;
-};
 
 void create_empty(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/acting_as.hpp"
 #include "experiments/plan/plan.hpp"
 #include "results/energy/sensor_audit.hpp"
 #include "results/store/rows.hpp"
@@ -18,11 +19,6 @@
 #include "results/store/trial_record.hpp"
 
 namespace dvfs_plan {
-
-struct FileOwner {
-  unsigned user = 0;
-  unsigned group = 0;
-};
 
 struct ExperimentFacts {
   std::string energy_source;  // empty: none

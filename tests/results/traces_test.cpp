@@ -80,7 +80,7 @@ TEST(Traces, TakeLessThanThreeBytesAReading) {
   std::normal_distribution<double> normal;
   Trace energy, power;
   double joules = 5000, watts = 300;
-  for (int i = 0; i < 6000; ++i) {
+  for (std::int64_t i = 0; i < 6000; ++i) {
     energy.times_ns.push_back(3'600'000'000'000 + i * 10'000'000 + static_cast<std::int64_t>(20'000 * std::abs(normal(random))));
     if (i % 10 == 0) joules += 0.1 * (watts = 300 + 3 * normal(random));
     energy.values.push_back(std::floor(joules * 1000) / 1000);

@@ -1,0 +1,80 @@
+#include "results/page/page_shell.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "results/page/base64.hpp"
+#include "results/page/page_text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : printable(text, true)) {
+    switch (c) {
+      case '&': html += "&amp;"; break;
+      case '<': html += "&lt;"; break;
+      case '>': html += "&gt;"; break;
+      case '"': html += "&quot;"; break;
+      default: html += c;
+    }
+  }
+  return html;
+}
+
+// JSON within a script element ends at the first "</script" whatever the quotes; without '<' there is none.
+std::string script_data(const nlohmann::ordered_json& json) {
+  const std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      safe += "\\u003c";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+// What the page's policy lets run: this script and no other, so that no text of a result ever does.
+std::string script_hash(std::string_view script) {
+  const std::string hex = sha256(script);
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return base64(bytes);
+}
+
+}  // namespace
+
+void write_page(const PageContent& content, const std::string& path) {
+  const std::string unfinished = path + ".new";
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  const std::string_view script(page_script);
+  out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; style-src "
+         "'unsafe-inline'; script-src 'sha256-"
+      << script_hash(script) << "'\">\n<title>" << escaped(content.title) << "</title>\n<style>" << page_style
+      << "</style>\n</head>\n<body>\n<noscript><pre>" << escaped(content.plain_text)
+      << "</pre></noscript>\n<main id=\"page\"></main>\n";
+  for (const auto& [id, json] : content.data)
+    out << "<script type=\"application/json\" id=\"" << id << "\">" << script_data(*json) << "</script>\n";
+  out << "<script>" << script << "</script>\n</body>\n</html>\n";
+  out.close();
+  std::error_code error;
+  if (out) std::filesystem::rename(unfinished, path, error);
+  if (out && !error) return;
+  std::filesystem::remove(unfinished, error);
+  throw Error(ExitCode::machine_refuses, fmt::format("the page {} could not be written to its end", path),
+              "is its folder there, may you write to it, is the disk full?");
+}
+
+}  // namespace dvfs_plan

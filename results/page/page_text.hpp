@@ -1,0 +1,8 @@
+// What results/page/web is built into, put into the program at build time.
+#pragma once
+
+namespace dvfs_plan {
+extern const char* const page_script;
+extern const char* const page_style;
+extern const char* const parquet_script;
+}  // namespace dvfs_plan

@@ -1,0 +1,240 @@
+#include "results/page/page_traces.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "results/page/base64.hpp"
+#include "results/page/decimate.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t least_samples = 48, largest_samples = 20'000;
+// Of one kind, of one probe: with more they are drawn as one band from the least to the most (128 CPUs' clocks).
+constexpr std::size_t most_alike = 4;
+constexpr std::size_t most_spans = 300;
+
+bool is_power(const Channel& c) { return measures_energy(c); }
+bool is_throttle(const Channel& c) {
+  return c.kind == ChannelKind::counter && quantity_of(c).find("throttle") != std::string_view::npos;
+}
+bool is_shown(const Channel& c) { return is_power(c) || c.unit == "Hz" || c.unit == "C"; }
+
+// Channels that are drawn as one line or band.
+struct Group {
+  std::string name, unit;
+  bool step = false;  // between two values of a counter the power is known as a mean only
+};
+
+struct Grouping {
+  std::vector<Group> groups;
+  std::vector<std::optional<std::size_t>> of_channel;
+};
+
+Grouping grouping(const std::vector<Channel>& channels) {
+  Grouping g;
+  g.of_channel.resize(channels.size());
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    if (is_shown(channels[i])) alike[{channels[i].probe, channels[i].unit}].push_back(i);
+  }
+  for (const auto& [key, members] : alike) {
+    const bool together = members.size() > most_alike && key.second != "J";
+    for (const std::size_t i : members) {
+      if (together && i != members.front()) {
+        g.of_channel[i] = g.of_channel[members.front()];
+        continue;
+      }
+      const Channel& c = channels[i];
+      g.of_channel[i] = g.groups.size();
+      g.groups.push_back({together ? fmt::format("{}, {} channels", key.first, members.size()) : c.name,
+                          c.unit == "J" ? "W" : c.unit, c.unit == "J"});
+    }
+  }
+  return g;
+}
+
+double seconds_after(Nanoseconds start, std::int64_t time) { return static_cast<double>(time - start) * 1e-9; }
+
+std::vector<TraceSample> gauge_samples(const Trace& trace, Nanoseconds start) {
+  std::vector<TraceSample> samples;
+  samples.reserve(trace.values.size());
+  for (std::size_t i = 0; i < trace.values.size(); ++i)
+    samples.push_back({seconds_after(start, trace.times_ns[i]), trace.has_value(i) ? trace.values[i] : unknown});
+  return samples;
+}
+
+// Mean power from one fresh value to the next, at the beginning of the interval.
+std::vector<TraceSample> counter_samples(const Channel& channel, const Trace& trace, Nanoseconds start) {
+  std::vector<TraceSample> samples;
+  std::optional<std::size_t> before;
+  for (std::size_t i = 0; i < trace.values.size(); ++i) {
+    if (!trace.has_value(i)) {
+      if (before) samples.push_back({seconds_after(start, trace.times_ns[*before]), unknown});
+      before.reset();
+      continue;
+    }
+    if (before && trace.values[i] == trace.values[*before]) continue;
+    if (before) {
+      double joules = trace.values[i] - trace.values[*before];
+      if (joules < 0 && channel.wraps_at) joules += *channel.wraps_at;
+      const double length = seconds_after(trace.times_ns[*before], trace.times_ns[i]);
+      samples.push_back({seconds_after(start, trace.times_ns[*before]), joules < 0 || length <= 0 ? unknown : joules / length});
+    }
+    before = i;
+  }
+  if (before && !samples.empty()) samples.push_back({seconds_after(start, trace.times_ns[*before]), samples.back().value});
+  return samples;
+}
+
+// Stretches in which a counter of throttled time or events grew.
+void add_spans(Json& spans, const Channel& channel, const Trace& trace, Nanoseconds start) {
+  std::string label(quantity_of(channel));
+  std::replace(label.begin(), label.end(), '_', ' ');
+  std::optional<std::size_t> before;
+  double from = 0, to = -1;
+  std::vector<std::pair<double, double>> found;
+  for (std::size_t i = 0; i < trace.values.size(); ++i) {
+    if (!trace.has_value(i)) continue;
+    if (before && trace.values[i] > trace.values[*before]) {
+      const double begin = seconds_after(start, trace.times_ns[*before]);
+      if (to >= from && begin <= to + 1e-9) {
+        found.back().second = seconds_after(start, trace.times_ns[i]);
+      } else {
+        found.emplace_back(begin, seconds_after(start, trace.times_ns[i]));
+      }
+      from = found.back().first;
+      to = found.back().second;
+    }
+    before = i;
+  }
+  // Too many to draw: neighbours become one, nearest first by where they lie.
+  while (found.size() > most_spans) {
+    std::vector<std::pair<double, double>> merged;
+    for (std::size_t i = 0; i < found.size(); i += 2)
+      merged.emplace_back(found[i].first, found[std::min(i + 1, found.size() - 1)].second);
+    found = std::move(merged);
+  }
+  for (const auto& [begin, end] : found) spans.push_back({label, begin, end});
+}
+
+// Seconds from the launch; many short ones (steps of a training) become one of their name.
+Json regions_json(Store& store, std::int64_t trial, Nanoseconds start) {
+  Json regions = Json::array();
+  Statement s = store.database().prepare(
+      "SELECT name, counted, count(*), min(started_ns), max(ended_ns) FROM region WHERE trial_id = ?1 AND (SELECT count(*) "
+      "FROM region WHERE trial_id = ?1) > 60 GROUP BY name, counted UNION ALL SELECT name, counted, 1, started_ns, ended_ns "
+      "FROM region WHERE trial_id = ?1 AND (SELECT count(*) FROM region WHERE trial_id = ?1) <= 60");
+  s.bind(trial);
+  while (s.step()) {
+    std::string name = s.text(0);
+    if (s.integer(2) > 1) name += fmt::format(" ({} times)", s.integer(2));
+    regions.push_back({name, seconds_after(start, s.integer(3)), seconds_after(start, s.integer(4)), s.integer(1) != 0});
+  }
+  return regions;
+}
+
+struct Part {
+  std::size_t group;
+  std::vector<TraceSample> samples;
+};
+
+std::string packed(const std::vector<Part>& parts, double from, double to) {
+  std::string values, times;
+  for (const Part& part : parts) {
+    for (const TraceSample& sample : part.samples) {
+      const auto value = static_cast<float>(sample.value);
+      const auto time = static_cast<std::uint16_t>(
+          std::lround(std::clamp((sample.time - from) / std::max(to - from, 1e-12), 0.0, 1.0) * 65535));
+      values.append(reinterpret_cast<const char*>(&value), sizeof value);
+      times.append(reinterpret_cast<const char*>(&time), sizeof time);
+    }
+  }
+  return base64(values + times);
+}
+
+class PageTraces {
+ public:
+  PageTraces(Store& store, std::size_t trials)
+      : store_(store), channels_(store.channels()), grouping_(grouping(channels_)) {
+    const std::size_t lines = std::max<std::size_t>(1, grouping_.groups.size() * trials);
+    samples_ = std::clamp(most_page_samples / lines, least_samples, largest_samples);
+  }
+
+  std::size_t samples_of_a_trial() const { return samples_ * std::max<std::size_t>(1, grouping_.groups.size()); }
+
+  Json groups() const {
+    Json json = Json::array();
+    for (const Group& group : grouping_.groups) json.push_back({{"name", group.name}, {"unit", group.unit}, {"step", group.step}});
+    return json;
+  }
+
+  // Null where nothing was read.
+  Json trial(std::int64_t id) {
+    Statement s = store_.database().prepare("SELECT started_ns FROM trial WHERE id = ?");
+    s.bind(id);
+    if (!s.step() || s.is_null(0)) return nullptr;
+    const Nanoseconds start = s.integer(0);
+    std::map<std::size_t, std::vector<TraceSample>> lines;
+    Json spans = Json::array();
+    for (const ChannelTrace& one : store_.traces(id)) {
+      const Channel& channel = channels_.at(one.channel);
+      if (is_throttle(channel)) add_spans(spans, channel, one.trace, start);
+      const auto group = grouping_.of_channel[one.channel];
+      if (!group) continue;
+      auto samples = channel.unit == "J" ? counter_samples(channel, one.trace, start) : gauge_samples(one.trace, start);
+      auto& line = lines[*group];
+      line.insert(line.end(), samples.begin(), samples.end());
+    }
+    std::vector<Part> parts;
+    double from = std::numeric_limits<double>::infinity(), to = -from;
+    for (auto& [group, samples] : lines) {
+      if (samples.empty()) continue;
+      std::stable_sort(samples.begin(), samples.end(), [](const TraceSample& a, const TraceSample& b) { return a.time < b.time; });
+      parts.push_back({group, min_max_decimated(samples, samples_)});
+      from = std::min(from, samples.front().time);
+      to = std::max(to, samples.back().time);
+    }
+    if (parts.empty()) return nullptr;
+    Json json{{"from_s", from}, {"to_s", to}, {"regions", regions_json(store_, id, start)}, {"throttled", spans}, {"parts", Json::array()}};
+    for (const Part& part : parts) json["parts"].push_back({part.group, part.samples.size()});
+    json["data"] = packed(parts, from, to);
+    return json;
+  }
+
+ private:
+  Store& store_;
+  std::vector<Channel> channels_;
+  Grouping grouping_;
+  std::size_t samples_ = 0;
+};
+
+}  // namespace
+
+Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best) {
+  PageTraces traces(store, trials.size());
+  std::vector<const TrialRow*> order;
+  for (const TrialRow& trial : trials) order.push_back(&trial);
+  const auto looked_at_first = [&](const TrialRow* t) {
+    return (t->verdict != "ok" || t->is_reference || std::find(best.begin(), best.end(), t->point) != best.end());
+  };
+  std::stable_partition(order.begin(), order.end(), looked_at_first);
+  const std::size_t room = most_page_samples / traces.samples_of_a_trial() + 1;
+  Json json{{"groups", traces.groups()}, {"trials", Json::object()}, {"left_out", order.size() > room ? order.size() - room : 0}};
+  if (order.size() > room) order.resize(room);
+  for (const TrialRow* trial : order) {
+    Json one = traces.trial(trial->id);
+    if (!one.is_null()) json["trials"][std::to_string(trial->id)] = std::move(one);
+  }
+  return json;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,73 @@
+// Two axes at once: a cell each setting, the best, the reference and what cannot be told from the best marked by shape.
+import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
+import { chart, scale_colours, star } from "./charts";
+import { choice, el, section } from "./dom";
+import type { Point, Report, Scenario } from "./model";
+import { changeText, plain, printable, withInterval } from "./text";
+
+interface Quantity { title: string; unit: string; of: (p: Point) => number | null }
+
+export function heatMap(report: Report, scenario: Scenario): HTMLElement | null {
+  const axes = axesOf(scenario);
+  if (axes.length < 2) return null;
+  const per = report.per ? ` per ${report.per}` : "";
+  const all = ([
+    { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null },
+    { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference ? 0 : null) },
+    { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null },
+    { title: "slowdown", unit: "%", of: (p) => (p.slowdown ? 100 * p.slowdown.value : p.reference ? 0 : null) },
+    { title: "mean power", unit: "W", of: (p) => p.mean_power_w?.mean ?? null },
+  ] as Quantity[]).filter((q) => scenario.points.some((p) => q.of(p) !== null));
+  if (all.length === 0) return null;
+  let x = axes[0]!, y = axes[1]!, quantity = all[0]!;
+  const rest = (): string[] => [...new Set(scenario.points.map((p) => otherSettings(p, axes, [x.name, y.name])))];
+  const best = scenario.points.find((p) => p.point === scenario.best);
+  let slice = best ? otherSettings(best, axes, [x.name, y.name]) : rest()[0] ?? "";
+  const one = chart("heat-map", "Two settings at once: a star is the best, a square the reference, a ring what cannot be told from the best", 460,
+    () => option(scenario, x, y, quantity, slice, axes));
+  const choices = el("div", { class: "choices" }, choice("Show", all.map((q) => q.title), 0, (i) => { quantity = all[i]!; one.show(); }));
+  if (axes.length > 2) {
+    const again = (): void => { slice = best ? otherSettings(best, axes, [x.name, y.name]) : rest()[0] ?? ""; one.show(); };
+    choices.append(choice("Across", axes.map((a) => a.name), 0, (i) => { x = axes[i]!; if (x === y) y = axes.find((a) => a !== x)!; again(); }));
+    choices.append(choice("Up", axes.map((a) => a.name), 1, (i) => { y = axes[i]!; if (x === y) x = axes.find((a) => a !== y)!; again(); }));
+    choices.append(choice("At", rest(), Math.max(0, rest().indexOf(slice)), (i) => { slice = rest()[i] ?? ""; one.show(); }));
+  }
+  return section("heat-map", `${axes[0]!.name} by ${axes[1]!.name}`, choices, one.box);
+}
+
+function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice: string, axes: Axis[]): object {
+  const columns = orderedTexts(x, scenario.points), rows = orderedTexts(y, scenario.points);
+  const points = scenario.points.filter((p) => x.name in p.settings && y.name in p.settings && otherSettings(p, axes, [x.name, y.name]) === slice);
+  const place = (p: Point): [number, number] => [columns.indexOf(p.settings[x.name]!), rows.indexOf(p.settings[y.name]!)];
+  const values = points.map((p) => quantity.of(p)).filter((v): v is number => v !== null);
+  const label = (axis: Axis, text: string): string => {
+    const p = scenario.points.find((q) => q.settings[axis.name] === text);
+    return axis.numeric && p ? plain(inUnit(axis, p.values[axis.name]!)) : printable(text);
+  };
+  const marks = (name: string, symbol: string, size: number, which: (p: Point) => boolean): object => ({
+    type: "scatter", name, symbol, symbolSize: size, z: 5, silent: true, data: points.filter(which).map((p) => ({ value: place(p), name: p.point })),
+    itemStyle: { color: "#fff", borderColor: "#000", borderWidth: 1.5 },
+  });
+  const cells = points.filter((p) => quantity.of(p) !== null).map((p) => ({ value: [...place(p), quantity.of(p)!], name: p.point }));
+  return {
+    grid: { left: 70, right: 16, top: 16, bottom: 110 },
+    xAxis: { type: "category", data: columns.map((t) => label(x, t)), name: axisTitle(x), nameLocation: "middle", nameGap: 30 },
+    yAxis: { type: "category", data: rows.map((t) => label(y, t)), name: axisTitle(y), nameLocation: "middle", nameGap: 50 },
+    visualMap: {
+      min: Math.min(...values), max: Math.max(...values), calculable: true, orient: "horizontal", left: "center", bottom: 0, seriesIndex: 0,
+      inRange: { color: scale_colours }, text: [`${quantity.title} (${quantity.unit})`, ""], precision: 2,
+    },
+    tooltip: {
+      formatter: (item: { data: { name: string } }) => {
+        const p = scenario.points.find((q) => q.point === item.data.name)!;
+        return `${printable(p.called)}\nenergy ${withInterval(p.work_energy_j, "J")}\ntime ${withInterval(p.work_time_s, "s")}\nsaving ${changeText(p.saving)}, slowdown ${changeText(p.slowdown)}`;
+      },
+    },
+    series: [
+      { type: "heatmap", name: quantity.title, data: cells },
+      marks("not told apart", "circle", 9, (p) => p.not_told_apart_from_best && p.point !== scenario.best && !p.reference),
+      marks("reference", "rect", 12, (p) => p.reference),
+      marks("best", star, 20, (p) => p.point === scenario.best),
+    ],
+  };
+}

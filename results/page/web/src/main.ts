@@ -1,0 +1,81 @@
+// The page: the answer first, then what it stands on. All of it is made here from the JSON that the program put in.
+import { allCharts, forget, followTheWindow } from "./charts";
+import { curves } from "./curves";
+import { delivered } from "./delivered";
+import { choice, el, section } from "./dom";
+import { heatMap } from "./heat_map";
+import { readReport, type Report, type Scenario } from "./model";
+import { night } from "./night";
+import { excludedTable, plainTable, pointsTable } from "./tables";
+import { dash, changeText, plain, significant, withInterval } from "./text";
+import { traceSection } from "./trace";
+import { tradeOff } from "./trade_off";
+
+function themeButton(): HTMLElement {
+  const order = ["auto", "light", "dark"];
+  const button = el("button", { type: "button", id: "theme" }, "Theme: auto");
+  button.addEventListener("click", () => {
+    const next = order[(order.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % order.length]!;
+    document.documentElement.dataset.theme = next;
+    button.textContent = `Theme: ${next}`;
+    document.dispatchEvent(new Event("themechange"));
+  });
+  return button;
+}
+
+const tile = (name: string, value: string): HTMLElement => el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, value));
+
+function answer(report: Report, scenario: Scenario): HTMLElement {
+  const best = scenario.points.find((p) => p.point === scenario.best);
+  const sentence = report.answers.find((a) => a.scenario === scenario.scenario)?.sentence ?? "";
+  return section("answer", "The answer", el("p", { class: "sentence" }, sentence), report.unfinished ? el("p", { class: "warning" }, report.unfinished) : null,
+    best ? el("dl", { class: "tiles" }, tile("at", best.called), tile(report.per ? `energy per ${report.per}` : "energy", withInterval(best.work_energy_j, "J")),
+      tile(report.per ? `time per ${report.per}` : "time", withInterval(best.work_time_s, "s")),
+      tile("saves", best.reference ? "is the reference" : changeText(best.saving)), tile("slower by", best.reference ? dash : changeText(best.slowdown)),
+      scenario.search && scenario.search.bound !== null ? tile("none is better by more than", `${significant(100 * scenario.search.bound, 2)} % (${100 * scenario.search.confidence} % confidence)`) : null) : null);
+}
+
+function foot(report: Report): HTMLElement {
+  const audit = report.sensor_audit, columns = Object.keys(audit[0] ?? {});
+  const word = (v: string | number | null | undefined): string => (v === null || v === undefined ? dash : typeof v === "number" ? plain(v) : v);
+  return section("origin", "Where this comes from",
+    el("p", {}, `Made by dvfs-plan ${report.tool_version}; begun ${report.created_at}; energy of ${report.energy_source ?? "nothing (no energy sensor)"}.`),
+    plainTable("the machine", ["fact", "value"], Object.entries(report.machine)),
+    plainTable("sessions", ["began", "ended", "how", "version"], report.sessions.map((s) => [word(s.started_at), word(s.ended_at), word(s.ended_how), word(s.tool_version)])),
+    audit.length > 0 ? plainTable("what the sensors were found to be worth, at the start of each session", columns, audit.map((row) => columns.map((c) => word(row[c])))) : null,
+    report.experiment_file ? el("details", {}, el("summary", {}, `The experiment file ${report.experiment_file.name}`), el("pre", {}, report.experiment_file.text)) : null,
+    report.experiment_file ? el("p", {}, `Seed ${report.experiment_file.seed}; the plan's hash ${report.experiment_file.plan_hash}.`) : null);
+}
+
+const of_scenario = ["energy", "time", "power", "heat-map", "trade-off", "order", "drift", "delivered"];
+
+function show(report: Report): void {
+  const place = document.getElementById("page")!;
+  const chosen = el("div", { id: "scenario" });
+  const links = el("nav", { "aria-label": "sections" });
+  const fill = (scenario: Scenario): void => {
+    forget(of_scenario);
+    chosen.replaceChildren(...[answer(report, scenario), curves(report, scenario), heatMap(report, scenario), tradeOff(report, scenario), pointsTable(report, scenario), night(report, scenario), delivered(report, scenario)].filter((s): s is HTMLElement => s !== null));
+    allCharts().forEach((c) => c.show());
+    links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
+  };
+  const notes = [...report.warnings.map((w) => el("p", { class: "warning" }, `Warning: ${w}`)), ...(report.notes.length > 0 ? [el("ul", {}, ...report.notes.map((n) => el("li", {}, n)))] : [])];
+  place.append(
+    el("header", {}, el("h1", {}, report.experiment), report.description ? el("p", {}, report.description) : null,
+      el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, (i) => fill(report.scenarios[i]!)) : null, themeButton(),
+        el("button", { type: "button", click: () => print() }, "Print")), links),
+    chosen);
+  const trace = traceSection(report);
+  if (trace) place.append(trace);
+  place.append(excludedTable(report));
+  if (notes.length > 0) place.append(section("notes", "Beside it", ...notes));
+  place.append(foot(report));
+  if (report.scenarios[0]) fill(report.scenarios[0]);
+  allCharts().forEach((c) => c.show());
+  followTheWindow();
+}
+
+show(readReport());
+// For tests and for the curious: the charts by name.
+(window as unknown as { dvfsPlanCharts: unknown }).dvfsPlanCharts = () => Object.fromEntries(allCharts().filter((c) => c.box.isConnected).map((c) => [c.name, c.echart]));
+document.documentElement.dataset.ready = "yes";

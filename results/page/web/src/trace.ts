@@ -1,0 +1,89 @@
+// What the sensors saw during one trial: power, clocks and temperature over time, its regions, and where it was throttled.
+// Samples are the least and the most of each stretch, so that no peak is lost; the result file holds every reading.
+import { chart, colours, series_colours } from "./charts";
+import { choice, el, section } from "./dom";
+import { readTraces, type Report, type TraceGroup, type Trial, type TrialTrace } from "./model";
+import { printable, significant } from "./text";
+
+interface Line { group: TraceGroup; data: [number, number | null][] }
+
+export function decode(trace: TrialTrace, groups: TraceGroup[]): Line[] {
+  const bytes = Uint8Array.from(atob(trace.data), (c) => c.charCodeAt(0));
+  const samples = trace.parts.reduce((n, [, count]) => n + count, 0);
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  return trace.parts.map(([group, count]) => {
+    const data: [number, number | null][] = [];
+    for (let i = 0; i < count; ++i, ++at) {
+      const value = view.getFloat32(4 * at, true);
+      const time = trace.from_s + ((trace.to_s - trace.from_s) * view.getUint16(4 * samples + 2 * at, true)) / 65535;
+      data.push([time, Number.isNaN(value) ? null : value]);
+    }
+    return { group: groups[group]!, data };
+  });
+}
+
+// Hz as GHz; the rest as it is.
+const shown = (unit: string): [string, number] => (unit === "Hz" ? ["GHz", 1e-9] : unit === "C" ? ["\u00b0C", 1] : [unit, 1]);
+const words: Record<string, string> = { W: "power", Hz: "clock", C: "temperature" };
+
+export function traceSection(report: Report): HTMLElement | null {
+  const all = readTraces();
+  const known = report.trials.filter((t) => String(t.trial) in all.trials);
+  if (known.length === 0) return null;
+  let kind = 0, shownTrials = known, chosen = known[0]!;
+  const kinds: [string, (t: Trial) => boolean][] = [["all trials", () => true], ["those of the best", (t) => report.scenarios.some((s) => s.best === t.point)], ["those of the reference", (t) => t.reference], ["those that do not count", (t) => !t.counts]];
+  const one = chart("trace", "Power, clocks and temperature during one trial", 520, () => option(chosen, all.trials[String(chosen.trial)]!, all.groups));
+  const about = el("p", { id: "trace-about" });
+  const say = (): void => {
+    about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
+    one.show();
+  };
+  const place = el("span", { class: "choices" });
+  const trials = (): void => place.replaceChildren(
+    choice("Trial", shownTrials.map((t) => `${t.trial}: ${t.key}`), shownTrials.indexOf(chosen), (i) => { chosen = shownTrials[i]!; say(); }));
+  const move = (by: number): void => {
+    const next = shownTrials[shownTrials.indexOf(chosen) + by];
+    if (next) { chosen = next; trials(); say(); }
+  };
+  trials();
+  say();
+  const of = choice("Of", kinds.map(([name, which]) => `${name} (${known.filter(which).length})`), 0, (i) => {
+    kind = i;
+    const some = known.filter(kinds[kind]![1]);
+    if (some.length === 0) return;
+    shownTrials = some;
+    chosen = some[0]!;
+    trials();
+    say();
+  });
+  return section("trace", "A trial from the inside", el("div", { class: "choices" }, of, place,
+    el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, one.box,
+    all.left_out > 0 ? el("p", {}, `${all.left_out} trials' traces are not in this page; the result file holds all of them: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = 1'`) : null);
+}
+
+function option(trial: Trial, trace: TrialTrace, groups: TraceGroup[]): object {
+  const lines = decode(trace, groups);
+  const units = [...new Set(lines.map((l) => l.group.unit))].sort((a, b) => "W Hz C".indexOf(a) - "W Hz C".indexOf(b));
+  const height = 76 / Math.max(1, units.length);
+  const areas = [
+    ...trace.regions.map(([name, from, to, counts]) => [{ xAxis: from, name: printable(name || (counts ? "counts" : "")), itemStyle: { color: counts ? colours.green : colours.grey, opacity: 0.13 }, label: { color: colours.green, position: "insideTopLeft" } }, { xAxis: to }]),
+    ...trace.throttled.map(([name, from, to]) => [{ xAxis: from, name: printable(name), itemStyle: { color: colours.vermilion, opacity: 0.25 }, label: { show: false } }, { xAxis: to }]),
+  ];
+  return {
+    title: { text: printable(trial.key), show: false },
+    legend: { type: "scroll", top: 0, data: lines.map((l) => printable(l.group.name)) },
+    grid: units.map((_, i) => ({ left: 64, right: 16, top: `${9 + i * height}%`, height: `${height - 6}%` })),
+    xAxis: units.map((_, i) => ({ type: "value", gridIndex: i, min: trace.from_s, max: trace.to_s, name: i === units.length - 1 ? "time since the launch (s)" : "", nameLocation: "middle", nameGap: 24, axisLabel: { show: i === units.length - 1 } })),
+    yAxis: units.map((unit, i) => ({ type: "value", gridIndex: i, scale: true, name: `${words[unit] ?? unit} (${shown(unit)[0]})`, nameTextStyle: { align: "left" } })),
+    dataZoom: [{ type: "slider", xAxisIndex: units.map((_, i) => i), bottom: 4, height: 22, filterMode: "none" }, { type: "inside", xAxisIndex: units.map((_, i) => i), filterMode: "none" }],
+    tooltip: { trigger: "axis", axisPointer: { type: "line" }, valueFormatter: (v: unknown) => (typeof v === "number" ? significant(v) : "\u2014") },
+    axisPointer: { link: [{ xAxisIndex: "all" }] },
+    series: lines.map((l, i) => ({
+      type: "line", name: printable(l.group.name), xAxisIndex: units.indexOf(l.group.unit), yAxisIndex: units.indexOf(l.group.unit), symbol: "none", step: l.group.step ? "start" : false,
+      lineStyle: { width: 1.2, color: series_colours[i % series_colours.length] }, itemStyle: { color: series_colours[i % series_colours.length] }, connectNulls: false,
+      data: l.data.map(([t, v]) => [t, v === null ? null : v * shown(l.group.unit)[1]]), sampling: "minmax",
+      markArea: units.indexOf(l.group.unit) === 0 && i === lines.findIndex((m) => m.group.unit === units[0]) ? { silent: true, data: areas } : undefined,
+    })),
+  };
+}
