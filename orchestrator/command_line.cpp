@@ -65,9 +65,11 @@ class CommandLineParser {
                        "the result file");
     report->add_option("--html", options_.html, "write it as one page for a browser, which needs no network");
     auto* exported =
-        add("export", "a table as CSV (or the report as JSON)", export_command, "RESULT", "the result file");
+        add("export", "a table as CSV, JSON Lines or Parquet (or the report as JSON)", export_command, "RESULT", "the result file");
     exported->add_option("--table", options_.table, "one row a trial, or one row a reading")
         ->check(CLI::IsMember({"trials", "readings"}));
+    exported->add_option("--format", options_.format, "csv, jsonl (JSON Lines), or parquet (needs node)")
+        ->check(CLI::IsMember({"csv", "jsonl", "parquet"}));
     exported->add_option("-o,--output", options_.output, "the file to write (default: stdout)");
     auto* sql = add("sql", "one query on a result file; `readings` are rows there", sql_command, "RESULT",
                     "the result file");

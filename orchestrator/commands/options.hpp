@@ -27,6 +27,7 @@ struct Options {
   bool no_html = false;          // run: leave the page out
   bool discard = false;          // restore: give up what cannot be put back
   std::string table = "trials";  // export
+  std::string format = "csv";    // export
   std::string html;              // report: the page to write
   std::string query;             // sql
   bool csv = false;              // sql

@@ -14,7 +14,7 @@
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "results/page/html_report.hpp"
-#include "results/report/export.hpp"
+#include "results/export/table.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
 
@@ -104,15 +104,12 @@ int status_command(const Options& options) {
 
 int export_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
-  if (options.json && options.table != "trials")
-    throw Error(ExitCode::bad_experiment, "--json is the whole report; --table is for CSV",
-                "leave one of them out");
-  std::error_code ignored;
-  if (!options.output.empty() && std::filesystem::equivalent(options.file, options.output, ignored)) {
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("--output {} is the result file itself", options.output),
-                "name the table: --output table.csv");
-  }
+  if (options.json && (options.table != "trials" || options.format != "csv"))
+    throw Error(ExitCode::bad_experiment, "--json is the whole report; --table and --format are for tables",
+                "leave one of them out; --format jsonl is JSON, a line a row");
+  refuse_the_result_itself(options.output, "--output", options.file);
+  if (options.format == "parquet" && options.output.empty())
+    throw Error(ExitCode::bad_experiment, "Parquet is no text: it does not go to the terminal", "name a file: --output table.parquet");
   // Written beside and renamed: what was there stays until the table is whole.
   const std::string unfinished = options.output + ".new";
   std::ofstream file;
@@ -124,10 +121,15 @@ int export_command(const Options& options) {
   if (options.json) {
     const auto trials = store.trials();
     out << json_report(store, summary_of(store), trials);
-  } else if (options.table == "readings") {
-    export_readings_csv(store, out);
   } else {
-    export_trials_csv(store, out);
+    const char* path = std::getenv("PATH");
+    const auto writer = options.format == "jsonl"     ? json_lines_writer(out)
+                        : options.format == "parquet" ? parquet_writer(unfinished, path != nullptr ? path : "/usr/bin:/bin")
+                                                      : csv_writer(out);
+    if (options.table == "readings")
+      write_readings_table(store, *writer);
+    else
+      write_trials_table(store, *writer);
   }
   out.flush();
   if (!out)

@@ -10,7 +10,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
-#include "results/report/export.hpp"
+#include "results/export/table.hpp"
 #include "results/report/text_table.hpp"
 #include "results/store/store.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "results/energy/energy_source.hpp"
-#include "results/report/export.hpp"
+#include "results/export/table.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
 #include "tests/support/sensors.hpp"
@@ -351,7 +351,7 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   store.begin_session(1, "boot", "test", "now");
   for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50));
   std::ostringstream csv;
-  export_trials_csv(store, csv);
+  write_trials_table(store, *csv_writer(csv));
   EXPECT_THAT(csv.str(), testing::StartsWith(
                              "trial,key,workload,scenario,role,attempt,block,position,started_at,n,outcome,"
                              "exit_code,signal,verdict,verdict_text,region,runs,time_s,energy_j,"

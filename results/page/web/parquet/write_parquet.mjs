@@ -1,6 +1,6 @@
-// node write_parquet.mjs OUTPUT < columns: the Parquet writer behind `dvfs-plan export --format parquet`.
-// stdin: a line of JSON [{name, type}], then JSON arrays of rows, a line a row group. type: STRING, DOUBLE, INT64, BOOLEAN.
-import { rmSync } from "node:fs";
+// node write_parquet.mjs OUTPUT ROWS: the Parquet writer behind `dvfs-plan export --format parquet`.
+// ROWS: a line of JSON [{name, type}], then JSON arrays of rows, a line a row group. type: STRING, DOUBLE, INT64 (as text).
+import { createReadStream, rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileWriter, ParquetWriter } from "hyparquet-writer";
 
@@ -9,7 +9,7 @@ const converted = (type, value) => (value === null ? undefined : type === "INT64
 
 try {
   let columns, parquet;
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  for await (const line of createInterface({ input: createReadStream(process.argv[3]), crlfDelay: Infinity })) {
     if (!columns) {
       columns = JSON.parse(line);
       const schema = [{ name: "root", num_children: columns.length }, ...columns.map(({ name, type }) => ({

@@ -1,0 +1,115 @@
+// Rows go to a file as JSON, which node then turns into Parquet: the writer is JavaScript.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/run_program.hpp"
+#include "base/text.hpp"
+#include "results/export/table.hpp"
+#include "results/page/page_text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t rows_of_a_group = 50'000;
+constexpr Seconds deadline{3600};
+
+const char* type_name(Column::Type type) {
+  return type == Column::Type::text ? "STRING" : type == Column::Type::real ? "DOUBLE" : "INT64";
+}
+
+Json to_json(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* real = std::get_if<double>(&cell)) return std::isfinite(*real) ? Json(*real) : Json(nullptr);
+  // As text: JavaScript's numbers hold no more than 53 bits, and nanoseconds since boot may pass them.
+  if (const auto* integer = std::get_if<std::int64_t>(&cell)) return std::to_string(*integer);
+  return nullptr;
+}
+
+std::string find_node(const std::string& path) {
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const std::string candidate = path.substr(at, end - at) + "/node";
+    if (end > at && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    at = end + 1;
+  }
+  throw Error(ExitCode::machine_refuses, "Parquet is written by hyparquet-writer, which needs node, and there is none in $PATH",
+              "apt-get install nodejs, or export CSV or JSON Lines (--format jsonl), which any tool reads too");
+}
+
+// A folder of our own that goes with us.
+class WorkFolder {
+ public:
+  WorkFolder() {
+    std::string name = (fs::temp_directory_path() / "dvfs-plan-export.XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw Error(ExitCode::machine_refuses, system_error_text("make a folder in " + fs::temp_directory_path().string(), errno));
+    path_ = name;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+class ParquetWriter : public TableWriter {
+ public:
+  ParquetWriter(std::string file, std::string node) : file_(std::move(file)), node_(std::move(node)) {
+    rows_.open(work_.path() / "rows", std::ios::binary);
+  }
+  void head(const std::vector<Column>& columns) override {
+    Json head = Json::array();
+    for (const Column& column : columns) head.push_back({{"name", column.name}, {"type", type_name(column.type)}});
+    rows_ << head.dump() << "\n";
+  }
+  void row(const std::vector<Cell>& cells) override {
+    Json row = Json::array();
+    for (const Cell& cell : cells) row.push_back(to_json(cell));
+    rows_ << (in_group_ == 0 ? "[" : ",") << row.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (++in_group_ == rows_of_a_group) end_group();
+  }
+  void finish() override {
+    if (in_group_ > 0) end_group();
+    rows_.close();
+    const fs::path script = work_.path() / "write_parquet.mjs";
+    std::ofstream(script, std::ios::binary) << parquet_script;
+    if (!rows_)
+      throw Error(ExitCode::machine_refuses, fmt::format("the rows could not be written to {}", work_.path().string()), "is the disk full?");
+    const ProgramAnswer answer = run_program(node_, {script.string(), file_, (work_.path() / "rows").string()}, deadline);
+    if (answer.ran() && answer.exit_code == 0) return;
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("node could not write {}: {}", file_, answer.ran() ? std::string(trim(answer.output)) : answer.problem),
+                "is there room, may you write there, and is node 18 or newer (node --version)?");
+  }
+
+ private:
+  void end_group() {
+    rows_ << "]\n";
+    in_group_ = 0;
+  }
+  std::string file_, node_;
+  WorkFolder work_;
+  std::ofstream rows_;
+  std::size_t in_group_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TableWriter> parquet_writer(const std::string& file, const std::string& path) {
+  return std::make_unique<ParquetWriter>(file, find_node(path));
+}
+
+}  // namespace dvfs_plan
