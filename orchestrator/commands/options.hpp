@@ -28,7 +28,10 @@ struct Options {
   bool discard = false;          // restore: give up what cannot be put back
   std::string table = "trials";  // export
   std::string format = "csv";    // export
-  std::string html;              // report: the page to write
+  std::string html;              // report, compare: the page to write
+  std::string svg, png;          // report: prefixes of the figures to draw
+  bool watch = false;            // status
+  std::string other;             // compare: the result after
   std::string query;             // sql
   bool csv = false;              // sql
   ReplayOptions replay;
@@ -41,8 +44,12 @@ int restore_command(const Options& options);
 int report_command(const Options& options);
 int status_command(const Options& options);
 int export_command(const Options& options);
+int compare_command(const Options& options);
 int sql_command(const Options& options);
 int replay_command(const Options& options);
+
+// Throws Error if `output`, the value of `option`, is the result file.
+void refuse_the_result_itself(const std::string& output, const char* option, const std::string& result);
 
 inline constexpr const char* tool_version = DVFS_PLAN_VERSION;
 

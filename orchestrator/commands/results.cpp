@@ -1,6 +1,5 @@
-// dvfs-plan report, status, export, restore: commands about what has been run.
+// dvfs-plan report, export, restore: commands about what has been run.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "orchestrator/commands/draw_figures.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "results/page/html_report.hpp"
@@ -23,51 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_running(const Store::Progress& progress, const Sysfs& sysfs) {
-  if (!progress.session_ended_how.empty() || progress.session_pid <= 0) return false;
-  // After a reboot the same number is somebody else's.
-  if (progress.session_boot_id != boot_id(sysfs)) return false;
-  return ::kill(progress.session_pid, 0) == 0 || errno == EPERM;
-}
-
-std::string status_text(const Store::Progress& p, bool running) {
-  std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
-                                 p.finished, p.planned, p.counted);
-  if (running) {
-    text += fmt::format("running (pid {}, since {})", p.session_pid, p.session_started_at);
-    if (!p.current_trial.empty()) text += fmt::format(", now: {}", printable(p.current_trial));
-    text += "\n";
-    if (p.mean_trial_seconds)
-      text +=
-          fmt::format("ETA {}\n", format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
-  } else if (p.finished == p.planned || p.session_ended_how == "done") {
-    text += "done\n";
-  } else {
-    text +=
-        fmt::format("not running; the last run {}. The same command goes on.\n",
-                    p.session_ended_how.empty() ? "was killed" : "ended as '" + p.session_ended_how + "'");
-  }
-  for (const EventRecord& event : p.last_warnings)
-    text += fmt::format("warning: {}: {}\n", event.kind, printable(event.message));
-  return text;
-}
-
-std::string status_json(const Store::Progress& p, bool running) {
-  Json json{{"experiment", p.name},
-            {"planned_trials", p.planned},
-            {"finished_trials", p.finished},
-            {"counted_trials", p.counted},
-            {"running", running}};
-  json["pid"] = running ? Json(p.session_pid) : Json(nullptr);
-  json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
-  json["eta_s"] = running && p.mean_trial_seconds ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
-                                                  : Json(nullptr);
-  json["last_session_ended"] = p.session_ended_how.empty() ? Json(nullptr) : Json(p.session_ended_how);
-  json["last_warnings"] = Json::array();
-  for (const EventRecord& event : p.last_warnings)
-    json["last_warnings"].push_back({{"kind", event.kind}, {"message", event.message}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+}  // namespace
 
 void refuse_the_result_itself(const std::string& output, const char* option, const std::string& result) {
   std::error_code ignored;
@@ -76,29 +32,23 @@ void refuse_the_result_itself(const std::string& output, const char* option, con
               "name another file");
 }
 
-}  // namespace
-
 int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   const auto trials = store.trials();
   const Summary summary = summary_of(store);
+  const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();
   if (!options.html.empty()) {
     refuse_the_result_itself(options.html, "--html", options.file);
     write_html_report(store, summary, trials, options.html);
     write_stderr(fmt::format("the page is {}\n", options.html));
-    if (!options.json) return static_cast<int>(ExitCode::done);
   }
+  for (const auto& [prefix, format] : {std::pair{options.svg, FigureFormat::svg}, {options.png, FigureFormat::png}}) {
+    if (prefix.empty()) continue;
+    for (const std::string& file : draw_figures(summary, prefix, format)) write_stderr(fmt::format("drew {}\n", file));
+  }
+  if (to_files && !options.json) return static_cast<int>(ExitCode::done);
   write_stdout(fmt::format("{}", options.json ? json_report(store, summary, trials)
                                               : terminal_report(summary, trials, is_terminal_stdout())));
-  return static_cast<int>(ExitCode::done);
-}
-
-int status_command(const Options& options) {
-  Store store = Store::open(options.file, Database::Mode::read_only);
-  const auto progress = store.progress();
-  const bool running = is_running(progress, Sysfs(options.sysfs_root));
-  write_stdout(
-      fmt::format("{}", options.json ? status_json(progress, running) : status_text(progress, running)));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -117,6 +67,14 @@ int export_command(const Options& options) {
     file.open(unfinished, std::ios::binary | std::ios::trunc);
     if (!file) throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", options.output));
   }
+  // Of a table that fails nothing is left.
+  struct Remove {
+    std::string path;
+    ~Remove() {
+      std::error_code ignored;
+      if (!path.empty()) std::filesystem::remove(path, ignored);
+    }
+  } leftover{options.output.empty() ? "" : unfinished};
   std::ostream& out = options.output.empty() ? std::cout : file;
   if (options.json) {
     const auto trials = store.trials();

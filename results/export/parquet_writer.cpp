@@ -1,22 +1,22 @@
 // Rows go to a file as JSON, which node then turns into Parquet: the writer is JavaScript.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/child.hpp"
 #include "base/error.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
+#include "base/work_folder.hpp"
 #include "results/export/table.hpp"
 #include "results/page/page_text.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::size_t rows_of_a_group = 50'000;
@@ -35,35 +35,11 @@ Json to_json(const Cell& cell) {
 }
 
 std::string find_node(const std::string& path) {
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    const std::string candidate = path.substr(at, end - at) + "/node";
-    if (end > at && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-    at = end + 1;
-  }
+  const std::string node = find_executable("node", "/", path);
+  if (!node.empty()) return node;
   throw Error(ExitCode::machine_refuses, "Parquet is written by hyparquet-writer, which needs node, and there is none in $PATH",
               "apt-get install nodejs, or export CSV or JSON Lines (--format jsonl), which any tool reads too");
 }
-
-// A folder of our own that goes with us.
-class WorkFolder {
- public:
-  WorkFolder() {
-    std::string name = (fs::temp_directory_path() / "dvfs-plan-export.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw Error(ExitCode::machine_refuses, system_error_text("make a folder in " + fs::temp_directory_path().string(), errno));
-    path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 class ParquetWriter : public TableWriter {
  public:
@@ -84,7 +60,7 @@ class ParquetWriter : public TableWriter {
   void finish() override {
     if (in_group_ > 0) end_group();
     rows_.close();
-    const fs::path script = work_.path() / "write_parquet.mjs";
+    const auto script = work_.path() / "write_parquet.mjs";
     std::ofstream(script, std::ios::binary) << parquet_script;
     if (!rows_)
       throw Error(ExitCode::machine_refuses, fmt::format("the rows could not be written to {}", work_.path().string()), "is the disk full?");

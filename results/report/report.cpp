@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/sparklines.hpp"
 #include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
@@ -151,6 +152,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
                   e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
   for (const ScenarioSummary& scenario : summary.scenarios) {
     scenario_table(scenario, text, colour);
+    text += sparkline_table(scenario);
     search_table(scenario, e.objective.minimise, text, colour);
   }
   if (!summary.scenarios.empty())

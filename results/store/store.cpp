@@ -358,15 +358,16 @@ void Store::end_last_session(const std::string& how, const std::string& now) {
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
-      "SELECT name, planned_trials, (SELECT count(*) FROM trials WHERE role <> 'warm_up'), (SELECT count(*) "
-      "FROM trials "
-      "WHERE counts), (SELECT max(started_at) FROM trial) FROM experiment");
+      "SELECT name, planned_trials, (SELECT count(*) FROM trial WHERE role NOT IN ('warm_up', 'idle_before', "
+      "'idle_after')), (SELECT count(*) FROM trial WHERE verdict = 'ok' AND role NOT IN ('warm_up', 'idle_before', "
+      "'idle_after')), (SELECT max(started_at) FROM trial), (SELECT count(*) FROM search) FROM experiment");
   if (counts.step()) {
     progress.name = counts.text(0);
     progress.planned = static_cast<int>(counts.integer(1));
     progress.finished = static_cast<int>(counts.integer(2));
     progress.counted = static_cast<int>(counts.integer(3));
     progress.last_finished_at = counts.text(4);
+    progress.may_end_early = counts.integer(5) != 0;
   }
   Statement pace = database_.prepare(
       "SELECT avg((julianday(started_at) - julianday(before)) * 86400) FROM (SELECT started_at, "

@@ -77,6 +77,7 @@ class Store {
     int planned = 0;
     int finished = 0;
     int counted = 0;
+    bool may_end_early = false;  // an adaptive search: `planned` is the most
     std::optional<double> mean_trial_seconds;  // launch to launch, over the last trials
     std::string last_finished_at;
     std::string current_trial;  // empty if none is under way

@@ -1,5 +1,6 @@
 // The page: the answer first, then what it stands on. All of it is made here from the JSON that the program put in.
 import { allCharts, forget, followTheWindow } from "./charts";
+import { showComparison, type Comparison } from "./comparison";
 import { curves } from "./curves";
 import { delivered } from "./delivered";
 import { choice, el, section } from "./dom";
@@ -75,7 +76,14 @@ function show(report: Report): void {
   followTheWindow();
 }
 
-show(readReport());
+const comparison = document.getElementById("comparison");
+if (comparison) {
+  showComparison(document.getElementById("page")!, JSON.parse(comparison.textContent!) as Comparison, el("div", { class: "choices" }, themeButton(), el("button", { type: "button", click: () => print() }, "Print")));
+  allCharts().forEach((c) => c.show());
+  followTheWindow();
+} else {
+  show(readReport());
+}
 // For tests and for the curious: the charts by name.
 (window as unknown as { dvfsPlanCharts: unknown }).dvfsPlanCharts = () => Object.fromEntries(allCharts().filter((c) => c.box.isConnected).map((c) => [c.name, c.echart]));
 document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,200 @@
+#include "results/compare/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.hpp"
+#include "results/statistics/welch.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct Values {
+  std::vector<double> energy, time, power;
+};
+
+std::map<std::string, Values> values_of(const std::vector<TrialRow>& trials) {
+  std::map<std::string, Values> values;
+  for (const TrialRow& trial : trials) {
+    if (!trial.counts()) continue;
+    Values& point = values[trial.point];
+    if (const auto e = trial.work_energy()) point.energy.push_back(*e);
+    if (const auto t = trial.work_time()) point.time.push_back(*t);
+    if (trial.mean_power_w) point.power.push_back(*trial.mean_power_w);
+  }
+  return values;
+}
+
+double sensor_share(const std::optional<Estimate>& estimate) {
+  if (!estimate || !estimate->sensor_half_width || !(estimate->mean > 0)) return 0;
+  return *estimate->sensor_half_width / estimate->mean;
+}
+
+class ScenarioComparison {
+ public:
+  ScenarioComparison(const ScenarioSummary& before, const ScenarioSummary& after,
+                     const std::map<std::string, Values>& values_before, const std::map<std::string, Values>& values_after)
+      : before_(before), after_(after), values_before_(values_before), values_after_(values_after) {}
+
+  ComparedScenario finish() {
+    result_.scenario = before_.scenario;
+    for (const PointSummary& point : before_.points) {
+      if (const PointSummary* other = find(after_, point.point))
+        add(point, *other);
+      else
+        result_.only_before.push_back(point.point);
+    }
+    for (const PointSummary& point : after_.points) {
+      if (find(before_, point.point) == nullptr) result_.only_after.push_back(point.point);
+    }
+    judge(&ComparedPoint::energy);
+    judge(&ComparedPoint::time);
+    judge(&ComparedPoint::power);
+    result_.all_energy = all(&ComparedPoint::energy);
+    result_.all_time = all(&ComparedPoint::time);
+    compare_best();
+    return std::move(result_);
+  }
+
+ private:
+  static const PointSummary* find(const ScenarioSummary& scenario, const std::string& key) {
+    const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
+                                    [&](const PointSummary& p) { return p.point == key; });
+    return found == scenario.points.end() ? nullptr : &*found;
+  }
+
+  std::optional<Change> change(const std::string& point, std::vector<double> Values::*quantity, double confidence) const {
+    const auto a = values_before_.find(point), b = values_after_.find(point);
+    if (a == values_before_.end() || b == values_after_.end()) return std::nullopt;
+    const bool of_energy = quantity != &Values::time;
+    const PointSummary &mine = *find(before_, point), &other = *find(after_, point);
+    return welch_change(a->second.*quantity, b->second.*quantity, confidence, of_energy ? sensor_share(mine.work_energy) : 0,
+                        of_energy ? sensor_share(other.work_energy) : 0);
+  }
+
+  void add(const PointSummary& before, const PointSummary& after) {
+    ComparedPoint one;
+    one.point = before.point;
+    one.called = settings_text(before);
+    one.before = before;
+    one.after = after;
+    one.energy.change = change(before.point, &Values::energy, 0.95);
+    one.time.change = change(before.point, &Values::time, 0.95);
+    one.power.change = change(before.point, &Values::power, 0.95);
+    if (before.saving) one.saving_before = before.saving->value;
+    if (after.saving) one.saving_after = after.saving->value;
+    result_.points.push_back(std::move(one));
+  }
+
+  void judge(ChangeOfPoint ComparedPoint::*quantity) {
+    std::vector<ComparedPoint*> known;
+    for (ComparedPoint& point : result_.points) {
+      if (const auto& c = (point.*quantity).change; c && c->low) known.push_back(&point);
+    }
+    if (quantity == &ComparedPoint::energy) result_.compared = static_cast<int>(known.size());
+    const auto values = quantity == &ComparedPoint::energy ? &Values::energy
+                        : quantity == &ComparedPoint::time ? &Values::time
+                                                           : &Values::power;
+    for (ComparedPoint* point : known) {
+      const auto strict = change(point->point, values, 1 - level_of_changes / static_cast<double>(known.size()));
+      (point->*quantity).beyond_noise = strict && strict->low && (*strict->low > 0 || *strict->high < 0);
+    }
+  }
+
+  // Whether the night as a whole lies higher: the points' changes are what scatters.
+  ChangeOfPoint all(ChangeOfPoint ComparedPoint::*quantity) const {
+    std::vector<double> logs;
+    for (const ComparedPoint& point : result_.points) {
+      if (const auto& c = (point.*quantity).change) logs.push_back(std::log1p(c->value));
+    }
+    ChangeOfPoint result;
+    const auto mean = estimate(logs);
+    if (!mean) return result;
+    result.change = Change{static_cast<int>(logs.size()), std::expm1(mean->mean), std::nullopt, std::nullopt};
+    if (mean->half_width) {
+      result.change->low = std::expm1(mean->mean - *mean->half_width);
+      result.change->high = std::expm1(mean->mean + *mean->half_width);
+      result.beyond_noise = *result.change->low > 0 || *result.change->high < 0;
+    }
+    return result;
+  }
+
+  void compare_best() {
+    if (before_.best) result_.best_before = before_.points[*before_.best].point;
+    if (!after_.best) return;
+    const PointSummary& best = after_.points[*after_.best];
+    result_.best_after = best.point;
+    const PointSummary* old = result_.best_before ? find(after_, *result_.best_before) : nullptr;
+    if (old == nullptr) return;
+    result_.old_best_not_told_apart = old->not_told_apart;
+    const auto a = values_after_.find(best.point), b = values_after_.find(old->point);
+    if (a != values_after_.end() && b != values_after_.end() && old->point != best.point)
+      result_.cost_of_old_best = welch_change(a->second.energy, b->second.energy, 0.95, sensor_share(best.work_energy),
+                                              sensor_share(old->work_energy));
+  }
+
+  const ScenarioSummary &before_, &after_;
+  const std::map<std::string, Values>&values_before_, &values_after_;
+  ComparedScenario result_;
+};
+
+std::vector<std::string> warnings_of(const ComparedResult& before, const ComparedResult& after) {
+  std::vector<std::string> warnings;
+  const ExperimentRow &a = before.summary.experiment, &b = after.summary.experiment;
+  const auto differ = [&](const char* what, const std::string& x, const std::string& y, const char* so) {
+    if (x != y) warnings.push_back(fmt::format("{}: '{}' before, '{}' after; {}", what, x, y, so));
+  };
+  differ("energy source", a.energy_source.value_or("none"), b.energy_source.value_or("none"),
+         "their energies are of different things and do not compare");
+  differ("objective", std::string(to_string(a.objective.minimise)), std::string(to_string(b.objective.minimise)),
+         "the best points answer different questions");
+  differ("unit of work", a.objective.per, b.objective.per, "their energies are per different units");
+  for (const ComparedResult* one : {&before, &after}) {
+    if (one->summary.left > 0 && !one->summary.experiment.search)
+      warnings.push_back(fmt::format("{} is unfinished: {} of its trials are still to be run", one->file, one->summary.left));
+  }
+  return warnings;
+}
+
+std::vector<Difference> machine_differences(const ComparedResult& before, const ComparedResult& after) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : before.machine) names.insert(name);
+  for (const auto& [name, value] : after.machine) names.insert(name);
+  std::vector<Difference> differences;
+  const auto of = [](const ComparedResult& r, const std::string& name) {
+    const auto found = r.machine.find(name);
+    return found == r.machine.end() ? std::string() : found->second;
+  };
+  for (const std::string& name : names) {
+    if (of(before, name) != of(after, name)) differences.push_back({name, of(before, name), of(after, name)});
+  }
+  if (before.summary.experiment.tool_version != after.summary.experiment.tool_version)
+    differences.push_back({"dvfs-plan", before.summary.experiment.tool_version, after.summary.experiment.tool_version});
+  return differences;
+}
+
+}  // namespace
+
+Comparison compare(const ComparedResult& before, const ComparedResult& after) {
+  Comparison comparison;
+  comparison.name_before = before.file;
+  comparison.name_after = after.file;
+  comparison.same_plan = before.plan_hash == after.plan_hash;
+  comparison.warnings = warnings_of(before, after);
+  comparison.machine = machine_differences(before, after);
+  const auto values_before = values_of(before.trials), values_after = values_of(after.trials);
+  for (const ScenarioSummary& scenario : before.summary.scenarios) {
+    for (const ScenarioSummary& other : after.summary.scenarios) {
+      if (other.scenario == scenario.scenario)
+        comparison.scenarios.push_back(ScenarioComparison(scenario, other, values_before, values_after).finish());
+    }
+  }
+  if (comparison.scenarios.empty())
+    comparison.warnings.push_back("the two have no work in common: no workload and parameters of the one are in the other");
+  return comparison;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,69 @@
+// Two results of the same plan, before and after: what changed beyond the noise, point by point. Pure.
+//
+// Trials of two nights are independent samples, so a change is Welch's t on logarithms over the trials that count, with the
+// sensors' own part. A night may lie higher as a whole (another ambient temperature, another board's gain): the change of the
+// saving against the reference, in which that cancels, stands beside it. "Beyond the noise" is said at 5 % for all points of a
+// scenario together (Bonferroni), so that among two hundred points none is expected to be called changed by chance.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/report/summary.hpp"
+
+namespace dvfs_plan {
+
+inline constexpr double level_of_changes = 0.05;
+
+struct ChangeOfPoint {
+  std::optional<Change> change;  // after against before, a share; 95 %
+  bool beyond_noise = false;     // at 5 % for all points together
+};
+
+struct ComparedPoint {
+  std::string point, called;
+  PointSummary before, after;
+  ChangeOfPoint energy, time, power;           // of a unit of work where the objective is, else of a run
+  std::optional<double> saving_before, saving_after;
+};
+
+struct ComparedScenario {
+  std::string scenario;
+  std::vector<ComparedPoint> points;           // in both, in the order of the first
+  std::vector<std::string> only_before, only_after;  // keys
+  std::optional<std::string> best_before, best_after;
+  std::optional<Change> cost_of_old_best;      // in `after`: the objective at the best of before against that of after
+  bool old_best_not_told_apart = false;        // in `after`, from its best
+  ChangeOfPoint all_energy, all_time;          // geometric mean of all points' changes; 95 % by their scatter
+  int compared = 0;                            // points with an interval
+};
+
+struct Difference {
+  std::string what, before, after;
+};
+
+struct Comparison {
+  std::string name_before, name_after;  // the files
+  bool same_plan = false;
+  std::vector<std::string> warnings;    // why the two may not be comparable
+  std::vector<Difference> machine;      // facts that differ
+  std::vector<ComparedScenario> scenarios;
+};
+
+struct ComparedResult {
+  std::string file;
+  std::string plan_hash;
+  std::map<std::string, std::string> machine;
+  Summary summary;
+  std::vector<TrialRow> trials;
+};
+
+Comparison compare(const ComparedResult& before, const ComparedResult& after);
+
+// What changed, in words; one a scenario and one for what may not be comparable.
+std::vector<std::string> comparison_sentences(const Comparison& comparison);
+std::string terminal_comparison(const Comparison& comparison, bool colour);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,129 @@
+// The comparison on the terminal and in words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "results/compare/comparison.hpp"
+#include "results/report/text_table.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+std::string cell(const ChangeOfPoint& one) {
+  if (!one.change) return "—";
+  std::string text = signed_percent(one.change->value);
+  if (one.change->low) text += fmt::format(" [{:+.1f}, {:+.1f}]", 100 * *one.change->low, 100 * *one.change->high);
+  return text + (one.beyond_noise ? " !" : "");
+}
+
+std::string cell(const std::optional<Estimate>& value, std::string_view unit) {
+  if (!value) return "—";
+  return fmt::format("{:#.4g} {}", value->mean, unit);
+}
+
+std::string share_cell(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "—";
+}
+
+std::string with_interval(const Change& change) {
+  std::string text = signed_percent(change.value);
+  if (change.low) text += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", 100 * *change.low, 100 * *change.high);
+  return text;
+}
+
+std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoint::*quantity, const char* name) {
+  std::vector<const ComparedPoint*> more, less;
+  for (const ComparedPoint& point : scenario.points) {
+    const ChangeOfPoint& one = point.*quantity;
+    if (one.beyond_noise) (one.change->value > 0 ? more : less).push_back(&point);
+  }
+  if (more.empty() && less.empty()) return fmt::format("{} changed at none of them", name);
+  const auto extreme = [&](const std::vector<const ComparedPoint*>& points) {
+    const ComparedPoint* most = *std::max_element(points.begin(), points.end(), [&](const auto* a, const auto* b) {
+      return std::abs((a->*quantity).change->value) < std::abs((b->*quantity).change->value);
+    });
+    return fmt::format("most at {}, {}", most->called, with_interval(*(most->*quantity).change));
+  };
+  std::vector<std::string> parts;
+  if (!more.empty()) parts.push_back(fmt::format("rose at {} ({})", more.size(), extreme(more)));
+  if (!less.empty()) parts.push_back(fmt::format("fell at {} ({})", less.size(), extreme(less)));
+  return fmt::format("{} {}", name, join(parts, " and "));
+}
+
+std::string best_text(const ComparedScenario& scenario) {
+  const auto called = [&](const std::string& key) {
+    for (const ComparedPoint& point : scenario.points) {
+      if (point.point == key) return point.called;
+    }
+    return key;
+  };
+  if (!scenario.best_before || !scenario.best_after) return " A best point is not known in both.";
+  if (scenario.best_before == scenario.best_after) return fmt::format(" The best is the same: {}.", called(*scenario.best_before));
+  std::string text = fmt::format(" The best was {} and is {}", called(*scenario.best_before), called(*scenario.best_after));
+  if (scenario.old_best_not_told_apart) return text + "; after, the two cannot be told apart.";
+  if (scenario.cost_of_old_best) text += fmt::format("; after, the former best takes {} energy against the new one", with_interval(*scenario.cost_of_old_best));
+  return text + ".";
+}
+
+std::string sentence(const ComparedScenario& scenario) {
+  std::string text = fmt::format("{}: {} points are in both, {} with enough trials to compare. Beyond the noise (5 % for all points together) {}, and {}.",
+                                 scenario.scenario, scenario.points.size(), scenario.compared,
+                                 changed(scenario, &ComparedPoint::energy, "energy"), changed(scenario, &ComparedPoint::time, "time"));
+  if (scenario.all_energy.change)
+    text += fmt::format(" Over all points energy changed by {}{}", with_interval(*scenario.all_energy.change),
+                        scenario.all_time.change ? fmt::format(", time by {}.", with_interval(*scenario.all_time.change)) : ".");
+  return text + best_text(scenario);
+}
+
+}  // namespace
+
+std::vector<std::string> comparison_sentences(const Comparison& comparison) {
+  std::vector<std::string> sentences;
+  for (const ComparedScenario& scenario : comparison.scenarios) sentences.push_back(sentence(scenario));
+  return sentences;
+}
+
+std::string terminal_comparison(const Comparison& comparison, bool colour) {
+  std::string text = fmt::format("before: {}\nafter:  {}\n", printable(comparison.name_before), printable(comparison.name_after));
+  if (!comparison.same_plan) text += "note: the plans differ; what is in both is compared\n";
+  for (const std::string& warning : comparison.warnings) text += fmt::format("warning: {}\n", printable(warning));
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    text += fmt::format("\n{}\n", printable(scenario.scenario));
+    TextTable table;
+    table.row({" ", "setting", "energy before", "after", "change", "time: change", "mean power: change", "saving before", "after"});
+    for (const ComparedPoint& point : scenario.points) {
+      const bool before = scenario.best_before == point.point, after = scenario.best_after == point.point;
+      table.row({before && after ? "*" : before ? "<" : after ? ">" : " ", printable(point.called), cell(point.before.work_energy, "J"),
+                 cell(point.after.work_energy, "J"), cell(point.energy), cell(point.time), cell(point.power),
+                 point.before.is_reference ? "reference" : share_cell(point.saving_before), point.before.is_reference ? "" : share_cell(point.saving_after)},
+                before || after);
+    }
+    text += table.text(colour);
+    const auto missing = [&](const std::vector<std::string>& keys, const char* where) {
+      if (!keys.empty()) text += fmt::format("only {}: {}\n", where, printable(join(keys, ", ")));
+    };
+    missing(scenario.only_before, "before");
+    missing(scenario.only_after, "after");
+  }
+  if (!comparison.scenarios.empty())
+    text += "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point (Welch's t on logarithms and the sensors' own part); ! "
+            "is beyond the noise at 5 % for all points together. — is not known.\n";
+  if (!comparison.machine.empty()) {
+    text += "\nWhat differs between the two machines as they were:\n";
+    TextTable table;
+    for (const Difference& d : comparison.machine)
+      table.row({" ", printable(d.what), d.before.empty() ? "—" : printable(d.before), d.after.empty() ? "—" : printable(d.after)});
+    text += table.text(false);
+  }
+  text += "\n";
+  for (const std::string& one : comparison_sentences(comparison)) text += printable(one) + "\n";
+  return text;
+}
+
+}  // namespace dvfs_plan

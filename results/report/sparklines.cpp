@@ -1,0 +1,121 @@
+#include "results/report/sparklines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "results/report/text_table.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::size_t most_lines = 8, most_values = 60;
+
+std::string numeric_axis_with_most_values(const ScenarioSummary& scenario) {
+  std::map<std::string, std::set<double>> values;
+  std::set<std::string> words;
+  for (const PointSummary& point : scenario.points) {
+    for (const AxisSetting& setting : point.settings) {
+      if (setting.number)
+        values[setting.axis].insert(*setting.number);
+      else
+        words.insert(setting.axis);
+    }
+  }
+  std::string most;
+  for (const auto& [axis, numbers] : values) {
+    if (!words.contains(axis) && numbers.size() >= 3 && (most.empty() || numbers.size() > values[most].size())) most = axis;
+  }
+  return most;
+}
+
+struct Line {
+  std::vector<const PointSummary*> points;
+  bool best = false;
+};
+
+}  // namespace
+
+std::string sparkline(const std::vector<std::optional<double>>& values) {
+  static constexpr const char* heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::optional<double> least, most;
+  for (const auto& value : values) {
+    if (!value) continue;
+    least = std::min(least.value_or(*value), *value);
+    most = std::max(most.value_or(*value), *value);
+  }
+  if (!least || *least == *most) return {};
+  std::string line;
+  for (const auto& value : values) {
+    if (!value) {
+      line += "·";
+      continue;
+    }
+    const double share = (*value - *least) / (*most - *least);
+    line += heights[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))];
+  }
+  return line;
+}
+
+std::string sparkline_table(const ScenarioSummary& scenario) {
+  const std::string axis = numeric_axis_with_most_values(scenario);
+  if (axis.empty()) return {};
+  std::map<std::string, Line> lines;
+  std::vector<std::string> order;
+  for (std::size_t i = 0; i < scenario.points.size(); ++i) {
+    const PointSummary& point = scenario.points[i];
+    std::vector<std::string> others;
+    for (const AxisSetting& setting : point.settings) {
+      const bool in_name = scenario.scenario.find(" " + setting.axis + "=") != std::string::npos;
+      if (setting.axis != axis && !in_name) others.push_back(setting.axis + " = " + setting.text);
+    }
+    const std::string group = join(others, ", ");
+    if (!lines.contains(group)) order.push_back(group);
+    lines[group].points.push_back(&point);
+    lines[group].best = lines[group].best || scenario.best == i;
+  }
+  std::stable_partition(order.begin(), order.end(), [&](const std::string& group) { return lines[group].best; });
+  const std::size_t all = order.size();
+  if (all > most_lines) order.resize(most_lines);
+  TextTable table;
+  for (const std::string& group : order) {
+    const auto& points = lines[group].points;
+    if (points.size() < 3 || points.size() > most_values) continue;
+    const auto row = [&](const char* name, const char* unit, auto of) {
+      std::vector<std::optional<double>> values;
+      double least = 0, most = 0;
+      bool first = true;
+      for (const PointSummary* point : points) {
+        const std::optional<Estimate>& estimate = of(*point);
+        values.push_back(estimate ? std::optional(estimate->mean) : std::nullopt);
+        if (!estimate) continue;
+        least = first ? estimate->mean : std::min(least, estimate->mean);
+        most = first ? estimate->mean : std::max(most, estimate->mean);
+        first = false;
+      }
+      const std::string line = sparkline(values);
+      if (!line.empty()) table.row({" ", name, line, fmt::format("{:.4g} to {:.4g} {}", least, most, unit), printable(group)});
+    };
+    row("energy", "J", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_energy; });
+    if (all == 1) {
+      row("time", "s", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_time; });
+      row("power", "W", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.power; });
+    }
+  }
+  const std::string text = table.text(false);
+  if (text.empty()) return {};
+  const auto setting = [&](const PointSummary& point) {
+    for (const AxisSetting& s : point.settings) {
+      if (s.axis == axis) return printable(s.text);
+    }
+    return std::string();
+  };
+  const auto& first = lines[order.front()].points;
+  return fmt::format("\nOver {}, from {} to {}{}:\n{}", printable(axis), setting(*first.front()), setting(*first.back()),
+                     all > order.size() ? fmt::format("; {} of {} settings of the others", order.size(), all) : "", text);
+}
+
+}  // namespace dvfs_plan
