@@ -139,6 +139,7 @@ class Run {
     }
     end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
     keep_answers(store);
+    seal(store);
     return report(store, path);
   }
 
@@ -184,6 +185,14 @@ class Run {
   void end_session(Store& store, const char* how) {
     try {
       store.end_session(how, clock_.wall_time());
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: {}", error.what()));
+    }
+  }
+
+  void seal(Store& store) {
+    try {
+      store.seal();
     } catch (const Error& error) {
       progress_.say(fmt::format("warning: {}", error.what()));
     }

@@ -36,8 +36,9 @@ double sensor_share(const std::optional<Estimate>& estimate) {
 class ScenarioComparison {
  public:
   ScenarioComparison(const ScenarioSummary& before, const ScenarioSummary& after,
-                     const std::map<std::string, Values>& values_before, const std::map<std::string, Values>& values_after)
-      : before_(before), after_(after), values_before_(values_before), values_after_(values_after) {}
+                     const std::map<std::string, Values>& values_before, const std::map<std::string, Values>& values_after,
+                     bool energies_compare)
+      : energies_compare_(energies_compare), before_(before), after_(after), values_before_(values_before), values_after_(values_after) {}
 
   ComparedScenario finish() {
     result_.scenario = before_.scenario;
@@ -70,6 +71,7 @@ class ScenarioComparison {
     const auto a = values_before_.find(point), b = values_after_.find(point);
     if (a == values_before_.end() || b == values_after_.end()) return std::nullopt;
     const bool of_energy = quantity != &Values::time;
+    if (of_energy && !energies_compare_) return std::nullopt;
     const PointSummary &mine = *find(before_, point), &other = *find(after_, point);
     return welch_change(a->second.*quantity, b->second.*quantity, confidence, of_energy ? sensor_share(mine.work_energy) : 0,
                         of_energy ? sensor_share(other.work_energy) : 0);
@@ -94,7 +96,7 @@ class ScenarioComparison {
     for (ComparedPoint& point : result_.points) {
       if (const auto& c = (point.*quantity).change; c && c->low) known.push_back(&point);
     }
-    if (quantity == &ComparedPoint::energy) result_.compared = static_cast<int>(known.size());
+    result_.compared = std::max(result_.compared, static_cast<int>(known.size()));
     const auto values = quantity == &ComparedPoint::energy ? &Values::energy
                         : quantity == &ComparedPoint::time ? &Values::time
                                                            : &Values::power;
@@ -128,7 +130,7 @@ class ScenarioComparison {
     const PointSummary& best = after_.points[*after_.best];
     result_.best_after = best.point;
     const PointSummary* old = result_.best_before ? find(after_, *result_.best_before) : nullptr;
-    if (old == nullptr) return;
+    if (old == nullptr || !energies_compare_) return;
     result_.old_best_not_told_apart = old->not_told_apart;
     const auto a = values_after_.find(best.point), b = values_after_.find(old->point);
     if (a != values_after_.end() && b != values_after_.end() && old->point != best.point)
@@ -136,6 +138,7 @@ class ScenarioComparison {
                                               sensor_share(old->work_energy));
   }
 
+  bool energies_compare_;
   const ScenarioSummary &before_, &after_;
   const std::map<std::string, Values>&values_before_, &values_after_;
   ComparedScenario result_;
@@ -183,13 +186,15 @@ Comparison compare(const ComparedResult& before, const ComparedResult& after) {
   comparison.name_before = before.file;
   comparison.name_after = after.file;
   comparison.same_plan = before.plan_hash == after.plan_hash;
+  const ExperimentRow &a = before.summary.experiment, &b = after.summary.experiment;
+  comparison.energies_compare = a.energy_source == b.energy_source && a.objective.per == b.objective.per;
   comparison.warnings = warnings_of(before, after);
   comparison.machine = machine_differences(before, after);
   const auto values_before = values_of(before.trials), values_after = values_of(after.trials);
   for (const ScenarioSummary& scenario : before.summary.scenarios) {
     for (const ScenarioSummary& other : after.summary.scenarios) {
       if (other.scenario == scenario.scenario)
-        comparison.scenarios.push_back(ScenarioComparison(scenario, other, values_before, values_after).finish());
+        comparison.scenarios.push_back(ScenarioComparison(scenario, other, values_before, values_after, comparison.energies_compare).finish());
     }
   }
   if (comparison.scenarios.empty())

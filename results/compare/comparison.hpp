@@ -47,6 +47,7 @@ struct Difference {
 struct Comparison {
   std::string name_before, name_after;  // the files
   bool same_plan = false;
+  bool energies_compare = true;         // both are of the same domains and unit of work; else only times are compared
   std::vector<std::string> warnings;    // why the two may not be comparable
   std::vector<Difference> machine;      // facts that differ
   std::vector<ComparedScenario> scenarios;

@@ -43,7 +43,7 @@ Json point_json(const ComparedPoint& point) {
 }
 
 Json comparison_object(const Comparison& c) {
-  Json json{{"before", c.name_before}, {"after", c.name_after}, {"same_plan", c.same_plan}, {"warnings", c.warnings},
+  Json json{{"before", c.name_before}, {"after", c.name_after}, {"same_plan", c.same_plan}, {"energies_compare", c.energies_compare}, {"warnings", c.warnings},
             {"answer", comparison_sentences(c)}, {"machine", Json::array()}, {"scenarios", Json::array()}};
   for (const Difference& d : c.machine) json["machine"].push_back({{"what", d.what}, {"before", d.before}, {"after", d.after}});
   for (const ComparedScenario& s : c.scenarios) {

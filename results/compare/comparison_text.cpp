@@ -71,21 +71,25 @@ std::string best_text(const ComparedScenario& scenario) {
   return text + ".";
 }
 
-std::string sentence(const ComparedScenario& scenario) {
-  std::string text = fmt::format("{}: {} points are in both, {} with enough trials to compare. Beyond the noise (5 % for all points together) {}, and {}.",
-                                 scenario.scenario, scenario.points.size(), scenario.compared,
-                                 changed(scenario, &ComparedPoint::energy, "energy"), changed(scenario, &ComparedPoint::time, "time"));
-  if (scenario.all_energy.change)
-    text += fmt::format(" Over all points energy changed by {}{}", with_interval(*scenario.all_energy.change),
-                        scenario.all_time.change ? fmt::format(", time by {}.", with_interval(*scenario.all_time.change)) : ".");
-  return text + best_text(scenario);
+std::string sentence(const ComparedScenario& scenario, bool energies_compare) {
+  std::vector<std::string> what, all;
+  if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
+  what.push_back(changed(scenario, &ComparedPoint::time, "time"));
+  std::string text = fmt::format("{}: {} points are in both, {} with enough trials to compare. Beyond the noise (5 % for all points together) {}.",
+                                 scenario.scenario, scenario.points.size(), scenario.compared, join(what, ", and "));
+  if (scenario.compared == 0)
+    text = fmt::format("{}: {} points are in both, none with enough trials to compare.", scenario.scenario, scenario.points.size());
+  if (scenario.all_energy.change) all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
+  if (scenario.all_time.change) all.push_back(fmt::format("time changed by {}", with_interval(*scenario.all_time.change)));
+  if (!all.empty()) text += fmt::format(" Over all points {}.", join(all, ", "));
+  return energies_compare ? text + best_text(scenario) : text;
 }
 
 }  // namespace
 
 std::vector<std::string> comparison_sentences(const Comparison& comparison) {
   std::vector<std::string> sentences;
-  for (const ComparedScenario& scenario : comparison.scenarios) sentences.push_back(sentence(scenario));
+  for (const ComparedScenario& scenario : comparison.scenarios) sentences.push_back(sentence(scenario, comparison.energies_compare));
   return sentences;
 }
 

@@ -65,9 +65,13 @@ void write_page(const PageContent& content, const std::string& path) {
       << script_hash(script) << "'\">\n<title>" << escaped(content.title) << "</title>\n<style>" << page_style
       << "</style>\n</head>\n<body>\n<noscript><pre>" << escaped(content.plain_text)
       << "</pre></noscript>\n<main id=\"page\"></main>\n";
-  for (const auto& [id, json] : content.data)
+  // The script runs as soon as it has the first object; what is large comes after it.
+  for (std::size_t i = 0; i < content.data.size(); ++i) {
+    const auto& [id, json] = content.data[i];
     out << "<script type=\"application/json\" id=\"" << id << "\">" << script_data(*json) << "</script>\n";
-  out << "<script>" << script << "</script>\n</body>\n</html>\n";
+    if (i == 0) out << "<script>" << script << "</script>\n";
+  }
+  out << "</body>\n</html>\n";
   out.close();
   std::error_code error;
   if (out) std::filesystem::rename(unfinished, path, error);

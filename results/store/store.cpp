@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -125,25 +126,23 @@ void Store::check_ours(const std::string& path) {
   }
 }
 
-// SQLite reads a file that lost its end until it comes to what is missing. The header says how long it should
-// be; while a log lies beside it, the header may be ahead of the file.
+// SQLite reads a file that lost its end until it comes to what is missing. The header says how long it should be
+// (https://sqlite.org/fileformat2.html, 1.3); while a log lies beside it, the header may be ahead of the file.
 void Store::check_whole(const std::string& path) {
-  std::error_code ignored;
-  const auto log = std::filesystem::file_size(path + "-wal", ignored);
-  if (!ignored && log > 0) return;
-  const auto expected = pragma("PRAGMA page_count", path) * pragma("PRAGMA page_size", path);
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::error_code error;
+  if (const auto log = std::filesystem::file_size(path + "-wal", error); !error && log > 0) return;
+  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   unsigned char header[32] = {};
-  if (!file || ::pread(file.get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return;
-  const auto big_endian = [&](std::size_t at) {
-    return static_cast<std::int64_t>(header[at]) << 24 | static_cast<std::int64_t>(header[at + 1]) << 16 |
-           static_cast<std::int64_t>(header[at + 2]) << 8 | header[at + 3];
+  if (error || !file || ::pread(file.get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return;
+  if (std::memcmp(header, "SQLite format 3", 16) != 0) return;  // check_ours says so
+  const auto big_endian = [&](std::size_t at, std::size_t bytes) {
+    std::int64_t number = 0;
+    for (std::size_t i = 0; i < bytes; ++i) number = number << 8 | header[at + i];
+    return number;
   };
-  const std::int64_t pages = big_endian(28);
-  const std::int64_t page = header[16] << 8 | header[17];
-  const std::int64_t size = static_cast<std::int64_t>(std::filesystem::file_size(path, ignored));
-  const std::int64_t whole = std::max(expected, pages * (page == 1 ? 65536 : page));
-  if (ignored || size >= whole) return;
+  const std::int64_t page = big_endian(16, 2), whole = big_endian(28, 4) * (page == 1 ? 65536 : page);
+  if (size >= whole) return;
   throw Error(ExitCode::machine_refuses,
               fmt::format("{} is cut short: it should be {} bytes long and is {}", path, whole, size),
               "copy it again from where it was made; `sqlite3 FILE .recover` saves what is left of it");
@@ -346,6 +345,14 @@ void Store::end_session(const std::string& how, const std::string& now) {
       .bind(now)
       .bind(session_)
       .run();
+}
+
+void Store::seal() {
+  try {
+    database_.execute("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
+  } catch (const StoreBusy&) {
+    // Somebody is reading: the log stays beside it, which is as good.
+  }
 }
 
 void Store::end_last_session(const std::string& how, const std::string& now) {

@@ -59,6 +59,8 @@ class Store {
   void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
                      const std::string& now);
   void end_session(const std::string& how, const std::string& now);
+  // Makes the file one without a log beside it, which can be read where nothing can be written. Nothing is written after it.
+  void seal();
   // The last one, which did not live to end itself.
   void end_last_session(const std::string& how, const std::string& now);
 

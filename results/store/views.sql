@@ -1,13 +1,35 @@
--- The views of the result file: the interface for analysts. Made anew by each migration.
+-- The views of the result file: the interface for analysts. Made anew by each migration. Lines that begin with --| say what
+-- a column is; `./dev schema` makes results/SCHEMA.md of them.
 
+-- The experiment, one row.
+--| name: of the experiment file
+--| description: likewise
+--| objective: what is minimised: 'energy', 'time', 'edp', 'ed2p', 'cost'
+--| per_metric: the metric that counts units of work; NULL: per run of the command
+--| energy_source: the domains whose sum is a trial's energy: 'package-0 + dram-0'; NULL: none
+--| seed: of the shuffle, unsigned 64 bit in decimal
+--| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be
+--| finished_trials: of them, warm-ups and idle windows apart
+--| plan_hash: SHA-256 of all that decides what is run
+--| source_file: the experiment file
+--| tool_version: of dvfs-plan that made the result
+--| created_at: UTC, ISO 8601
 CREATE VIEW experiments AS
   SELECT name, description, objective, per_metric, energy_source, seed, planned_trials,
          (SELECT count(*) FROM trials WHERE role <> 'warm_up') AS finished_trials, plan_hash, source_file, tool_version, created_at
   FROM experiment;
 
+-- What was run.
+--| workload: its name
+--| command: as the experiment file has it: a JSON list of words, or text for a shell
 CREATE VIEW workloads AS SELECT name AS workload, command FROM workload;
 
 -- Mean power of an operating point at rest, from the windows around a block.
+--| operating_point: the knobs' settings
+--| block: which
+--| idle_power_w: mean
+--| idle_half_width_w: 95 %, the sensors' own part
+--| windows: how many it was measured in
 CREATE VIEW idle AS
   SELECT p.operating_point, t.block, avg(t.energy_j / t.region_s) AS idle_power_w,
          sqrt(sum(t.energy_half_width_j * t.energy_half_width_j / (t.region_s * t.region_s))) / count(*) AS idle_half_width_w,
@@ -17,6 +39,57 @@ CREATE VIEW idle AS
   GROUP BY p.operating_point, t.block;
 
 -- Workload trials. Times and energies are per run of the command; counts: 1 if it goes into its point's mean.
+--| trial: number of the trial in this file; what the other views call trial
+--| key: '<point> #<block>': unique, and what resuming goes by
+--| workload: its name
+--| scenario: points of one scenario do the same work and compare
+--| point: key of the point
+--| is_reference: 1: savings of its scenario are against this point
+--| role: 'point', 'reference_first', 'reference_last', 'warm_up'
+--| attempt: 2: run again because the first was disturbed
+--| block: repetition k is in block k
+--| position: place in the planned order, from 1
+--| started_at: UTC, ISO 8601
+--| outcome: 'completed', 'exited', 'signalled', 'timed_out', 'not_launched', 'knob_refused'
+--| exit_code: NULL: it did not exit by itself
+--| signal: that ended it
+--| verdict: 'ok', or why it does not count: see results/store/trial_record.hpp
+--| verdict_text: the same in a sentence
+--| counts: 1: it goes into its point's means
+--| region: the marked region that was measured; '' is the whole process
+--| runs: of the command within the trial
+--| time_s: of one run: the length of the region
+--| energy_j: of one run, over the region, of experiments.energy_source; NULL: not known
+--| energy_half_width_j: 95 %, what the sensors alone add
+--| mean_power_w: over the region
+--| idle_power_w: of the operating point at rest, in this block
+--| idle_half_width_w: 95 %, of that
+--| above_idle_j: energy less what the machine would have drawn at rest
+--| fresh_readings: values of the energy source in the region that were no repeats
+--| units: of work, all runs together; NULL: the objective is per run
+--| energy_per_unit_j: energy of a unit of work
+--| time_per_unit_s: time of a unit of work
+--| objective_value: what is minimised, in the objective's unit; NULL where the trial is not ok
+--| process_s: from the first launch to the last end
+--| slot_s: from the first setting to the verdict: what the night paid for it
+--| temperature_c: the hottest sensor at the start
+--| gate: 'in_band', 'waited', 'timed_out'; NULL: no temperature gate
+--| gate_wait_s: for the temperature
+--| settle: 'held', 'timed_out'; NULL: no clock can be read at rest
+--| settle_s: from the last setting to the launch
+--| foreign_cpu_s: CPU time of other processes meanwhile
+--| run_queue: other runnable threads just before
+--| throttle_events: thermal throttle events of the CPUs meanwhile
+--| power_cap_share: share of the region in which a board's power limit held its clocks down
+--| thermal_share: likewise by heat; NULL: no board counts it
+--| power_limit_w: the lowest in force of the boards used
+--| user_s: CPU time
+--| system_s: CPU time in the kernel
+--| max_rss_bytes: most memory of one process
+--| leftovers: processes it left behind, which were ended
+--| output_bytes: all that was written to stdout, kept or not
+--| output_tail: the last of stdout
+--| error_tail: the last of stderr
 CREATE VIEW trials AS
   SELECT t.id AS trial, t.key, w.name AS workload, p.scenario, p.key AS point, p.is_reference, t.role, t.attempt, t.block, t.position,
          t.started_at, t.outcome, t.exit_code, t.signal, t.verdict, t.verdict_text,
@@ -39,6 +112,18 @@ CREATE VIEW trials AS
   LEFT JOIN idle i ON i.operating_point = p.operating_point AND i.block = t.block
   WHERE t.role NOT IN ('idle_before', 'idle_after');
 
+-- Requested, applied (read back) and delivered (sampled while the workload ran) are three things; a row a trial, axis and target.
+--| trial: trials.trial
+--| axis: its name
+--| kind: 'knob' or 'parameter'
+--| target: 'policy0', 'machine', 'gpu-0', 'workload'
+--| requested: as written, with its unit
+--| applied: as it was read back
+--| delivered: mean over the trial in SI units (Hz, W); NULL: not sampled
+--| delivered_low: 5th percentile of the readings
+--| delivered_high: 95th percentile
+--| delivered_readings: how many
+--| as_requested: 0: something else was delivered; NULL: not known
 CREATE VIEW settings AS
   SELECT s.trial_id AS trial, a.name AS axis, a.kind, s.target, s.requested, s.applied, s.delivered,
          s.delivered_low, s.delivered_high, s.delivered_readings, s.as_requested
@@ -46,6 +131,21 @@ CREATE VIEW settings AS
 
 -- Means over the trials that count; delivered_instead: the clocks that boards ran at where they were not those of the
 -- point's name, which it then must not be called by. Intervals, and what cannot be told apart, are in `dvfs-plan report`.
+--| point: its key
+--| workload: its name
+--| scenario: points of one scenario compare
+--| operating_point: the knobs' settings
+--| is_reference: 1: savings are against it
+--| trials: run, warm-ups apart
+--| counted: of them, with verdict ok
+--| time_s: mean of one run
+--| energy_j: mean of one run
+--| above_idle_j: mean, less the machine at rest
+--| mean_power_w: mean
+--| energy_per_unit_j: mean, of a unit of work
+--| time_per_unit_s: mean, of a unit of work
+--| objective_value: mean, in the objective's unit
+--| delivered_instead: clocks that ran where others were requested; NULL: as requested
 CREATE VIEW points AS
   SELECT p.key AS point, w.name AS workload, p.scenario, p.operating_point, p.is_reference,
          sum(t.role IS NOT NULL AND t.role <> 'warm_up') AS trials,
@@ -68,11 +168,22 @@ CREATE VIEW points AS
   GROUP BY p.id;
 
 -- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of.
+--| point: its key
+--| scenario: its scenario
+--| is_reference: 1: the reference
+--| block: which
+--| log_time: natural logarithm of seconds
 CREATE VIEW block_times AS
   SELECT point, scenario, is_reference, block, avg(ln(coalesce(time_per_unit_s, time_s))) AS log_time
   FROM trials WHERE counts AND time_s > 0 GROUP BY point, block;
 
 -- Each constraint at each point: its value, and whether it holds (NULL: not known).
+--| point: its key
+--| scenario: its scenario
+--| name: 'slowdown' (a share), 'power' (W), 'time' (s), 'energy' (J), or a metric
+--| text: the rule: 'slowdown <= 5 %'
+--| value: at this point, in the rule's unit
+--| holds: 1, 0, or NULL: not known
 CREATE VIEW point_constraints AS
   SELECT point, scenario, name, text, value,
          CASE relation WHEN '<=' THEN value <= bound WHEN '<' THEN value < bound
@@ -92,6 +203,12 @@ CREATE VIEW point_constraints AS
            END AS value
     FROM points p, constraint_rule c);
 
+-- Where each point lies on each axis.
+--| point: its key
+--| axis: its name
+--| kind: 'knob' or 'parameter'
+--| text: as written
+--| number: in SI units; NULL: a word
 CREATE VIEW point_values AS
   SELECT p.key AS point, a.name AS axis, a.kind, v.text, v.number
   FROM point_value v JOIN point p ON p.id = v.point_id JOIN axis a ON a.id = v.axis_id;
@@ -99,6 +216,17 @@ CREATE VIEW point_values AS
 -- The point with the lowest mean objective of each scenario of those that hold all constraints; among equals the
 -- faster. Where points were not run in the same blocks, `dvfs-plan report` takes the blocks' level out first.
 -- Of an adaptive search: what it names (searches).
+--| scenario: its name
+--| point: the best of it
+--| delivered_instead: see points
+--| workload: its name
+--| trials: see points
+--| counted: see points
+--| time_s: see points
+--| energy_j: see points
+--| above_idle_j: see points
+--| mean_power_w: see points
+--| objective_value: see points
 CREATE VIEW best AS
   SELECT scenario, point, delivered_instead, workload, trials, counted, time_s, energy_j, above_idle_j, mean_power_w,
          objective_value FROM (
@@ -109,12 +237,26 @@ CREATE VIEW best AS
   WHERE place = 1;
 
 -- What an adaptive search claims; no row while trials are in the file that it has not seen (the report sees all).
+--| scenario: its name
+--| best: key of the point it names
+--| bound: a share: no other point that holds the constraints is better by more,
+--| confidence: with this probability
+--| regret_asked_for: a share: it stops once the bound is this low
+--| settings: points that can be run
+--| settings_run: of them, those of which a trial counts
+--| trials: that count
 CREATE VIEW searches AS
   SELECT a.scenario, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings, a.settings_run, a.trials
   FROM search s, search_answer a LEFT JOIN point p ON p.id = a.best_point_id
   WHERE a.of_all_trials = (SELECT count(*) FROM trial);
 
 -- The model's curve: every planned point that can be run, run or not.
+--| scenario: its name
+--| point: its key
+--| objective: median of what the model expects, in the objective's unit
+--| low_95: of its band
+--| high_95: of its band
+--| probability_best: that it is the best of its scenario
 CREATE VIEW search_points AS
   SELECT p.scenario, p.key AS point, m.objective, m.low_95, m.high_95, m.probability_best
   FROM search_model m JOIN point p ON p.id = m.point_id JOIN search_answer a ON a.scenario = p.scenario
@@ -122,6 +264,15 @@ CREATE VIEW search_points AS
 
 -- The reference at the start and at the end of each block; flagged: it changed by more than the experiment allows and
 -- by more than the sensors' own uncertainty explains.
+--| scenario: its name
+--| block: which
+--| first_value: the reference's objective at the start
+--| last_value: at the end
+--| change: a share
+--| sensor_half_width: 95 %, a share: what the sensors alone add to the change
+--| flagged: 1: see above
+--| first_temperature_c: the hottest sensor at the first
+--| last_temperature_c: at the last
 CREATE VIEW drift AS
   SELECT scenario, block, first_value, last_value, last_value / first_value - 1 AS change, sensor_half_width,
          abs(last_value / first_value - 1) > max((SELECT drift_limit FROM experiment), coalesce(sensor_half_width, 0)) AS flagged,
@@ -135,11 +286,28 @@ CREATE VIEW drift AS
                avg(CASE WHEN role = 'reference_last' THEN temperature_c END) AS last_temperature_c
         FROM trials WHERE role IN ('reference_first', 'reference_last') AND counts AND attempt = 1 GROUP BY scenario, block);
 
+-- What a workload marked, or each run of it.
+--| trial: trials.trial
+--| region: its name; '' is the whole process
+--| run: which run of the command
+--| counted: 1: the trial is judged by it
+--| started_ns: CLOCK_MONOTONIC
+--| time_s: its length
+--| energy_j: NULL: shorter than the sensor can tell
 CREATE VIEW regions AS
   SELECT trial_id AS trial, name AS region, run, counted, started_ns, (ended_ns - started_ns) / 1e9 AS time_s, energy_j
   FROM region;
 
 -- Regions that occur many times in a trial. Energy is known for those long enough; known says for how many.
+--| trial: trials.trial
+--| region: its name
+--| n: how often it occurs
+--| total_s: all together
+--| mean_s: of one
+--| sd_s: standard deviation
+--| known: of how many the energy is known
+--| mean_j: of those
+--| sd_j: standard deviation
 CREATE VIEW iterations AS
   SELECT trial, region, n, total_s, mean_s,
          CASE WHEN n > 1 THEN sqrt(max(0, squares_s - n * mean_s * mean_s) / (n - 1)) END AS sd_s,
@@ -148,26 +316,79 @@ CREATE VIEW iterations AS
                count(energy_j) AS known, avg(energy_j) AS mean_j, sum(energy_j * energy_j) AS squares_j
         FROM regions GROUP BY trial, region);
 
+-- What the sensors were found to be worth at the start of each session.
+--| session: which
+--| channel: its name
+--| unit: 'J', 'W', 'Hz', 'C', 's', '%', 'B'
+--| kind: 'counter' or 'gauge'
+--| domain: what it belongs to: 'package-0', 'gpu-0', 'system'
+--| state: 'alive', 'steady', 'dead', 'denied', 'gone', 'absent'
+--| update_s: between fresh values; NULL: the look did not tell
+--| at_least: 1: every look found a fresh value, so it may be faster
+--| fresh_per_s: fresh values a second
+--| resolution: smallest step seen, in the channel's unit
+--| rise_s: from a step of the load to 90 % of it
+--| period_s: how often it is read
+--| readings: of the look
+--| energy_j: of the look
+--| half_width_j: 95 %, of that
 CREATE VIEW sensors AS
   SELECT a.session_id AS session, c.name AS channel, c.unit, c.kind, c.domain, a.state, a.update_s, a.at_least, a.fresh_per_s,
          a.resolution, a.rise_s, a.period_s, a.readings, a.energy_j, a.half_width_j
   FROM sensor_audit a JOIN channel c ON c.id = a.channel_id;
 
+-- Sensors of the same thing, or of a part and its whole, during the look.
+--| session: which
+--| channel: its name
+--| other: the one it is compared with
+--| is_part: 1: the other holds this one; else they should be equal
+--| energy_j: of the channel
+--| other_j: of the other
+--| ratio: energy_j / other_j
 CREATE VIEW sensor_agreements AS
   SELECT a.session_id AS session, c.name AS channel, o.name AS other, a.is_part, a.energy_j, a.other_j,
          a.energy_j / a.other_j AS ratio
   FROM sensor_agreement a JOIN channel c ON c.id = a.channel_id JOIN channel o ON o.id = a.other_id;
 
+-- What workloads printed, in their order; a name may come more than once.
+--| trial: trials.trial
+--| name: of the metric
+--| value: in the unit
+--| unit: as printed; '': none
 CREATE VIEW metrics AS SELECT trial_id AS trial, name, value, unit FROM metric;
 
+-- Each channel's energy over the region of each trial, also of those that are not in experiments.energy_source.
+--| trial: trials.trial
+--| channel: its name
+--| domain: what it belongs to
+--| contained_in: the domain that already holds this one: never sum both
+--| method: 'counter' (difference) or 'integral' (of a gauge)
+--| energy_j: all runs together; NULL: not known, fault says why
+--| half_width_j: 95 %, what the sensor alone adds
+--| as_read_j: counters: plain difference of what could be read at the edges
+--| readings: that had a value
+--| fresh_readings: of them, no repeats
+--| fault: why it is not known
 CREATE VIEW energy AS
   SELECT c.trial_id AS trial, ch.name AS channel, ch.domain, ch.contained_in, c.method, c.joules AS energy_j,
          c.half_width_j, c.as_read_j, c.readings, c.fresh_readings, c.fault
   FROM channel_energy c JOIN channel ch ON ch.id = c.channel_id;
 
+-- Every raw reading, as a row. The file holds them packed: this view needs the function unpack_readings (below).
+--| trial: trials.trial
+--| channel: its name
+--| unit: of the value
+--| time_ns: CLOCK_MONOTONIC
+--| value: NULL: there was none
+--| absence: 'absent', 'denied', 'gone' where there was no value
 CREATE VIEW readings AS
   SELECT v.trial_id AS trial, c.name AS channel, c.unit, r.time_ns, r.value, r.absence
   FROM reading_values v JOIN channel c ON c.id = v.channel_id JOIN reading_times t ON t.id = v.times_id
   JOIN unpack_readings(t.readings, t.first_ns, t.period_ns, t.packed, v.divisor, v.packed, v.absences) r;
 
+-- What happened that a reader should know.
+--| session: which
+--| trial: trials.trial; NULL: of the session
+--| kind: a stable word: 'sensor_dead', 'output_truncated', ...
+--| message: a sentence
 CREATE VIEW warnings AS SELECT session_id AS session, trial_id AS trial, kind, message FROM event;

@@ -50,30 +50,55 @@ function foot(report: Report): HTMLElement {
 
 const of_scenario = ["energy", "time", "power", "heat-map", "trade-off", "order", "drift", "delivered"];
 
+// The charts one by one, those on the first screen at once: the page can be used while the others are drawn.
+function draw(at_once: string[], done: () => void): void {
+  const waiting = allCharts().filter((c) => !at_once.includes(c.name));
+  allCharts().filter((c) => at_once.includes(c.name)).forEach((c) => c.show());
+  const next = (): void => {
+    const one = waiting.shift();
+    if (!one) return done();
+    one.show();
+    setTimeout(next);
+  };
+  setTimeout(next);
+}
+
+// Traces are most of the page and come last in it.
+function whenAllIsRead(then: () => void): void {
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => setTimeout(then));
+  else then();
+}
+
 function show(report: Report): void {
   const place = document.getElementById("page")!;
   const chosen = el("div", { id: "scenario" });
   const links = el("nav", { "aria-label": "sections" });
+  const link = (): void => links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
   const fill = (scenario: Scenario): void => {
     forget(of_scenario);
     chosen.replaceChildren(...[answer(report, scenario), curves(report, scenario), heatMap(report, scenario), tradeOff(report, scenario), pointsTable(report, scenario), night(report, scenario), delivered(report, scenario)].filter((s): s is HTMLElement => s !== null));
-    allCharts().forEach((c) => c.show());
-    links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
+    link();
   };
+  const change = (i: number): void => { fill(report.scenarios[i]!); allCharts().forEach((c) => c.show()); };
   const notes = [...report.warnings.map((w) => el("p", { class: "warning" }, `Warning: ${w}`)), ...(report.notes.length > 0 ? [el("ul", {}, ...report.notes.map((n) => el("li", {}, n)))] : [])];
   place.append(
     el("header", {}, el("h1", {}, report.experiment), report.description ? el("p", {}, report.description) : null,
-      el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, (i) => fill(report.scenarios[i]!)) : null, themeButton(),
+      el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, change) : null, themeButton(),
         el("button", { type: "button", click: () => print() }, "Print")), links),
-    chosen);
-  const trace = traceSection(report);
-  if (trace) place.append(trace);
-  place.append(excludedTable(report));
+    chosen, excludedTable(report));
   if (notes.length > 0) place.append(section("notes", "Beside it", ...notes));
   place.append(foot(report));
   if (report.scenarios[0]) fill(report.scenarios[0]);
-  allCharts().forEach((c) => c.show());
   followTheWindow();
+  draw(["energy", "time", "power"], () => whenAllIsRead(() => {
+    const trace = traceSection(report);
+    if (trace) {
+      document.getElementById("excluded")!.before(trace);
+      allCharts().find((c) => c.name === "trace")!.show();
+      link();
+    }
+    document.documentElement.dataset.complete = "yes";
+  }));
 }
 
 const comparison = document.getElementById("comparison");
@@ -81,6 +106,7 @@ if (comparison) {
   showComparison(document.getElementById("page")!, JSON.parse(comparison.textContent!) as Comparison, el("div", { class: "choices" }, themeButton(), el("button", { type: "button", click: () => print() }, "Print")));
   allCharts().forEach((c) => c.show());
   followTheWindow();
+  document.documentElement.dataset.complete = "yes";
 } else {
   show(readReport());
 }

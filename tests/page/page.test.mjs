@@ -1,0 +1,316 @@
+// The page in a real browser: every chart has drawn its data, each number is the one that --json and SQL give, the slider
+// moves the answer, the keyboard reaches everything, nothing leaves the page, and no text of a result is ever run.
+//
+// node --test page.test.mjs; DVFS_PLAN_BIN: the programs; playwright-core from results/page/web/node_modules, Debian's Chromium.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { gunzipSync } from "node:zlib";
+
+const root = resolve(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../..");
+const bin = process.env.DVFS_PLAN_BIN ?? join(root, "build/dev/bin");
+const require = createRequire(join(root, "results/page/web/package.json"));
+const { chromium } = require("playwright-core");
+const folder = mkdtempSync(join(tmpdir(), "dvfs-page."));
+const program = (...words) => execFileSync(join(bin, "dvfs-plan"), words, { encoding: "utf8", maxBuffer: 1 << 28, cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+const shots = process.env.DVFS_PLAN_SCREENSHOTS;
+let browser;
+
+function recorded(name) {
+  const file = join(folder, `${name}.sqlite`);
+  writeFileSync(file, gunzipSync(readFileSync(join(root, `tests/recorded/results/${name}.sqlite.gz`))));
+  return file;
+}
+function synthetic(name, ...options) {
+  execFileSync(join(bin, "synthetic_night"), [join(folder, `${name}.sqlite`), ...options], { stdio: "ignore" });
+  return join(folder, `${name}.sqlite`);
+}
+
+// The page of a result, opened; every message, fault and request is kept.
+async function open(result, options = {}) {
+  const html = `${result}.html`;
+  program("report", result, "--html", html);
+  return openPage(html, options);
+}
+async function openPage(html, { width = 1280, height = 900, scheme = "light" } = {}) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme });
+  const seen = { console: [], faults: [], requests: [] };
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && seen.console.push(m.text()));
+  page.on("pageerror", (e) => seen.faults.push(String(e)));
+  page.on("request", (r) => seen.requests.push(r.url()));
+  const began = Date.now();
+  await page.goto(`file://${html}`, { waitUntil: "commit" });
+  await page.waitForSelector("html[data-ready]", { state: "attached" });
+  const ready = Date.now() - began;
+  await page.waitForSelector("html[data-complete]", { state: "attached" });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  return { page, seen, html, ready, complete: Date.now() - began };
+}
+function nothingWrong({ seen, html }) {
+  assert.deepEqual(seen.console, []);
+  assert.deepEqual(seen.faults, []);
+  assert.deepEqual(seen.requests, [`file://${html}`]);
+}
+
+// What each chart holds, read from its own model: [[series, type, [rows]]].
+const drawn = (page) => page.evaluate(() => Object.fromEntries(Object.entries(window.dvfsPlanCharts()).map(([name, chart]) => [name,
+  chart.getModel().getSeries().map((s) => {
+    const data = s.getData(), rows = [];
+    for (let i = 0; i < data.count(); ++i) rows.push(data.getValues(i));
+    return { name: s.name, type: s.subType, rows };
+  })])));
+// Pixels that are not the background: the chart is on its canvas, too.
+const inked = (page, name) => page.evaluate((id) => {
+  const canvas = document.querySelector(`#chart-${id} canvas`);
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let inked = 0;
+  for (let i = 3; i < pixels.length; i += 4) inked += pixels[i] > 0 ? 1 : 0;
+  return inked;
+}, name);
+const series = (charts, chart, name) => charts[chart].find((s) => s.name === name) ?? assert.fail(`${chart} has no series ${name}: ${charts[chart]?.map((s) => s.name)}`);
+
+before(async () => { browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] }); });
+after(async () => { await browser?.close(); rmSync(folder, { recursive: true, force: true }); });
+
+function sameNumbers(t, actual, expected, what) {
+  assert.equal(actual.length, expected.length, what);
+  actual.forEach((a, i) => expected[i].forEach((e, k) => assert.ok(Math.abs(a[k] - e) <= 1e-12 * Math.abs(e), `${what}: ${a[k]} and ${e}`)));
+}
+
+test("a sweep of one axis: charts hold what --json and SQL say", async (t) => {
+  const result = recorded("v4");
+  const opened = await open(result);
+  const { page } = opened;
+  const json = JSON.parse(program("report", result, "--json")), scenario = json.scenarios[0];
+  const sql = JSON.parse(program("sql", result, "select p.point, v.number, p.energy_j, p.time_s, p.mean_power_w from points p join point_values v using (point) order by v.number", "--json"));
+  const charts = await drawn(page);
+  const ghz = scenario.points.map((p) => p.values["cpu.frequency"] / 1e9);
+  for (const [chart, column, field, label] of [["energy", "energy_j", "energy_j", "energy"], ["time", "time_s", "time_s", "time"], ["power", "mean_power_w", "mean_power_w", "mean power"]]) {
+    const rows = series(charts, chart, label).rows;
+    sameNumbers(t, rows, scenario.points.map((p, i) => [ghz[i], p[field].mean]), `${chart} and --json`);
+    sameNumbers(t, rows, sql.map((r) => [r.number / 1e9, r[column]]), `${chart} and SQL`);
+    const bars = charts[chart].find((s) => s.type === "custom").rows;
+    sameNumbers(t, bars, scenario.points.map((p, i) => [ghz[i], p[field].mean - p[field].half_width_95, p[field].mean + p[field].half_width_95]), `${chart}'s intervals`);
+    assert.ok((await inked(page, chart)) > 1000);
+  }
+  // The table: each cell's whole number.
+  const cells = await page.$$eval("#points-table tbody tr", (rows) => rows.map((r) => [...r.children].map((c) => c.dataset.value)));
+  cells.forEach((row, i) => {
+    const p = scenario.points[i];
+    assert.deepEqual(row.slice(3, 6).map(Number), [p.energy_j.mean, p.time_s.mean, p.mean_power_w.mean]);
+    sameNumbers(t, [row.slice(3, 6).map(Number)], [[sql[i].energy_j, sql[i].time_s, sql[i].mean_power_w]], "table and SQL");  // SQL may add in another order
+  });
+  assert.equal((await page.textContent("#answer .sentence")), json.answer[0]);
+  // What was delivered, and how the night went.
+  const delivered = JSON.parse(program("sql", result, "select s.delivered from settings s join trials t using (trial) where s.delivered is not null order by t.trial, s.target", "--json"));
+  assert.deepEqual(series(charts, "delivered", "as requested").rows.map((r) => r[1]).sort(), delivered.map((d) => d.delivered / 1e9).sort());
+  const order = JSON.parse(program("sql", result, "select trial, temperature_c from trials where counts and not is_reference order by trial", "--json"));
+  const hot = series(charts, "order", "counts").rows;
+  for (const o of order) assert.ok(hot.some((r) => r[0] === o.trial && r[1] === o.temperature_c));
+  assert.ok(series(charts, "drift", "reference").rows.length > 1);
+  assert.deepEqual(series(charts, "trade-off", "best").rows[0].slice(0, 2), [scenario.points.find((p) => p.point === scenario.best).time_s.mean, scenario.points.find((p) => p.point === scenario.best).energy_j.mean]);
+  nothingWrong(opened);
+  await page.close();
+});
+
+test("a trial's trace holds every peak that the file holds", async () => {
+  const result = synthetic("peaks", "--core", "3", "--memory", "2", "--repeat", "1", "--seconds", "30", "--hertz", "100", "--channels", "6");
+  const opened = await open(result);
+  const { page } = opened;
+  const most = JSON.parse(program("sql", result, "select max(value) v from readings where trial = 1 and channel = 'nvidia:gpu-0/power'", "--json"))[0].v;
+  const charts = await drawn(page);
+  const power = series(charts, "trace", "nvidia:gpu-0/power").rows;
+  assert.ok(power.length > 100);
+  assert.equal(Math.max(...power.map((r) => r[1])), Math.fround(most));
+  // Zoomed in by keyboard, there are still the same data; the window has shrunk.
+  await page.focus("#chart-trace");
+  await page.keyboard.press("+");
+  const zoom = await page.evaluate(() => window.dvfsPlanCharts().trace.getOption().dataZoom[0]);
+  assert.ok(zoom.end - zoom.start < 51);
+  await page.keyboard.press("0");
+  assert.equal(await page.evaluate(() => window.dvfsPlanCharts().trace.getOption().dataZoom[0].end), 100);
+  // Another trial, another trace.
+  const about = await page.textContent("#trace-about");
+  await page.click("text=next");
+  assert.notEqual(await page.textContent("#trace-about"), about);
+  nothingWrong(opened);
+  await page.close();
+});
+
+test("a night of 220 settings: heat map, marks, slider, table", async () => {
+  const result = synthetic("night");
+  const opened = await open(result);
+  const { page } = opened;
+  const scenario = JSON.parse(program("report", result, "--json")).scenarios[0];
+  const charts = await drawn(page);
+  const cells = series(charts, "heat-map", "energy").rows;
+  assert.equal(cells.length, 220);
+  const columns = [...new Set(scenario.points.map((p) => p.values["gpu.core"]))].sort((a, b) => a - b), rows = [...new Set(scenario.points.map((p) => p.values["gpu.memory"]))].sort((a, b) => a - b);
+  for (const p of scenario.points) {
+    const cell = cells.find((c) => c[0] === columns.indexOf(p.values["gpu.core"]) && c[1] === rows.indexOf(p.values["gpu.memory"]));
+    assert.equal(cell[2], p.energy_j.mean, p.point);
+  }
+  const best = scenario.points.find((p) => p.point === scenario.best);
+  assert.deepEqual(series(charts, "heat-map", "best").rows, [[columns.indexOf(best.values["gpu.core"]), rows.indexOf(best.values["gpu.memory"])]]);
+  assert.equal(series(charts, "heat-map", "not told apart").rows.length, scenario.not_told_apart.filter((k) => k !== scenario.best && k !== scenario.reference).length);
+  assert.equal(series(charts, "trade-off", "Pareto front").rows.length, scenario.pareto_front.length);
+  for (const name of ["energy", "heat-map", "trade-off", "order", "drift", "delivered", "trace"]) assert.ok((await inked(page, name)) > 1000, name);
+
+  // The slider names what --json names, at every step of it, by keyboard.
+  await page.focus("#tolerated");
+  await page.keyboard.press("Home");
+  assert.equal(await page.getAttribute("#tolerated-answer", "data-point"), scenario.by_slowdown[0].point);
+  const named = new Set();
+  for (let i = 0; i < 40; ++i) {
+    const at = Number(await page.inputValue("#tolerated")), now = await page.getAttribute("#tolerated-answer", "data-point");
+    const expected = scenario.by_slowdown.filter((o) => o.from <= at + 1e-12).at(-1).point;
+    assert.equal(now, expected, `at ${at}`);
+    named.add(now);
+    await page.keyboard.press("PageUp");
+  }
+  assert.ok(named.size > 3, "the slider moved the answer");
+  assert.deepEqual((await drawn(page))["trade-off"].find((s) => s.name === "within the slowdown").rows.length, 1);
+
+  // Sort by energy, filter, copy.
+  await page.click("#points-table th >> text=energy (J)");
+  const energies = await page.$$eval("#points-table tbody tr", (all) => all.map((r) => Number(r.children[4].dataset.value)));
+  assert.deepEqual(energies, [...energies].sort((a, b) => a - b));
+  await page.fill("#points-table input[type=search]", "1980 MHz");
+  assert.equal(await page.$$eval("#points-table tbody tr", (all) => all.length), scenario.points.filter((p) => p.settings["gpu.core"] === "1980 MHz").length);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
+  await page.click("#points-table >> text=Copy as CSV");
+  await page.waitForFunction(() => /copied|copy/.test(document.querySelector("#points-table [role=status]").textContent));
+  assert.equal(await page.$$eval("#excluded-table tbody tr", (all) => all.length), JSON.parse(program("sql", result, "select count(*) n from trials where not counts", "--json"))[0].n);
+  // Other quantities of the heat map.
+  await page.selectOption("#heat-map select", { label: "mean power" });
+  assert.equal(series(await drawn(page), "heat-map", "mean power").rows.length, 220);
+  nothingWrong(opened);
+  await page.close();
+});
+
+test("the keyboard reaches every control and chart", async () => {
+  const opened = await open(recorded("v3"));
+  const { page } = opened;
+  const wanted = await page.$$eval("a[href], button, select, input, summary, .chart, [tabindex='0']", (all) => all.filter((e) => e.checkVisibility()).length);
+  await page.evaluate(() => document.body.focus());
+  const reached = new Set();
+  for (let i = 0; i < 400; ++i) {
+    await page.keyboard.press("Tab");
+    const id = await page.evaluate(() => {
+      const e = document.activeElement;
+      if (e === document.body) return "";
+      e.dataset.reached ??= String(Math.random());
+      return e.dataset.reached;
+    });
+    if (id === "" || reached.has(id)) break;
+    reached.add(id);
+  }
+  assert.equal(reached.size, wanted);
+  // Points of a chart, one by one, each said in a tooltip; every control has a name.
+  await page.focus("#chart-energy");
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.$$eval("button, select, input", (all) => all.filter((e) => !(e.textContent || e.ariaLabel || e.labels?.length)).length), 0);
+  nothingWrong(opened);
+  await page.close();
+});
+
+test("an adaptive search: the model's band for every setting", async () => {
+  const result = recorded("adaptive");
+  const opened = await open(result);
+  const model = JSON.parse(program("report", result, "--json")).scenarios[0].search.model;
+  const charts = await drawn(opened.page);
+  const low = charts.energy.find((s) => s.name.startsWith("model, low")).rows, band = charts.energy.find((s) => s.name.startsWith("model, band")).rows;
+  sameNumbers(null, low, model.map((m) => [m.values["cpu.frequency"] / 1e9, m.low_95]), "band");
+  model.forEach((m, i) => assert.ok(Math.abs(band[i][1] - (m.high_95 - m.low_95)) < 1e-9));
+  nothingWrong(opened);
+  await opened.page.close();
+});
+
+test("the published baseline: three workloads, each with charts of its own", async (t) => {
+  const published = join(root, "experiments/published/h200-baseline/h200-baseline.sqlite");
+  if (!existsSync(published)) return t.skip("no published baseline here");
+  const file = join(folder, "h200.sqlite");
+  writeFileSync(file, readFileSync(published));
+  const opened = await open(file);
+  const { page } = opened;
+  const json = JSON.parse(program("report", file, "--json"));
+  assert.equal(json.scenarios.length, 3);
+  for (const [i, scenario] of json.scenarios.entries()) {
+    await page.selectOption("header select", { index: i });
+    const charts = await drawn(page);
+    const energies = charts.energy.filter((s) => s.type === "line" && !s.name.startsWith("model")).flatMap((s) => s.rows.map((r) => r[1])).sort();
+    assert.deepEqual(energies, scenario.points.map((p) => p.energy_per_unit_j.mean).sort());
+    assert.equal(await page.textContent("#answer .sentence"), json.answer[i]);
+  }
+  assert.ok(series(await drawn(page), "trace", "nvidia:gpu-0/power_instant").rows.length > 500);
+  nothingWrong(opened);
+  await page.close();
+});
+
+test("hostile names, paths and output are text", async () => {
+  const result = synthetic("hostile", "--hostile", "--core", "4", "--memory", "3");
+  const opened = await open(result);
+  const { page } = opened;
+  for (const summary of await page.$$("summary")) await summary.click();
+  for (const chart of await page.$$(".chart")) { await chart.focus(); await page.keyboard.press("ArrowRight"); }
+  for (const button of await page.$$("th button")) await button.click();
+  await page.mouse.move(600, 500);
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.equal(await page.$$eval("img", (all) => all.length), 0);
+  assert.equal(await page.$$eval("body script:not([type])", (all) => all.length), 1);
+  const text = await page.evaluate(() => document.body.innerText);
+  assert.ok(text.includes("<script>window.hacked = 1</script><img src=x onerror=\"window.hacked=2\">'\"&amp; \\x1b[31m"));
+  assert.ok(!/[\u202e\u001b]/.test(text), "control and bidirectional characters are shown as what they are");
+  assert.ok((await page.textContent("#excluded-table pre")).includes("Traceback: <script>"));
+  // Without scripts, too.
+  const plain = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+  await plain.goto(`file://${opened.html}`);
+  assert.equal(await plain.$$eval("img", (all) => all.length), 0);
+  assert.ok((await plain.textContent("noscript, body")).includes("the least energy"));
+  nothingWrong(opened);
+  await page.close();
+});
+
+test("before and after", async () => {
+  const html = join(folder, "compare.html"), a = recorded("v3"), b = recorded("v4");
+  program("compare", a, b, "--html", html);
+  const json = JSON.parse(program("compare", a, b, "--json"));
+  const opened = await openPage(html);
+  const rows = series(await drawn(opened.page), "changes", "within the noise").rows;
+  assert.deepEqual(rows.map((r) => r[1]), json.scenarios[0].points.filter((p) => !p.energy.beyond_noise).map((p) => 100 * p.energy.value));
+  assert.equal(await opened.page.textContent("#answer .sentence"), json.answer[0]);
+  nothingWrong(opened);
+  await opened.page.close();
+});
+
+test("phone and dark: nothing is wider than the screen", async () => {
+  for (const [width, scheme] of [[390, "light"], [390, "dark"], [1280, "dark"]]) {
+    const opened = await open(recorded("v4"), { width, height: 844, scheme });
+    assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+    if (shots) await opened.page.screenshot({ path: join(shots, `sweep-${width}-${scheme}.png`), fullPage: true });
+    // Text against what is behind it: WCAG 2 AA asks for 4.5.
+    const contrast = await opened.page.evaluate(() => {
+      const light = (c) => { const [r, g, b] = c.match(/[\d.]+/g).map((v) => { const s = v / 255; return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const body = getComputedStyle(document.body), a = light(body.color), b = light(body.backgroundColor);
+      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    });
+    assert.ok(contrast > 7, `contrast ${contrast}`);
+    nothingWrong(opened);
+    await opened.page.close();
+  }
+});
+
+test("a night of 2000 trials with traces stays under 25 MB", async () => {
+  const result = synthetic("large", "--repeat", "9", "--seconds", "60", "--hertz", "10", "--channels", "8");
+  const opened = await open(result);
+  assert.ok(JSON.parse(program("sql", result, "select count(*) n from trials", "--json"))[0].n >= 1989);
+  assert.ok(statSync(opened.html).size < 25e6, `${statSync(opened.html).size} bytes`);
+  console.log(`2000 trials: ${(statSync(opened.html).size / 1e6).toFixed(1)} MB, ready after ${opened.ready} ms, all drawn after ${opened.complete} ms`);
+  assert.equal(series(await drawn(opened.page), "heat-map", "energy").rows.length, 220);
+  nothingWrong(opened);
+  await opened.page.close();
+});

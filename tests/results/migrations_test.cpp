@@ -1,0 +1,122 @@
+// Real result files of earlier versions (tests/recorded/results): nothing in them is lost on the way to this one.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "results/report/report.hpp"
+#include "results/store/store.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Row = std::tuple<std::int64_t, std::string, std::int64_t, std::optional<double>, std::string>;
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Migration : public testing::TestWithParam<int> {
+ protected:
+  Migration() {
+    const std::string recorded = fmt::format("{}/tests/recorded/results/v{}.sqlite.gz", DVFS_PLAN_SOURCE, GetParam());
+    gzFile packed = gzopen(recorded.c_str(), "rb");
+    EXPECT_NE(packed, nullptr) << recorded;
+    std::ofstream out(path_, std::ios::binary);
+    char buffer[65536];
+    for (int n = 0; (n = gzread(packed, buffer, sizeof buffer)) > 0;) out.write(buffer, n);
+    gzclose(packed);
+  }
+
+  static std::vector<Row> rows(Database& database, const std::string& sql) {
+    std::vector<Row> rows;
+    Statement s = database.prepare(sql);
+    while (s.step()) rows.emplace_back(s.integer(0), s.text(1), s.integer(2), s.maybe_real(3), s.text(4));
+    return rows;
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "night.sqlite";
+};
+
+TEST_P(Migration, KeepsEveryReading) {
+  std::vector<Row> before;
+  {
+    Database old(path_, Database::Mode::read_only);
+    before = rows(old, "SELECT r.trial_id, c.name, r.time_ns, r.value, coalesce(r.absence, '') FROM reading r JOIN channel c "
+                       "ON c.id = r.channel_id ORDER BY 1, 2, 3");
+  }
+  ASSERT_GT(before.size(), 1000u);
+  Store store = Store::open(path_, Database::Mode::read_write);
+  EXPECT_EQ(rows(store.database(), "SELECT trial, channel, time_ns, value, coalesce(absence, '') FROM readings ORDER BY 1, 2, 3"),
+            before);
+  Statement check = store.database().prepare("SELECT (SELECT user_version FROM pragma_user_version), (SELECT integrity_check "
+                                             "FROM pragma_integrity_check), (SELECT count(*) FROM pragma_foreign_key_check)");
+  ASSERT_TRUE(check.step());
+  EXPECT_EQ(check.integer(0), Store::schema_version);
+  EXPECT_EQ(check.text(1), "ok");
+  EXPECT_EQ(check.integer(2), 0);
+}
+
+TEST_P(Migration, IsTheSameAsAFileMadeNew) {
+  // Columns may come in another order: they were added.
+  const auto shape = [](Database& database) {
+    std::set<std::string> columns;
+    Statement s = database.prepare(
+        "SELECT m.type || ' ' || m.name || '.' || p.name || ' ' || p.type || ' ' || p.\"notnull\" FROM sqlite_schema m, "
+        "pragma_table_info(m.name) p UNION SELECT type || ' ' || name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
+    while (s.step()) columns.insert(s.text(0));
+    return columns;
+  };
+  Store migrated = Store::open(path_, Database::Mode::read_write);
+  const std::string fresh_path = folder_ / "fresh.sqlite";
+  Store fresh = Store::create(fresh_path, {}, {}, {}, {});
+  EXPECT_EQ(shape(migrated.database()), shape(fresh.database()));
+}
+
+TEST_P(Migration, WhoOnlyReadsChangesNothing) {
+  const std::string before = contents(path_);
+  {
+    Store store = Store::open(path_, Database::Mode::read_only);
+    const auto trials = store.trials();
+    const std::string text = terminal_report(summary_of(store), trials, false);
+    // What that version's own program said of the file; later ones only add.
+    std::istringstream old(contents(fmt::format("{}/tests/recorded/results/v{}.report.txt", DVFS_PLAN_SOURCE, GetParam())));
+    for (std::string line; std::getline(old, line);) EXPECT_THAT(text, testing::HasSubstr(line));
+  }
+  EXPECT_EQ(contents(path_), before);
+}
+
+TEST_P(Migration, ALaterOpeningFindsItDone) {
+  Store::open(path_, Database::Mode::read_write);
+  const std::string once = contents(path_);
+  Store::open(path_, Database::Mode::read_write);
+  EXPECT_EQ(contents(path_), once);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4));
+
+TEST(ResultFile, ThatLostItsEndIsNamedAsSuch) {
+  TemporaryFolder folder;
+  const std::string path = folder / "night.sqlite";
+  { Store::create(path, {}, {}, {}, {}); }
+  Store::fold_log(path);
+  const auto size = std::filesystem::file_size(path);
+  std::filesystem::resize_file(path, size / 2);
+  try {
+    Store::open(path, Database::Mode::read_only);
+    FAIL() << "opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), fmt::format("{} is cut short: it should be {} bytes long and is {}", path, size, size / 2));
+  }
+}
+
+}  // namespace
+}  // namespace dvfs_plan

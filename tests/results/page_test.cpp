@@ -1,0 +1,223 @@
+// What reports and pages are made from: samples that lose no peak, what a slowdown buys, changes beyond the noise.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "results/compare/comparison.hpp"
+#include "results/figures/figures.hpp"
+#include "results/page/base64.hpp"
+#include "results/page/decimate.hpp"
+#include "results/report/sparklines.hpp"
+#include "results/report/trade_offs.hpp"
+#include "results/statistics/welch.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Decimate, KeepsEveryPeakOfItsStretch) {
+  std::vector<TraceSample> samples;
+  for (int i = 0; i < 100'000; ++i) samples.push_back({i * 0.01, 300 + std::sin(i * 0.001)});
+  samples[43'210].value = 900;  // one reading of 10 ms in 1000 s
+  samples[77'777].value = 12;
+  const auto kept = min_max_decimated(samples, 400);
+  EXPECT_LE(kept.size(), 400u);
+  const auto has = [&](double value) { return std::any_of(kept.begin(), kept.end(), [&](const TraceSample& s) { return s.value == value; }); };
+  EXPECT_TRUE(has(900));
+  EXPECT_TRUE(has(12));
+  EXPECT_EQ(kept.front().time, samples.front().time);
+  EXPECT_EQ(kept.back().time, samples.back().time);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.time < b.time; }));
+}
+
+TEST(Decimate, KeepsThatSomethingIsUnknown) {
+  std::vector<TraceSample> samples;
+  for (int i = 0; i < 10'000; ++i) samples.push_back({i * 0.01, i > 5000 && i < 5100 ? std::nan("") : 1.0});
+  const auto kept = min_max_decimated(samples, 100);
+  EXPECT_TRUE(std::any_of(kept.begin(), kept.end(), [](const TraceSample& s) { return std::isnan(s.value); }));
+}
+
+TEST(Decimate, LeavesFewAsTheyAre) {
+  const std::vector<TraceSample> samples{{0, 1}, {1, 2}, {2, 3}};
+  EXPECT_EQ(min_max_decimated(samples, 48).size(), 3u);
+  EXPECT_TRUE(min_max_decimated({}, 48).empty());
+}
+
+TEST(Base64, AsInRfc4648) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+PointSummary point(const char* key, double slowdown, bool accuracy_holds = true) {
+  PointSummary p;
+  p.point = key;
+  p.slowdown = Change{3, slowdown, slowdown, slowdown};
+  p.constraints = {{"accuracy", "accuracy >= 0.7", 0.7, accuracy_holds, true}, {"slowdown", "slowdown <= 1 %", slowdown, slowdown <= 0.01, true}};
+  return p;
+}
+
+TEST(BySlowdown, NamesTheLeastEnergyThatHoldsTheOtherConstraints) {
+  std::vector<PointSummary> points{point("ref", 0), point("a", 0.05), point("cheap but wrong", 0.06, false), point("b", 0.15), point("worse and slower", 0.2), point("faster", -0.02)};
+  points[0].is_reference = true;
+  points[0].slowdown.reset();
+  const auto optima = least_energy_by_slowdown(points, {100, 90, 10, 70, 95, 98});
+  ASSERT_EQ(optima.size(), 3u);
+  EXPECT_EQ(optima[0].point, 5u);  // the faster one is within 0 %, and takes less than the reference
+  EXPECT_EQ(optima[0].limit, 0);
+  EXPECT_EQ(optima[1].point, 1u);
+  EXPECT_DOUBLE_EQ(optima[1].limit, 0.05);
+  EXPECT_EQ(optima[2].point, 3u);
+  const auto usual = at_usual_slowdowns(optima);
+  std::vector<std::size_t> named;
+  for (const auto& one : usual) named.push_back(one.point);
+  EXPECT_THAT(named, ElementsAre(5, 5, 5, 1, 1, 3));  // 0, 1, 2, 5, 10, 20 %
+}
+
+// scipy.stats.ttest_ind(log(b), log(a), equal_var=False).confidence_interval() of these, by hand: means ln a = 2.30259,
+// 2.30756; degrees of freedom as below.
+TEST(Welch, IntervalOfTwoIndependentMeans) {
+  const std::vector<double> a{10, 10.1, 9.9, 10.05}, b{12, 12.3, 11.8};
+  const auto change = welch_change(a, b);
+  ASSERT_TRUE(change && change->low);
+  const auto mean = [](const std::vector<double>& v) { double s = 0; for (double x : v) s += std::log(x); return s / static_cast<double>(v.size()); };
+  EXPECT_NEAR(change->value, std::exp(mean(b) - mean(a)) - 1, 1e-12);
+  EXPECT_EQ(change->pairs, 3);
+  // se^2: 0.00853^2/4 + 0.02093^2/3; df = 2.51; t = 3.56: half-width 4.55 % on the logarithm.
+  EXPECT_NEAR(std::log1p(*change->high) - std::log1p(change->value), 0.0456, 0.0015);
+  EXPECT_NEAR(std::log1p(change->value) - std::log1p(*change->low), 0.0456, 0.0015);
+}
+
+TEST(Welch, CoversTheTruth) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  int covered = 0;
+  constexpr int nights = 4000;
+  for (int i = 0; i < nights; ++i) {
+    std::vector<double> a, b;
+    for (int k = 0; k < 4; ++k) a.push_back(100 * std::exp(0.01 * normal(random)));
+    for (int k = 0; k < 6; ++k) b.push_back(110 * std::exp(0.03 * normal(random)));
+    const auto change = welch_change(a, b);
+    covered += *change->low <= 0.1 && 0.1 <= *change->high ? 1 : 0;
+  }
+  EXPECT_NEAR(covered / static_cast<double>(nights), 0.95, 0.012);
+}
+
+TEST(Welch, SaysWhatItDoesNotKnow) {
+  EXPECT_FALSE(welch_change(std::vector<double>{}, std::vector<double>{1.0}));
+  EXPECT_FALSE(welch_change(std::vector{0.0}, std::vector{1.0}));
+  const auto one = welch_change(std::vector{10.0}, std::vector{11.0, 11.1});
+  ASSERT_TRUE(one);
+  EXPECT_NEAR(one->value, 0.105, 0.001);
+  EXPECT_FALSE(one->low);
+}
+
+TEST(Sparkline, EightHeightsAndADotForTheUnknown) {
+  EXPECT_EQ(sparkline({0, 1, 2, 3, 4, 5, 6, 7}), "▁▂▃▄▅▆▇█");
+  EXPECT_EQ(sparkline({10.0, std::nullopt, 20.0}), "▁·█");
+  EXPECT_EQ(sparkline({5.0, 5.0}), "");
+  EXPECT_EQ(sparkline({}), "");
+}
+
+Summary two_clocks(const std::string& scenario) {
+  Summary summary;
+  ScenarioSummary one;
+  one.scenario = scenario;
+  for (const double ghz : {1.0, 2.0}) {
+    PointSummary p;
+    p.point = fmt::format("{} GHz", ghz);
+    p.settings = {{"cpu.frequency", p.point, ghz * 1e9}};
+    p.work_energy = Estimate{3, 50 + ghz, 50 + ghz, 0.1, 0.1, 0.3, {}};
+    p.work_time = Estimate{3, 2 / ghz, 2 / ghz, 0.1, 0.1, 0.1, {}};
+    p.on_pareto_front = true;
+    one.points.push_back(p);
+  }
+  one.points[1].is_reference = true;
+  one.best = 0;
+  summary.scenarios.push_back(one);
+  return summary;
+}
+
+TEST(Figures, AreScriptsInWhichNoNameIsACommand) {
+  const auto both = figures(two_clocks("it's `touch /tmp/x` \"$(id)\""), "out", FigureFormat::svg);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].file, "out-settings.svg");
+  EXPECT_EQ(both[1].file, "out-trade-off.svg");
+  EXPECT_THAT(both[0].script, HasSubstr("set title 'it''s `touch /tmp/x` \"$(id)\"'\n"));
+  EXPECT_THAT(both[0].script, HasSubstr("set xlabel 'cpu.frequency (GHz)'\n"));
+  EXPECT_THAT(both[0].script, HasSubstr("$line0 << END\n1 51 0.3\n2 52 0.3\nEND\n"));
+}
+
+TrialRow trial(const std::string& point, bool reference, double joules, double time) {
+  TrialRow t;
+  t.scenario = t.workload = "w";
+  t.point = point;
+  t.is_reference = reference;
+  t.verdict = "ok";
+  t.energy_j = t.objective_value = joules;
+  t.time_s = time;
+  t.mean_power_w = joules / time;
+  t.settings = {{"cpu.frequency", point, point == "1 GHz" ? 1e9 : 2e9}};
+  return t;
+}
+
+ComparedResult night(const char* file, double factor_of_slow, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  ComparedResult result;
+  result.file = file;
+  result.plan_hash = "p";
+  for (int block = 1; block <= 4; ++block) {
+    for (const bool slow : {true, false}) {
+      TrialRow t = trial(slow ? "1 GHz" : "2 GHz", !slow, (slow ? 50 * factor_of_slow : 70) * (1 + 0.003 * normal(random)), slow ? 2 : 1);
+      t.block = block;
+      t.id = static_cast<std::int64_t>(result.trials.size()) + 1;
+      result.trials.push_back(t);
+    }
+  }
+  ExperimentRow experiment;
+  experiment.energy_source = "system";
+  experiment.axes = {{"cpu.frequency", "knob"}};
+  experiment.planned_trials = 8;
+  result.summary = summarise(experiment, result.trials);
+  return result;
+}
+
+TEST(Compare, FindsTheOnePointThatChanged) {
+  const Comparison c = compare(night("a.sqlite", 1, 7), night("b.sqlite", 1.1, 8));
+  ASSERT_EQ(c.scenarios.size(), 1u);
+  ASSERT_EQ(c.scenarios[0].points.size(), 2u);
+  EXPECT_TRUE(c.scenarios[0].points[0].energy.beyond_noise);
+  EXPECT_NEAR(c.scenarios[0].points[0].energy.change->value, 0.1, 0.01);
+  EXPECT_FALSE(c.scenarios[0].points[1].energy.beyond_noise);
+  EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("energy rose at 1 (most at cpu.frequency = 1 GHz, +1"));
+  EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("The best is the same: cpu.frequency = 1 GHz."));
+}
+
+TEST(Compare, AResultWithItself) {
+  const auto a = night("a.sqlite", 1, 7);
+  const Comparison c = compare(a, a);
+  EXPECT_FALSE(c.scenarios[0].points[0].energy.beyond_noise);
+  EXPECT_EQ(c.scenarios[0].points[0].energy.change->value, 0);
+  EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("energy changed at none of them"));
+}
+
+TEST(Compare, EnergiesOfDifferentThingsAreNotCompared) {
+  auto a = night("a.sqlite", 1, 7), b = night("b.sqlite", 1.5, 8);
+  b.summary.experiment.energy_source = "package-0";
+  const Comparison c = compare(a, b);
+  EXPECT_THAT(c.warnings, ElementsAre("energy source: 'system' before, 'package-0' after; their energies are of different things and do not compare"));
+  EXPECT_FALSE(c.scenarios[0].points[0].energy.change);
+  EXPECT_TRUE(c.scenarios[0].points[0].time.change);
+  EXPECT_THAT(comparison_sentences(c).at(0), testing::Not(HasSubstr("energy")));
+}
+
+}  // namespace
+}  // namespace dvfs_plan
