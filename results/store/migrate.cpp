@@ -27,7 +27,7 @@ ReadingStatus status_of(const std::string& word) {
 
 void check_kept(const Trace& trace, const PackedTimes& times, const PackedValues& values) {
   const auto same_values = [&] {
-    const auto unpacked = unpack_values(trace.values.size(), values.divisor, values.packed);
+    const auto unpacked = unpack_values(trace.values.size(), values.scale, values.packed);
     for (std::size_t i = 0; i < unpacked.size(); ++i) {
       if (trace.has_value(i) && unpacked[i] != trace.values[i]) return false;
     }
@@ -46,8 +46,8 @@ class Packer {
         times_(database.prepare("INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) "
                                 "VALUES (?,?,?,?,?)")),
         values_(
-            database.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, divisor, packed, "
-                             "absences) VALUES (?,?,?,?,?,?)")) {}
+            database.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
+                             "absences) VALUES (?,?,?,?,?,?,?)")) {}
 
   // Rows come by trial, channel and time.
   void add(std::int64_t trial, std::int64_t channel, std::int64_t time, std::optional<double> value,
@@ -78,7 +78,7 @@ class Packer {
           .run();
       known->second = database_.last_row();
     }
-    values_.bind(trial_).bind(channel_).bind(known->second).bind(values.divisor).bind_blob(values.packed);
+    values_.bind(trial_).bind(channel_).bind(known->second).bind(values.scale ? std::optional(values.scale->factor) : std::nullopt).bind(values.scale ? std::optional(values.scale->divisor) : std::nullopt).bind_blob(values.packed);
     if (values.absences.empty())
       values_.bind_null().run();
     else

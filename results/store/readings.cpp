@@ -53,7 +53,7 @@ void Store::write_readings(std::int64_t trial, const std::vector<Reading>& readi
     values.bind(trial)
         .bind(channel_ids_.at(channel))
         .bind(times->second)
-        .bind(packed.divisor)
+        .bind(packed.scale ? std::optional(packed.scale->factor) : std::nullopt).bind(packed.scale ? std::optional(packed.scale->divisor) : std::nullopt)
         .bind_blob(packed.packed);
     if (packed.absences.empty())
       values.bind_null();
@@ -66,7 +66,7 @@ void Store::write_readings(std::int64_t trial, const std::vector<Reading>& readi
 std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
   if (!read_traces_) {
     read_traces_ = std::make_shared<Statement>(
-        database_.prepare("SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.divisor, "
+        database_.prepare("SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.factor, v.divisor, "
                           "v.packed, v.absences, t.id "
                           "FROM reading_values v JOIN reading_times t ON t.id = v.times_id "
                           "JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON "
@@ -79,11 +79,11 @@ std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
   std::vector<ChannelTrace> traces;
   std::map<std::int64_t, std::vector<std::int64_t>> known_times;
   while (s.step()) {
-    const auto [times, is_new] = known_times.try_emplace(s.integer(8));
+    const auto [times, is_new] = known_times.try_emplace(s.integer(9));
     if (is_new) times->second = unpack_times(s.integer(1), s.integer(2), s.integer(3), s.text(4));
     ChannelTrace one{static_cast<std::uint32_t>(s.integer(0)), {times->second, {}, {}}};
-    one.trace.values = unpack_values(times->second.size(), s.maybe_real(5), s.text(6));
-    one.trace.absences = unpack_absences(times->second.size(), s.text(7));
+    one.trace.values = unpack_values(times->second.size(), s.is_null(6) ? std::nullopt : std::optional(Scale{s.real(5), s.real(6)}), s.text(7));
+    one.trace.absences = unpack_absences(times->second.size(), s.text(8));
     traces.push_back(std::move(one));
   }
   s.reset();

@@ -226,7 +226,8 @@ CREATE TABLE reading_values (
   trial_id   INTEGER NOT NULL REFERENCES trial,
   channel_id INTEGER NOT NULL REFERENCES channel,
   times_id   INTEGER NOT NULL REFERENCES reading_times,
-  divisor    REAL,                 -- values are whole numbers over it, packed as differences; NULL: packed as they are
+  factor     REAL,                 -- values are whole numbers x factor / divisor, packed as differences; NULL: packed as
+  divisor    REAL,                 -- they are
   packed     BLOB NOT NULL,
   absences   BLOB,                 -- a byte a reading: 0 there is a value, 1 absent, 2 denied, 3 gone; NULL: all are there
   UNIQUE (trial_id, channel_id)

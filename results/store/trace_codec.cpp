@@ -70,15 +70,19 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
 }
 
 // What sensors count in: powers of ten (mW, uJ, m°C), and RAPL's 2^-32 J as perf events scale it.
-constexpr std::array<double, 8> divisors{1, 1e1, 1e2, 1e3, 1e4, 1e6, 1e9, 4294967296.0};
+constexpr std::array<Scale, 14> scales{{{1, 1}, {1, 1e1}, {1e-1, 1}, {1, 1e2}, {1e-2, 1}, {1, 1e3}, {1e-3, 1}, {1, 1e4}, {1e-4, 1},
+                                        {1, 1e6}, {1e-6, 1}, {1, 1e9}, {1e-9, 1}, {1, 4294967296.0}}};
 
-bool whole_over(double divisor, const Trace& trace) {
+double scaled(double whole, const Scale& scale) { return whole * scale.factor / scale.divisor; }
+double whole_of(double value, const Scale& scale) { return std::nearbyint(value * scale.divisor / scale.factor); }
+
+bool whole_by(const Scale& scale, const Trace& trace) {
   constexpr double exact = 9007199254740992.0;  // 2^53
   for (std::size_t i = 0; i < trace.values.size(); ++i) {
     if (!trace.has_value(i)) continue;
-    const double value = trace.values[i], scaled = std::nearbyint(value * divisor);
+    const double value = trace.values[i], whole = whole_of(value, scale);
     // !(<) is true of what is no number, too.
-    if (!(std::abs(scaled) < exact) || scaled / divisor != value || (value == 0 && std::signbit(value)))
+    if (!(std::abs(whole) < exact) || scaled(whole, scale) != value || (value == 0 && std::signbit(value)))
       return false;
   }
   return true;
@@ -107,9 +111,9 @@ PackedTimes pack_times(std::span<const std::int64_t> times_ns) {
 
 PackedValues pack_values(const Trace& trace) {
   PackedValues packed;
-  for (const double divisor : divisors) {
-    if (!whole_over(divisor, trace)) continue;
-    packed.divisor = divisor;
+  for (const Scale& scale : scales) {
+    if (!whole_by(scale, trace)) continue;
+    packed.scale = scale;
     break;
   }
   std::vector<std::uint64_t> words;
@@ -117,13 +121,13 @@ PackedValues pack_values(const Trace& trace) {
   std::uint64_t bits_before = 0;
   for (std::size_t i = 0; i < trace.values.size(); ++i) {
     // What is absent repeats what was there: it costs nothing and unpacks to a number nobody looks at.
-    if (!packed.divisor) {
+    if (!packed.scale) {
       if (trace.has_value(i)) bits_before = std::bit_cast<std::uint64_t>(trace.values[i]);
       words.push_back(bits_before);
       continue;
     }
     const std::int64_t whole =
-        trace.has_value(i) ? static_cast<std::int64_t>(std::nearbyint(trace.values[i] * *packed.divisor))
+        trace.has_value(i) ? static_cast<std::int64_t>(whole_of(trace.values[i], *packed.scale))
                            : before;
     words.push_back(zigzag(minus(whole, before)));
     before = whole;
@@ -147,19 +151,19 @@ std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first
   return times;
 }
 
-std::vector<double> unpack_values(std::size_t readings, std::optional<double> divisor,
+std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale,
                                   std::string_view packed) {
   const auto words = unshuffled(inflated(packed, readings * word));
   std::vector<double> values;
   values.reserve(words.size());
   std::int64_t whole = 0;
   for (const std::uint64_t z : words) {
-    if (!divisor) {
+    if (!scale) {
       values.push_back(std::bit_cast<double>(z));
       continue;
     }
     whole = plus(whole, unzigzag(z));
-    values.push_back(static_cast<double>(whole) / *divisor);
+    values.push_back(scaled(static_cast<double>(whole), *scale));
   }
   return values;
 }

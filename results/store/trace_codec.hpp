@@ -4,7 +4,7 @@
 // A column of n whole numbers is packed so: zigzag (0, -1, 1, -2 become 0, 1, 2, 3), then little-endian
 // 8-byte words, then all first bytes, all second bytes, ... (Blosc calls it shuffle: high bytes are zeros,
 // side by side), then zlib (RFC 1950). Times are the differences from step to step less their median; values
-// are differences of whole numbers where one divisor makes them whole, else the doubles' own bits (not
+// are differences of whole numbers where one scale makes them whole, else the doubles' own bits (not
 // zigzagged). numpy undoes it in a line each.
 #pragma once
 
@@ -26,8 +26,14 @@ struct PackedTimes {
   std::string packed;
 };
 
+// A value is whole x factor / divisor; one of the two is 1, so that nothing is rounded twice. A probe that divides millijoules
+// by 1000 and one that multiplies them by 0.001 give different doubles.
+struct Scale {
+  double factor = 1, divisor = 1;
+};
+
 struct PackedValues {
-  std::optional<double> divisor;
+  std::optional<Scale> scale;  // nullopt: the doubles\' own bits
   std::string packed;
   std::string absences;  // empty: none
 };
@@ -46,7 +52,7 @@ PackedValues pack_values(const Trace& trace);
 // Throw std::runtime_error if the bytes are not what pack_* made.
 std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first_ns, std::int64_t period_ns,
                                        std::string_view packed);
-std::vector<double> unpack_values(std::size_t readings, std::optional<double> divisor,
+std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale,
                                   std::string_view packed);
 std::vector<ReadingStatus> unpack_absences(std::size_t readings, std::string_view packed);
 

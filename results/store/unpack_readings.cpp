@@ -17,7 +17,7 @@ namespace {
 
 // Visible columns, then the arguments as hidden ones.
 enum Column { time_ns, value, absence, first_argument };
-constexpr int arguments = 7;
+constexpr int arguments = 8;
 
 struct Cursor {
   sqlite3_vtab_cursor base;
@@ -31,7 +31,7 @@ int connect(sqlite3* database, void*, int, const char* const*, sqlite3_vtab** ta
   const int code =
       sqlite3_declare_vtab(database,
                            "CREATE TABLE x(time_ns INTEGER, value REAL, absence TEXT, readings HIDDEN, "
-                           "first_ns HIDDEN, period_ns HIDDEN, times HIDDEN, divisor HIDDEN, packed "
+                           "first_ns HIDDEN, period_ns HIDDEN, times HIDDEN, factor HIDDEN, divisor HIDDEN, packed "
                            "HIDDEN, absences HIDDEN)");
   if (code != SQLITE_OK) return code;
   *table = new (std::nothrow) sqlite3_vtab{};
@@ -93,10 +93,8 @@ int filter(sqlite3_vtab_cursor* cursor, int, const char*, int, sqlite3_value** a
                               sqlite3_value_int64(arg[2]), blob(arg[3]));
     mine.values =
         unpack_values(mine.times.size(),
-                      sqlite3_value_type(arg[4]) == SQLITE_NULL ? std::nullopt
-                                                                : std::optional(sqlite3_value_double(arg[4])),
-                      blob(arg[5]));
-    mine.absences = unpack_absences(mine.times.size(), blob(arg[6]));
+                      sqlite3_value_type(arg[5]) == SQLITE_NULL ? std::nullopt : std::optional(Scale{sqlite3_value_double(arg[4]), sqlite3_value_double(arg[5])}), blob(arg[6]));
+    mine.absences = unpack_absences(mine.times.size(), blob(arg[7]));
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
   } catch (const std::exception& error) {

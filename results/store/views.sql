@@ -384,7 +384,7 @@ CREATE VIEW energy AS
 CREATE VIEW readings AS
   SELECT v.trial_id AS trial, c.name AS channel, c.unit, r.time_ns, r.value, r.absence
   FROM reading_values v JOIN channel c ON c.id = v.channel_id JOIN reading_times t ON t.id = v.times_id
-  JOIN unpack_readings(t.readings, t.first_ns, t.period_ns, t.packed, v.divisor, v.packed, v.absences) r;
+  JOIN unpack_readings(t.readings, t.first_ns, t.period_ns, t.packed, v.factor, v.divisor, v.packed, v.absences) r;
 
 -- What happened that a reader should know.
 --| session: which

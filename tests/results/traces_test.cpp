@@ -15,7 +15,7 @@ void expect_kept(const Trace& trace) {
   const PackedTimes times = pack_times(trace.times_ns);
   EXPECT_EQ(unpack_times(times.readings, times.first_ns, times.period_ns, times.packed), trace.times_ns);
   const PackedValues values = pack_values(trace);
-  const auto unpacked = unpack_values(trace.values.size(), values.divisor, values.packed);
+  const auto unpacked = unpack_values(trace.values.size(), values.scale, values.packed);
   ASSERT_EQ(unpacked.size(), trace.values.size());
   for (std::size_t i = 0; i < unpacked.size(); ++i) {
     if (!trace.has_value(i)) continue;
@@ -94,9 +94,9 @@ TEST(Traces, TakeLessThanThreeBytesAReading) {
 TEST(Traces, WhatIsDamagedIsCalledSo) {
   const Trace trace = of_values({1, 2, 3});
   const PackedValues values = pack_values(trace);
-  EXPECT_THROW(unpack_values(4, values.divisor, values.packed), std::runtime_error);
-  EXPECT_THROW(unpack_values(3, values.divisor, values.packed.substr(0, 5)), std::runtime_error);
-  EXPECT_THROW(unpack_values(3, values.divisor, "no such thing"), std::runtime_error);
+  EXPECT_THROW(unpack_values(4, values.scale, values.packed), std::runtime_error);
+  EXPECT_THROW(unpack_values(3, values.scale, values.packed.substr(0, 5)), std::runtime_error);
+  EXPECT_THROW(unpack_values(3, values.scale, "no such thing"), std::runtime_error);
   EXPECT_THROW(unpack_absences(3, pack_values(of_values({9})).packed), std::runtime_error);
 }
 

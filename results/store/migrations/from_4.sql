@@ -13,6 +13,7 @@ CREATE TABLE reading_values (
   trial_id   INTEGER NOT NULL REFERENCES trial,
   channel_id INTEGER NOT NULL REFERENCES channel,
   times_id   INTEGER NOT NULL REFERENCES reading_times,
+  factor     REAL,
   divisor    REAL,
   packed     BLOB NOT NULL,
   absences   BLOB,
