@@ -13,7 +13,11 @@ namespace {
 
 ComparedResult read_result(const std::string& file) {
   Store store = Store::open(file, Database::Mode::read_only);
-  return {file, store.plan_hash(), store.machine_facts(), summary_of(store), store.trials()};
+  store.hold_snapshot();
+  std::map<std::string, std::string> commands;
+  Statement s = store.database().prepare("SELECT name, command FROM workload");
+  while (s.step()) commands[s.text(0)] = s.text(1);
+  return {file, store.plan_hash(), store.machine_facts(), commands, summary_of(store), store.trials()};
 }
 
 }  // namespace
@@ -27,7 +31,7 @@ int compare_command(const Options& options) {
     write_stderr(fmt::format("the page is {}\n", options.html));
     if (!options.json) return static_cast<int>(ExitCode::done);
   }
-  write_stdout(options.json ? json_comparison(comparison) : terminal_comparison(comparison, is_terminal_stdout()));
+  write_answer(options.json ? json_comparison(comparison) : terminal_comparison(comparison, is_terminal_stdout()));
   return static_cast<int>(ExitCode::done);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/replace_file.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/draw_figures.hpp"
 #include "orchestrator/commands/options.hpp"
@@ -34,12 +35,14 @@ void refuse_the_result_itself(const std::string& output, const char* option, con
 
 int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
+  store.hold_snapshot();
   const auto trials = store.trials();
   const Summary summary = summary_of(store);
   const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();
   if (!options.html.empty()) {
     refuse_the_result_itself(options.html, "--html", options.file);
-    write_html_report(store, summary, trials, options.html);
+    for (const std::string& why : write_html_report(store, summary, trials, options.html))
+      write_stderr(fmt::format("warning: {}\n", printable(why)));
     write_stderr(fmt::format("the page is {}\n", options.html));
   }
   for (const auto& [prefix, format] : {std::pair{options.svg, FigureFormat::svg}, {options.png, FigureFormat::png}}) {
@@ -47,10 +50,30 @@ int report_command(const Options& options) {
     for (const std::string& file : draw_figures(summary, prefix, format)) write_stderr(fmt::format("drew {}\n", file));
   }
   if (to_files && !options.json) return static_cast<int>(ExitCode::done);
-  write_stdout(fmt::format("{}", options.json ? json_report(store, summary, trials)
+  write_answer(fmt::format("{}", options.json ? json_report(store, summary, trials)
                                               : terminal_report(summary, trials, is_terminal_stdout())));
   return static_cast<int>(ExitCode::done);
 }
+
+namespace {
+
+// How many trials' readings could not be read.
+int export_table(Store& store, const Options& options, std::ostream& out) {
+  store.hold_snapshot();
+  const char* path = std::getenv("PATH");
+  const auto writer = options.format == "jsonl"     ? json_lines_writer(out)
+                      : options.format == "parquet" ? parquet_writer(out, path != nullptr ? path : "/usr/bin:/bin")
+                                                    : csv_writer(out);
+  if (options.table != "readings") {
+    write_trials_table(store, *writer);
+    return 0;
+  }
+  const auto left_out = write_readings_table(store, *writer);
+  for (const std::string& why : left_out) write_stderr(fmt::format("warning: {}\n", printable(why)));
+  return static_cast<int>(left_out.size());
+}
+
+}  // namespace
 
 int export_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
@@ -60,40 +83,22 @@ int export_command(const Options& options) {
   refuse_the_result_itself(options.output, "--output", options.file);
   if (options.format == "parquet" && options.output.empty())
     throw Error(ExitCode::bad_experiment, "Parquet is no text: it does not go to the terminal", "name a file: --output table.parquet");
-  // Written beside and renamed: what was there stays until the table is whole.
-  const std::string unfinished = options.output + ".new";
-  std::ofstream file;
-  if (!options.output.empty()) {
-    file.open(unfinished, std::ios::binary | std::ios::trunc);
-    if (!file) throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", options.output));
-  }
-  // Of a table that fails nothing is left.
-  struct Remove {
-    std::string path;
-    ~Remove() {
-      std::error_code ignored;
-      if (!path.empty()) std::filesystem::remove(path, ignored);
-    }
-  } leftover{options.output.empty() ? "" : unfinished};
-  std::ostream& out = options.output.empty() ? std::cout : file;
+  std::optional<FileReplacement> file;
+  if (!options.output.empty()) file.emplace(options.output);
+  std::ostream& out = file ? file->out() : std::cout;
+  int left_out = 0;
   if (options.json) {
+    store.hold_snapshot();
     const auto trials = store.trials();
     out << json_report(store, summary_of(store), trials);
   } else {
-    const char* path = std::getenv("PATH");
-    const auto writer = options.format == "jsonl"     ? json_lines_writer(out)
-                        : options.format == "parquet" ? parquet_writer(unfinished, path != nullptr ? path : "/usr/bin:/bin")
-                                                      : csv_writer(out);
-    if (options.table == "readings")
-      write_readings_table(store, *writer);
-    else
-      write_trials_table(store, *writer);
+    left_out = export_table(store, options, out);
   }
   out.flush();
-  if (!out)
+  if (!out && errno != EPIPE)
     throw Error(ExitCode::machine_refuses, "the table could not be written to its end", "is the disk full?");
-  if (!options.output.empty()) std::filesystem::rename(unfinished, options.output);
-  return static_cast<int>(ExitCode::done);
+  if (file) file->commit();
+  return static_cast<int>(left_out == 0 ? ExitCode::done : ExitCode::some_trials_failed);
 }
 
 int restore_command(const Options& options) {

@@ -22,6 +22,7 @@
 #include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
 #include "results/page/html_report.hpp"
+#include "results/page/page_shell.hpp"
 #include "results/report/report.hpp"
 #include "results/surface/plan_surface.hpp"
 
@@ -283,7 +284,12 @@ class Run {
     const std::string page = std::filesystem::path(path).replace_extension(".html").string();
     try {
       const ActingAs owner(invoking_owner());
-      write_html_report(store, summary, trials, page);
+      std::error_code none;
+      if (std::filesystem::exists(page, none) && !is_page(page)) {
+        progress_.say(fmt::format("warning: {} is not a page of dvfs-plan and stays; make one with: dvfs-plan report {} --html FILE", page, shell_quote(path)));
+        return;
+      }
+      for (const std::string& why : write_html_report(store, summary, trials, page)) progress_.say("warning: " + why);
       progress_.say(fmt::format("the page for a browser is {}", page));
     } catch (const std::exception& error) {
       progress_.say(fmt::format("warning: {}", error.what()));

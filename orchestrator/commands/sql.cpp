@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -58,22 +59,34 @@ Json json_cell(const Statement& s, int column) {
   }
 }
 
+// Keys of an object: of two columns of one name the second would hide the first.
+std::vector<std::string> distinct_names(const Statement& s) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (int c = 0; c < s.columns(); ++c) {
+    const int times = ++seen[s.name(c)];
+    names.push_back(times == 1 ? s.name(c) : fmt::format("{} ({})", s.name(c), times));
+  }
+  return names;
+}
+
 void print_json(Statement& s) {
+  const auto names = distinct_names(s);
   bool first = true;
   while (s.step()) {
     Json row = Json::object();
-    for (int c = 0; c < s.columns(); ++c) row[s.name(c)] = json_cell(s, c);
-    write_stdout((first ? "[" : ",\n ") + row.dump(-1, ' ', false, Json::error_handler_t::replace));
+    for (int c = 0; c < s.columns(); ++c) row[names[static_cast<std::size_t>(c)]] = json_cell(s, c);
+    write_answer((first ? "[" : ",\n ") + row.dump(-1, ' ', false, Json::error_handler_t::replace));
     first = false;
   }
-  write_stdout(first ? "[]\n" : "]\n");
+  write_answer(first ? "[]\n" : "]\n");
 }
 
 void print_csv(Statement& s) {
   const auto print = [&](auto text_of) {
     std::string line;
     for (int c = 0; c < s.columns(); ++c) line += (c == 0 ? "" : ",") + csv_field(text_of(c));
-    write_stdout(line + "\r\n");
+    write_answer(line + "\r\n");
   };
   print([&](int c) { return s.name(c); });
   while (s.step()) print([&](int c) { return cell(s, c); });
@@ -95,7 +108,7 @@ void print_table(Statement& s, bool colour) {
       table.row(row_of([&](int c) { return s.is_null(c) ? std::string("—") : cell(s, c); }));
       ++in_table;
     }
-    write_stdout(table.text(colour));
+    write_answer(table.text(colour));
     rows += in_table;
   }
 }

@@ -31,21 +31,21 @@ std::string status_text(const Store::Progress& p, bool running) {
   std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
                                  p.finished, p.planned, p.counted);
   if (running) {
-    text += fmt::format("running (pid {}, since {})", p.session_pid, p.session_started_at);
+    text += fmt::format("running (pid {}, since {})", p.session_pid, printable(p.session_started_at));
     if (!p.current_trial.empty()) text += fmt::format(", now: {}", printable(p.current_trial));
     text += "\n";
     if (p.mean_trial_seconds && p.planned > p.finished)
       text += fmt::format("ETA {}{}\n", p.may_end_early ? "at most " : "",
                           format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
-  } else if (p.finished == p.planned || p.session_ended_how == "done") {
+  } else if (p.session_ended_how == "done") {
     text += "done\n";
   } else {
     text +=
         fmt::format("not running; the last run {}. The same command goes on.\n",
-                    p.session_ended_how.empty() ? "was killed" : "ended as '" + p.session_ended_how + "'");
+                    p.session_ended_how.empty() ? "was killed" : "ended as '" + printable(p.session_ended_how) + "'");
   }
   for (const EventRecord& event : p.last_warnings)
-    text += fmt::format("warning: {}: {}\n", event.kind, printable(event.message));
+    text += fmt::format("warning: {}: {}\n", printable(event.kind), printable(event.message));
   return text;
 }
 
@@ -59,7 +59,7 @@ std::string status_json(const Store::Progress& p, bool running, bool lines) {
             {"running", running}};
   json["pid"] = running ? Json(p.session_pid) : Json(nullptr);
   json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
-  json["eta_s"] = running && p.mean_trial_seconds ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
+  json["eta_s"] = running && p.mean_trial_seconds && p.planned > p.finished ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
                                                   : Json(nullptr);
   json["last_session_ended"] = p.session_ended_how.empty() ? Json(nullptr) : Json(p.session_ended_how);
   json["last_warnings"] = Json::array();

@@ -12,8 +12,10 @@
 namespace dvfs_plan {
 namespace {
 
+constexpr double quantities_judged = 3;  // energy, time, power
+
 struct Values {
-  std::vector<double> energy, time, power;
+  std::vector<double> energy, time, power, objective;
 };
 
 std::map<std::string, Values> values_of(const std::vector<TrialRow>& trials) {
@@ -24,6 +26,7 @@ std::map<std::string, Values> values_of(const std::vector<TrialRow>& trials) {
     if (const auto e = trial.work_energy()) point.energy.push_back(*e);
     if (const auto t = trial.work_time()) point.time.push_back(*t);
     if (trial.mean_power_w) point.power.push_back(*trial.mean_power_w);
+    if (trial.objective_value) point.objective.push_back(*trial.objective_value);
   }
   return values;
 }
@@ -101,26 +104,21 @@ class ScenarioComparison {
                         : quantity == &ComparedPoint::time ? &Values::time
                                                            : &Values::power;
     for (ComparedPoint* point : known) {
-      const auto strict = change(point->point, values, 1 - level_of_changes / static_cast<double>(known.size()));
+      const auto strict = change(point->point, values, 1 - level_of_changes / (quantities_judged * static_cast<double>(known.size())));
       (point->*quantity).beyond_noise = strict && strict->low && (*strict->low > 0 || *strict->high < 0);
     }
   }
 
-  // Whether the night as a whole lies higher: the points' changes are what scatters.
+  // How much higher the night as a whole lies. Without an interval: what shifts a night shifts all its points together, and
+  // two nights do not tell how much that scatters.
   ChangeOfPoint all(ChangeOfPoint ComparedPoint::*quantity) const {
     std::vector<double> logs;
     for (const ComparedPoint& point : result_.points) {
       if (const auto& c = (point.*quantity).change) logs.push_back(std::log1p(c->value));
     }
-    ChangeOfPoint result;
     const auto mean = estimate(logs);
-    if (!mean) return result;
-    result.change = Change{static_cast<int>(logs.size()), std::expm1(mean->mean), std::nullopt, std::nullopt};
-    if (mean->half_width) {
-      result.change->low = std::expm1(mean->mean - *mean->half_width);
-      result.change->high = std::expm1(mean->mean + *mean->half_width);
-      result.beyond_noise = *result.change->low > 0 || *result.change->high < 0;
-    }
+    ChangeOfPoint result;
+    if (mean) result.change = Change{static_cast<int>(logs.size()), std::expm1(mean->mean), std::nullopt, std::nullopt};
     return result;
   }
 
@@ -132,10 +130,11 @@ class ScenarioComparison {
     const PointSummary* old = result_.best_before ? find(after_, *result_.best_before) : nullptr;
     if (old == nullptr || !energies_compare_) return;
     result_.old_best_not_told_apart = old->not_told_apart;
+    result_.old_best_feasible = old->feasible;
     const auto a = values_after_.find(best.point), b = values_after_.find(old->point);
     if (a != values_after_.end() && b != values_after_.end() && old->point != best.point)
-      result_.cost_of_old_best = welch_change(a->second.energy, b->second.energy, 0.95, sensor_share(best.work_energy),
-                                              sensor_share(old->work_energy));
+      result_.cost_of_old_best = welch_change(a->second.objective, b->second.objective, 0.95, sensor_share(best.objective),
+                                              sensor_share(old->objective));
   }
 
   bool energies_compare_;
@@ -160,6 +159,16 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
       warnings.push_back(fmt::format("{} is unfinished: {} of its trials are still to be run", one->file, one->summary.left));
   }
   return warnings;
+}
+
+// A point that ran at another clock than its name says, in one of the two or differently.
+std::string delivered_otherwise(const ComparedScenario& scenario) {
+  std::vector<std::string> points;
+  for (const ComparedPoint& point : scenario.points) {
+    const std::string before = settings_text(point.before), after = settings_text(point.after);
+    if (before != after) points.push_back(fmt::format("{} before and {} after", before, after));
+  }
+  return points.empty() ? "" : fmt::format("{}: clocks that were delivered differ: {}", scenario.scenario, join(points, "; "));
 }
 
 std::vector<Difference> machine_differences(const ComparedResult& before, const ComparedResult& after) {
@@ -197,6 +206,10 @@ Comparison compare(const ComparedResult& before, const ComparedResult& after) {
         comparison.scenarios.push_back(ScenarioComparison(scenario, other, values_before, values_after, comparison.energies_compare).finish());
     }
   }
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    if (const std::string differs = delivered_otherwise(scenario); !differs.empty()) comparison.warnings.push_back(differs);
+  }
+  if (before.commands != after.commands) comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
   if (comparison.scenarios.empty())
     comparison.warnings.push_back("the two have no work in common: no workload and parameters of the one are in the other");
   return comparison;

@@ -3,7 +3,8 @@
 // Trials of two nights are independent samples, so a change is Welch's t on logarithms over the trials that count, with the
 // sensors' own part. A night may lie higher as a whole (another ambient temperature, another board's gain): the change of the
 // saving against the reference, in which that cancels, stands beside it. "Beyond the noise" is said at 5 % for all points of a
-// scenario together (Bonferroni), so that among two hundred points none is expected to be called changed by chance.
+// scenario and all three quantities together (Bonferroni), so that among two hundred points none is expected to be called
+// changed by chance.
 #pragma once
 
 #include <map>
@@ -35,8 +36,9 @@ struct ComparedScenario {
   std::vector<std::string> only_before, only_after;  // keys
   std::optional<std::string> best_before, best_after;
   std::optional<Change> cost_of_old_best;      // in `after`: the objective at the best of before against that of after
+  bool old_best_feasible = true;           // in `after` it holds the constraints
   bool old_best_not_told_apart = false;        // in `after`, from its best
-  ChangeOfPoint all_energy, all_time;          // geometric mean of all points' changes; 95 % by their scatter
+  ChangeOfPoint all_energy, all_time;          // geometric mean of all points' changes; no interval
   int compared = 0;                            // points with an interval
 };
 
@@ -57,6 +59,7 @@ struct ComparedResult {
   std::string file;
   std::string plan_hash;
   std::map<std::string, std::string> machine;
+  std::map<std::string, std::string> commands;  // by workload
   Summary summary;
   std::vector<TrialRow> trials;
 };

@@ -39,11 +39,17 @@ std::string with_interval(const Change& change) {
 
 std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoint::*quantity, const char* name) {
   std::vector<const ComparedPoint*> more, less;
+  int judged = 0;
+  bool known = false;
   for (const ComparedPoint& point : scenario.points) {
     const ChangeOfPoint& one = point.*quantity;
+    known = known || one.change;
+    judged += one.change && one.change->low ? 1 : 0;
     if (one.beyond_noise) (one.change->value > 0 ? more : less).push_back(&point);
   }
-  if (more.empty() && less.empty()) return fmt::format("{} changed at none of them", name);
+  if (!known) return fmt::format("{} is not known in both", name);
+  if (judged == 0) return fmt::format("of {} nothing can be said: one trial has no spread", name);
+  if (more.empty() && less.empty()) return fmt::format("{} changed at none of the {} that could be judged", name, judged);
   const auto extreme = [&](const std::vector<const ComparedPoint*>& points) {
     const ComparedPoint* most = *std::max_element(points.begin(), points.end(), [&](const auto* a, const auto* b) {
       return std::abs((a->*quantity).change->value) < std::abs((b->*quantity).change->value);
@@ -53,7 +59,7 @@ std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoin
   std::vector<std::string> parts;
   if (!more.empty()) parts.push_back(fmt::format("rose at {} ({})", more.size(), extreme(more)));
   if (!less.empty()) parts.push_back(fmt::format("fell at {} ({})", less.size(), extreme(less)));
-  return fmt::format("{} {}", name, join(parts, " and "));
+  return fmt::format("{} {}, of the {} that could be judged", name, join(parts, " and "), judged);
 }
 
 std::string best_text(const ComparedScenario& scenario) {
@@ -66,8 +72,9 @@ std::string best_text(const ComparedScenario& scenario) {
   if (!scenario.best_before || !scenario.best_after) return " A best point is not known in both.";
   if (scenario.best_before == scenario.best_after) return fmt::format(" The best is the same: {}.", called(*scenario.best_before));
   std::string text = fmt::format(" The best was {} and is {}", called(*scenario.best_before), called(*scenario.best_after));
+  if (!scenario.old_best_feasible) return text + "; after, the former best no longer holds the constraints.";
   if (scenario.old_best_not_told_apart) return text + "; after, the two cannot be told apart.";
-  if (scenario.cost_of_old_best) text += fmt::format("; after, the former best takes {} energy against the new one", with_interval(*scenario.cost_of_old_best));
+  if (scenario.cost_of_old_best) text += fmt::format("; after, the former best's objective is {} against the new one", with_interval(*scenario.cost_of_old_best));
   return text + ".";
 }
 
@@ -75,13 +82,11 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare) {
   std::vector<std::string> what, all;
   if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
   what.push_back(changed(scenario, &ComparedPoint::time, "time"));
-  std::string text = fmt::format("{}: {} points are in both, {} with enough trials to compare. Beyond the noise (5 % for all points together) {}.",
-                                 scenario.scenario, scenario.points.size(), scenario.compared, join(what, ", and "));
-  if (scenario.compared == 0)
-    text = fmt::format("{}: {} points are in both, none with enough trials to compare.", scenario.scenario, scenario.points.size());
+  std::string text = fmt::format("{}: {} points are in both. Beyond the noise (5 % for all points together) {}.", scenario.scenario,
+                                 scenario.points.size(), join(what, ", and "));
   if (scenario.all_energy.change) all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
   if (scenario.all_time.change) all.push_back(fmt::format("time changed by {}", with_interval(*scenario.all_time.change)));
-  if (!all.empty()) text += fmt::format(" Over all points {}.", join(all, ", "));
+  if (!all.empty()) text += fmt::format(" On average over all points {} (no interval: what shifts a whole night is not known from two).", join(all, ", "));
   return energies_compare ? text + best_text(scenario) : text;
 }
 

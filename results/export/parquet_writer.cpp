@@ -43,7 +43,7 @@ std::string find_node(const std::string& path) {
 
 class ParquetWriter : public TableWriter {
  public:
-  ParquetWriter(std::string file, std::string node) : file_(std::move(file)), node_(std::move(node)) {
+  ParquetWriter(std::ostream& out, std::string node) : out_(out), node_(std::move(node)) {
     rows_.open(work_.path() / "rows", std::ios::binary);
   }
   void head(const std::vector<Column>& columns) override {
@@ -60,15 +60,18 @@ class ParquetWriter : public TableWriter {
   void finish() override {
     if (in_group_ > 0) end_group();
     rows_.close();
-    const auto script = work_.path() / "write_parquet.mjs";
+    const auto script = work_.path() / "write_parquet.mjs", table = work_.path() / "table";
     std::ofstream(script, std::ios::binary) << parquet_script;
     if (!rows_)
       throw Error(ExitCode::machine_refuses, fmt::format("the rows could not be written to {}", work_.path().string()), "is the disk full?");
-    const ProgramAnswer answer = run_program(node_, {script.string(), file_, (work_.path() / "rows").string()}, deadline);
-    if (answer.ran() && answer.exit_code == 0) return;
+    const ProgramAnswer answer = run_program(node_, {script.string(), table.string(), (work_.path() / "rows").string()}, deadline);
+    if (answer.ran() && answer.exit_code == 0) {
+      out_ << std::ifstream(table, std::ios::binary).rdbuf();
+      return;
+    }
     throw Error(ExitCode::machine_refuses,
-                fmt::format("node could not write {}: {}", file_, answer.ran() ? std::string(trim(answer.output)) : answer.problem),
-                "is there room, may you write there, and is node 18 or newer (node --version)?");
+                fmt::format("node could not write the table: {}", answer.ran() ? std::string(trim(answer.output)) : answer.problem),
+                "is there room in $TMPDIR, and is node 18 or newer (node --version)?");
   }
 
  private:
@@ -76,7 +79,8 @@ class ParquetWriter : public TableWriter {
     rows_ << "]\n";
     in_group_ = 0;
   }
-  std::string file_, node_;
+  std::ostream& out_;
+  std::string node_;
   WorkFolder work_;
   std::ofstream rows_;
   std::size_t in_group_ = 0;
@@ -84,8 +88,8 @@ class ParquetWriter : public TableWriter {
 
 }  // namespace
 
-std::unique_ptr<TableWriter> parquet_writer(const std::string& file, const std::string& path) {
-  return std::make_unique<ParquetWriter>(file, find_node(path));
+std::unique_ptr<TableWriter> parquet_writer(std::ostream& out, const std::string& path) {
+  return std::make_unique<ParquetWriter>(out, find_node(path));
 }
 
 }  // namespace dvfs_plan

@@ -33,14 +33,15 @@ class TableWriter {
 // it cost, and the last value of each metric. Columns end in their unit; clocks are in Hz.
 void write_trials_table(Store& store, TableWriter& out);
 // trial, channel, unit, time_ns, value, absence.
-void write_readings_table(Store& store, TableWriter& out);
+// Readings that are damaged in the file are left out; returned is what to say of them.
+std::vector<std::string> write_readings_table(Store& store, TableWriter& out);
 
 // RFC 4180 CSV; JSON Lines (https://jsonlines.org), one object a row.
 std::unique_ptr<TableWriter> csv_writer(std::ostream& out);
 std::unique_ptr<TableWriter> json_lines_writer(std::ostream& out);
-// Apache Parquet to a file, by hyparquet-writer (npm), which runs in node: Debian 12 has no Parquet writer. Throws Error if
+// Apache Parquet, by hyparquet-writer (npm), which runs in node: Debian 12 has no Parquet writer. Throws Error if
 // there is no node in `path` ($PATH), or it fails.
-std::unique_ptr<TableWriter> parquet_writer(const std::string& file, const std::string& path);
+std::unique_ptr<TableWriter> parquet_writer(std::ostream& out, const std::string& path);
 
 // A field as RFC 4180 wants it. A text that a spreadsheet would run as a formula gets a leading quote mark.
 std::string csv_field(std::string_view text);

@@ -72,12 +72,18 @@ class TrialsTable {
   }
 
  private:
+  // An axis may have a name that a column has already.
+  static std::string axis_title(const std::string& axis) {
+    static const std::set<std::string> taken{"trial", "key", "workload", "scenario", "role", "attempt", "block", "position", "started_at", "outcome", "exit_code", "signal", "verdict", "verdict_text", "region", "runs", "time_s", "energy_j", "energy_half_width_j", "above_idle_j", "units", "mean_power_w", "temperature_c", "objective_value"};
+    return taken.contains(axis) ? "axis " + axis : axis;
+  }
+
   std::vector<Column> head() const {
     std::vector<Column> head{{"trial", Type::integer}, {"key", Type::text},      {"workload", Type::text},
                              {"scenario", Type::text}, {"role", Type::text},     {"attempt", Type::integer},
                              {"block", Type::integer}, {"position", Type::integer}, {"started_at", Type::text}};
     for (const AxisColumn& axis : axes_) {
-      head.push_back({axis.name, axis.numeric ? Type::real : Type::text});
+      head.push_back({axis_title(axis.name), axis.numeric ? Type::real : Type::text});
       if (!axis.knob) continue;
       head.push_back({axis.name + " applied", Type::text});
       head.push_back({axis.name + " delivered_min", Type::real});
@@ -137,13 +143,20 @@ void write_trials_table(Store& store, TableWriter& out) {
   TrialsTable(store).write(out);
 }
 
-void write_readings_table(Store& store, TableWriter& out) {
+std::vector<std::string> write_readings_table(Store& store, TableWriter& out) {
   out.head({{"trial", Type::integer}, {"channel", Type::text}, {"unit", Type::text}, {"time_ns", Type::integer}, {"value", Type::real}, {"absence", Type::text}});
   const auto channels = store.channels();
+  std::vector<std::string> left_out;
   Statement trials = store.database().prepare("SELECT DISTINCT trial_id FROM reading_values ORDER BY trial_id");
   while (trials.step()) {
     const std::int64_t trial = trials.integer(0);
-    for (const ChannelTrace& one : store.traces(trial)) {
+    std::vector<ChannelTrace> traces;
+    try {
+      traces = store.traces(trial);
+    } catch (const DamagedReadings& damaged) {
+      left_out.push_back(damaged.what());
+    }
+    for (const ChannelTrace& one : traces) {
       const Channel& channel = channels.at(one.channel);
       for (std::size_t i = 0; i < one.trace.values.size(); ++i) {
         const bool known = one.trace.has_value(i);
@@ -154,6 +167,7 @@ void write_readings_table(Store& store, TableWriter& out) {
     }
   }
   out.finish();
+  return left_out;
 }
 
 }  // namespace dvfs_plan

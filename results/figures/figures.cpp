@@ -12,6 +12,11 @@
 namespace dvfs_plan {
 namespace {
 
+// What is not known is not drawn: gnuplot leaves out rows with NaN.
+std::string half_width(const Estimate& estimate) {
+  return estimate.half_width ? fmt::format("{:.9g}", *estimate.half_width) : "NaN";
+}
+
 // In single quotes gnuplot expands nothing: no escapes, no variables, no `commands`.
 std::string quoted(std::string_view text) {
   std::string safe = "'";
@@ -81,6 +86,12 @@ std::optional<std::string> main_axis(const std::vector<PointSummary>& points) {
   return std::nullopt;
 }
 
+// A point is drawn where the hardware was, not where it was asked to be.
+double clock_that_ran(const PointSummary& point, const AxisSetting& setting) {
+  const auto instead = point.delivered_instead.find(setting.axis);
+  return instead == point.delivered_instead.end() ? *setting.number : (instead->second.low_hz + instead->second.high_hz) / 2;
+}
+
 std::string others(const PointSummary& point, const std::string& axis, const std::set<std::string>& varying) {
   std::vector<std::string> texts;
   for (const AxisSetting& setting : point.settings) {
@@ -123,20 +134,20 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
     if (setting == nullptr || !point.work_energy) continue;
     const std::string group = others(point, *axis, varying);
     if (!lines.contains(group)) order.push_back(group);
-    const std::string row = fmt::format("{:.9g} {:.9g} {:.9g}\n", *setting->number / unit.factor, point.work_energy->mean,
-                                        point.work_energy->half_width.value_or(0));
+    const std::string row = fmt::format("{:.9g} {:.9g} {}\n", clock_that_ran(point, *setting) / unit.factor, point.work_energy->mean,
+                                        half_width(*point.work_energy));
     lines[group] += row;
     if (scenario.best == i) best = row;
   }
   if (lines.empty()) return std::nullopt;
   std::string script = preamble(file, format, scenario.scenario);
   script += fmt::format("set xlabel {}\nset ylabel {}\n", quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
-                        quoted(fmt::format("energy{} (J), 95 % intervals", per_text(summary))));
+                        quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(summary))));
   std::vector<std::string> plots;
   for (std::size_t g = 0; g < order.size(); ++g) {
     script += fmt::format("$line{} << END\n{}END\n", g, lines[order[g]]);
     const std::size_t style = g % 6 + 1;
-    plots.push_back(fmt::format("$line{0} using 1:2 with lines ls {1} notitle, $line{0} using 1:2:3 with yerrorbars ls {1} title {2}", g, style,
+    plots.push_back(fmt::format("$line{0} using 1:2 with linespoints ls {1} title {2}, $line{0} using 1:2:3 with yerrorbars ls {1} notitle", g, style,
                                 quoted(order[g].empty() ? "energy" : order[g])));
   }
   if (!best.empty()) {
@@ -155,8 +166,8 @@ std::optional<std::string> trade_off_script(const Summary& summary, const Scenar
     const PointSummary& point = scenario.points[i];
     if (!point.work_energy || !point.work_time) continue;
     ++known;
-    const std::string row = fmt::format("{:.9g} {:.9g} {:.9g} {:.9g}\n", point.work_time->mean, point.work_energy->mean,
-                                        point.work_time->half_width.value_or(0), point.work_energy->half_width.value_or(0));
+    const std::string row = fmt::format("{:.9g} {:.9g} {} {}\n", point.work_time->mean, point.work_energy->mean,
+                                        half_width(*point.work_time), half_width(*point.work_energy));
     all += row;
     if (scenario.best == i) best = row;
     if (point.is_reference) reference = row;
@@ -171,7 +182,7 @@ std::optional<std::string> trade_off_script(const Summary& summary, const Scenar
   for (const auto& [time, row] : front) on_front += row;
   script += fmt::format("$all << END\n{}END\n$front << END\n{}END\n", all, on_front);
   std::vector<std::string> plots{"$front using 1:2 with lines lw 2 lc rgb '#e69f00' title 'Pareto front'",
-                                 "$all using 1:2:3:4 with xyerrorbars lc rgb '#56b4e9' pt 7 ps 0.6 title 'settings, 95 % intervals'"};
+                                 "$all using 1:2 with points lc rgb '#56b4e9' pt 7 ps 0.6 title 'settings, 95 % intervals where known'", "$all using 1:2:3:4 with xyerrorbars lc rgb '#56b4e9' pt 7 ps 0.6 notitle"};
   for (const auto& [name, rows, style] : {std::tuple{"reference", reference, "pt 5 ps 1.6 lc rgb '#0072b2'"}, std::tuple{"best", best, star}}) {
     if (rows.empty()) continue;
     script += fmt::format("${} << END\n{}END\n", name, rows);

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
+#include "base/replace_file.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "results/page/base64.hpp"
@@ -14,6 +13,8 @@
 
 namespace dvfs_plan {
 namespace {
+
+constexpr std::string_view generator = "<meta name=\"generator\" content=\"dvfs-plan\">";
 
 std::string escaped(std::string_view text) {
   std::string html;
@@ -55,10 +56,11 @@ std::string script_hash(std::string_view script) {
 }  // namespace
 
 void write_page(const PageContent& content, const std::string& path) {
-  const std::string unfinished = path + ".new";
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  FileReplacement file(path);
+  std::ostream& out = file.out();
   const std::string_view script(page_script);
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      << generator << "\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; style-src "
          "'unsafe-inline'; script-src 'sha256-"
@@ -72,13 +74,14 @@ void write_page(const PageContent& content, const std::string& path) {
     if (i == 0) out << "<script>" << script << "</script>\n";
   }
   out << "</body>\n</html>\n";
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(unfinished, path, error);
-  if (out && !error) return;
-  std::filesystem::remove(unfinished, error);
-  throw Error(ExitCode::machine_refuses, fmt::format("the page {} could not be written to its end", path),
-              "is its folder there, may you write to it, is the disk full?");
+  file.commit();
+}
+
+bool is_page(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(2000, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find(generator) != std::string::npos;
 }
 
 }  // namespace dvfs_plan

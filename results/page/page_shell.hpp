@@ -18,4 +18,7 @@ struct PageContent {
 // Throws Error if the page cannot be written to its end.
 void write_page(const PageContent& content, const std::string& path);
 
+// Whether a file is a page of ours.
+bool is_page(const std::string& path);
+
 }  // namespace dvfs_plan

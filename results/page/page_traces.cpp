@@ -219,7 +219,7 @@ class PageTraces {
 
 }  // namespace
 
-Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best) {
+Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best, std::vector<std::string>& damaged) {
   PageTraces traces(store, trials.size());
   std::vector<const TrialRow*> order;
   for (const TrialRow& trial : trials) order.push_back(&trial);
@@ -231,8 +231,12 @@ Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::v
   Json json{{"groups", traces.groups()}, {"trials", Json::object()}, {"left_out", order.size() > room ? order.size() - room : 0}};
   if (order.size() > room) order.resize(room);
   for (const TrialRow* trial : order) {
-    Json one = traces.trial(trial->id);
-    if (!one.is_null()) json["trials"][std::to_string(trial->id)] = std::move(one);
+    try {
+      Json one = traces.trial(trial->id);
+      if (!one.is_null()) json["trials"][std::to_string(trial->id)] = std::move(one);
+    } catch (const DamagedReadings& error) {
+      damaged.push_back(error.what());
+    }
   }
   return json;
 }

@@ -177,7 +177,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
         break;
       }
       text +=
-          fmt::format("  {}: {}: {}\n", printable(trial.key), trial.verdict, printable(trial.verdict_text));
+          fmt::format("  {}: {}: {}\n", printable(trial.key), printable(trial.verdict), printable(trial.verdict_text));
     }
   }
   if (!summary.sensors.empty()) {

@@ -109,7 +109,7 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
   if (text.empty()) return {};
   const auto setting = [&](const PointSummary& point) {
     for (const AxisSetting& s : point.settings) {
-      if (s.axis == axis) return printable(s.text);
+      if (s.axis == axis) return printable(setting_value_text(point, s));
     }
     return std::string();
   };

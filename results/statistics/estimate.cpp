@@ -1,6 +1,7 @@
 #include "results/statistics/estimate.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/statistics/univariate_statistics.hpp>
 #include <cmath>
@@ -26,6 +27,10 @@ double quantile(std::vector<double> values, double q) {
                   static_cast<std::ptrdiff_t>(std::clamp(rank, 0.0, static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), at, values.end());
   return *at;
+}
+
+double normal_quantile(double confidence) {
+  return boost::math::quantile(boost::math::normal(), 0.5 + confidence / 2);
 }
 
 double student_t(double confidence, double degrees_of_freedom) {

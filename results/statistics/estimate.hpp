@@ -30,6 +30,9 @@ std::vector<std::size_t> outliers(const std::vector<double>& values);
 // one value.
 double quantile(std::vector<double> values, double q);
 
+// Quantile of the normal distribution, two-sided at `confidence`.
+double normal_quantile(double confidence);
+
 // Quantile of Student's t, two-sided at `confidence`.
 double student_t(double confidence, double degrees_of_freedom);
 

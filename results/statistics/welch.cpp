@@ -41,11 +41,11 @@ std::optional<Change> welch_change(std::span<const double> before, std::span<con
   const double variance = a.squared_error + b.squared_error;
   double half_width = 0;
   if (variance > 0) {
-    const double degrees = variance * variance /
-                           (a.squared_error * a.squared_error / (a.n - 1) + b.squared_error * b.squared_error / (b.n - 1));
-    half_width = student_t(confidence, degrees) * std::sqrt(variance);
+    half_width = student_t(confidence, std::min(a.n, b.n) - 1) * std::sqrt(variance);
   }
-  half_width = std::hypot(half_width, sensor_before, sensor_after);
+  // The sensors' half-widths are of 95 %.
+  const double wider = normal_quantile(confidence) / normal_quantile(0.95);
+  half_width = std::hypot(half_width, wider * sensor_before, wider * sensor_after);
   change.low = std::exp(difference - half_width) - 1;
   change.high = std::exp(difference + half_width) - 1;
   return change;

@@ -1,5 +1,6 @@
-// The ratio of two independent means that need not scatter alike: Welch's t (Biometrika 34, 1947) on logarithms, degrees of
-// freedom by Welch and Satterthwaite.
+// The ratio of two independent means that need not scatter alike: Welch's t (Biometrika 34, 1947) on logarithms, with
+// the smaller sample's degrees of freedom: Satterthwaite's are too many for two and ten values at the levels that many
+// comparisons take.
 #pragma once
 
 #include <optional>

@@ -11,11 +11,14 @@
 namespace dvfs_plan {
 namespace {
 
+// Ours; views that analysts added stay.
 void drop_views(Database& database) {
-  std::vector<std::string> views;
-  Statement s = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'");
-  while (s.step()) views.push_back(s.text(0));
-  for (const std::string& view : views) database.execute(fmt::format("DROP VIEW \"{}\"", view));
+  constexpr std::string_view create = "CREATE VIEW ";
+  const std::string_view text(views_text);
+  for (auto at = text.find(create); at != std::string_view::npos; at = text.find(create, at + 1)) {
+    const auto name = text.substr(at + create.size(), text.find(' ', at + create.size()) - at - create.size());
+    database.execute(fmt::format("DROP VIEW IF EXISTS \"{}\"", name));
+  }
 }
 
 ReadingStatus status_of(const std::string& word) {
@@ -102,7 +105,7 @@ void pack_readings(Database& database) {
         "time_ns");
     while (rows.step())
       packer.add(rows.integer(0), rows.integer(1), rows.integer(2), rows.maybe_real(3),
-                 status_of(rows.text(4)));
+                 rows.is_null(3) && rows.is_null(4) ? ReadingStatus::absent : status_of(rows.text(4)));
     packer.finish();
   }
   database.execute("DROP TABLE reading");

@@ -1,6 +1,9 @@
 // Raw readings into the file and out of it, packed a channel and trial.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include "results/store/store.hpp"
 #include "results/store/trial_statements.hpp"
@@ -67,9 +70,9 @@ std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
   if (!read_traces_) {
     read_traces_ = std::make_shared<Statement>(
         database_.prepare("SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.factor, v.divisor, "
-                          "v.packed, v.absences, t.id "
+                          "v.packed, v.absences, t.id, c.name "
                           "FROM reading_values v JOIN reading_times t ON t.id = v.times_id "
-                          "JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON "
+                          "JOIN (SELECT id, name, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON "
                           "c.id = v.channel_id "
                           "WHERE v.trial_id = ? ORDER BY v.channel_id"));
   }
@@ -79,12 +82,20 @@ std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
   std::vector<ChannelTrace> traces;
   std::map<std::int64_t, std::vector<std::int64_t>> known_times;
   while (s.step()) {
-    const auto [times, is_new] = known_times.try_emplace(s.integer(9));
-    if (is_new) times->second = unpack_times(s.integer(1), s.integer(2), s.integer(3), s.text(4));
-    ChannelTrace one{static_cast<std::uint32_t>(s.integer(0)), {times->second, {}, {}}};
-    one.trace.values = unpack_values(times->second.size(), s.is_null(6) ? std::nullopt : std::optional(Scale{s.real(5), s.real(6)}), s.text(7));
-    one.trace.absences = unpack_absences(times->second.size(), s.text(8));
-    traces.push_back(std::move(one));
+    try {
+      const auto [times, is_new] = known_times.try_emplace(s.integer(9));
+      if (is_new) times->second = unpack_times(s.integer(1), s.integer(2), s.integer(3), s.text(4));
+      ChannelTrace one{static_cast<std::uint32_t>(s.integer(0)), {times->second, {}, {}}};
+      const std::size_t n = times->second.size();
+      one.trace.values = unpack_values(n, s.is_null(6) ? std::nullopt : std::optional(Scale{s.real(5), s.real(6)}), s.text(7));
+      one.trace.absences = unpack_absences(n, s.text(8));
+      traces.push_back(std::move(one));
+    } catch (const std::runtime_error& error) {
+      const std::string message = fmt::format("result file: trial {}, channel {}: {}", trial, s.text(10), error.what());
+      s.reset();
+      throw DamagedReadings(ExitCode::machine_refuses, message,
+                            "the other trials are whole; copy the file again from where it was made, if there is another");
+    }
   }
   s.reset();
   return traces;

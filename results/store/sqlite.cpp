@@ -20,7 +20,21 @@ namespace {
     throw StoreBusy(ExitCode::machine_refuses, message,
                     "another program holds the result file; close it and run the same command again");
   }
+  if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) {
+    throw Error(ExitCode::machine_refuses, message,
+                "the log beside it (NAME.sqlite-wal) is still needed, and reading it takes a folder that you may write to: copy both to one");
+  }
   throw Error(ExitCode::machine_refuses, message);
+}
+
+std::string uri_of(const std::string& file, bool immutable) {
+  std::string uri = "file:";
+  for (const char c : file) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '_' || c == '-';
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return uri + (immutable ? "?immutable=1" : "");
 }
 
 }  // namespace
@@ -151,9 +165,13 @@ Database::Database(const std::string& path, Mode mode) {
   const fs::path folder = fs::canonical(fs::absolute(path).parent_path(), error);
   const std::string file = error ? path : (folder / fs::path(path).filename()).string();
   sqlite3* database = nullptr;
-  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_URI |
                     SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
+  // Where nobody writes and no log is left, a reader needs no files beside it, which it might not be able to make, or which
+  // would then be its own.
+  const bool at_rest = mode == Mode::read_only && !fs::exists(file + "-shm", error) &&
+                       (!fs::exists(file + "-wal", error) || fs::file_size(file + "-wal", error) == 0);
+  const int code = sqlite3_open_v2(uri_of(file, at_rest).c_str(), &database, flags, nullptr);
   handle_.reset(database);
   if (code != SQLITE_OK) {
     const int cause = sqlite3_system_errno(database);
@@ -163,6 +181,14 @@ Database::Database(const std::string& path, Mode mode) {
                 "may you read it, and write beside it?");
   }
   sqlite3_busy_timeout(database, 5000);
+  harden();
+}
+
+// A result comes from elsewhere: what its schema says must neither write other files nor call what has side effects.
+void Database::harden() {
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
 }
 
 Database Database::temporary() {
@@ -171,6 +197,7 @@ Database Database::temporary() {
   const int code = sqlite3_open_v2(
       "", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE, nullptr);
   database.handle_.reset(handle);
+  database.harden();
   if (code != SQLITE_OK)
     throw Error(ExitCode::machine_refuses,
                 fmt::format("SQLite has no temporary database: {}", sqlite3_errstr(code)));
@@ -185,7 +212,6 @@ void Database::execute(const std::string& sql) {
 
 void Database::protect() {
   execute("PRAGMA query_only = ON");
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
 }
 
 Transaction::Transaction(Database& database) : database_(database) {

@@ -80,6 +80,7 @@ class Database {
 
  private:
   Database() = default;
+  void harden();
   struct Close {
     void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
   };

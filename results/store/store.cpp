@@ -111,6 +111,7 @@ std::int64_t Store::pragma(const char* sql, const std::string& path) {
     Statement statement = database_.prepare(sql);
     return statement.step() ? statement.integer(0) : 0;
   } catch (const Error& error) {
+    if (!error.hint().empty()) throw;
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path, error.what()),
                 "a result file is what a run wrote, NAME.sqlite; look at it with: sqlite3 FILE 'PRAGMA "
@@ -365,7 +366,7 @@ void Store::end_last_session(const std::string& how, const std::string& now) {
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
-      "SELECT name, planned_trials, (SELECT count(*) FROM trial WHERE role NOT IN ('warm_up', 'idle_before', "
+      "SELECT name, planned_trials, (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT IN ('warm_up', 'idle_before', "
       "'idle_after')), (SELECT count(*) FROM trial WHERE verdict = 'ok' AND role NOT IN ('warm_up', 'idle_before', "
       "'idle_after')), (SELECT max(started_at) FROM trial), (SELECT count(*) FROM search) FROM experiment");
   if (counts.step()) {

@@ -34,6 +34,12 @@ struct ChannelTrace {
   Trace trace;
 };
 
+// Packed readings that are not what was written: which trial's and channel's, and what to do.
+class DamagedReadings : public Error {
+ public:
+  using Error::Error;
+};
+
 class Store {
  public:
   static constexpr int schema_version = 5;
@@ -59,6 +65,8 @@ class Store {
   void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
                      const std::string& now);
   void end_session(const std::string& how, const std::string& now);
+  // All that is read from now on is of one moment, whatever a run writes meanwhile.
+  void hold_snapshot() { database_.execute("BEGIN"); }
   // Makes the file one without a log beside it, which can be read where nothing can be written. Nothing is written after it.
   void seal();
   // The last one, which did not live to end itself.
@@ -95,6 +103,7 @@ class Store {
   std::vector<std::string> session_warnings();
   ExperimentRow experiment();
   std::vector<TrialRow> trials();
+  // Throws DamagedReadings.
   std::vector<ChannelTrace> traces(std::int64_t trial);  // by its row id; a trial of 60 s in some ms
   std::vector<PointRow> points();                        // in the plan's order
   std::vector<PriorShape> prior();

@@ -26,7 +26,12 @@ std::string deflated(std::string_view bytes) {
   return packed;
 }
 
+// Zlib makes at most 1032 bytes of one (https://zlib.net/zlib_tech.html): a row that promises more is damaged, and must not
+// decide how much memory is taken. So is one of more readings than ten days at 100 Hz.
+constexpr std::size_t most_readings = 100'000'000;
+
 std::string inflated(std::string_view packed, std::size_t expected) {
+  if (expected > most_readings * word || expected > packed.size() * 1032 + 64) throw std::runtime_error("packed readings are damaged");
   std::string bytes(expected, '\0');
   uLongf size = static_cast<uLongf>(expected);
   if (uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(packed.data()),
@@ -144,6 +149,7 @@ PackedValues pack_values(const Trace& trace) {
 std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first_ns, std::int64_t period_ns,
                                        std::string_view packed) {
   if (readings <= 0) return {};
+  if (static_cast<std::uint64_t>(readings) > most_readings) throw std::runtime_error("packed readings are damaged");
   const auto words = unshuffled(inflated(packed, static_cast<std::size_t>(readings - 1) * word));
   std::vector<std::int64_t> times{first_ns};
   times.reserve(static_cast<std::size_t>(readings));
@@ -154,6 +160,8 @@ std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first
 std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale,
                                   std::string_view packed) {
   const auto words = unshuffled(inflated(packed, readings * word));
+  if (scale && !(std::isfinite(scale->factor) && scale->factor > 0 && std::isfinite(scale->divisor) && scale->divisor > 0))
+    throw std::runtime_error("packed readings are damaged");
   std::vector<double> values;
   values.reserve(words.size());
   std::int64_t whole = 0;

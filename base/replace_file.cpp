@@ -1,0 +1,53 @@
+#include "base/replace_file.hpp"
+
+#include <fmt/format.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+
+FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
+  struct stat there {};
+  const bool exists = ::stat(path_.c_str(), &there) == 0;
+  if (exists && !S_ISREG(there.st_mode)) {
+    out_.open(path_, std::ios::binary);
+    if (!out_ || S_ISDIR(there.st_mode))
+      throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", path_), "name a file in a folder of yours");
+    return;
+  }
+  // A link is followed once, here, so that what it names is replaced and not the link.
+  std::error_code ignored;
+  if (const auto real = std::filesystem::canonical(path_, ignored); !ignored) path_ = real.string();
+  unfinished_ = path_ + ".XXXXXX";
+  const UniqueFd fd(::mkostemp(unfinished_.data(), O_CLOEXEC));
+  if (!fd)
+    throw Error(ExitCode::machine_refuses, system_error_text("write " + path_, errno), "is its folder there, and may you write to it?");
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(fd.get(), exists ? there.st_mode & 0777 : 0666 & ~mask);
+  out_.open(unfinished_, std::ios::binary | std::ios::trunc);
+}
+
+FileReplacement::~FileReplacement() {
+  if (!unfinished_.empty()) ::unlink(unfinished_.c_str());
+}
+
+void FileReplacement::commit() {
+  out_.close();
+  if (out_ && (unfinished_.empty() || std::rename(unfinished_.c_str(), path_.c_str()) == 0)) {
+    unfinished_.clear();
+    return;
+  }
+  throw Error(ExitCode::machine_refuses, fmt::format("{} could not be written to its end", path_), "is the disk full?");
+}
+
+}  // namespace dvfs_plan

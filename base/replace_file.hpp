@@ -1,0 +1,28 @@
+// A file written beside its place and moved there whole: what was there stays until then, and what fails leaves nothing.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+namespace dvfs_plan {
+
+class FileReplacement {
+ public:
+  // Makes a new file of its own beside `path`, whatever lies there; a device or pipe at `path` is written to directly.
+  // Throws Error if it cannot.
+  explicit FileReplacement(std::string path);
+  ~FileReplacement();
+  FileReplacement(const FileReplacement&) = delete;
+  FileReplacement& operator=(const FileReplacement&) = delete;
+
+  std::ostream& out() { return out_; }
+  // Throws Error if not all of it could be written.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string unfinished_;  // empty: `path_` is no regular file
+  std::ofstream out_;
+};
+
+}  // namespace dvfs_plan

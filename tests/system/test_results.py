@@ -1,0 +1,292 @@
+"""What analysts do with a result file: SQL with and without our program, tables, comparing, figures, a notebook, watching a
+night. No virtual machine: recorded results and short runs."""
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+import xml.dom.minidom
+
+import testbed
+
+RECORDED = testbed.ROOT / "tests/recorded/results"
+EXTENSION = testbed.BIN.parent / "lib/dvfs_plan_readings.so"
+WEB = testbed.ROOT / "results/page/web"
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-results."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def call(self, *arguments, **options):
+        return subprocess.run([testbed.BIN / "dvfs-plan", *arguments], capture_output=True, text=True, cwd=self.folder, **options)
+
+    def recorded(self, version):
+        file = self.folder / f"{version}.sqlite"
+        file.write_bytes(gzip.decompress((RECORDED / f"{version}.sqlite.gz").read_bytes()))
+        return file
+
+    def current(self):
+        """One of this schema version."""
+        return self.recorded("adaptive")
+
+    def sql(self, file, query):
+        return json.loads(self.call("sql", file, query, "--json").stdout)
+
+    # ---------------------------------------------------------------- SQL
+
+    def test_readings_are_rows_for_everybody(self):
+        file = self.current()
+        query = "select trial, channel, unit, time_ns, value, absence from readings where trial = 3 order by channel, time_ns"
+        ours = [tuple(row.values()) for row in self.sql(file, query)]
+        self.assertGreater(len(ours), 50)
+        connection = sqlite3.connect(file)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "no such table: unpack_readings"):
+            connection.execute(query).fetchall()
+        connection.enable_load_extension(True)
+        connection.load_extension(str(EXTENSION))
+        self.assertEqual(connection.execute(query).fetchall(), ours)
+        shell = subprocess.run(["sqlite3", "-csv", file], input=f".load {EXTENSION}\n{query};\n", capture_output=True, text=True)
+        self.assertEqual(shell.stderr, "")
+        self.assertEqual(len(shell.stdout.splitlines()), len(ours))
+        # All other views need nothing.
+        plain = sqlite3.connect(file)
+        for (view,) in plain.execute("select name from sqlite_schema where type = 'view' and name <> 'readings'").fetchall():
+            plain.execute(f"select * from {view}").fetchall()
+
+    def test_numpy_unpacks_them_as_the_manual_says(self):
+        manual = (testbed.ROOT / "results/SCHEMA.md").read_text()
+        self.assertIn((testbed.ROOT / "results/store/readings.md").read_text().strip(), manual)
+        scope = {}
+        exec(re.search(r"```python\n(.*?)```", manual, re.S)[1], scope)
+        file = self.current()
+        for channel in [row["channel"] for row in self.sql(file, "select distinct channel from readings")]:
+            rows = self.sql(file, f"select time_ns, value from readings where trial = 5 and channel = '{channel}' order by time_ns")
+            seconds, values = scope["trace"](str(file), 5, channel)
+            self.assertEqual([round(s * 1e9) for s in seconds], [row["time_ns"] for row in rows], channel)
+            self.assertEqual(list(values), [row["value"] for row in rows], channel)
+
+    def test_a_query_is_read_only_and_its_errors_say_what_there_is(self):
+        file = self.current()
+        before = hashlib.sha256(file.read_bytes()).hexdigest()
+        for statement in ["delete from trial", "attach '/tmp/x.sqlite' as x", "drop view best"]:
+            self.assertEqual(self.call("sql", file, statement).returncode, 2, statement)
+        views = ("best, block_times, drift, energy, experiments, idle, iterations, metrics, point_constraints, point_values, points, readings, regions, search_points, "
+                 "searches, sensor_agreements, sensors, settings, trials, warnings, workloads")
+        wrong = self.call("sql", file, "select * from bst")
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, f"error: result file: select * from bst: no such table: bst\n  hint: the views are {views}; their columns: results/SCHEMA.md\n"))
+        two = self.call("sql", file, "select 1; select 2")
+        self.assertEqual(two.stderr.splitlines()[0], "error: result file: this is not one statement: select 1; select 2")
+        self.assertEqual(hashlib.sha256(file.read_bytes()).hexdigest(), before)
+        self.assertEqual(self.call("sql", file, "select 1 as a, null as b, 'x,y' as c", "--csv").stdout, "a,b,c\n1,,\"x,y\"\n")
+
+    def test_a_damaged_blob_is_an_error_and_no_crash(self):
+        file = self.current()
+        with sqlite3.connect(file) as connection:
+            connection.execute("update reading_values set packed = x'789c0102' where id = 1")
+            connection.execute("update reading_times set readings = 4000000000000000 where id = 2")
+        for arguments in [("sql", file, "select count(*) from readings"), ("report", file, "--html", "x.html"), ("export", file, "--table", "readings")]:
+            result = self.call(*arguments, timeout=60)
+            self.assertIn(result.returncode, (2, 3), arguments)
+            self.assertIn("packed readings are damaged", result.stderr)
+        # What does not need them is still there.
+        self.assertEqual(self.call("report", file).returncode, 0)
+
+    def test_the_manual_is_up_to_date(self):
+        made = subprocess.run(["/usr/bin/python3", testbed.ROOT / "results/store/schema_doc.py", EXTENSION], capture_output=True, text=True)
+        self.assertEqual(made.stderr, "")
+        self.assertEqual(made.stdout, (testbed.ROOT / "results/SCHEMA.md").read_text(), "run ./dev schema")
+
+    # ---------------------------------------------------------------- tables
+
+    def test_one_table_in_three_formats(self):
+        file = self.recorded("v4")
+        rows = list(csv.DictReader(io.StringIO(self.call("export", file).stdout)))
+        lines = [json.loads(line) for line in self.call("export", file, "--format", "jsonl").stdout.splitlines()]
+        self.assertEqual(len(rows), 16)
+        self.assertEqual(len(lines), 16)
+        for row, line in zip(rows, lines):
+            self.assertEqual(list(row), list(line))
+            for name, value in line.items():
+                if value is None:
+                    self.assertEqual(row[name], "")
+                elif isinstance(value, (int, float)):
+                    self.assertEqual(float(row[name]), value, name)
+                else:
+                    self.assertEqual(row[name].lstrip("'"), value, name)
+        done = self.call("export", file, "--format", "parquet", "-o", "t.parquet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        read = subprocess.run(["node", "--input-type=module", "-e", f"""
+            import {{ asyncBufferFromFile, parquetReadObjects }} from "{WEB}/node_modules/hyparquet/src/node.js";
+            const rows = await parquetReadObjects({{ file: await asyncBufferFromFile("t.parquet") }});
+            console.log(JSON.stringify(rows, (_, v) => typeof v === "bigint" ? Number(v) : v));"""], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(read.stderr, "")
+        self.assertEqual(json.loads(read.stdout), lines)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir() if "parquet" in p.name), ["t.parquet"])
+
+    def test_readings_of_every_trial(self):
+        file = self.current()
+        rows = list(csv.DictReader(io.StringIO(self.call("export", file, "--table", "readings").stdout)))
+        self.assertEqual(len(rows), self.sql(file, "select count(*) n from readings")[0]["n"])
+        self.assertEqual({row["channel"] for row in rows}, {row["channel"] for row in self.sql(file, "select distinct channel from readings")})
+
+    def test_parquet_without_node(self):
+        file = self.current()
+        refused = self.call("export", file, "--format", "parquet", "-o", "t.parquet", env={"PATH": "/nowhere"})
+        self.assertEqual((refused.returncode, refused.stderr), (3, "error: Parquet is written by hyparquet-writer, which needs node, and there is none in $PATH\n"
+                                                                   "  hint: apt-get install nodejs, or export CSV or JSON Lines (--format jsonl), which any tool reads too\n"))
+        self.assertEqual([p.name for p in self.folder.iterdir() if "parquet" in p.name], [])
+        self.assertEqual(self.call("export", file, "--format", "parquet").stderr, "error: Parquet is no text: it does not go to the terminal\n  hint: name a file: --output table.parquet\n")
+
+    # ---------------------------------------------------------------- reports
+
+    def test_comparing(self):
+        before, after = self.recorded("v3"), self.recorded("v4")
+        text = self.call("compare", before, after)
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertIn("energy changed at none of them, and time changed at none of them.", text.stdout)
+        self.assertIn("The best is the same: cpu.frequency = 1.8 GHz.", text.stdout)
+        report = json.loads(self.call("compare", before, after, "--json").stdout)
+        of = lambda file: {p["point"]: p for p in json.loads(self.call("report", file, "--json").stdout)["scenarios"][0]["points"]}
+        a, b = of(before), of(after)
+        for point in report["scenarios"][0]["points"]:
+            self.assertEqual(point["before"]["energy_j"], a[point["point"]]["energy_j"]["mean"])
+            self.assertEqual(point["after"]["energy_j"], b[point["point"]]["energy_j"]["mean"])
+        # A change that was put in is found, at the points that have it.
+        with sqlite3.connect(after) as connection:
+            connection.execute("update trial set energy_j = energy_j * 1.3, objective = objective * 1.3 where point_id in (1, 2)")
+        changed = [p["point"] for p in json.loads(self.call("compare", before, after, "--json").stdout)["scenarios"][0]["points"] if p["energy"]["beyond_noise"]]
+        self.assertEqual(changed, [row["key"] for row in testbed.rows(after, "select key from point where id in (1, 2) order by id")])
+
+    def test_figures(self):
+        file = self.recorded("v4")
+        drawn = self.call("report", file, "--svg", "sweep", "--png", "sweep")
+        self.assertEqual((drawn.returncode, drawn.stdout), (0, ""))
+        self.assertEqual(drawn.stderr, "drew sweep-settings.svg\ndrew sweep-trade-off.svg\ndrew sweep-settings.png\ndrew sweep-trade-off.png\n")
+        for name in ["sweep-settings.svg", "sweep-trade-off.svg"]:
+            self.assertIn("cpu.frequency (GHz)" if "settings" in name else "time (s)", xml.dom.minidom.parse(str(self.folder / name)).documentElement.toxml())
+        self.assertTrue((self.folder / "sweep-settings.png").read_bytes().startswith(b"\x89PNG"))
+        refused = self.call("report", file, "--svg", "sweep", env={"PATH": "/nowhere"})
+        self.assertEqual((refused.returncode, refused.stderr), (3, "error: figures are drawn by gnuplot, and there is none in $PATH\n  hint: apt-get install gnuplot-nox; the page (--html) needs nothing\n"))
+
+    def test_sparklines(self):
+        self.assertIn("Over cpu.frequency, from 1 GHz to 3 GHz:\n  energy   ▅▁▁▂▄█   53.05 to 72.51 J\n", self.call("report", self.recorded("v4")).stdout)
+
+    def test_files_that_are_none(self):
+        whole = self.current().read_bytes()
+        (self.folder / "cut.sqlite").write_bytes(whole[:len(whole) // 2])
+        (self.folder / "other.sqlite").unlink(missing_ok=True)
+        with sqlite3.connect(self.folder / "other.sqlite") as other:
+            other.execute("create table t (x)")
+        (self.folder / "text.sqlite").write_text("no database, but long enough to look like one, a little more, and yet more of it until a header is full..")
+        for name, said in [("cut.sqlite", f"cut.sqlite is cut short: it should be {len(whole)} bytes long and is {len(whole) // 2}"),
+                           ("other.sqlite", "other.sqlite is not a result file of dvfs-plan"),
+                           ("text.sqlite", "text.sqlite is not a result file of dvfs-plan, or it is damaged: result file: PRAGMA application_id: file is not a database")]:
+            for command in [("report",), ("status",), ("export",), ("sql",), ("compare",)]:
+                more = ["select 1"] if command == ("sql",) else [name] if command == ("compare",) else []
+                refused = self.call(*command, name, *more)
+                self.assertEqual((refused.returncode, refused.stderr.splitlines()[0]), (3, "error: " + said), (name, command))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can be somebody else")
+    def test_a_result_can_be_read_where_nothing_can_be_written(self):
+        file = self.current()
+        self.folder.chmod(0o555)
+        file.chmod(0o444)
+        try:
+            report = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", testbed.BIN / "dvfs-plan", "report", file], capture_output=True, text=True)
+        finally:
+            self.folder.chmod(0o755)
+        self.assertEqual((report.returncode, report.stderr), (0, ""))
+        self.assertIn("the least energy at cpu.frequency = 1.8 GHz", report.stdout)
+
+    # ---------------------------------------------------------------- a night that is running
+
+    SLOW = """
+name: slow
+workloads: [{name: nap, command: [sleep, "0.3"]}]
+axes: {n: [1, 2, 3]}
+repeat: 6
+objective: time
+probes: []
+conditions: {warm up: 0, idle: none}
+"""
+
+    def test_watching_a_night(self):
+        (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.3; true {n}"'))
+        run = subprocess.Popen([testbed.BIN / "dvfs-plan", "slow.yaml", "--state-folder", self.folder / "state"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            for _ in range(100):
+                if (self.folder / "slow.sqlite").exists() and self.call("status", "slow.sqlite").stdout.startswith("slow: 2"):
+                    break
+                time.sleep(0.1)
+            watch = subprocess.Popen([testbed.BIN / "dvfs-plan", "status", "--watch", "slow.sqlite"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+            # The report, the page and the tables of what is there so far.
+            report = self.call("report", "slow.sqlite")
+            self.assertEqual(report.returncode, 0, report.stderr)
+            self.assertRegex(report.stdout, r"Unfinished: \d+ of 18 trials are still to be run")
+            self.assertEqual(self.call("report", "slow.sqlite", "--html", "now.html").returncode, 0)
+            self.assertEqual(self.call("export", "slow.sqlite").returncode, 0)
+            seen, _ = watch.communicate(timeout=60)
+            out, err = run.communicate(timeout=60)
+        finally:
+            run.kill()
+        self.assertEqual((run.returncode, watch.returncode), (0, 0), err)
+        self.assertRegex(seen, r"slow: \d+ of 18 trials finished")
+        self.assertRegex(seen, r"running \(pid %d, since .*\), now: nap n=" % run.pid)
+        self.assertRegex(seen, r"ETA \d")
+        self.assertTrue(seen.rstrip().endswith("done"), seen)
+        # Nobody who looked made the run wait or fail, and at the end it left the page, in one file without a log.
+        self.assertIn("the page for a browser is slow.html", err)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir() if p.is_file()), ["now.html", "slow.html", "slow.sqlite", "slow.yaml"])
+
+    def test_watching_ends_with_control_c(self):
+        (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.5; true {n}"'))
+        run = subprocess.Popen([testbed.BIN / "dvfs-plan", "slow.yaml", "--no-html", "--state-folder", self.folder / "state"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(100):
+                if (self.folder / "slow.sqlite").exists():
+                    break
+                time.sleep(0.1)
+            watch = subprocess.Popen([testbed.BIN / "dvfs-plan", "status", "--watch", "--json", "slow.sqlite"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+            self.assertTrue(json.loads(watch.stdout.readline())["running"])
+            watch.send_signal(signal.SIGINT)
+            watch.communicate(timeout=20)
+            self.assertEqual(watch.returncode, 130)
+        finally:
+            run.send_signal(signal.SIGINT)
+            run.wait(timeout=60)
+        self.assertEqual(run.returncode, 130)
+        self.assertFalse((self.folder / "slow.html").exists())
+
+    # ---------------------------------------------------------------- the notebook
+
+    def test_the_notebook_runs(self):
+        import nbclient
+        import nbformat
+        notebook = nbformat.read(testbed.ROOT / "results/notebooks/analyse.ipynb", as_version=4)
+        environment = dict(os.environ, DVFS_PLAN_RESULT=str(self.current()), MPLBACKEND="agg", JUPYTER_ALLOW_INSECURE_WRITES="1")
+        old = dict(os.environ)
+        os.environ.update(environment)
+        try:
+            nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+        finally:
+            os.environ.clear()
+            os.environ.update(old)
+        text = json.dumps(notebook)
+        self.assertIn("mixed cpu.frequency=1.8 GHz", text)
+        self.assertIn("image/png", text)
+
+
+if __name__ == "__main__":
+    testbed.main()
