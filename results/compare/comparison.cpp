@@ -7,28 +7,38 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "results/statistics/welch.hpp"
+#include "results/statistics/between_nights.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 constexpr double quantities_judged = 3;  // energy, time, power
 
-struct Values {
-  std::vector<double> energy, time, power, objective;
+using Quantity = std::optional<double> (*)(const TrialRow&);
+std::optional<double> energy_of(const TrialRow& trial) { return trial.work_energy(); }
+std::optional<double> time_of(const TrialRow& trial) { return trial.work_time(); }
+std::optional<double> power_of(const TrialRow& trial) { return trial.mean_power_w; }
+std::optional<double> objective_of(const TrialRow& trial) { return trial.objective_value; }
+
+// One quantity of one scenario of a night: its trials by point, and how they scatter.
+struct Night {
+  std::map<std::string, std::vector<double>> values;
+  std::optional<NightError> error;
 };
 
-std::map<std::string, Values> values_of(const std::vector<TrialRow>& trials) {
-  std::map<std::string, Values> values;
+Night night_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  Night night;
+  std::map<std::string, int> index;
+  std::vector<BlockedValue> blocked;
   for (const TrialRow& trial : trials) {
-    if (!trial.counts()) continue;
-    Values& point = values[trial.point];
-    if (const auto e = trial.work_energy()) point.energy.push_back(*e);
-    if (const auto t = trial.work_time()) point.time.push_back(*t);
-    if (trial.mean_power_w) point.power.push_back(*trial.mean_power_w);
-    if (trial.objective_value) point.objective.push_back(*trial.objective_value);
+    const auto value = quantity(trial);
+    if (trial.scenario != scenario || !trial.counts() || !value || !(*value > 0)) continue;
+    night.values[trial.point].push_back(*value);
+    const int point = index.try_emplace(trial.point, static_cast<int>(index.size())).first->second;
+    blocked.push_back({point, trial.block, *value});
   }
-  return values;
+  night.error = night_error(blocked, static_cast<int>(index.size()));
+  return night;
 }
 
 double sensor_share(const std::optional<Estimate>& estimate) {
@@ -38,10 +48,9 @@ double sensor_share(const std::optional<Estimate>& estimate) {
 
 class ScenarioComparison {
  public:
-  ScenarioComparison(const ScenarioSummary& before, const ScenarioSummary& after,
-                     const std::map<std::string, Values>& values_before, const std::map<std::string, Values>& values_after,
-                     bool energies_compare)
-      : energies_compare_(energies_compare), before_(before), after_(after), values_before_(values_before), values_after_(values_after) {}
+  ScenarioComparison(const ComparedResult& one, const ScenarioSummary& before, const ComparedResult& other,
+                     const ScenarioSummary& after, bool energies_compare)
+      : one_(one), other_(other), energies_compare_(energies_compare), before_(before), after_(after) {}
 
   ComparedScenario finish() {
     result_.scenario = before_.scenario;
@@ -54,9 +63,11 @@ class ScenarioComparison {
     for (const PointSummary& point : after_.points) {
       if (find(before_, point.point) == nullptr) result_.only_after.push_back(point.point);
     }
-    judge(&ComparedPoint::energy);
-    judge(&ComparedPoint::time);
-    judge(&ComparedPoint::power);
+    if (energies_compare_) {
+      judge(&ComparedPoint::energy, energy_of);
+      judge(&ComparedPoint::power, power_of);
+    }
+    judge(&ComparedPoint::time, time_of);
     result_.all_energy = all(&ComparedPoint::energy);
     result_.all_time = all(&ComparedPoint::time);
     compare_best();
@@ -70,42 +81,35 @@ class ScenarioComparison {
     return found == scenario.points.end() ? nullptr : &*found;
   }
 
-  std::optional<Change> change(const std::string& point, std::vector<double> Values::*quantity, double confidence) const {
-    const auto a = values_before_.find(point), b = values_after_.find(point);
-    if (a == values_before_.end() || b == values_after_.end()) return std::nullopt;
-    const bool of_energy = quantity != &Values::time;
-    if (of_energy && !energies_compare_) return std::nullopt;
-    const PointSummary &mine = *find(before_, point), &other = *find(after_, point);
-    return welch_change(a->second.*quantity, b->second.*quantity, confidence, of_energy ? sensor_share(mine.work_energy) : 0,
-                        of_energy ? sensor_share(other.work_energy) : 0);
-  }
-
   void add(const PointSummary& before, const PointSummary& after) {
     ComparedPoint one;
     one.point = before.point;
     one.called = settings_text(before);
     one.before = before;
     one.after = after;
-    one.energy.change = change(before.point, &Values::energy, 0.95);
-    one.time.change = change(before.point, &Values::time, 0.95);
-    one.power.change = change(before.point, &Values::power, 0.95);
     if (before.saving) one.saving_before = before.saving->value;
     if (after.saving) one.saving_after = after.saving->value;
     result_.points.push_back(std::move(one));
   }
 
-  void judge(ChangeOfPoint ComparedPoint::*quantity) {
-    std::vector<ComparedPoint*> known;
+  void judge(ChangeOfPoint ComparedPoint::*field, Quantity quantity) {
+    const Night before = night_of(one_.trials, before_.scenario, quantity), after = night_of(other_.trials, after_.scenario, quantity);
+    const auto change = [&](const ComparedPoint& point, double confidence) -> std::optional<Change> {
+      const auto a = before.values.find(point.point), b = after.values.find(point.point);
+      if (a == before.values.end() || b == after.values.end()) return std::nullopt;
+      const bool of_sensors = quantity != time_of;
+      return change_between(a->second, before.error, b->second, after.error, confidence,
+                            of_sensors ? sensor_share(point.before.work_energy) : 0, of_sensors ? sensor_share(point.after.work_energy) : 0);
+    };
+    int known = 0;
     for (ComparedPoint& point : result_.points) {
-      if (const auto& c = (point.*quantity).change; c && c->low) known.push_back(&point);
+      (point.*field).change = change(point, 0.95);
+      known += (point.*field).change && (point.*field).change->low ? 1 : 0;
     }
-    result_.compared = std::max(result_.compared, static_cast<int>(known.size()));
-    const auto values = quantity == &ComparedPoint::energy ? &Values::energy
-                        : quantity == &ComparedPoint::time ? &Values::time
-                                                           : &Values::power;
-    for (ComparedPoint* point : known) {
-      const auto strict = change(point->point, values, 1 - level_of_changes / (quantities_judged * static_cast<double>(known.size())));
-      (point->*quantity).beyond_noise = strict && strict->low && (*strict->low > 0 || *strict->high < 0);
+    result_.compared = std::max(result_.compared, known);
+    for (ComparedPoint& point : result_.points) {
+      const auto strict = change(point, 1 - level_of_changes / (quantities_judged * std::max(1, known)));
+      (point.*field).beyond_noise = strict && strict->low && (*strict->low > 0 || *strict->high < 0);
     }
   }
 
@@ -131,15 +135,17 @@ class ScenarioComparison {
     if (old == nullptr || !energies_compare_) return;
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
-    const auto a = values_after_.find(best.point), b = values_after_.find(old->point);
-    if (a != values_after_.end() && b != values_after_.end() && old->point != best.point)
-      result_.cost_of_old_best = welch_change(a->second.objective, b->second.objective, 0.95, sensor_share(best.objective),
-                                              sensor_share(old->objective));
+    if (old->point == best.point) return;
+    const Night night = night_of(other_.trials, after_.scenario, objective_of);
+    const auto a = night.values.find(best.point), b = night.values.find(old->point);
+    if (a != night.values.end() && b != night.values.end())
+      result_.cost_of_old_best = change_between(a->second, night.error, b->second, night.error, 0.95, sensor_share(best.objective),
+                                                sensor_share(old->objective));
   }
 
+  const ComparedResult &one_, &other_;
   bool energies_compare_;
   const ScenarioSummary &before_, &after_;
-  const std::map<std::string, Values>&values_before_, &values_after_;
   ComparedScenario result_;
 };
 
@@ -199,11 +205,10 @@ Comparison compare(const ComparedResult& before, const ComparedResult& after) {
   comparison.energies_compare = a.energy_source == b.energy_source && a.objective.per == b.objective.per;
   comparison.warnings = warnings_of(before, after);
   comparison.machine = machine_differences(before, after);
-  const auto values_before = values_of(before.trials), values_after = values_of(after.trials);
   for (const ScenarioSummary& scenario : before.summary.scenarios) {
     for (const ScenarioSummary& other : after.summary.scenarios) {
       if (other.scenario == scenario.scenario)
-        comparison.scenarios.push_back(ScenarioComparison(scenario, other, values_before, values_after, comparison.energies_compare).finish());
+        comparison.scenarios.push_back(ScenarioComparison(before, scenario, after, other, comparison.energies_compare).finish());
     }
   }
   for (const ComparedScenario& scenario : comparison.scenarios) {

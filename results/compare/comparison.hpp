@@ -1,7 +1,7 @@
 // Two results of the same plan, before and after: what changed beyond the noise, point by point. Pure.
 //
-// Trials of two nights are independent samples, so a change is Welch's t on logarithms over the trials that count, with the
-// sensors' own part. A night may lie higher as a whole (another ambient temperature, another board's gain): the change of the
+// Trials of two nights are independent samples; each night's scatter is pooled over its points (statistics/between_nights.hpp)
+// and the sensors' own part is added. A night may lie higher as a whole (another ambient temperature, another board's gain): the change of the
 // saving against the reference, in which that cancels, stands beside it. "Beyond the noise" is said at 5 % for all points of a
 // scenario and all three quantities together (Bonferroni), so that among two hundred points none is expected to be called
 // changed by chance.

@@ -48,7 +48,7 @@ std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoin
     if (one.beyond_noise) (one.change->value > 0 ? more : less).push_back(&point);
   }
   if (!known) return fmt::format("{} is not known in both", name);
-  if (judged == 0) return fmt::format("of {} nothing can be said: one trial has no spread", name);
+  if (judged == 0) return fmt::format("of {} nothing can be said: single trials have no spread", name);
   if (more.empty() && less.empty()) return fmt::format("{} changed at none of the {} that could be judged", name, judged);
   const auto extreme = [&](const std::vector<const ComparedPoint*>& points) {
     const ComparedPoint* most = *std::max_element(points.begin(), points.end(), [&](const auto* a, const auto* b) {
@@ -121,7 +121,7 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
     missing(scenario.only_after, "after");
   }
   if (!comparison.scenarios.empty())
-    text += "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point (Welch's t on logarithms and the sensors' own part); ! "
+    text += "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point (each night's scatter, pooled over its points, and the sensors' own part); ! "
             "is beyond the noise at 5 % for all points together. — is not known.\n";
   if (!comparison.machine.empty()) {
     text += "\nWhat differs between the two machines as they were:\n";

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "results/page/base64.hpp"
 #include "results/page/decimate.hpp"
+#include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -28,7 +29,7 @@ bool is_throttle(const Channel& c) {
 }
 bool is_shown(const Channel& c) { return is_power(c) || c.unit == "Hz" || c.unit == "C"; }
 
-// Channels that are drawn as one line or band.
+// A line of the chart. Of many channels alike there are two: the least and the most of them at each time.
 struct Group {
   std::string name, unit;
   bool step = false;  // between two values of a counter the power is known as a mean only
@@ -36,7 +37,8 @@ struct Group {
 
 struct Grouping {
   std::vector<Group> groups;
-  std::vector<std::optional<std::size_t>> of_channel;
+  std::vector<std::optional<std::size_t>> of_channel;  // the first of the two, where there are two
+  std::vector<bool> together;                          // by group: it and the next are least and most
 };
 
 Grouping grouping(const std::vector<Channel>& channels) {
@@ -47,16 +49,17 @@ Grouping grouping(const std::vector<Channel>& channels) {
     if (is_shown(channels[i])) alike[{channels[i].probe, channels[i].unit}].push_back(i);
   }
   for (const auto& [key, members] : alike) {
-    const bool together = members.size() > most_alike && key.second != "J";
+    if (members.size() > most_alike && key.second != "J") {
+      for (const std::size_t i : members) g.of_channel[i] = g.groups.size();
+      for (const char* which : {"lowest", "highest"})
+        g.groups.push_back({fmt::format("{}, {} of {} channels", key.first, which, members.size()), key.second, true});
+      g.together.insert(g.together.end(), {true, false});
+      continue;
+    }
     for (const std::size_t i : members) {
-      if (together && i != members.front()) {
-        g.of_channel[i] = g.of_channel[members.front()];
-        continue;
-      }
-      const Channel& c = channels[i];
       g.of_channel[i] = g.groups.size();
-      g.groups.push_back({together ? fmt::format("{}, {} channels", key.first, members.size()) : c.name,
-                          c.unit == "J" ? "W" : c.unit, c.unit == "J"});
+      g.groups.push_back({channels[i].name, key.second == "J" ? "W" : key.second, key.second == "J"});
+      g.together.push_back(false);
     }
   }
   return g;
@@ -72,27 +75,78 @@ std::vector<TraceSample> gauge_samples(const Trace& trace, Nanoseconds start) {
   return samples;
 }
 
-// Mean power from one fresh value to the next, at the beginning of the interval.
+// Mean power between fresh values of a counter, at the beginning of each interval. An interval is as long as to be known: when
+// a value was renewed is known to a look or an update only, which over a single update makes peaks that never were. The first
+// begins with a value of unknown age and is left out.
 std::vector<TraceSample> counter_samples(const Channel& channel, const Trace& trace, Nanoseconds start) {
-  std::vector<TraceSample> samples;
-  std::optional<std::size_t> before;
+  constexpr double times_the_spacing = 5;
+  struct Fresh {
+    double time, value;
+    bool after_gap;
+  };
+  std::vector<Fresh> fresh;
+  std::vector<double> spacings;
+  std::optional<double> before;
+  double wraps = 0;
+  bool gap = false;
   for (std::size_t i = 0; i < trace.values.size(); ++i) {
     if (!trace.has_value(i)) {
-      if (before) samples.push_back({seconds_after(start, trace.times_ns[*before]), unknown});
+      gap = true;
       before.reset();
       continue;
     }
-    if (before && trace.values[i] == trace.values[*before]) continue;
-    if (before) {
-      double joules = trace.values[i] - trace.values[*before];
-      if (joules < 0 && channel.wraps_at) joules += *channel.wraps_at;
-      const double length = seconds_after(trace.times_ns[*before], trace.times_ns[i]);
-      samples.push_back({seconds_after(start, trace.times_ns[*before]), joules < 0 || length <= 0 ? unknown : joules / length});
+    const double value = trace.values[i];
+    if (before && value == *before) continue;
+    const bool back = before && value < *before;
+    if (back && channel.wraps_at) wraps += *channel.wraps_at;
+    const bool reset = back && !channel.wraps_at;
+    // Of a stretch's first value it is not known when it was renewed.
+    if (before && !reset) {
+      fresh.push_back({seconds_after(start, trace.times_ns[i]), value + wraps, gap});
+      if (!gap && fresh.size() > 1) spacings.push_back(fresh.back().time - fresh[fresh.size() - 2].time);
+      gap = false;
     }
-    before = i;
+    if (reset) gap = true;
+    before = value;
   }
-  if (before && !samples.empty()) samples.push_back({seconds_after(start, trace.times_ns[*before]), samples.back().value});
+  if (fresh.size() < 2 || spacings.empty()) return {};
+  const double shortest = 0.999 * times_the_spacing * quantile(spacings, 0.5);
+  std::vector<TraceSample> samples;
+  std::size_t from = 0;
+  for (std::size_t i = 1; i < fresh.size(); ++i) {
+    if (fresh[i].after_gap) {
+      samples.push_back({fresh[from].time, unknown});
+      from = i;
+      continue;
+    }
+    if (fresh[i].time - fresh[from].time < shortest) continue;
+    samples.push_back({fresh[from].time, (fresh[i].value - fresh[from].value) / (fresh[i].time - fresh[from].time)});
+    from = i;
+  }
+  if (!samples.empty()) samples.push_back({fresh[from].time, samples.back().value});
   return samples;
+}
+
+// Of samples of many channels in time order: the least and the most in each of `stretches`.
+std::pair<std::vector<TraceSample>, std::vector<TraceSample>> least_and_most(const std::vector<TraceSample>& samples,
+                                                                              std::size_t stretches) {
+  std::vector<TraceSample> least, most;
+  if (samples.empty()) return {};
+  const double from = samples.front().time, length = std::max(samples.back().time - from, 1e-9);
+  std::size_t current = stretches;
+  for (const TraceSample& sample : samples) {
+    if (std::isnan(sample.value)) continue;
+    const auto stretch = std::min(stretches - 1, static_cast<std::size_t>((sample.time - from) / length * static_cast<double>(stretches)));
+    if (stretch != current) {
+      const double begin = from + length * static_cast<double>(stretch) / static_cast<double>(stretches);
+      least.push_back({begin, sample.value});
+      most.push_back({begin, sample.value});
+      current = stretch;
+    }
+    least.back().value = std::min(least.back().value, sample.value);
+    most.back().value = std::max(most.back().value, sample.value);
+  }
+  return {least, most};
 }
 
 // Stretches in which a counter of throttled time or events grew.
@@ -116,11 +170,18 @@ void add_spans(Json& spans, const Channel& channel, const Trace& trace, Nanoseco
     }
     before = i;
   }
-  // Too many to draw: neighbours become one, nearest first by where they lie.
-  while (found.size() > most_spans) {
-    std::vector<std::pair<double, double>> merged;
-    for (std::size_t i = 0; i < found.size(); i += 2)
-      merged.emplace_back(found[i].first, found[std::min(i + 1, found.size() - 1)].second);
+  // Too many to draw: those become one that have the shortest pauses between them.
+  if (found.size() > most_spans) {
+    std::vector<double> pauses;
+    for (std::size_t i = 1; i < found.size(); ++i) pauses.push_back(found[i].first - found[i - 1].second);
+    const double shortest = quantile(pauses, 1 - static_cast<double>(most_spans) / static_cast<double>(found.size()));
+    std::vector<std::pair<double, double>> merged{found.front()};
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      if (found[i].first - merged.back().second <= shortest)
+        merged.back().second = found[i].second;
+      else
+        merged.push_back(found[i]);
+    }
     found = std::move(merged);
   }
   for (const auto& [begin, end] : found) spans.push_back({label, begin, end});
@@ -199,7 +260,13 @@ class PageTraces {
     for (auto& [group, samples] : lines) {
       if (samples.empty()) continue;
       std::stable_sort(samples.begin(), samples.end(), [](const TraceSample& a, const TraceSample& b) { return a.time < b.time; });
-      parts.push_back({group, min_max_decimated(samples, samples_)});
+      if (grouping_.together[group]) {
+        auto [least, most] = least_and_most(samples, samples_);
+        parts.push_back({group, std::move(least)});
+        parts.push_back({group + 1, std::move(most)});
+      } else {
+        parts.push_back({group, min_max_decimated(samples, samples_)});
+      }
       from = std::min(from, samples.front().time);
       to = std::max(to, samples.back().time);
     }

@@ -37,6 +37,7 @@ class BlockModel {
   // Geometric mean of the point over all blocks, as if it had run in each; nullopt if it has no value.
   std::optional<double> level(int point) const;
   int degrees_of_freedom() const { return degrees_of_freedom_; }
+  double error_variance() const { return error_variance_; }  // of a logarithm; 0 without degrees of freedom
 
   // The points that cannot be told from the best at `level`: multiple comparisons with the best (Hsu 1984)
   // with Bonferroni's correction in place of Dunnett's, which keeps at least the level. Contains the true

@@ -13,7 +13,7 @@
 #include "results/page/decimate.hpp"
 #include "results/report/sparklines.hpp"
 #include "results/report/trade_offs.hpp"
-#include "results/statistics/welch.hpp"
+#include "results/statistics/between_nights.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -81,60 +81,80 @@ TEST(BySlowdown, NamesTheLeastEnergyThatHoldsTheOtherConstraints) {
   EXPECT_THAT(named, ElementsAre(5, 5, 5, 1, 1, 3));  // 0, 1, 2, 5, 10, 20 %
 }
 
-TEST(Welch, IntervalOfTwoIndependentMeans) {
-  // Logarithms with means 0 and 0.1, standard deviations 0.02 and 0.04, four and three values: the error of the difference is
-  // sqrt(0.02^2/4 + 0.04^2/3) = 0.02517; Student's t at 95 % with 2 degrees of freedom is 4.303.
-  const auto spread = [](std::vector<double> z, double mean, double sd) {
-    for (double& x : z) x = std::exp(mean + sd * x);
-    return z;
-  };
-  const double q = std::sqrt(3) / 2;  // +-q twice: a standard deviation of 1
-  const auto change = welch_change(spread({q, -q, q, -q}, 0, 0.02), spread({1, 0, -1}, 0.1, 0.04));
+TEST(BetweenNights, IntervalByHand) {
+  // Errors of variance 0.02^2 known by 10 and 0.04^2 by 20 degrees of freedom, no blocks; four and two values: the variance of the
+  // difference is 0.0001 + 0.0008; Satterthwaite 0.0009^2 / (0.0001^2 / 10 + 0.0008^2 / 20) = 24.5; t(24.5, 95 %) = 2.0617.
+  const NightError a{0.0004, 10, 0, 1}, b{0.0016, 20, 0, 1};
+  const auto change = change_between(std::vector<double>{1, 1, 1, 1}, a, std::vector<double>{1.1, 1.1}, b);
   ASSERT_TRUE(change && change->low);
-  EXPECT_NEAR(change->value, std::exp(0.1) - 1, 1e-12);
-  EXPECT_EQ(change->pairs, 3);
-  EXPECT_NEAR(std::log1p(*change->high), 0.1 + 4.3027 * 0.025166, 1e-4);
-  EXPECT_NEAR(std::log1p(*change->low), 0.1 - 4.3027 * 0.025166, 1e-4);
+  EXPECT_NEAR(change->value, 0.1, 1e-12);
+  EXPECT_EQ(change->pairs, 2);
+  EXPECT_NEAR(std::log1p(*change->high) - std::log(1.1), 2.0617 * 0.03, 1e-4);
+  EXPECT_NEAR(std::log(1.1) - std::log1p(*change->low), 2.0617 * 0.03, 1e-4);
   // The sensors' part, of 95 %, as the root of the squares; wider with a higher confidence.
-  const auto sensed = welch_change(std::vector<double>{1, 1}, std::vector<double>{1, 1}, 0.9973, 0.03, 0.04);
+  const NightError none{0, 10, 0, 1};
+  const auto sensed = change_between(std::vector<double>{1, 1}, none, std::vector<double>{1, 1}, none, 0.9973, 0.03, 0.04);
   EXPECT_NEAR(std::log1p(*sensed->high), 0.05 * 3.0 / 1.96, 2e-4);
 }
 
-// Two against ten values, at the level of one of 220 points: what is called changed by chance must stay below it.
-TEST(Welch, KeepsItsLevelWithFewAgainstMany) {
-  std::mt19937_64 random(7);
+std::vector<BlockedValue> made_up_night(std::mt19937_64& random, int points, int blocks, double error, double block_sd) {
   std::normal_distribution<double> normal;
-  constexpr int nights = 200'000;
-  int false_alarms = 0;
-  for (int i = 0; i < nights; ++i) {
-    std::vector<double> a, b;
-    for (int k = 0; k < 2; ++k) a.push_back(std::exp(0.01 * normal(random)));
-    for (int k = 0; k < 10; ++k) b.push_back(std::exp(0.01 * normal(random)));
-    const auto change = welch_change(a, b, 1 - 0.05 / 220);
-    false_alarms += *change->low > 0 || *change->high < 0 ? 1 : 0;
+  std::vector<BlockedValue> values;
+  for (int b = 0; b < blocks; ++b) {
+    const double level = block_sd * normal(random);
+    for (int p = 0; p < points; ++p) values.push_back({p, b, std::exp(0.1 * p + level + error * normal(random))});
   }
-  EXPECT_LE(false_alarms / static_cast<double>(nights), 0.05 / 220 + 4 * std::sqrt(0.05 / 220 / nights));
+  return values;
 }
 
-TEST(Welch, CoversTheTruth) {
-  std::mt19937_64 random(7);
-  std::normal_distribution<double> normal;
-  int covered = 0;
-  constexpr int nights = 4000;
-  for (int i = 0; i < nights; ++i) {
-    std::vector<double> a, b;
-    for (int k = 0; k < 4; ++k) a.push_back(100 * std::exp(0.01 * normal(random)));
-    for (int k = 0; k < 6; ++k) b.push_back(110 * std::exp(0.03 * normal(random)));
-    const auto change = welch_change(a, b);
-    covered += *change->low <= 0.1 && 0.1 <= *change->high ? 1 : 0;
+std::vector<double> of_point(const std::vector<BlockedValue>& values, int point) {
+  std::vector<double> mine;
+  for (const BlockedValue& value : values) {
+    if (value.point == point) mine.push_back(value.value);
   }
-  EXPECT_GE(covered / static_cast<double>(nights), 0.95);  // at least: the degrees of freedom are the smaller sample's
+  return mine;
 }
 
-TEST(Welch, SaysWhatItDoesNotKnow) {
-  EXPECT_FALSE(welch_change(std::vector<double>{}, std::vector<double>{1.0}));
-  EXPECT_FALSE(welch_change(std::vector{0.0}, std::vector{1.0}));
-  const auto one = welch_change(std::vector{10.0}, std::vector{11.0, 11.1});
+// Nothing changed: how often anything is called changed, all points together, must stay near the level; intervals of one point
+// must cover. With blocks that drift together as without, two against ten blocks too.
+TEST(BetweenNights, KeepsItsLevel) {
+  std::mt19937_64 random(7);
+  constexpr int points = 40, nights = 400;
+  for (const auto& [blocks_a, blocks_b, block_sd] : {std::tuple{3, 3, 0.0}, {2, 10, 0.0}, {3, 3, 0.005}, {3, 6, 0.02}}) {
+    int alarms = 0, covered = 0;
+    for (int n = 0; n < nights; ++n) {
+      const auto a = made_up_night(random, points, blocks_a, 0.003, block_sd), b = made_up_night(random, points, blocks_b, 0.003, block_sd);
+      const auto error_a = night_error(a, points), error_b = night_error(b, points);
+      bool alarm = false;
+      for (int p = 0; p < points; ++p) {
+        const auto strict = change_between(of_point(a, p), error_a, of_point(b, p), error_b, 1 - 0.05 / points);
+        alarm = alarm || *strict->low > 0 || *strict->high < 0;
+        const auto one = change_between(of_point(a, p), error_a, of_point(b, p), error_b);
+        covered += *one->low <= 0 && *one->high >= 0 ? 1 : 0;
+      }
+      alarms += alarm ? 1 : 0;
+    }
+    EXPECT_LE(alarms / static_cast<double>(nights), 0.085) << blocks_a << " " << blocks_b << " " << block_sd;
+    EXPECT_GE(covered / static_cast<double>(nights * points), 0.93) << blocks_a << " " << blocks_b << " " << block_sd;
+  }
+}
+
+// Three blocks are enough to find 2 % among 220 points whose trials scatter by 0.3 %.
+TEST(BetweenNights, FindsAChangeWithThreeBlocks) {
+  std::mt19937_64 random(7);
+  constexpr int points = 220;
+  const auto a = made_up_night(random, points, 3, 0.003, 0);
+  auto b = made_up_night(random, points, 3, 0.003, 0);
+  for (BlockedValue& value : b) value.value *= value.point == 17 ? 1.02 : 1;
+  const auto change = change_between(of_point(a, 17), night_error(a, points), of_point(b, 17), night_error(b, points), 1 - 0.05 / (3 * points));
+  EXPECT_GT(*change->low, 0);
+}
+
+TEST(BetweenNights, SaysWhatItDoesNotKnow) {
+  EXPECT_FALSE(change_between(std::vector<double>{}, {}, std::vector<double>{1.0}, {}));
+  EXPECT_FALSE(change_between(std::vector{0.0}, {}, std::vector{1.0}, {}));
+  EXPECT_FALSE(night_error(std::vector<BlockedValue>{{0, 1, 5}, {1, 1, 6}}, 2));
+  const auto one = change_between(std::vector{10.0}, {}, std::vector{11.0, 11.1}, NightError{0.01, 5, 0, 1});
   ASSERT_TRUE(one);
   EXPECT_NEAR(one->value, 0.105, 0.001);
   EXPECT_FALSE(one->low);

@@ -1,6 +1,6 @@
 // How the values of an axis are shown: numbers in the unit that the experiment's own words use, or words.
 import type { Scenario, Settings, Values } from "./model";
-import { significant } from "./text";
+import { printable, significant } from "./text";
 
 export interface Axis { name: string; numeric: boolean; unit: string; factor: number }
 interface Placed { settings: Settings; values: Values }
@@ -17,7 +17,7 @@ function axisOf(name: string, points: Placed[]): Axis {
   const numeric = points.every((p) => !(name in p.settings) || p.values[name] !== null);
   let unit = "", factor = 1, largest = -Infinity;
   for (const point of points) {
-    const match = /^([-+.\deE]+)\s*(\S+)$/.exec(point.settings[name] ?? "");
+    const match = /^([-+.\deE]+)\s*([^\d\s.+-]\S*)$/.exec(point.settings[name] ?? "");
     const value = point.values[name];
     if (!match || value === null || value === undefined || value <= largest || Number(match[1]) === 0) continue;
     largest = value;
@@ -27,7 +27,7 @@ function axisOf(name: string, points: Placed[]): Axis {
   return { name, numeric, unit, factor };
 }
 
-export const axisTitle = (axis: Axis): string => (axis.unit ? `${axis.name} (${axis.unit})` : axis.name);
+export const axisTitle = (axis: Axis): string => (printable(axis.unit ? `${axis.name} (${axis.unit})` : axis.name));
 export const inUnit = (axis: Axis, value: number): number => value / axis.factor;
 export const unitText = (axis: Axis, value: number): string => `${significant(inUnit(axis, value))} ${axis.unit}`.trim();
 
@@ -41,4 +41,4 @@ export function orderedTexts(axis: Axis, points: Placed[]): string[] {
 
 // What a point is on all axes but those named.
 export const otherSettings = (point: Placed, axes: Axis[], but: string[]): string =>
-  axes.filter((a) => !but.includes(a.name) && a.name in point.settings).map((a) => `${a.name} = ${point.settings[a.name]}`).join(", ");
+  axes.filter((a) => !but.includes(a.name) && a.name in point.settings).map((a) => printable(`${a.name} = ${point.settings[a.name]}`)).join(", ");

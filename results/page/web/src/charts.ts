@@ -5,6 +5,7 @@ import * as echarts from "echarts/core";
 import type { EChartsCoreOption, EChartsType } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 import { el } from "./dom";
+import { plain, printable } from "./text";
 
 echarts.use([BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart, AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkAreaComponent,
   MarkLineComponent, TitleComponent, TooltipComponent, VisualMapComponent, CanvasRenderer]);
@@ -19,7 +20,9 @@ export const star = "path://M50 0 L61 36 L98 36 L68 58 L79 94 L50 72 L21 94 L32 
 export interface Chart { name: string; box: HTMLElement; echart: EChartsType; show: () => void }
 const charts = new Map<string, Chart>();
 
+let on_paper = false;
 export function ink(): { text: string; line: string; back: string } {
+  if (on_paper) return { text: "#000", line: "#bbb", back: "#fff" };
   const style = getComputedStyle(document.documentElement);
   return { text: style.getPropertyValue("--text").trim(), line: style.getPropertyValue("--line").trim(), back: style.getPropertyValue("--back").trim() };
 }
@@ -38,10 +41,13 @@ export function chart(name: string, label: string, height: number, option: () =>
       if (!box.isConnected) return;  // without a size there is nothing to draw on; it is shown once it has one
       const { text, line } = ink();
       if (made && (made.getWidth() !== box.clientWidth || made.getHeight() !== box.clientHeight)) made.resize();
+      // What was zoomed into stays, whatever is drawn again.
+      const zoom = made && (made.getOption()?.dataZoom as { start: number; end: number }[] | undefined)?.[0];
       one.echart.setOption({
-        animation: false, backgroundColor: "transparent", textStyle: { color: text, fontFamily: "inherit" }, color: series_colours,
+        animation: false, backgroundColor: "transparent", textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily }, color: series_colours,
         aria: { enabled: true, label: { description: label } }, ...themed(option() as EChartsCoreOption, text, line),
       }, { notMerge: true });
+      if (zoom && (zoom.start > 0 || zoom.end < 100)) one.echart.dispatchAction({ type: "dataZoom", start: zoom.start, end: zoom.end });
     },
   };
   byKeyboard(one, box);
@@ -72,12 +78,17 @@ function themed(option: EChartsCoreOption, text: string, line: string): EChartsC
   return option;
 }
 
+interface Drawn { name: string; seriesIndex: number; get(key: string): unknown; getData(): { count(): number; getValues(i: number): unknown[]; getName(i: number): string } }
+
 // Arrow keys go from point to point and say it; + and - zoom where there is a zoom, 0 shows all.
 function byKeyboard(one: Chart, box: HTMLElement): void {
   let series = 0, index = -1;
+  const said = el("p", { class: "said", "aria-live": "polite" });
+  box.after(said);
   box.addEventListener("keydown", (event) => {
-    const model = (one.echart as unknown as { getModel(): { getSeries(): { getData(): { count(): number } }[] } }).getModel();
-    const all = model.getSeries();
+    const model = (one.echart as unknown as { getModel(): { getSeries(): Drawn[] } }).getModel();
+    // Error bars and bands say nothing of their own.
+    const all = model.getSeries().filter((s) => s.get("silent") !== true && s.getData().count() > 0);
     const zoom = (one.echart.getOption().dataZoom as { start: number; end: number }[] | undefined)?.[0];
     const zoomTo = (start: number, end: number): void => one.echart.dispatchAction({ type: "dataZoom", start: Math.max(0, start), end: Math.min(100, end) }) as unknown as void;
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -95,7 +106,11 @@ function byKeyboard(one: Chart, box: HTMLElement): void {
         series = (series + step + all.length) % Math.max(1, all.length);
         index = step > 0 ? -1 : (all[series]?.getData().count() ?? 0);
       }
-      one.echart.dispatchAction({ type: "showTip", seriesIndex: series, dataIndex: Math.max(0, index) });
+      const at = all[series];
+      if (!at) return;
+      one.echart.dispatchAction({ type: "showTip", seriesIndex: at.seriesIndex, dataIndex: Math.max(0, index) });
+      const values = at.getData().getValues(Math.max(0, index)) as unknown[];
+      said.textContent = `${printable(at.name)}: ${printable(at.getData().getName(Math.max(0, index)))} ${values.map((v) => (typeof v === "number" ? plain(v) : printable(String(v)))).join(", ")}`;
     } else if (event.key === "Escape") {
       one.echart.dispatchAction({ type: "hideTip" });
     } else return;
@@ -111,7 +126,15 @@ export function followTheWindow(): void {
   };
   addEventListener("resize", () => all((c) => c.echart.resize()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => all((c) => c.show()));
-  addEventListener("beforeprint", () => allCharts().forEach((c) => c.echart.resize()));
+  // On paper: dark on white, and as wide as it is.
+  const paper = (is: boolean): void => {
+    on_paper = is;
+    document.querySelectorAll("details").forEach((d) => { if (is && !d.open) { d.open = true; d.dataset.opened = "yes"; } else if (!is && d.dataset.opened) { d.open = false; delete d.dataset.opened; } });
+    allCharts().forEach((c) => c.show());
+  };
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
+  matchMedia("print").addEventListener("change", (e) => paper(e.matches));
   document.addEventListener("themechange", () => all((c) => c.show()));
 }
 

@@ -16,14 +16,14 @@ const text = (c: Changed | null): string =>
 function changes(scenario: ComparedScenario, index: number): HTMLElement {
   const names = ["energy", "time", "power"] as const;
   let name: (typeof names)[number] = "energy";
-  const one = chart(index === 0 ? "changes" : `changes-${index}`, "Change of each setting from before to after, with 95 % intervals; a triangle lies beyond the noise at 5 % for all together", 420, () => {
+  const one = chart(index === 0 ? "changes" : `changes-${index}`, "Change of each setting from before to after, with 95 % intervals; a triangle lies beyond the noise at 5 % for all together", 500, () => {
     const points = scenario.points.filter((p) => p[name] !== null);
     const dots = (label: string, symbol: string, colour: string, which: (p: ComparedPoint) => boolean): object => ({
       type: "scatter", name: label, symbol, symbolSize: 10, itemStyle: { color: colour }, data: points.map((p, i) => ({ value: [i, 100 * p[name]!.value], name: p.point })).filter((_, i) => which(points[i]!)),
     });
     return {
-      grid: { left: 60, right: 16, top: 40, bottom: 120 }, legend: { top: 0, data: ["within the noise", "beyond the noise"] },
-      xAxis: { type: "category", data: points.map((p) => printable(p.called)), axisLabel: { rotate: 45, width: 140, overflow: "truncate" } },
+      grid: { left: 60, right: 16, top: 40, bottom: 190 }, legend: { top: 0, data: ["within the noise", "beyond the noise"] },
+      xAxis: { type: "category", data: points.map((p) => printable(p.called)), axisLabel: { rotate: 60, interval: points.length > 40 ? "auto" : 0 } },
       yAxis: { type: "value", name: `change of ${name} (%)`, nameTextStyle: { align: "left" } },
       tooltip: { formatter: (i: { data: { name: string } }) => { const p = points.find((q) => q.point === i.data.name)!; return `${printable(p.called)}\nenergy ${text(p.energy)}\ntime ${text(p.time)}\npower ${text(p.power)}`; } },
       series: [dots("within the noise", "circle", colours.blue, (p) => !p[name]!.beyond_noise), dots("beyond the noise", "triangle", colours.vermilion, (p) => p[name]!.beyond_noise === true),

@@ -17,8 +17,14 @@ function quantities(report: Report): Quantity[] {
   ];
 }
 
+// A colour of its own for each line, from the part of the scale that shows on light and on dark.
+function between(share: number): string {
+  const first = 2, last = scale_colours.length - 2, at = first + share * (last - first), low = Math.floor(at), high = Math.min(last, low + 1);
+  const part = (i: number, k: number): number => parseInt(scale_colours[i]!.slice(1 + 2 * k, 3 + 2 * k), 16);
+  return `rgb(${[0, 1, 2].map((k) => Math.round(part(low, k) + (at - low) * (part(high, k) - part(low, k)))).join(",")})`;
+}
 const spread = (index: number, count: number): string =>
-  count <= series_colours.length ? series_colours[index]! : scale_colours[Math.round((index / Math.max(1, count - 1)) * (scale_colours.length - 2))]!;
+  count <= series_colours.length ? series_colours[index]! : between(index / Math.max(1, count - 1));
 
 export function curves(report: Report, scenario: Scenario): HTMLElement | null {
   const axes = axesOf(scenario);
@@ -27,24 +33,27 @@ export function curves(report: Report, scenario: Scenario): HTMLElement | null {
   const options = quantities(report).filter((q) => scenario.points.some((p) => q.of(p)));
   const charts: Chart[] = options.map((q) =>
     chart(q.name, `${q.title} against each setting, with 95 % intervals; the star is the best, a square the reference, rings cannot be told from the best`, 300, () => option(q, scenario, axes, axis)));
+  if (charts.length === 0) return null;
   const pick = axes.length > 1 ? choice("Against", axes.map((a) => a.name), 0, (i) => { axis = axes[i]!; charts.forEach((c) => c.show()); }) : null;
   return section("curves", "What each setting costs", pick,
-    scenario.search ? el("p", {}, "The band is what the search's model expects of every setting, with 95 % probability; dots were run.") : null,
+    scenario.search && options.some((q) => q.objective) ? el("p", {}, "The band is what the search's model expects of every setting of the best's line (of up to four lines: of each), with 95 % probability; dots were run.") : null,
     el("div", { class: "three" }, ...charts.map((c) => c.box)));
 }
 
 function option(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis): object {
   const texts = orderedTexts(axis, [...scenario.points, ...(scenario.search?.model ?? [])]);
-  const at = (p: Point | ModelPoint): number | string => (axis.numeric ? inUnit(axis, p.values[axis.name]!) : p.settings[axis.name]!);
+  const at = (p: Point | ModelPoint): number | string => (axis.numeric ? inUnit(axis, p.values[axis.name]!) : printable(p.settings[axis.name]!));
   const groups = [...new Set(scenario.points.filter((p) => axis.name in p.settings).map((p) => otherSettings(p, axes, [axis.name])))];
   const series: object[] = [];
+  const named = scenario.points.find((p) => p.point === scenario.best);
+  const of_best = named && axis.name in named.settings ? otherSettings(named, axes, [axis.name]) : undefined;
   groups.forEach((group, g) => {
     const colour = spread(g, groups.length);
     const points = scenario.points
       .filter((p) => q.of(p) && axis.name in p.settings && otherSettings(p, axes, [axis.name]) === group)
       .sort((a, b) => texts.indexOf(a.settings[axis.name]!) - texts.indexOf(b.settings[axis.name]!));
     const model = q.objective ? (scenario.search?.model ?? []).filter((m) => otherSettings(m, axes, [axis.name]) === group) : [];
-    if (model.length > 1 && groups.length <= 4) {
+    if (model.length > 1 && (groups.length <= 4 || group === of_best)) {
       const line = (name: string, data: object[], extra: object): object => ({ type: "line", name, data, symbol: "none", stack: `band ${g}`, silent: true, tooltip: { show: false }, ...extra });
       series.push(line(`model, low ${group}`, model.map((m) => ({ value: [at(m), m.low_95] })), { lineStyle: { opacity: 0 }, stackStrategy: "all" }));
       series.push(line(`model, band ${group}`, model.map((m) => ({ value: [at(m), m.high_95 - m.low_95] })), { lineStyle: { opacity: 0 }, areaStyle: { color: colour, opacity: 0.18 }, stackStrategy: "all" }));
@@ -58,7 +67,7 @@ function option(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis): obje
       })),
     });
     const bars = points.filter((p) => q.of(p)!.half_width_95 !== null).map((p) => [at(p), q.of(p)!.mean - q.of(p)!.half_width_95!, q.of(p)!.mean + q.of(p)!.half_width_95!]);
-    if (groups.length <= 12) series.push(errorBars(bars as (number | string)[][], colour, { name: `95 % ${group}` }));
+    series.push(errorBars(bars as (number | string)[][], colour, { name: `95 % ${group}` }));
   });
   const best = scenario.points.filter((p) => p.point === scenario.best && q.of(p) && axis.name in p.settings);
   series.push({ type: "scatter", name: "best", symbol: star, symbolSize: 20, z: 6, itemStyle: { color: colours.vermilion, borderColor: "#fff", borderWidth: 1 }, data: best.map((p) => ({ value: [at(p), q.of(p)!.mean], name: p.point })) });

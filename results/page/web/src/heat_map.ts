@@ -3,7 +3,7 @@ import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } fro
 import { chart, scale_colours, star } from "./charts";
 import { choice, el, section } from "./dom";
 import type { Point, Report, Scenario } from "./model";
-import { changeText, plain, printable, withInterval } from "./text";
+import { changeText, plain, printable, significant, withInterval } from "./text";
 
 interface Quantity { title: string; unit: string; of: (p: Point) => number | null }
 
@@ -13,9 +13,9 @@ export function heatMap(report: Report, scenario: Scenario): HTMLElement | null 
   const per = report.per ? ` per ${report.per}` : "";
   const all = ([
     { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null },
-    { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference ? 0 : null) },
+    { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference && p.counted > 0 ? 0 : null) },
     { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null },
-    { title: "slowdown", unit: "%", of: (p) => (p.slowdown ? 100 * p.slowdown.value : p.reference ? 0 : null) },
+    { title: "slowdown", unit: "%", of: (p) => (p.slowdown ? 100 * p.slowdown.value : p.reference && p.counted > 0 ? 0 : null) },
     { title: "mean power", unit: "W", of: (p) => p.mean_power_w?.mean ?? null },
   ] as Quantity[]).filter((q) => scenario.points.some((p) => q.of(p) !== null));
   if (all.length === 0) return null;
@@ -25,28 +25,45 @@ export function heatMap(report: Report, scenario: Scenario): HTMLElement | null 
   let slice = best ? otherSettings(best, axes, [x.name, y.name]) : rest()[0] ?? "";
   const one = chart("heat-map", "Two settings at once: a star is the best, a square the reference, a ring what cannot be told from the best", 460,
     () => option(scenario, x, y, quantity, slice, axes));
-  const choices = el("div", { class: "choices" }, choice("Show", all.map((q) => q.title), 0, (i) => { quantity = all[i]!; one.show(); }));
-  if (axes.length > 2) {
-    const again = (): void => { slice = best ? otherSettings(best, axes, [x.name, y.name]) : rest()[0] ?? ""; one.show(); };
-    choices.append(choice("Across", axes.map((a) => a.name), 0, (i) => { x = axes[i]!; if (x === y) y = axes.find((a) => a !== x)!; again(); }));
-    choices.append(choice("Up", axes.map((a) => a.name), 1, (i) => { y = axes[i]!; if (x === y) x = axes.find((a) => a !== y)!; again(); }));
-    choices.append(choice("At", rest(), Math.max(0, rest().indexOf(slice)), (i) => { slice = rest()[i] ?? ""; one.show(); }));
-  }
-  return section("heat-map", `${axes[0]!.name} by ${axes[1]!.name}`, choices, one.box);
+  const title = (): string => `${x.name} by ${y.name}`;
+  const choices = el("div", { class: "choices" });
+  const place = section("heat-map", title(), choices, one.box);
+  // Every choice says what is drawn: all are made anew with each change of an axis.
+  const fill = (): void => {
+    const slices = rest();
+    if (!slices.includes(slice)) slice = best ? otherSettings(best, axes, [x.name, y.name]) : slices[0] ?? "";
+    const names = axes.map((a) => a.name);
+    const turn = (which: "x" | "y") => (i: number): void => {
+      const other = which === "x" ? y : x, before = which === "x" ? x : y;
+      const chosen = axes[i]!;
+      const left = chosen === other ? before : other;
+      if (which === "x") { x = chosen; y = left; } else { y = chosen; x = left; }
+      fill();
+      one.show();
+    };
+    choices.replaceChildren(choice("Show", all.map((q) => q.title), all.indexOf(quantity), (i) => { quantity = all[i]!; one.show(); }),
+      ...(axes.length < 3 ? [] : [choice("Across", names, axes.indexOf(x), turn("x")), choice("Up", names, axes.indexOf(y), turn("y")),
+        choice("At", slices, slices.indexOf(slice), (i) => { slice = slices[i]!; one.show(); })]));
+    place.querySelector("h2")!.textContent = printable(title());
+  };
+  fill();
+  return place;
 }
 
 function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice: string, axes: Axis[]): object {
-  const columns = orderedTexts(x, scenario.points), rows = orderedTexts(y, scenario.points);
+  // Of a search all settings, so that what was not run is a gap and not left out.
+  const every = [...scenario.points, ...(scenario.search?.model ?? [])];
+  const columns = orderedTexts(x, every), rows = orderedTexts(y, every);
   const points = scenario.points.filter((p) => x.name in p.settings && y.name in p.settings && otherSettings(p, axes, [x.name, y.name]) === slice);
   const place = (p: Point): [number, number] => [columns.indexOf(p.settings[x.name]!), rows.indexOf(p.settings[y.name]!)];
   const values = points.map((p) => quantity.of(p)).filter((v): v is number => v !== null);
   const label = (axis: Axis, text: string): string => {
-    const p = scenario.points.find((q) => q.settings[axis.name] === text);
+    const p = every.find((q) => q.settings[axis.name] === text);
     return axis.numeric && p ? plain(inUnit(axis, p.values[axis.name]!)) : printable(text);
   };
-  const marks = (name: string, symbol: string, size: number, which: (p: Point) => boolean): object => ({
+  const marks = (name: string, symbol: string, size: number, which: (p: Point) => boolean, hollow = false): object => ({
     type: "scatter", name, symbol, symbolSize: size, z: 5, silent: true, data: points.filter(which).map((p) => ({ value: place(p), name: p.point })),
-    itemStyle: { color: "#fff", borderColor: "#000", borderWidth: 1.5 },
+    itemStyle: hollow ? { color: "transparent", borderColor: "#fff", borderWidth: 2, shadowColor: "#000", shadowBlur: 3 } : { color: "#fff", borderColor: "#000", borderWidth: 1.5 },
   });
   const cells = points.filter((p) => quantity.of(p) !== null).map((p) => ({ value: [...place(p), quantity.of(p)!], name: p.point }));
   return {
@@ -54,8 +71,8 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     xAxis: { type: "category", data: columns.map((t) => label(x, t)), name: axisTitle(x), nameLocation: "middle", nameGap: 30 },
     yAxis: { type: "category", data: rows.map((t) => label(y, t)), name: axisTitle(y), nameLocation: "middle", nameGap: 50 },
     visualMap: {
-      min: Math.min(...values), max: Math.max(...values), calculable: true, orient: "horizontal", left: "center", bottom: 0, seriesIndex: 0,
-      inRange: { color: scale_colours }, text: [`${quantity.title} (${quantity.unit})`, ""], precision: 2,
+      min: Math.min(...values), max: Math.max(...values), calculable: true, orient: "horizontal", left: "center", bottom: 0, seriesIndex: 0, formatter: (v: unknown) => significant(Number(v)),
+      inRange: { color: scale_colours }, text: [`${quantity.title} (${quantity.unit})`, ""],
     },
     tooltip: {
       formatter: (item: { data: { name: string } }) => {
@@ -65,7 +82,7 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     },
     series: [
       { type: "heatmap", name: quantity.title, data: cells },
-      marks("not told apart", "circle", 9, (p) => p.not_told_apart_from_best && p.point !== scenario.best && !p.reference),
+      marks("not told apart", "circle", 9, (p) => p.not_told_apart_from_best && p.point !== scenario.best && !p.reference, true),
       marks("reference", "rect", 12, (p) => p.reference),
       marks("best", star, 20, (p) => p.point === scenario.best),
     ],

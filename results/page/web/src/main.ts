@@ -50,6 +50,16 @@ function foot(report: Report): HTMLElement {
 
 const of_scenario = ["energy", "time", "power", "heat-map", "trade-off", "order", "drift", "delivered"];
 
+// A part that fails must not take the answer with it.
+function safely(make: () => HTMLElement | null): HTMLElement | null {
+  try {
+    return make();
+  } catch (fault) {
+    console.error(fault);
+    return el("p", { class: "warning" }, `A part of this page could not be made (${String(fault)}); dvfs-plan report has it in text.`);
+  }
+}
+
 // The charts one by one, those on the first screen at once: the page can be used while the others are drawn.
 function draw(at_once: string[], done: () => void): void {
   const waiting = allCharts().filter((c) => !at_once.includes(c.name));
@@ -76,13 +86,14 @@ function show(report: Report): void {
   const link = (): void => links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
   const fill = (scenario: Scenario): void => {
     forget(of_scenario);
-    chosen.replaceChildren(...[answer(report, scenario), curves(report, scenario), heatMap(report, scenario), tradeOff(report, scenario), pointsTable(report, scenario), night(report, scenario), delivered(report, scenario)].filter((s): s is HTMLElement => s !== null));
+    chosen.replaceChildren(...[answer, curves, heatMap, tradeOff, pointsTable, night, delivered].map((part) => safely(() => part(report, scenario))).filter((s): s is HTMLElement => s !== null));
     link();
   };
   const change = (i: number): void => { fill(report.scenarios[i]!); allCharts().forEach((c) => c.show()); };
   const notes = [...report.warnings.map((w) => el("p", { class: "warning" }, `Warning: ${w}`)), ...(report.notes.length > 0 ? [el("ul", {}, ...report.notes.map((n) => el("li", {}, n)))] : [])];
   place.append(
     el("header", {}, el("h1", {}, report.experiment), report.description ? el("p", {}, report.description) : null,
+      report.scenarios.length === 0 ? el("p", { class: "warning" }, `No trial has been finished. ${report.unfinished}`) : null,
       el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, change) : null, themeButton(),
         el("button", { type: "button", click: () => print() }, "Print")), links),
     chosen, excludedTable(report));
@@ -91,10 +102,10 @@ function show(report: Report): void {
   if (report.scenarios[0]) fill(report.scenarios[0]);
   followTheWindow();
   draw(["energy", "time", "power"], () => whenAllIsRead(() => {
-    const trace = traceSection(report);
+    const trace = safely(() => traceSection(report));
     if (trace) {
       document.getElementById("excluded")!.before(trace);
-      allCharts().find((c) => c.name === "trace")!.show();
+      allCharts().find((c) => c.name === "trace")?.show();
       link();
     }
     document.documentElement.dataset.complete = "yes";

@@ -1,11 +1,12 @@
 // Tables that can be sorted, filtered and copied. Each cell keeps its whole number beside what it shows.
 import { axesOf } from "./axes";
 import { el, section } from "./dom";
-import type { Estimate, Point, Report, Scenario, Trial } from "./model";
+import type { Change, Estimate, Point, Report, Scenario, Trial } from "./model";
 import { changeText, csvField, printable, withInterval } from "./text";
 
 interface Cell { text: string; value: number | string | null }
-interface Column<Row> { title: string; cell: (row: Row) => Cell }
+// `csv`: further columns of the copied table, by title.
+interface Column<Row> { title: string; cell: (row: Row) => Cell; csv?: [string, (row: Row) => number | string | null][] }
 
 function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column<Row>[], rowClass: (row: Row) => string, detail?: (row: Row) => Node | null): HTMLElement {
   let by = -1, down = false, filter = "";
@@ -47,7 +48,9 @@ function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column
     status.textContent = some.length === rows.length ? `${rows.length} rows` : `${some.length} of ${rows.length} rows`;
   };
   const copy = async (): Promise<void> => {
-    const lines = [columns.map((c) => csvField(c.title)), ...shown().map((row) => columns.map((c) => { const cell = c.cell(row); return csvField(cell.value === null ? "" : String(cell.value)); }))];
+    const field = (value: number | string | null): string => csvField(value === null ? "" : String(value));
+    const lines = [columns.flatMap((c) => [csvField(c.title), ...(c.csv ?? []).map(([title]) => csvField(title))]),
+      ...shown().map((row) => columns.flatMap((c) => [field(c.cell(row).value), ...(c.csv ?? []).map(([, of]) => field(of(row)))]))];
     const csv = lines.map((l) => l.join(",")).join("\r\n") + "\r\n";
     const area = el("textarea", { "aria-label": "the table as CSV", readonly: true, rows: 6 });
     area.value = csv;
@@ -67,6 +70,8 @@ function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column
   return el("div", { id }, wrap, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads)), body)));
 }
 
+const half = (title: string, of: (p: Point) => Estimate | null): [string, (p: Point) => number | null][] => [[`${title} half-width 95 %`, (p) => of(p)?.half_width_95 ?? null]];
+const ends = (title: string, of: (p: Point) => Change | null): [string, (p: Point) => number | null][] => [[`${title} low 95 %`, (p) => of(p)?.low_95 ?? null], [`${title} high 95 %`, (p) => of(p)?.high_95 ?? null]];
 const measured = (e: Estimate | null, unit: string): Cell => ({ text: withInterval(e, unit), value: e ? e.mean : null });
 
 export function pointsTable(report: Report, scenario: Scenario): HTMLElement {
@@ -74,20 +79,20 @@ export function pointsTable(report: Report, scenario: Scenario): HTMLElement {
   const names = axes.length > 0 ? axes.map((a) => a.name) : [...new Set(scenario.points.flatMap((p) => Object.keys(p.settings)))];
   const mark = (p: Point): string => (p.point === scenario.best ? "best" : p.reference ? "reference" : p.not_told_apart_from_best ? "not told apart" : "");
   const columns: Column<Point>[] = [
-    { title: "mark", cell: (p) => ({ text: mark(p) + (p.on_pareto_front ? (mark(p) ? ", Pareto" : "Pareto") : ""), value: mark(p) }) },
+    { title: "mark", cell: (p) => ({ text: mark(p) + (p.on_pareto_front ? (mark(p) ? ", Pareto" : "Pareto") : ""), value: mark(p) }), csv: [["on Pareto front", (p) => String(p.on_pareto_front)]] },
     ...names.map((name) => ({ title: name, cell: (p: Point): Cell => ({ text: p.settings[name] ?? "\u2014", value: p.values[name] ?? p.settings[name] ?? null }) })),
     { title: "trials", cell: (p) => ({ text: p.counted === p.trials ? `${p.trials}` : `${p.counted} of ${p.trials}`, value: p.counted }) },
-    { title: "energy (J)", cell: (p) => measured(p.energy_j, "J") },
-    { title: "time (s)", cell: (p) => measured(p.time_s, "s") },
-    { title: "mean power (W)", cell: (p) => measured(p.mean_power_w, "W") },
-    { title: "saving", cell: (p) => ({ text: p.reference ? "reference" : changeText(p.saving), value: p.saving?.value ?? null }) },
-    { title: "slowdown", cell: (p) => ({ text: p.reference ? "" : changeText(p.slowdown), value: p.slowdown?.value ?? null }) },
-    { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js") },
+    { title: "energy (J)", cell: (p) => measured(p.energy_j, "J"), csv: half("energy (J)", (p) => p.energy_j) },
+    { title: "time (s)", cell: (p) => measured(p.time_s, "s"), csv: half("time (s)", (p) => p.time_s) },
+    { title: "mean power (W)", cell: (p) => measured(p.mean_power_w, "W"), csv: half("mean power (W)", (p) => p.mean_power_w) },
+    { title: "saving", cell: (p) => ({ text: p.reference ? "reference" : changeText(p.saving), value: p.saving?.value ?? null }), csv: ends("saving", (p) => p.saving) },
+    { title: "slowdown", cell: (p) => ({ text: p.reference ? "" : changeText(p.slowdown), value: p.slowdown?.value ?? null }), csv: ends("slowdown", (p) => p.slowdown) },
+    { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js"), csv: half("EDP (Js)", (p) => p.edp_js) },
   ];
   if (report.per) columns.splice(columns.length - 5, 0, { title: `energy per ${report.per} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") });
   if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
   if (scenario.points.some((p) => p.constraints.length > 0))
-    columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : `not ${c.constraint}`)).join("; ") || "hold", value: p.feasible ? 0 : 1 }) });
+    columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : `not ${c.constraint}`)).join("; ") || "hold", value: p.feasible ? "hold" : "broken" }) });
   if (scenario.points.some((p) => p.called !== Object.entries(p.settings).map(([a, v]) => `${a} = ${v}`).join(", ")))
     columns.push({ title: "delivered", cell: (p) => ({ text: p.called, value: p.called }) });
   return section("points", "All settings", sortable("points-table", "settings that were run", scenario.points, columns, (p) => (p.point === scenario.best ? "best" : p.not_told_apart_from_best ? "near" : "")));

@@ -3,7 +3,7 @@
 import { chart, colours, series_colours } from "./charts";
 import { choice, el, section } from "./dom";
 import { readTraces, type Report, type TraceGroup, type Trial, type TrialTrace } from "./model";
-import { printable, significant } from "./text";
+import { plain, printable, significant } from "./text";
 
 interface Line { group: TraceGroup; data: [number, number | null][] }
 
@@ -35,7 +35,11 @@ export function traceSection(report: Report): HTMLElement | null {
   const kinds: [string, (t: Trial) => boolean][] = [["all trials", () => true], ["those of the best", (t) => report.scenarios.some((s) => s.best === t.point)], ["those of the reference", (t) => t.reference], ["those that do not count", (t) => !t.counts]];
   const one = chart("trace", "Power, clocks and temperature during one trial", 520, () => option(chosen, all.trials[String(chosen.trial)]!, all.groups));
   const about = el("p", { id: "trace-about" });
+  const held = el("p", { id: "trace-throttled" });
   const say = (): void => {
+    const causes = new Map<string, number>();
+    for (const [cause, from, to] of all.trials[String(chosen.trial)]!.throttled) causes.set(cause, (causes.get(cause) ?? 0) + to - from);
+    held.textContent = causes.size === 0 ? "" : `Shaded red, throttled: ${[...causes].map(([cause, s]) => `${printable(cause)}, in stretches of ${significant(s, 3)} s together`).join("; ")}.`;
     about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
     one.show();
   };
@@ -58,32 +62,32 @@ export function traceSection(report: Report): HTMLElement | null {
     say();
   });
   return section("trace", "A trial from the inside", el("div", { class: "choices" }, of, place,
-    el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, one.box,
+    el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, held, one.box,
     all.left_out > 0 ? el("p", {}, `${all.left_out} trials' traces are not in this page; the result file holds all of them: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = 1'`) : null);
 }
 
 function option(trial: Trial, trace: TrialTrace, groups: TraceGroup[]): object {
   const lines = decode(trace, groups);
   const units = [...new Set(lines.map((l) => l.group.unit))].sort((a, b) => "W Hz C".indexOf(a) - "W Hz C".indexOf(b));
-  const height = 76 / Math.max(1, units.length);
+  const height = 78 / Math.max(1, units.length);
   const areas = [
-    ...trace.regions.map(([name, from, to, counts]) => [{ xAxis: from, name: printable(name || (counts ? "counts" : "")), itemStyle: { color: counts ? colours.green : colours.grey, opacity: 0.13 }, label: { color: colours.green, position: "insideTopLeft" } }, { xAxis: to }]),
+    ...trace.regions.map(([name, from, to, counts]) => [{ xAxis: from, name: printable(name || "the whole process"), itemStyle: { color: counts ? colours.green : colours.grey, opacity: 0.13 }, label: { color: colours.green, position: "insideTopLeft" } }, { xAxis: to }]),
     ...trace.throttled.map(([name, from, to]) => [{ xAxis: from, name: printable(name), itemStyle: { color: colours.vermilion, opacity: 0.25 }, label: { show: false } }, { xAxis: to }]),
   ];
   return {
     title: { text: printable(trial.key), show: false },
     legend: { type: "scroll", top: 0, data: lines.map((l) => printable(l.group.name)) },
-    grid: units.map((_, i) => ({ left: 64, right: 16, top: `${9 + i * height}%`, height: `${height - 6}%` })),
-    xAxis: units.map((_, i) => ({ type: "value", gridIndex: i, min: trace.from_s, max: trace.to_s, name: i === units.length - 1 ? "time since the launch (s)" : "", nameLocation: "middle", nameGap: 24, axisLabel: { show: i === units.length - 1 } })),
+    grid: units.map((_, i) => ({ outerBoundsMode: "none", left: 64, right: 16, top: `${12 + i * height}%`, height: `${height - 9}%` })),
+    xAxis: units.map((_, i) => ({ type: "value", gridIndex: i, min: trace.from_s, max: trace.to_s, name: i === units.length - 1 ? "time since the launch (s)" : "", nameLocation: "middle", nameGap: 24, axisLabel: { show: i === units.length - 1, formatter: (v: number) => plain(v, 6), showMinLabel: false, showMaxLabel: false } })),
     yAxis: units.map((unit, i) => ({ type: "value", gridIndex: i, scale: true, name: `${words[unit] ?? unit} (${shown(unit)[0]})`, nameTextStyle: { align: "left" } })),
-    dataZoom: [{ type: "slider", xAxisIndex: units.map((_, i) => i), bottom: 4, height: 22, filterMode: "none" }, { type: "inside", xAxisIndex: units.map((_, i) => i), filterMode: "none" }],
+    dataZoom: [{ type: "slider", xAxisIndex: units.map((_, i) => i), bottom: 4, height: 22, filterMode: "none" }, { type: "inside", xAxisIndex: units.map((_, i) => i), filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, moveOnMouseMove: false }],
     tooltip: { trigger: "axis", axisPointer: { type: "line" }, valueFormatter: (v: unknown) => (typeof v === "number" ? significant(v) : "\u2014") },
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     series: lines.map((l, i) => ({
-      type: "line", name: printable(l.group.name), xAxisIndex: units.indexOf(l.group.unit), yAxisIndex: units.indexOf(l.group.unit), symbol: "none", step: l.group.step ? "start" : false,
+      type: "line", name: printable(l.group.name), xAxisIndex: units.indexOf(l.group.unit), yAxisIndex: units.indexOf(l.group.unit), symbol: "none", step: l.group.step ? "end" : false,
       lineStyle: { width: 1.2, color: series_colours[i % series_colours.length] }, itemStyle: { color: series_colours[i % series_colours.length] }, connectNulls: false,
-      data: l.data.map(([t, v]) => [t, v === null ? null : v * shown(l.group.unit)[1]]), sampling: "minmax",
-      markArea: units.indexOf(l.group.unit) === 0 && i === lines.findIndex((m) => m.group.unit === units[0]) ? { silent: true, data: areas } : undefined,
+      data: l.data.map(([t, v]) => [t, v === null ? null : v * shown(l.group.unit)[1]]),
+      markArea: i === lines.findIndex((m) => m.group.unit === l.group.unit) ? { silent: true, data: areas } : undefined,
     })),
   };
 }

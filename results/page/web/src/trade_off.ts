@@ -19,7 +19,7 @@ export function tradeOff(report: Report, scenario: Scenario): HTMLElement | null
   const rule = report.constraint_rules.find((r) => r.name === "slowdown");
   let tolerated = rule ? Math.min(most, rule.bound) : most;
   const named = el("output", { id: "tolerated-answer", for: "tolerated", "aria-live": "polite" });
-  const one: Chart = chart("trade-off", "Energy against time; the line is the Pareto front", 420, () => option(report, scenario, points, tolerated));
+  const one: Chart = chart("trade-off", `Energy against time; the line is the Pareto front${points.length <= 60 ? "; bars are 95 % intervals of the energy" : ""}`, 420, () => option(report, scenario, points, tolerated));
   const slider = el("input", { type: "range", id: "tolerated", min: 0, max: most, step: most / 500, value: tolerated });
   const say = (): void => {
     const p = withinSlowdown(scenario, tolerated);
@@ -68,7 +68,7 @@ function option(report: Report, scenario: Scenario, points: Point[], tolerated: 
       dots("settings", points.filter((p) => p.feasible), "circle", 7, colours.sky),
       dots("breaks a constraint", points.filter((p) => !p.feasible), "triangle", 7, colours.grey),
       dots("not told apart from the best", points.filter((p) => p.not_told_apart_from_best), "circle", 13, "transparent", colours.blue),
-      { type: "line", name: "Pareto front", data: front.map((p) => ({ value: at(p), name: p.point })), symbol: "none", lineStyle: { color: colours.orange, width: 2 }, markLine: { symbol: "none", silent: true, data: lines } },
+      { type: "line", name: "Pareto front", data: front.map((p) => ({ value: at(p), name: p.point })), symbol: "none", lineStyle: { color: colours.orange, width: 2 }, markLine: { symbol: "none", silent: true, precision: -1, data: lines } },
       ...limits.map((r) => ({ type: "line", name: `power ${r.relation} ${r.bound} W`, symbol: "none", silent: true, lineStyle: { color: colours.vermilion, type: "dashed" }, data: [Math.min(...times), Math.max(...times)].map((t) => [t, t * r.bound]) })),
       few ? errorBars(points.filter((p) => p.work_energy_j!.half_width_95 !== null).map((p) => [at(p)[0], at(p)[1] - p.work_energy_j!.half_width_95!, at(p)[1] + p.work_energy_j!.half_width_95!]), colours.sky, { name: "95 %" }) : { type: "line", data: [] },
       dots("reference", reference ? [reference] : [], "rect", 13, colours.blue),
