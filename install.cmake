@@ -9,5 +9,7 @@ if(DVFS_PLAN_BUNDLE)
 else()
   install(TARGETS dvfs-plan dvfs-mixed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+install(TARGETS dvfs_plan_readings LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/dvfs-plan)
+install(FILES results/SCHEMA.md results/notebooks/analyse.ipynb DESTINATION ${CMAKE_INSTALL_DATADIR}/dvfs-plan)
 install(DIRECTORY experiments/ DESTINATION ${CMAKE_INSTALL_DATADIR}/dvfs-plan/experiments
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.py" PATTERN "*.h" PATTERN "*.json" PATTERN "plan" EXCLUDE)
