@@ -1,4 +1,5 @@
-// Root doing as the invoking user what is theirs: files that a result made with sudo leaves are the user's own.
+// Root doing as the invoking user what is theirs: files that a result made with sudo leaves are the user's
+// own.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +13,8 @@ struct FileOwner {
   unsigned group = 0;
 };
 
-// Acts as the file's owner while it lives: root must not write through a link, or into a folder, that the owner could not.
-// While no other thread of ours does anything: the effective user is the whole process's.
+// Acts as the file's owner while it lives: root must not write through a link, or into a folder, that the
+// owner could not. While no other thread of ours does anything: the effective user is the whole process's.
 class ActingAs {
  public:
   explicit ActingAs(const std::optional<FileOwner>& owner);

@@ -32,7 +32,8 @@ void write_stderr(std::string_view text) {
 void write_answer(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0 || error == EPIPE) return;
-  throw Error(ExitCode::machine_refuses, system_error_text("write the answer to its end", error), "is the disk full?");
+  throw Error(ExitCode::machine_refuses, system_error_text("write the answer to its end", error),
+              "is the disk full?");
 }
 
 bool is_terminal_stdout() {

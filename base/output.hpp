@@ -7,8 +7,8 @@
 namespace dvfs_plan {
 
 void write_stdout(std::string_view text);
-// For commands whose answer is all they are for: throws Error if it could not be written to its end (a full disk); a reader
-// that has gone (`| head`) has what it wanted.
+// For commands whose answer is all they are for: throws Error if it could not be written to its end (a full
+// disk); a reader that has gone (`| head`) has what it wanted.
 void write_answer(std::string_view text);
 void write_stderr(std::string_view text);
 bool is_terminal_stdout();

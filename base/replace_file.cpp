@@ -1,7 +1,7 @@
 #include "base/replace_file.hpp"
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
   if (exists && !S_ISREG(there.st_mode)) {
     out_.open(path_, std::ios::binary);
     if (!out_ || S_ISDIR(there.st_mode))
-      throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", path_), "name a file in a folder of yours");
+      throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", path_),
+                  "name a file in a folder of yours");
     return;
   }
   // A link is followed once, here, so that what it names is replaced and not the link.
@@ -30,7 +31,8 @@ FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
   unfinished_ = path_ + ".XXXXXX";
   const UniqueFd fd(::mkostemp(unfinished_.data(), O_CLOEXEC));
   if (!fd)
-    throw Error(ExitCode::machine_refuses, system_error_text("write " + path_, errno), "is its folder there, and may you write to it?");
+    throw Error(ExitCode::machine_refuses, system_error_text("write " + path_, errno),
+                "is its folder there, and may you write to it?");
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(fd.get(), exists ? there.st_mode & 0777 : 0666 & ~mask);
@@ -47,7 +49,8 @@ void FileReplacement::commit() {
     unfinished_.clear();
     return;
   }
-  throw Error(ExitCode::machine_refuses, fmt::format("{} could not be written to its end", path_), "is the disk full?");
+  throw Error(ExitCode::machine_refuses, fmt::format("{} could not be written to its end", path_),
+              "is the disk full?");
 }
 
 }  // namespace dvfs_plan

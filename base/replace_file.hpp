@@ -1,4 +1,5 @@
-// A file written beside its place and moved there whole: what was there stays until then, and what fails leaves nothing.
+// A file written beside its place and moved there whole: what was there stays until then, and what fails
+// leaves nothing.
 #pragma once
 
 #include <fstream>
@@ -8,8 +9,8 @@ namespace dvfs_plan {
 
 class FileReplacement {
  public:
-  // Makes a new file of its own beside `path`, whatever lies there; a device or pipe at `path` is written to directly.
-  // Throws Error if it cannot.
+  // Makes a new file of its own beside `path`, whatever lies there; a device or pipe at `path` is written to
+  // directly. Throws Error if it cannot.
   explicit FileReplacement(std::string path);
   ~FileReplacement();
   FileReplacement(const FileReplacement&) = delete;

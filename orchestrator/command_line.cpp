@@ -60,21 +60,23 @@ class CommandLineParser {
                       "FILE", "the experiment");
     check->add_option("-o,--output", options_.output, "the result file the run would use");
     add("doctor", "what this machine offers, what is missing, and how to fix it", doctor_command);
-    auto* status = add("status", "how far a running or cut-off experiment is; does not disturb it", status_command, "RESULT",
-                       "the result file");
+    auto* status = add("status", "how far a running or cut-off experiment is; does not disturb it",
+                       status_command, "RESULT", "the result file");
     status->add_flag("--watch", options_.watch, "again every two seconds, until the run ends");
     auto* report = add("report", "the report of a result file, finished or not", report_command, "RESULT",
                        "the result file");
     report->add_option("--html", options_.html, "write it as one page for a browser, which needs no network");
-    report->add_option("--svg", options_.svg, "draw the two main figures, PREFIX-settings.svg and PREFIX-trade-off.svg")
+    report
+        ->add_option("--svg", options_.svg,
+                     "draw the two main figures, PREFIX-settings.svg and PREFIX-trade-off.svg")
         ->type_name("PREFIX");
     report->add_option("--png", options_.png, "the same as PNG")->type_name("PREFIX");
-    auto* compared = add("compare", "two results of one plan: what changed beyond the noise", compare_command, "BEFORE",
-                         "the result file before");
+    auto* compared = add("compare", "two results of one plan: what changed beyond the noise", compare_command,
+                         "BEFORE", "the result file before");
     compared->add_option("AFTER", options_.other, "the result file after")->required();
     compared->add_option("--html", options_.html, "write it as one page for a browser");
-    auto* exported =
-        add("export", "a table as CSV, JSON Lines or Parquet (or the report as JSON)", export_command, "RESULT", "the result file");
+    auto* exported = add("export", "a table as CSV, JSON Lines or Parquet (or the report as JSON)",
+                         export_command, "RESULT", "the result file");
     exported->add_option("--table", options_.table, "one row a trial, or one row a reading")
         ->check(CLI::IsMember({"trials", "readings"}));
     exported->add_option("--format", options_.format, "csv, jsonl (JSON Lines), or parquet (needs node)")
@@ -100,7 +102,8 @@ class CommandLineParser {
       const int code = app_.exit(error);
       if (code != 0 && !options_.file.empty() && options_.file.find('.') == std::string::npos) {
         const std::string command = nearest_word(
-            options_.file, {"check", "doctor", "status", "report", "compare", "export", "sql", "replay", "restore"});
+            options_.file,
+            {"check", "doctor", "status", "report", "compare", "export", "sql", "replay", "restore"});
         if (options_.file == "run")
           write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
         else if (!command.empty())

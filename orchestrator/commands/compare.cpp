@@ -31,7 +31,8 @@ int compare_command(const Options& options) {
     write_stderr(fmt::format("the page is {}\n", options.html));
     if (!options.json) return static_cast<int>(ExitCode::done);
   }
-  write_answer(options.json ? json_comparison(comparison) : terminal_comparison(comparison, is_terminal_stdout()));
+  write_answer(options.json ? json_comparison(comparison)
+                            : terminal_comparison(comparison, is_terminal_stdout()));
   return static_cast<int>(ExitCode::done);
 }
 

@@ -14,8 +14,8 @@
 #include "orchestrator/commands/draw_figures.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
-#include "results/page/html_report.hpp"
 #include "results/export/table.hpp"
+#include "results/page/html_report.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
 
@@ -45,9 +45,11 @@ int report_command(const Options& options) {
       write_stderr(fmt::format("warning: {}\n", printable(why)));
     write_stderr(fmt::format("the page is {}\n", options.html));
   }
-  for (const auto& [prefix, format] : {std::pair{options.svg, FigureFormat::svg}, {options.png, FigureFormat::png}}) {
+  for (const auto& [prefix, format] :
+       {std::pair{options.svg, FigureFormat::svg}, {options.png, FigureFormat::png}}) {
     if (prefix.empty()) continue;
-    for (const std::string& file : draw_figures(summary, prefix, format)) write_stderr(fmt::format("drew {}\n", file));
+    for (const std::string& file : draw_figures(summary, prefix, format))
+      write_stderr(fmt::format("drew {}\n", file));
   }
   if (to_files && !options.json) return static_cast<int>(ExitCode::done);
   write_answer(fmt::format("{}", options.json ? json_report(store, summary, trials)
@@ -61,9 +63,10 @@ namespace {
 int export_table(Store& store, const Options& options, std::ostream& out) {
   store.hold_snapshot();
   const char* path = std::getenv("PATH");
-  const auto writer = options.format == "jsonl"     ? json_lines_writer(out)
-                      : options.format == "parquet" ? parquet_writer(out, path != nullptr ? path : "/usr/bin:/bin")
-                                                    : csv_writer(out);
+  const auto writer = options.format == "jsonl" ? json_lines_writer(out)
+                      : options.format == "parquet"
+                          ? parquet_writer(out, path != nullptr ? path : "/usr/bin:/bin")
+                          : csv_writer(out);
   if (options.table != "readings") {
     write_trials_table(store, *writer);
     return 0;
@@ -82,7 +85,8 @@ int export_command(const Options& options) {
                 "leave one of them out; --format jsonl is JSON, a line a row");
   refuse_the_result_itself(options.output, "--output", options.file);
   if (options.format == "parquet" && options.output.empty())
-    throw Error(ExitCode::bad_experiment, "Parquet is no text: it does not go to the terminal", "name a file: --output table.parquet");
+    throw Error(ExitCode::bad_experiment, "Parquet is no text: it does not go to the terminal",
+                "name a file: --output table.parquet");
   std::optional<FileReplacement> file;
   if (!options.output.empty()) file.emplace(options.output);
   std::ostream& out = file ? file->out() : std::cout;

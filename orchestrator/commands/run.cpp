@@ -279,17 +279,22 @@ class Run {
   }
 
   // For whoever reads it in the morning. That it cannot be written is no fault of the night's.
-  void write_page_beside(Store& store, const Summary& summary, const std::vector<TrialRow>& trials, const std::string& path) {
+  void write_page_beside(Store& store, const Summary& summary, const std::vector<TrialRow>& trials,
+                         const std::string& path) {
     if (options_.no_html) return;
     const std::string page = std::filesystem::path(path).replace_extension(".html").string();
     try {
       const ActingAs owner(invoking_owner());
       std::error_code none;
       if (std::filesystem::exists(page, none) && !is_page(page)) {
-        progress_.say(fmt::format("warning: {} is not a page of dvfs-plan and stays; make one with: dvfs-plan report {} --html FILE", page, shell_quote(path)));
+        progress_.say(
+            fmt::format("warning: {} is not a page of dvfs-plan and stays; make one with: dvfs-plan report "
+                        "{} --html FILE",
+                        page, shell_quote(path)));
         return;
       }
-      for (const std::string& why : write_html_report(store, summary, trials, page)) progress_.say("warning: " + why);
+      for (const std::string& why : write_html_report(store, summary, trials, page))
+        progress_.say("warning: " + why);
       progress_.say(fmt::format("the page for a browser is {}", page));
     } catch (const std::exception& error) {
       progress_.say(fmt::format("warning: {}", error.what()));

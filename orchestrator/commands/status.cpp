@@ -1,5 +1,5 @@
-// dvfs-plan status [--watch]: how far a night is, from another terminal. Each look is a short reading transaction on the
-// write-ahead log, which never makes the run wait.
+// dvfs-plan status [--watch]: how far a night is, from another terminal. Each look is a short reading
+// transaction on the write-ahead log, which never makes the run wait.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -40,9 +40,9 @@ std::string status_text(const Store::Progress& p, bool running) {
   } else if (p.session_ended_how == "done") {
     text += "done\n";
   } else {
-    text +=
-        fmt::format("not running; the last run {}. The same command goes on.\n",
-                    p.session_ended_how.empty() ? "was killed" : "ended as '" + printable(p.session_ended_how) + "'");
+    text += fmt::format(
+        "not running; the last run {}. The same command goes on.\n",
+        p.session_ended_how.empty() ? "was killed" : "ended as '" + printable(p.session_ended_how) + "'");
   }
   for (const EventRecord& event : p.last_warnings)
     text += fmt::format("warning: {}: {}\n", printable(event.kind), printable(event.message));
@@ -51,16 +51,14 @@ std::string status_text(const Store::Progress& p, bool running) {
 
 // `lines`: all of it in one, for those who read a stream.
 std::string status_json(const Store::Progress& p, bool running, bool lines) {
-  Json json{{"experiment", p.name},
-            {"planned_trials", p.planned},
-            {"finished_trials", p.finished},
-            {"counted_trials", p.counted},
-            {"may_end_early", p.may_end_early},
-            {"running", running}};
+  Json json{
+      {"experiment", p.name},        {"planned_trials", p.planned},      {"finished_trials", p.finished},
+      {"counted_trials", p.counted}, {"may_end_early", p.may_end_early}, {"running", running}};
   json["pid"] = running ? Json(p.session_pid) : Json(nullptr);
   json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
-  json["eta_s"] = running && p.mean_trial_seconds && p.planned > p.finished ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
-                                                  : Json(nullptr);
+  json["eta_s"] = running && p.mean_trial_seconds && p.planned > p.finished
+                      ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
+                      : Json(nullptr);
   json["last_session_ended"] = p.session_ended_how.empty() ? Json(nullptr) : Json(p.session_ended_how);
   json["last_warnings"] = Json::array();
   for (const EventRecord& event : p.last_warnings)
@@ -80,9 +78,11 @@ int status_command(const Options& options) {
     const bool running = is_running(progress, sysfs);
     // Over what was there before, where a terminal can; below it elsewhere.
     const bool over = options.watch && !options.json && is_terminal_stdout();
-    write_stdout((over ? "\x1b[H\x1b[2J" : "") + (options.json ? status_json(progress, running, options.watch) : status_text(progress, running)));
+    write_stdout((over ? "\x1b[H\x1b[2J" : "") + (options.json ? status_json(progress, running, options.watch)
+                                                               : status_text(progress, running)));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
-    if (!interruption->sleep_until(clock.now() + nanoseconds(between_looks), clock)) return static_cast<int>(ExitCode::interrupted);
+    if (!interruption->sleep_until(clock.now() + nanoseconds(between_looks), clock))
+      return static_cast<int>(ExitCode::interrupted);
     if (!over && !options.json) write_stdout("\n");
   }
 }

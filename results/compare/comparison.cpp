@@ -15,10 +15,18 @@ namespace {
 constexpr double quantities_judged = 3;  // energy, time, power
 
 using Quantity = std::optional<double> (*)(const TrialRow&);
-std::optional<double> energy_of(const TrialRow& trial) { return trial.work_energy(); }
-std::optional<double> time_of(const TrialRow& trial) { return trial.work_time(); }
-std::optional<double> power_of(const TrialRow& trial) { return trial.mean_power_w; }
-std::optional<double> objective_of(const TrialRow& trial) { return trial.objective_value; }
+std::optional<double> energy_of(const TrialRow& trial) {
+  return trial.work_energy();
+}
+std::optional<double> time_of(const TrialRow& trial) {
+  return trial.work_time();
+}
+std::optional<double> power_of(const TrialRow& trial) {
+  return trial.mean_power_w;
+}
+std::optional<double> objective_of(const TrialRow& trial) {
+  return trial.objective_value;
+}
 
 // One quantity of one scenario of a night: its trials by point, and how they scatter.
 struct Night {
@@ -93,13 +101,15 @@ class ScenarioComparison {
   }
 
   void judge(ChangeOfPoint ComparedPoint::*field, Quantity quantity) {
-    const Night before = night_of(one_.trials, before_.scenario, quantity), after = night_of(other_.trials, after_.scenario, quantity);
+    const Night before = night_of(one_.trials, before_.scenario, quantity),
+                after = night_of(other_.trials, after_.scenario, quantity);
     const auto change = [&](const ComparedPoint& point, double confidence) -> std::optional<Change> {
       const auto a = before.values.find(point.point), b = after.values.find(point.point);
       if (a == before.values.end() || b == after.values.end()) return std::nullopt;
       const bool of_sensors = quantity != time_of;
       return change_between(a->second, before.error, b->second, after.error, confidence,
-                            of_sensors ? sensor_share(point.before.work_energy) : 0, of_sensors ? sensor_share(point.after.work_energy) : 0);
+                            of_sensors ? sensor_share(point.before.work_energy) : 0,
+                            of_sensors ? sensor_share(point.after.work_energy) : 0);
     };
     int known = 0;
     for (ComparedPoint& point : result_.points) {
@@ -113,8 +123,8 @@ class ScenarioComparison {
     }
   }
 
-  // How much higher the night as a whole lies. Without an interval: what shifts a night shifts all its points together, and
-  // two nights do not tell how much that scatters.
+  // How much higher the night as a whole lies. Without an interval: what shifts a night shifts all its points
+  // together, and two nights do not tell how much that scatters.
   ChangeOfPoint all(ChangeOfPoint ComparedPoint::*quantity) const {
     std::vector<double> logs;
     for (const ComparedPoint& point : result_.points) {
@@ -122,7 +132,9 @@ class ScenarioComparison {
     }
     const auto mean = estimate(logs);
     ChangeOfPoint result;
-    if (mean) result.change = Change{static_cast<int>(logs.size()), std::expm1(mean->mean), std::nullopt, std::nullopt};
+    if (mean)
+      result.change =
+          Change{static_cast<int>(logs.size()), std::expm1(mean->mean), std::nullopt, std::nullopt};
     return result;
   }
 
@@ -139,8 +151,8 @@ class ScenarioComparison {
     const Night night = night_of(other_.trials, after_.scenario, objective_of);
     const auto a = night.values.find(best.point), b = night.values.find(old->point);
     if (a != night.values.end() && b != night.values.end())
-      result_.cost_of_old_best = change_between(a->second, night.error, b->second, night.error, 0.95, sensor_share(best.objective),
-                                                sensor_share(old->objective));
+      result_.cost_of_old_best = change_between(a->second, night.error, b->second, night.error, 0.95,
+                                                sensor_share(best.objective), sensor_share(old->objective));
   }
 
   const ComparedResult &one_, &other_;
@@ -157,12 +169,13 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
   };
   differ("energy source", a.energy_source.value_or("none"), b.energy_source.value_or("none"),
          "their energies are of different things and do not compare");
-  differ("objective", std::string(to_string(a.objective.minimise)), std::string(to_string(b.objective.minimise)),
-         "the best points answer different questions");
+  differ("objective", std::string(to_string(a.objective.minimise)),
+         std::string(to_string(b.objective.minimise)), "the best points answer different questions");
   differ("unit of work", a.objective.per, b.objective.per, "their energies are per different units");
   for (const ComparedResult* one : {&before, &after}) {
     if (one->summary.left > 0 && !one->summary.experiment.search)
-      warnings.push_back(fmt::format("{} is unfinished: {} of its trials are still to be run", one->file, one->summary.left));
+      warnings.push_back(fmt::format("{} is unfinished: {} of its trials are still to be run", one->file,
+                                     one->summary.left));
   }
   return warnings;
 }
@@ -174,7 +187,9 @@ std::string delivered_otherwise(const ComparedScenario& scenario) {
     const std::string before = settings_text(point.before), after = settings_text(point.after);
     if (before != after) points.push_back(fmt::format("{} before and {} after", before, after));
   }
-  return points.empty() ? "" : fmt::format("{}: clocks that were delivered differ: {}", scenario.scenario, join(points, "; "));
+  return points.empty() ? ""
+                        : fmt::format("{}: clocks that were delivered differ: {}", scenario.scenario,
+                                      join(points, "; "));
 }
 
 std::vector<Difference> machine_differences(const ComparedResult& before, const ComparedResult& after) {
@@ -190,7 +205,8 @@ std::vector<Difference> machine_differences(const ComparedResult& before, const 
     if (of(before, name) != of(after, name)) differences.push_back({name, of(before, name), of(after, name)});
   }
   if (before.summary.experiment.tool_version != after.summary.experiment.tool_version)
-    differences.push_back({"dvfs-plan", before.summary.experiment.tool_version, after.summary.experiment.tool_version});
+    differences.push_back(
+        {"dvfs-plan", before.summary.experiment.tool_version, after.summary.experiment.tool_version});
   return differences;
 }
 
@@ -208,15 +224,19 @@ Comparison compare(const ComparedResult& before, const ComparedResult& after) {
   for (const ScenarioSummary& scenario : before.summary.scenarios) {
     for (const ScenarioSummary& other : after.summary.scenarios) {
       if (other.scenario == scenario.scenario)
-        comparison.scenarios.push_back(ScenarioComparison(before, scenario, after, other, comparison.energies_compare).finish());
+        comparison.scenarios.push_back(
+            ScenarioComparison(before, scenario, after, other, comparison.energies_compare).finish());
     }
   }
   for (const ComparedScenario& scenario : comparison.scenarios) {
-    if (const std::string differs = delivered_otherwise(scenario); !differs.empty()) comparison.warnings.push_back(differs);
+    if (const std::string differs = delivered_otherwise(scenario); !differs.empty())
+      comparison.warnings.push_back(differs);
   }
-  if (before.commands != after.commands) comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
+  if (before.commands != after.commands)
+    comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
   if (comparison.scenarios.empty())
-    comparison.warnings.push_back("the two have no work in common: no workload and parameters of the one are in the other");
+    comparison.warnings.push_back(
+        "the two have no work in common: no workload and parameters of the one are in the other");
   return comparison;
 }
 

@@ -1,9 +1,10 @@
 // Two results of the same plan, before and after: what changed beyond the noise, point by point. Pure.
 //
-// Trials of two nights are independent samples; each night's scatter is pooled over its points (statistics/between_nights.hpp)
-// and the sensors' own part is added. A night may lie higher as a whole (another ambient temperature, another board's gain): the change of the
-// saving against the reference, in which that cancels, stands beside it. "Beyond the noise" is said at 5 % for all points of a
-// scenario and all three quantities together (Bonferroni), so that among two hundred points none is expected to be called
+// Trials of two nights are independent samples; each night's scatter is pooled over its points
+// (statistics/between_nights.hpp) and the sensors' own part is added. A night may lie higher as a whole
+// (another ambient temperature, another board's gain): the change of the saving against the reference, in
+// which that cancels, stands beside it. "Beyond the noise" is said at 5 % for all points of a scenario and
+// all three quantities together (Bonferroni), so that among two hundred points none is expected to be called
 // changed by chance.
 #pragma once
 
@@ -26,20 +27,21 @@ struct ChangeOfPoint {
 struct ComparedPoint {
   std::string point, called;
   PointSummary before, after;
-  ChangeOfPoint energy, time, power;           // of a unit of work where the objective is, else of a run
+  ChangeOfPoint energy, time, power;  // of a unit of work where the objective is, else of a run
   std::optional<double> saving_before, saving_after;
 };
 
 struct ComparedScenario {
   std::string scenario;
-  std::vector<ComparedPoint> points;           // in both, in the order of the first
+  std::vector<ComparedPoint> points;                 // in both, in the order of the first
   std::vector<std::string> only_before, only_after;  // keys
   std::optional<std::string> best_before, best_after;
-  std::optional<Change> cost_of_old_best;      // in `after`: the objective at the best of before against that of after
-  bool old_best_feasible = true;           // in `after` it holds the constraints
-  bool old_best_not_told_apart = false;        // in `after`, from its best
-  ChangeOfPoint all_energy, all_time;          // geometric mean of all points' changes; no interval
-  int compared = 0;                            // points with an interval
+  std::optional<Change>
+      cost_of_old_best;           // in `after`: the objective at the best of before against that of after
+  bool old_best_feasible = true;  // in `after` it holds the constraints
+  bool old_best_not_told_apart = false;  // in `after`, from its best
+  ChangeOfPoint all_energy, all_time;    // geometric mean of all points' changes; no interval
+  int compared = 0;                      // points with an interval
 };
 
 struct Difference {
@@ -49,9 +51,10 @@ struct Difference {
 struct Comparison {
   std::string name_before, name_after;  // the files
   bool same_plan = false;
-  bool energies_compare = true;         // both are of the same domains and unit of work; else only times are compared
-  std::vector<std::string> warnings;    // why the two may not be comparable
-  std::vector<Difference> machine;      // facts that differ
+  bool energies_compare =
+      true;  // both are of the same domains and unit of work; else only times are compared
+  std::vector<std::string> warnings;  // why the two may not be comparable
+  std::vector<Difference> machine;    // facts that differ
   std::vector<ComparedScenario> scenarios;
 };
 

@@ -18,7 +18,10 @@ Json or_null(const std::optional<T>& value) {
 
 Json to_json(const std::optional<Change>& change) {
   if (!change) return nullptr;
-  return {{"value", change->value}, {"n", change->pairs}, {"low_95", or_null(change->low)}, {"high_95", or_null(change->high)}};
+  return {{"value", change->value},
+          {"n", change->pairs},
+          {"low_95", or_null(change->low)},
+          {"high_95", or_null(change->high)}};
 }
 
 Json to_json(const ChangeOfPoint& one) {
@@ -32,25 +35,45 @@ Json mean(const std::optional<Estimate>& estimate) {
 }
 
 Json side(const PointSummary& point) {
-  return {{"trials", point.trials}, {"counted", point.counted}, {"energy_j", mean(point.work_energy)}, {"time_s", mean(point.work_time)},
+  return {{"trials", point.trials},
+          {"counted", point.counted},
+          {"energy_j", mean(point.work_energy)},
+          {"time_s", mean(point.work_time)},
           {"mean_power_w", mean(point.power)}};
 }
 
 Json point_json(const ComparedPoint& point) {
-  return {{"point", point.point}, {"called", point.called}, {"reference", point.before.is_reference}, {"before", side(point.before)},
-          {"after", side(point.after)}, {"energy", to_json(point.energy)}, {"time", to_json(point.time)}, {"power", to_json(point.power)},
-          {"saving_before", or_null(point.saving_before)}, {"saving_after", or_null(point.saving_after)}};
+  return {{"point", point.point},
+          {"called", point.called},
+          {"reference", point.before.is_reference},
+          {"before", side(point.before)},
+          {"after", side(point.after)},
+          {"energy", to_json(point.energy)},
+          {"time", to_json(point.time)},
+          {"power", to_json(point.power)},
+          {"saving_before", or_null(point.saving_before)},
+          {"saving_after", or_null(point.saving_after)}};
 }
 
 Json comparison_object(const Comparison& c) {
-  Json json{{"before", c.name_before}, {"after", c.name_after}, {"same_plan", c.same_plan}, {"energies_compare", c.energies_compare}, {"warnings", c.warnings},
-            {"answer", comparison_sentences(c)}, {"machine", Json::array()}, {"scenarios", Json::array()}};
-  for (const Difference& d : c.machine) json["machine"].push_back({{"what", d.what}, {"before", d.before}, {"after", d.after}});
+  Json json{{"before", c.name_before},  {"after", c.name_after},
+            {"same_plan", c.same_plan}, {"energies_compare", c.energies_compare},
+            {"warnings", c.warnings},   {"answer", comparison_sentences(c)},
+            {"machine", Json::array()}, {"scenarios", Json::array()}};
+  for (const Difference& d : c.machine)
+    json["machine"].push_back({{"what", d.what}, {"before", d.before}, {"after", d.after}});
   for (const ComparedScenario& s : c.scenarios) {
-    Json one{{"scenario", s.scenario}, {"best_before", or_null(s.best_before)}, {"best_after", or_null(s.best_after)},
-             {"cost_of_old_best", to_json(s.cost_of_old_best)}, {"old_best_not_told_apart", s.old_best_not_told_apart},
-             {"all_energy", to_json(s.all_energy)}, {"all_time", to_json(s.all_time)}, {"compared", s.compared},
-             {"only_before", s.only_before}, {"only_after", s.only_after}, {"points", Json::array()}};
+    Json one{{"scenario", s.scenario},
+             {"best_before", or_null(s.best_before)},
+             {"best_after", or_null(s.best_after)},
+             {"cost_of_old_best", to_json(s.cost_of_old_best)},
+             {"old_best_not_told_apart", s.old_best_not_told_apart},
+             {"all_energy", to_json(s.all_energy)},
+             {"all_time", to_json(s.all_time)},
+             {"compared", s.compared},
+             {"only_before", s.only_before},
+             {"only_after", s.only_after},
+             {"points", Json::array()}};
     for (const ComparedPoint& point : s.points) one["points"].push_back(point_json(point));
     json["scenarios"].push_back(std::move(one));
   }
@@ -65,7 +88,10 @@ std::string json_comparison(const Comparison& comparison) {
 
 void write_html_comparison(const Comparison& comparison, const std::string& path) {
   const Json json = comparison_object(comparison);
-  write_page({fmt::format("{} and {}", comparison.name_before, comparison.name_after), terminal_comparison(comparison, false), {{"comparison", &json}}}, path);
+  write_page({fmt::format("{} and {}", comparison.name_before, comparison.name_after),
+              terminal_comparison(comparison, false),
+              {{"comparison", &json}}},
+             path);
 }
 
 }  // namespace dvfs_plan

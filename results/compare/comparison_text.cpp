@@ -18,7 +18,8 @@ std::string signed_percent(double share) {
 std::string cell(const ChangeOfPoint& one) {
   if (!one.change) return "—";
   std::string text = signed_percent(one.change->value);
-  if (one.change->low) text += fmt::format(" [{:+.1f}, {:+.1f}]", 100 * *one.change->low, 100 * *one.change->high);
+  if (one.change->low)
+    text += fmt::format(" [{:+.1f}, {:+.1f}]", 100 * *one.change->low, 100 * *one.change->high);
   return text + (one.beyond_noise ? " !" : "");
 }
 
@@ -33,11 +34,13 @@ std::string share_cell(const std::optional<double>& share) {
 
 std::string with_interval(const Change& change) {
   std::string text = signed_percent(change.value);
-  if (change.low) text += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", 100 * *change.low, 100 * *change.high);
+  if (change.low)
+    text += fmt::format(" (95 % interval {:+.1f} to {:+.1f} %)", 100 * *change.low, 100 * *change.high);
   return text;
 }
 
-std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoint::*quantity, const char* name) {
+std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoint::*quantity,
+                    const char* name) {
   std::vector<const ComparedPoint*> more, less;
   int judged = 0;
   bool known = false;
@@ -49,11 +52,13 @@ std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoin
   }
   if (!known) return fmt::format("{} is not known in both", name);
   if (judged == 0) return fmt::format("of {} nothing can be said: single trials have no spread", name);
-  if (more.empty() && less.empty()) return fmt::format("{} changed at none of the {} that could be judged", name, judged);
+  if (more.empty() && less.empty())
+    return fmt::format("{} changed at none of the {} that could be judged", name, judged);
   const auto extreme = [&](const std::vector<const ComparedPoint*>& points) {
-    const ComparedPoint* most = *std::max_element(points.begin(), points.end(), [&](const auto* a, const auto* b) {
-      return std::abs((a->*quantity).change->value) < std::abs((b->*quantity).change->value);
-    });
+    const ComparedPoint* most =
+        *std::max_element(points.begin(), points.end(), [&](const auto* a, const auto* b) {
+          return std::abs((a->*quantity).change->value) < std::abs((b->*quantity).change->value);
+        });
     return fmt::format("most at {}, {}", most->called, with_interval(*(most->*quantity).change));
   };
   std::vector<std::string> parts;
@@ -70,11 +75,15 @@ std::string best_text(const ComparedScenario& scenario) {
     return key;
   };
   if (!scenario.best_before || !scenario.best_after) return " A best point is not known in both.";
-  if (scenario.best_before == scenario.best_after) return fmt::format(" The best is the same: {}.", called(*scenario.best_before));
-  std::string text = fmt::format(" The best was {} and is {}", called(*scenario.best_before), called(*scenario.best_after));
+  if (scenario.best_before == scenario.best_after)
+    return fmt::format(" The best is the same: {}.", called(*scenario.best_before));
+  std::string text =
+      fmt::format(" The best was {} and is {}", called(*scenario.best_before), called(*scenario.best_after));
   if (!scenario.old_best_feasible) return text + "; after, the former best no longer holds the constraints.";
   if (scenario.old_best_not_told_apart) return text + "; after, the two cannot be told apart.";
-  if (scenario.cost_of_old_best) text += fmt::format("; after, the former best's objective is {} against the new one", with_interval(*scenario.cost_of_old_best));
+  if (scenario.cost_of_old_best)
+    text += fmt::format("; after, the former best's objective is {} against the new one",
+                        with_interval(*scenario.cost_of_old_best));
   return text + ".";
 }
 
@@ -82,11 +91,17 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare) {
   std::vector<std::string> what, all;
   if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
   what.push_back(changed(scenario, &ComparedPoint::time, "time"));
-  std::string text = fmt::format("{}: {} points are in both. Beyond the noise (5 % for all points together) {}.", scenario.scenario,
-                                 scenario.points.size(), join(what, ", and "));
-  if (scenario.all_energy.change) all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
-  if (scenario.all_time.change) all.push_back(fmt::format("time changed by {}", with_interval(*scenario.all_time.change)));
-  if (!all.empty()) text += fmt::format(" On average over all points {} (no interval: what shifts a whole night is not known from two).", join(all, ", "));
+  std::string text =
+      fmt::format("{}: {} points are in both. Beyond the noise (5 % for all points together) {}.",
+                  scenario.scenario, scenario.points.size(), join(what, ", and "));
+  if (scenario.all_energy.change)
+    all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
+  if (scenario.all_time.change)
+    all.push_back(fmt::format("time changed by {}", with_interval(*scenario.all_time.change)));
+  if (!all.empty())
+    text += fmt::format(
+        " On average over all points {} (no interval: what shifts a whole night is not known from two).",
+        join(all, ", "));
   return energies_compare ? text + best_text(scenario) : text;
 }
 
@@ -94,23 +109,32 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare) {
 
 std::vector<std::string> comparison_sentences(const Comparison& comparison) {
   std::vector<std::string> sentences;
-  for (const ComparedScenario& scenario : comparison.scenarios) sentences.push_back(sentence(scenario, comparison.energies_compare));
+  for (const ComparedScenario& scenario : comparison.scenarios)
+    sentences.push_back(sentence(scenario, comparison.energies_compare));
   return sentences;
 }
 
 std::string terminal_comparison(const Comparison& comparison, bool colour) {
-  std::string text = fmt::format("before: {}\nafter:  {}\n", printable(comparison.name_before), printable(comparison.name_after));
+  std::string text = fmt::format("before: {}\nafter:  {}\n", printable(comparison.name_before),
+                                 printable(comparison.name_after));
   if (!comparison.same_plan) text += "note: the plans differ; what is in both is compared\n";
-  for (const std::string& warning : comparison.warnings) text += fmt::format("warning: {}\n", printable(warning));
+  for (const std::string& warning : comparison.warnings)
+    text += fmt::format("warning: {}\n", printable(warning));
   for (const ComparedScenario& scenario : comparison.scenarios) {
     text += fmt::format("\n{}\n", printable(scenario.scenario));
     TextTable table;
-    table.row({" ", "setting", "energy before", "after", "change", "time: change", "mean power: change", "saving before", "after"});
+    table.row({" ", "setting", "energy before", "after", "change", "time: change", "mean power: change",
+               "saving before", "after"});
     for (const ComparedPoint& point : scenario.points) {
       const bool before = scenario.best_before == point.point, after = scenario.best_after == point.point;
-      table.row({before && after ? "*" : before ? "<" : after ? ">" : " ", printable(point.called), cell(point.before.work_energy, "J"),
+      table.row({before && after ? "*"
+                 : before        ? "<"
+                 : after         ? ">"
+                                 : " ",
+                 printable(point.called), cell(point.before.work_energy, "J"),
                  cell(point.after.work_energy, "J"), cell(point.energy), cell(point.time), cell(point.power),
-                 point.before.is_reference ? "reference" : share_cell(point.saving_before), point.before.is_reference ? "" : share_cell(point.saving_after)},
+                 point.before.is_reference ? "reference" : share_cell(point.saving_before),
+                 point.before.is_reference ? "" : share_cell(point.saving_after)},
                 before || after);
     }
     text += table.text(colour);
@@ -121,13 +145,16 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
     missing(scenario.only_after, "after");
   }
   if (!comparison.scenarios.empty())
-    text += "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point (each night's scatter, pooled over its points, and the sensors' own part); ! "
-            "is beyond the noise at 5 % for all points together. — is not known.\n";
+    text +=
+        "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point (each night's "
+        "scatter, pooled over its points, and the sensors' own part); ! "
+        "is beyond the noise at 5 % for all points together. — is not known.\n";
   if (!comparison.machine.empty()) {
     text += "\nWhat differs between the two machines as they were:\n";
     TextTable table;
     for (const Difference& d : comparison.machine)
-      table.row({" ", printable(d.what), d.before.empty() ? "—" : printable(d.before), d.after.empty() ? "—" : printable(d.after)});
+      table.row({" ", printable(d.what), d.before.empty() ? "—" : printable(d.before),
+                 d.after.empty() ? "—" : printable(d.after)});
     text += table.text(false);
   }
   text += "\n";

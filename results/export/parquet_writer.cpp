@@ -28,7 +28,8 @@ const char* type_name(Column::Type type) {
 
 Json to_json(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* real = std::get_if<double>(&cell)) return std::isfinite(*real) ? Json(*real) : Json(nullptr);
+  if (const auto* real = std::get_if<double>(&cell))
+    return std::isfinite(*real) ? Json(*real) : Json(nullptr);
   // As text: JavaScript's numbers hold no more than 53 bits, and nanoseconds since boot may pass them.
   if (const auto* integer = std::get_if<std::int64_t>(&cell)) return std::to_string(*integer);
   return nullptr;
@@ -37,8 +38,10 @@ Json to_json(const Cell& cell) {
 std::string find_node(const std::string& path) {
   const std::string node = find_executable("node", "/", path);
   if (!node.empty()) return node;
-  throw Error(ExitCode::machine_refuses, "Parquet is written by hyparquet-writer, which needs node, and there is none in $PATH",
-              "apt-get install nodejs, or export CSV or JSON Lines (--format jsonl), which any tool reads too");
+  throw Error(
+      ExitCode::machine_refuses,
+      "Parquet is written by hyparquet-writer, which needs node, and there is none in $PATH",
+      "apt-get install nodejs, or export CSV or JSON Lines (--format jsonl), which any tool reads too");
 }
 
 class ParquetWriter : public TableWriter {
@@ -48,7 +51,8 @@ class ParquetWriter : public TableWriter {
   }
   void head(const std::vector<Column>& columns) override {
     Json head = Json::array();
-    for (const Column& column : columns) head.push_back({{"name", column.name}, {"type", type_name(column.type)}});
+    for (const Column& column : columns)
+      head.push_back({{"name", column.name}, {"type", type_name(column.type)}});
     rows_ << head.dump() << "\n";
   }
   void row(const std::vector<Cell>& cells) override {
@@ -63,14 +67,18 @@ class ParquetWriter : public TableWriter {
     const auto script = work_.path() / "write_parquet.mjs", table = work_.path() / "table";
     std::ofstream(script, std::ios::binary) << parquet_script;
     if (!rows_)
-      throw Error(ExitCode::machine_refuses, fmt::format("the rows could not be written to {}", work_.path().string()), "is the disk full?");
-    const ProgramAnswer answer = run_program(node_, {script.string(), table.string(), (work_.path() / "rows").string()}, deadline);
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("the rows could not be written to {}", work_.path().string()),
+                  "is the disk full?");
+    const ProgramAnswer answer =
+        run_program(node_, {script.string(), table.string(), (work_.path() / "rows").string()}, deadline);
     if (answer.ran() && answer.exit_code == 0) {
       out_ << std::ifstream(table, std::ios::binary).rdbuf();
       return;
     }
     throw Error(ExitCode::machine_refuses,
-                fmt::format("node could not write the table: {}", answer.ran() ? std::string(trim(answer.output)) : answer.problem),
+                fmt::format("node could not write the table: {}",
+                            answer.ran() ? std::string(trim(answer.output)) : answer.problem),
                 "is there room in $TMPDIR, and is node 18 or newer (node --version)?");
   }
 

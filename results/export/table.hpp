@@ -29,8 +29,8 @@ class TableWriter {
   virtual void finish() {}
 };
 
-// Every trial of a workload, warm-ups too: what it was, every axis with what was applied and delivered, how it went, what
-// it cost, and the last value of each metric. Columns end in their unit; clocks are in Hz.
+// Every trial of a workload, warm-ups too: what it was, every axis with what was applied and delivered, how
+// it went, what it cost, and the last value of each metric. Columns end in their unit; clocks are in Hz.
 void write_trials_table(Store& store, TableWriter& out);
 // trial, channel, unit, time_ns, value, absence.
 // Readings that are damaged in the file are left out; returned is what to say of them.
@@ -39,8 +39,8 @@ std::vector<std::string> write_readings_table(Store& store, TableWriter& out);
 // RFC 4180 CSV; JSON Lines (https://jsonlines.org), one object a row.
 std::unique_ptr<TableWriter> csv_writer(std::ostream& out);
 std::unique_ptr<TableWriter> json_lines_writer(std::ostream& out);
-// Apache Parquet, by hyparquet-writer (npm), which runs in node: Debian 12 has no Parquet writer. Throws Error if
-// there is no node in `path` ($PATH), or it fails.
+// Apache Parquet, by hyparquet-writer (npm), which runs in node: Debian 12 has no Parquet writer. Throws
+// Error if there is no node in `path` ($PATH), or it fails.
 std::unique_ptr<TableWriter> parquet_writer(std::ostream& out, const std::string& path);
 
 // A field as RFC 4180 wants it. A text that a spreadsheet would run as a formula gets a leading quote mark.

@@ -18,8 +18,8 @@ Cell cell(const std::optional<T>& value) {
     return *value;
 }
 
-// What a knob's targets read back as and delivered. Delivered values of several targets: the least and the most, for a mean
-// would hide one that was not delivered.
+// What a knob's targets read back as and delivered. Delivered values of several targets: the least and the
+// most, for a mean would hide one that was not delivered.
 struct Delivered {
   std::string applied;
   std::optional<double> least, most;
@@ -38,7 +38,8 @@ std::vector<AxisColumn> axis_columns(const ExperimentRow& experiment, const std:
     for (const TrialRow& trial : trials) {
       for (const AxisSetting& setting : trial.settings) {
         if (setting.axis != axis) continue;
-        const bool plain = setting.number && (column.knob || fmt::format("{}", *setting.number) == setting.text);
+        const bool plain =
+            setting.number && (column.knob || fmt::format("{}", *setting.number) == setting.text);
         column.numeric = column.numeric && plain;
       }
     }
@@ -74,14 +75,38 @@ class TrialsTable {
  private:
   // An axis may have a name that a column has already.
   static std::string axis_title(const std::string& axis) {
-    static const std::set<std::string> taken{"trial", "key", "workload", "scenario", "role", "attempt", "block", "position", "started_at", "outcome", "exit_code", "signal", "verdict", "verdict_text", "region", "runs", "time_s", "energy_j", "energy_half_width_j", "above_idle_j", "units", "mean_power_w", "temperature_c", "objective_value"};
+    static const std::set<std::string> taken{"trial",
+                                             "key",
+                                             "workload",
+                                             "scenario",
+                                             "role",
+                                             "attempt",
+                                             "block",
+                                             "position",
+                                             "started_at",
+                                             "outcome",
+                                             "exit_code",
+                                             "signal",
+                                             "verdict",
+                                             "verdict_text",
+                                             "region",
+                                             "runs",
+                                             "time_s",
+                                             "energy_j",
+                                             "energy_half_width_j",
+                                             "above_idle_j",
+                                             "units",
+                                             "mean_power_w",
+                                             "temperature_c",
+                                             "objective_value"};
     return taken.contains(axis) ? "axis " + axis : axis;
   }
 
   std::vector<Column> head() const {
-    std::vector<Column> head{{"trial", Type::integer}, {"key", Type::text},      {"workload", Type::text},
-                             {"scenario", Type::text}, {"role", Type::text},     {"attempt", Type::integer},
-                             {"block", Type::integer}, {"position", Type::integer}, {"started_at", Type::text}};
+    std::vector<Column> head{
+        {"trial", Type::integer}, {"key", Type::text},         {"workload", Type::text},
+        {"scenario", Type::text}, {"role", Type::text},        {"attempt", Type::integer},
+        {"block", Type::integer}, {"position", Type::integer}, {"started_at", Type::text}};
     for (const AxisColumn& axis : axes_) {
       head.push_back({axis_title(axis.name), axis.numeric ? Type::real : Type::text});
       if (!axis.knob) continue;
@@ -89,11 +114,15 @@ class TrialsTable {
       head.push_back({axis.name + " delivered_min", Type::real});
       head.push_back({axis.name + " delivered_max", Type::real});
     }
-    for (const char* name : {"outcome", "exit_code", "signal", "verdict", "verdict_text", "region", "runs", "time_s", "energy_j",
-                             "energy_half_width_j", "above_idle_j", "units", "mean_power_w", "temperature_c", "objective_value"}) {
+    for (const char* name : {"outcome", "exit_code", "signal", "verdict", "verdict_text", "region", "runs",
+                             "time_s", "energy_j", "energy_half_width_j", "above_idle_j", "units",
+                             "mean_power_w", "temperature_c", "objective_value"}) {
       const std::string_view n(name);
-      const bool text = n == "outcome" || n == "signal" || n == "verdict" || n == "verdict_text" || n == "region";
-      head.push_back({name, text ? Type::text : n == "exit_code" || n == "runs" ? Type::integer : Type::real});
+      const bool text =
+          n == "outcome" || n == "signal" || n == "verdict" || n == "verdict_text" || n == "region";
+      head.push_back({name, text                              ? Type::text
+                            : n == "exit_code" || n == "runs" ? Type::integer
+                                                              : Type::real});
     }
     for (const std::string& name : metric_names_) head.push_back({name, Type::real});
     return head;
@@ -102,7 +131,8 @@ class TrialsTable {
   void add_axis(std::vector<Cell>& cells, const TrialRow& trial, const AxisColumn& axis) {
     Cell value;
     for (const AxisSetting& setting : trial.settings) {
-      if (setting.axis == axis.name) value = axis.numeric ? cell(setting.number) : cell(std::optional(setting.text));
+      if (setting.axis == axis.name)
+        value = axis.numeric ? cell(setting.number) : cell(std::optional(setting.text));
     }
     cells.push_back(value);
     if (!axis.knob) return;
@@ -114,13 +144,21 @@ class TrialsTable {
   }
 
   std::vector<Cell> row(const TrialRow& trial) {
-    std::vector<Cell> cells{trial.id, trial.key, trial.workload, trial.scenario, std::string(to_string(trial.role)),
-                            std::int64_t{trial.attempt}, std::int64_t{trial.block}, std::int64_t{trial.position}, trial.started_at};
+    std::vector<Cell> cells{trial.id,
+                            trial.key,
+                            trial.workload,
+                            trial.scenario,
+                            std::string(to_string(trial.role)),
+                            std::int64_t{trial.attempt},
+                            std::int64_t{trial.block},
+                            std::int64_t{trial.position},
+                            trial.started_at};
     for (const AxisColumn& axis : axes_) add_axis(cells, trial, axis);
-    for (const Cell& value : {Cell(trial.outcome), cell(trial.exit_code), cell(trial.signal), Cell(trial.verdict),
-                              Cell(trial.verdict_text), Cell(trial.region), Cell(std::int64_t{trial.runs}), cell(trial.time_s),
-                              cell(trial.energy_j), cell(trial.energy_half_width_j), cell(trial.above_idle_j), cell(trial.units),
-                              cell(trial.mean_power_w), cell(trial.temperature_c), cell(trial.objective_value)})
+    for (const Cell& value :
+         {Cell(trial.outcome), cell(trial.exit_code), cell(trial.signal), Cell(trial.verdict),
+          Cell(trial.verdict_text), Cell(trial.region), Cell(std::int64_t{trial.runs}), cell(trial.time_s),
+          cell(trial.energy_j), cell(trial.energy_half_width_j), cell(trial.above_idle_j), cell(trial.units),
+          cell(trial.mean_power_w), cell(trial.temperature_c), cell(trial.objective_value)})
       cells.push_back(value);
     const auto& mine = metrics_[trial.id];
     for (const std::string& name : metric_names_) {
@@ -144,10 +182,16 @@ void write_trials_table(Store& store, TableWriter& out) {
 }
 
 std::vector<std::string> write_readings_table(Store& store, TableWriter& out) {
-  out.head({{"trial", Type::integer}, {"channel", Type::text}, {"unit", Type::text}, {"time_ns", Type::integer}, {"value", Type::real}, {"absence", Type::text}});
+  out.head({{"trial", Type::integer},
+            {"channel", Type::text},
+            {"unit", Type::text},
+            {"time_ns", Type::integer},
+            {"value", Type::real},
+            {"absence", Type::text}});
   const auto channels = store.channels();
   std::vector<std::string> left_out;
-  Statement trials = store.database().prepare("SELECT DISTINCT trial_id FROM reading_values ORDER BY trial_id");
+  Statement trials =
+      store.database().prepare("SELECT DISTINCT trial_id FROM reading_values ORDER BY trial_id");
   while (trials.step()) {
     const std::int64_t trial = trials.integer(0);
     std::vector<ChannelTrace> traces;
@@ -161,7 +205,8 @@ std::vector<std::string> write_readings_table(Store& store, TableWriter& out) {
       for (std::size_t i = 0; i < one.trace.values.size(); ++i) {
         const bool known = one.trace.has_value(i);
         const auto value = known ? std::optional(one.trace.values[i]) : std::nullopt;
-        const auto absence = known ? std::nullopt : std::optional(std::string(to_string(one.trace.absences[i])));
+        const auto absence =
+            known ? std::nullopt : std::optional(std::string(to_string(one.trace.absences[i])));
         out.row({trial, channel.name, channel.unit, one.trace.times_ns[i], cell(value), cell(absence)});
       }
     }

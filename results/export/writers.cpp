@@ -21,7 +21,8 @@ class CsvWriter : public TableWriter {
  public:
   explicit CsvWriter(std::ostream& out) : out_(out) {}
   void head(const std::vector<Column>& columns) override {
-    for (std::size_t i = 0; i < columns.size(); ++i) out_ << (i == 0 ? "" : ",") << csv_field(columns[i].name);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      out_ << (i == 0 ? "" : ",") << csv_field(columns[i].name);
     out_ << "\r\n";
   }
   void row(const std::vector<Cell>& cells) override {
@@ -42,7 +43,8 @@ class JsonLinesWriter : public TableWriter {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       nlohmann::ordered_json& value = object[columns_[i].name];
       if (const auto* text = std::get_if<std::string>(&cells[i])) value = *text;
-      if (const auto* real = std::get_if<double>(&cells[i]); real != nullptr && std::isfinite(*real)) value = *real;
+      if (const auto* real = std::get_if<double>(&cells[i]); real != nullptr && std::isfinite(*real))
+        value = *real;
       if (const auto* integer = std::get_if<std::int64_t>(&cells[i])) value = *integer;
     }
     out_ << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";

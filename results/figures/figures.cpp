@@ -28,14 +28,19 @@ std::string quoted(std::string_view text) {
 }
 
 std::string preamble(const std::string& file, FigureFormat format, const std::string& title) {
-  const std::string terminal = format == FigureFormat::svg
-                                   ? "set terminal svg size 900,560 dynamic noenhanced font 'sans,14' background 'white'"
-                                   : "set terminal pngcairo size 1350,840 noenhanced font 'sans,16' background 'white'";
+  const std::string terminal =
+      format == FigureFormat::svg
+          ? "set terminal svg size 900,560 dynamic noenhanced font 'sans,14' background 'white'"
+          : "set terminal pngcairo size 1350,840 noenhanced font 'sans,16' background 'white'";
   return fmt::format(
-      "{}\nset encoding utf8\nset output {}\nset title {}\nset grid lc rgb '#d9d9d9'\nset key outside bottom center horizontal\n"
-      "set style line 1 lc rgb '#0072b2' lw 2 pt 7 ps 0.8\nset style line 2 lc rgb '#e69f00' lw 2 pt 5 ps 0.8\n"
-      "set style line 3 lc rgb '#009e73' lw 2 pt 9 ps 0.9\nset style line 4 lc rgb '#cc79a7' lw 2 pt 11 ps 0.9\n"
-      "set style line 5 lc rgb '#d55e00' lw 2 pt 13 ps 0.9\nset style line 6 lc rgb '#56b4e9' lw 2 pt 6 ps 0.9\n",
+      "{}\nset encoding utf8\nset output {}\nset title {}\nset grid lc rgb '#d9d9d9'\nset key outside bottom "
+      "center horizontal\n"
+      "set style line 1 lc rgb '#0072b2' lw 2 pt 7 ps 0.8\nset style line 2 lc rgb '#e69f00' lw 2 pt 5 ps "
+      "0.8\n"
+      "set style line 3 lc rgb '#009e73' lw 2 pt 9 ps 0.9\nset style line 4 lc rgb '#cc79a7' lw 2 pt 11 ps "
+      "0.9\n"
+      "set style line 5 lc rgb '#d55e00' lw 2 pt 13 ps 0.9\nset style line 6 lc rgb '#56b4e9' lw 2 pt 6 ps "
+      "0.9\n",
       terminal, quoted(file), quoted(title));
 }
 
@@ -89,13 +94,15 @@ std::optional<std::string> main_axis(const std::vector<PointSummary>& points) {
 // A point is drawn where the hardware was, not where it was asked to be.
 double clock_that_ran(const PointSummary& point, const AxisSetting& setting) {
   const auto instead = point.delivered_instead.find(setting.axis);
-  return instead == point.delivered_instead.end() ? *setting.number : (instead->second.low_hz + instead->second.high_hz) / 2;
+  return instead == point.delivered_instead.end() ? *setting.number
+                                                  : (instead->second.low_hz + instead->second.high_hz) / 2;
 }
 
 std::string others(const PointSummary& point, const std::string& axis, const std::set<std::string>& varying) {
   std::vector<std::string> texts;
   for (const AxisSetting& setting : point.settings) {
-    if (setting.axis != axis && varying.contains(setting.axis)) texts.push_back(setting.axis + " = " + setting.text);
+    if (setting.axis != axis && varying.contains(setting.axis))
+      texts.push_back(setting.axis + " = " + setting.text);
   }
   return join(texts, ", ");
 }
@@ -119,8 +126,8 @@ std::string per_text(const Summary& summary) {
 
 constexpr const char* star = "pt 3 ps 2.2 lw 2 lc rgb '#d55e00'";
 
-std::optional<std::string> settings_script(const Summary& summary, const ScenarioSummary& scenario, const std::string& file,
-                                           FigureFormat format) {
+std::optional<std::string> settings_script(const Summary& summary, const ScenarioSummary& scenario,
+                                           const std::string& file, FigureFormat format) {
   const auto axis = main_axis(scenario.points);
   if (!axis) return std::nullopt;
   const AxisUnit unit = unit_of(*axis, scenario.points);
@@ -134,21 +141,24 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
     if (setting == nullptr || !point.work_energy) continue;
     const std::string group = others(point, *axis, varying);
     if (!lines.contains(group)) order.push_back(group);
-    const std::string row = fmt::format("{:.9g} {:.9g} {}\n", clock_that_ran(point, *setting) / unit.factor, point.work_energy->mean,
-                                        half_width(*point.work_energy));
+    const std::string row = fmt::format("{:.9g} {:.9g} {}\n", clock_that_ran(point, *setting) / unit.factor,
+                                        point.work_energy->mean, half_width(*point.work_energy));
     lines[group] += row;
     if (scenario.best == i) best = row;
   }
   if (lines.empty()) return std::nullopt;
   std::string script = preamble(file, format, scenario.scenario);
-  script += fmt::format("set xlabel {}\nset ylabel {}\n", quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
+  script += fmt::format("set xlabel {}\nset ylabel {}\n",
+                        quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
                         quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(summary))));
   std::vector<std::string> plots;
   for (std::size_t g = 0; g < order.size(); ++g) {
     script += fmt::format("$line{} << END\n{}END\n", g, lines[order[g]]);
     const std::size_t style = g % 6 + 1;
-    plots.push_back(fmt::format("$line{0} using 1:2 with linespoints ls {1} title {2}, $line{0} using 1:2:3 with yerrorbars ls {1} notitle", g, style,
-                                quoted(order[g].empty() ? "energy" : order[g])));
+    plots.push_back(
+        fmt::format("$line{0} using 1:2 with linespoints ls {1} title {2}, $line{0} using 1:2:3 with "
+                    "yerrorbars ls {1} notitle",
+                    g, style, quoted(order[g].empty() ? "energy" : order[g])));
   }
   if (!best.empty()) {
     script += fmt::format("$best << END\n{}END\n", best);
@@ -157,8 +167,8 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
   return script + "plot " + join(plots, ", \\\n     ") + "\n";
 }
 
-std::optional<std::string> trade_off_script(const Summary& summary, const ScenarioSummary& scenario, const std::string& file,
-                                            FigureFormat format) {
+std::optional<std::string> trade_off_script(const Summary& summary, const ScenarioSummary& scenario,
+                                            const std::string& file, FigureFormat format) {
   std::string all, best, reference;
   std::vector<std::pair<double, std::string>> front;
   int known = 0;
@@ -166,8 +176,9 @@ std::optional<std::string> trade_off_script(const Summary& summary, const Scenar
     const PointSummary& point = scenario.points[i];
     if (!point.work_energy || !point.work_time) continue;
     ++known;
-    const std::string row = fmt::format("{:.9g} {:.9g} {} {}\n", point.work_time->mean, point.work_energy->mean,
-                                        half_width(*point.work_time), half_width(*point.work_energy));
+    const std::string row =
+        fmt::format("{:.9g} {:.9g} {} {}\n", point.work_time->mean, point.work_energy->mean,
+                    half_width(*point.work_time), half_width(*point.work_energy));
     all += row;
     if (scenario.best == i) best = row;
     if (point.is_reference) reference = row;
@@ -176,14 +187,19 @@ std::optional<std::string> trade_off_script(const Summary& summary, const Scenar
   if (known < 2) return std::nullopt;
   std::sort(front.begin(), front.end());
   std::string script = preamble(file, format, scenario.scenario);
-  script += fmt::format("set xlabel {}\nset ylabel {}\nset offsets graph 0.04, graph 0.04, graph 0.04, graph 0.04\n", quoted(fmt::format("time{} (s)", per_text(summary))),
-                        quoted(fmt::format("energy{} (J)", per_text(summary))));
+  script += fmt::format(
+      "set xlabel {}\nset ylabel {}\nset offsets graph 0.04, graph 0.04, graph 0.04, graph 0.04\n",
+      quoted(fmt::format("time{} (s)", per_text(summary))),
+      quoted(fmt::format("energy{} (J)", per_text(summary))));
   std::string on_front;
   for (const auto& [time, row] : front) on_front += row;
   script += fmt::format("$all << END\n{}END\n$front << END\n{}END\n", all, on_front);
-  std::vector<std::string> plots{"$front using 1:2 with lines lw 2 lc rgb '#e69f00' title 'Pareto front'",
-                                 "$all using 1:2 with points lc rgb '#56b4e9' pt 7 ps 0.6 title 'settings, 95 % intervals where known'", "$all using 1:2:3:4 with xyerrorbars lc rgb '#56b4e9' pt 7 ps 0.6 notitle"};
-  for (const auto& [name, rows, style] : {std::tuple{"reference", reference, "pt 5 ps 1.6 lc rgb '#0072b2'"}, std::tuple{"best", best, star}}) {
+  std::vector<std::string> plots{
+      "$front using 1:2 with lines lw 2 lc rgb '#e69f00' title 'Pareto front'",
+      "$all using 1:2 with points lc rgb '#56b4e9' pt 7 ps 0.6 title 'settings, 95 % intervals where known'",
+      "$all using 1:2:3:4 with xyerrorbars lc rgb '#56b4e9' pt 7 ps 0.6 notitle"};
+  for (const auto& [name, rows, style] :
+       {std::tuple{"reference", reference, "pt 5 ps 1.6 lc rgb '#0072b2'"}, std::tuple{"best", best, star}}) {
     if (rows.empty()) continue;
     script += fmt::format("${} << END\n{}END\n", name, rows);
     plots.push_back(fmt::format("${0} using 1:2 with points {1} title '{0}'", name, style));
@@ -201,8 +217,10 @@ std::vector<Figure> figures(const Summary& summary, const std::string& prefix, F
     const std::string number = summary.scenarios.size() > 1 ? fmt::format("-{}", i + 1) : "";
     const std::string settings = fmt::format("{}{}-settings.{}", prefix, number, ending),
                       trade_off = fmt::format("{}{}-trade-off.{}", prefix, number, ending);
-    if (auto script = settings_script(summary, scenario, settings, format)) all.push_back({settings, *script});
-    if (auto script = trade_off_script(summary, scenario, trade_off, format)) all.push_back({trade_off, *script});
+    if (auto script = settings_script(summary, scenario, settings, format))
+      all.push_back({settings, *script});
+    if (auto script = trade_off_script(summary, scenario, trade_off, format))
+      all.push_back({trade_off, *script});
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// The two main figures for papers and mail, without a browser: energy against the settings, and against time. Gnuplot draws
-// them (Debian: gnuplot-nox); what it is told is text, made here. Pure.
+// The two main figures for papers and mail, without a browser: energy against the settings, and against time.
+// Gnuplot draws them (Debian: gnuplot-nox); what it is told is text, made here. Pure.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace dvfs_plan {
 enum class FigureFormat { svg, png };
 
 struct Figure {
-  std::string file;    // PREFIX-settings.svg, PREFIX-trade-off.svg; with several scenarios PREFIX-2-settings.svg
+  std::string
+      file;  // PREFIX-settings.svg, PREFIX-trade-off.svg; with several scenarios PREFIX-2-settings.svg
   std::string script;  // for gnuplot
 };
 

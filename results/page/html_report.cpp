@@ -8,7 +8,8 @@
 
 namespace dvfs_plan {
 
-std::vector<std::string> write_html_report(Store& store, const Summary& summary, const std::vector<TrialRow>& trials, const std::string& path) {
+std::vector<std::string> write_html_report(Store& store, const Summary& summary,
+                                           const std::vector<TrialRow>& trials, const std::string& path) {
   std::vector<std::string> best;
   for (const ScenarioSummary& scenario : summary.scenarios) {
     if (scenario.best) best.push_back(scenario.points[*scenario.best].point);
@@ -18,7 +19,10 @@ std::vector<std::string> write_html_report(Store& store, const Summary& summary,
   std::vector<std::string> damaged;
   const nlohmann::ordered_json traces = page_traces(store, trials, best, damaged);
   for (const std::string& one : damaged) report["warnings"].push_back(one);
-  write_page({summary.experiment.name, terminal_report(summary, trials, false), {{"report", &report}, {"traces", &traces}}}, path);
+  write_page({summary.experiment.name,
+              terminal_report(summary, trials, false),
+              {{"report", &report}, {"traces", &traces}}},
+             path);
   return damaged;
 }
 

@@ -1,5 +1,5 @@
-// The report as one self-contained page: script, style and data are in it, nothing is fetched. What web/ makes of the JSON
-// is what `--json` says; a reader without scripts finds the terminal's report in it.
+// The report as one self-contained page: script, style and data are in it, nothing is fetched. What web/
+// makes of the JSON is what `--json` says; a reader without scripts finds the terminal's report in it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,9 @@
 
 namespace dvfs_plan {
 
-// Returned is what of the file was damaged and is not in the page. To `path`, by way of a file beside it: what was there stays until the page is whole.
-std::vector<std::string> write_html_report(Store& store, const Summary& summary, const std::vector<TrialRow>& trials, const std::string& path);
+// Returned is what of the file was damaged and is not in the page. To `path`, by way of a file beside it:
+// what was there stays until the page is whole.
+std::vector<std::string> write_html_report(Store& store, const Summary& summary,
+                                           const std::vector<TrialRow>& trials, const std::string& path);
 
 }  // namespace dvfs_plan

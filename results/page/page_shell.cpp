@@ -20,11 +20,20 @@ std::string escaped(std::string_view text) {
   std::string html;
   for (const char c : printable(text, true)) {
     switch (c) {
-      case '&': html += "&amp;"; break;
-      case '<': html += "&lt;"; break;
-      case '>': html += "&gt;"; break;
-      case '"': html += "&quot;"; break;
-      default: html += c;
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
     }
   }
   return html;
@@ -60,9 +69,11 @@ void write_page(const PageContent& content, const std::string& path) {
   std::ostream& out = file.out();
   const std::string_view script(page_script);
   out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      << generator << "\n"
+      << generator
+      << "\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; style-src "
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data: blob:; "
+         "style-src "
          "'unsafe-inline'; script-src 'sha256-"
       << script_hash(script) << "'\">\n<title>" << escaped(content.title) << "</title>\n<style>" << page_style
       << "</style>\n</head>\n<body>\n<noscript><pre>" << escaped(content.plain_text)

@@ -11,8 +11,9 @@ namespace dvfs_plan {
 struct PageContent {
   std::string title;
   std::string plain_text;  // for readers without scripts
-  std::vector<std::pair<std::string, const nlohmann::ordered_json*>> data;  // by the id that the script finds it
-                                                                            // under; it runs once it has the first
+  std::vector<std::pair<std::string, const nlohmann::ordered_json*>>
+      data;  // by the id that the script finds it
+             // under; it runs once it has the first
 };
 
 // Throws Error if the page cannot be written to its end.

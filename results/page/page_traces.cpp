@@ -19,15 +19,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t least_samples = 48, largest_samples = 20'000;
-// Of one kind, of one probe: with more they are drawn as one band from the least to the most (128 CPUs' clocks).
+// Of one kind, of one probe: with more they are drawn as one band from the least to the most (128 CPUs'
+// clocks).
 constexpr std::size_t most_alike = 4;
 constexpr std::size_t most_spans = 300;
 
-bool is_power(const Channel& c) { return measures_energy(c); }
+bool is_power(const Channel& c) {
+  return measures_energy(c);
+}
 bool is_throttle(const Channel& c) {
   return c.kind == ChannelKind::counter && quantity_of(c).find("throttle") != std::string_view::npos;
 }
-bool is_shown(const Channel& c) { return is_power(c) || c.unit == "Hz" || c.unit == "C"; }
+bool is_shown(const Channel& c) {
+  return is_power(c) || c.unit == "Hz" || c.unit == "C";
+}
 
 // A line of the chart. Of many channels alike there are two: the least and the most of them at each time.
 struct Group {
@@ -52,7 +57,8 @@ Grouping grouping(const std::vector<Channel>& channels) {
     if (members.size() > most_alike && key.second != "J") {
       for (const std::size_t i : members) g.of_channel[i] = g.groups.size();
       for (const char* which : {"lowest", "highest"})
-        g.groups.push_back({fmt::format("{}, {} of {} channels", key.first, which, members.size()), key.second, true});
+        g.groups.push_back(
+            {fmt::format("{}, {} of {} channels", key.first, which, members.size()), key.second, true});
       g.together.insert(g.together.end(), {true, false});
       continue;
     }
@@ -65,19 +71,22 @@ Grouping grouping(const std::vector<Channel>& channels) {
   return g;
 }
 
-double seconds_after(Nanoseconds start, std::int64_t time) { return static_cast<double>(time - start) * 1e-9; }
+double seconds_after(Nanoseconds start, std::int64_t time) {
+  return static_cast<double>(time - start) * 1e-9;
+}
 
 std::vector<TraceSample> gauge_samples(const Trace& trace, Nanoseconds start) {
   std::vector<TraceSample> samples;
   samples.reserve(trace.values.size());
   for (std::size_t i = 0; i < trace.values.size(); ++i)
-    samples.push_back({seconds_after(start, trace.times_ns[i]), trace.has_value(i) ? trace.values[i] : unknown});
+    samples.push_back(
+        {seconds_after(start, trace.times_ns[i]), trace.has_value(i) ? trace.values[i] : unknown});
   return samples;
 }
 
-// Mean power between fresh values of a counter, at the beginning of each interval. An interval is as long as to be known: when
-// a value was renewed is known to a look or an update only, which over a single update makes peaks that never were. The first
-// begins with a value of unknown age and is left out.
+// Mean power between fresh values of a counter, at the beginning of each interval. An interval is as long as
+// to be known: when a value was renewed is known to a look or an update only, which over a single update
+// makes peaks that never were. The first begins with a value of unknown age and is left out.
 std::vector<TraceSample> counter_samples(const Channel& channel, const Trace& trace, Nanoseconds start) {
   constexpr double times_the_spacing = 5;
   struct Fresh {
@@ -120,7 +129,8 @@ std::vector<TraceSample> counter_samples(const Channel& channel, const Trace& tr
       continue;
     }
     if (fresh[i].time - fresh[from].time < shortest) continue;
-    samples.push_back({fresh[from].time, (fresh[i].value - fresh[from].value) / (fresh[i].time - fresh[from].time)});
+    samples.push_back(
+        {fresh[from].time, (fresh[i].value - fresh[from].value) / (fresh[i].time - fresh[from].time)});
     from = i;
   }
   if (!samples.empty()) samples.push_back({fresh[from].time, samples.back().value});
@@ -128,15 +138,16 @@ std::vector<TraceSample> counter_samples(const Channel& channel, const Trace& tr
 }
 
 // Of samples of many channels in time order: the least and the most in each of `stretches`.
-std::pair<std::vector<TraceSample>, std::vector<TraceSample>> least_and_most(const std::vector<TraceSample>& samples,
-                                                                              std::size_t stretches) {
+std::pair<std::vector<TraceSample>, std::vector<TraceSample>> least_and_most(
+    const std::vector<TraceSample>& samples, std::size_t stretches) {
   std::vector<TraceSample> least, most;
   if (samples.empty()) return {};
   const double from = samples.front().time, length = std::max(samples.back().time - from, 1e-9);
   std::size_t current = stretches;
   for (const TraceSample& sample : samples) {
     if (std::isnan(sample.value)) continue;
-    const auto stretch = std::min(stretches - 1, static_cast<std::size_t>((sample.time - from) / length * static_cast<double>(stretches)));
+    const auto stretch = std::min(stretches - 1, static_cast<std::size_t>((sample.time - from) / length *
+                                                                          static_cast<double>(stretches)));
     if (stretch != current) {
       const double begin = from + length * static_cast<double>(stretch) / static_cast<double>(stretches);
       least.push_back({begin, sample.value});
@@ -174,7 +185,8 @@ void add_spans(Json& spans, const Channel& channel, const Trace& trace, Nanoseco
   if (found.size() > most_spans) {
     std::vector<double> pauses;
     for (std::size_t i = 1; i < found.size(); ++i) pauses.push_back(found[i].first - found[i - 1].second);
-    const double shortest = quantile(pauses, 1 - static_cast<double>(most_spans) / static_cast<double>(found.size()));
+    const double shortest =
+        quantile(pauses, 1 - static_cast<double>(most_spans) / static_cast<double>(found.size()));
     std::vector<std::pair<double, double>> merged{found.front()};
     for (std::size_t i = 1; i < found.size(); ++i) {
       if (found[i].first - merged.back().second <= shortest)
@@ -191,14 +203,17 @@ void add_spans(Json& spans, const Channel& channel, const Trace& trace, Nanoseco
 Json regions_json(Store& store, std::int64_t trial, Nanoseconds start) {
   Json regions = Json::array();
   Statement s = store.database().prepare(
-      "SELECT name, counted, count(*), min(started_ns), max(ended_ns) FROM region WHERE trial_id = ?1 AND (SELECT count(*) "
-      "FROM region WHERE trial_id = ?1) > 60 GROUP BY name, counted UNION ALL SELECT name, counted, 1, started_ns, ended_ns "
+      "SELECT name, counted, count(*), min(started_ns), max(ended_ns) FROM region WHERE trial_id = ?1 AND "
+      "(SELECT count(*) "
+      "FROM region WHERE trial_id = ?1) > 60 GROUP BY name, counted UNION ALL SELECT name, counted, 1, "
+      "started_ns, ended_ns "
       "FROM region WHERE trial_id = ?1 AND (SELECT count(*) FROM region WHERE trial_id = ?1) <= 60");
   s.bind(trial);
   while (s.step()) {
     std::string name = s.text(0);
     if (s.integer(2) > 1) name += fmt::format(" ({} times)", s.integer(2));
-    regions.push_back({name, seconds_after(start, s.integer(3)), seconds_after(start, s.integer(4)), s.integer(1) != 0});
+    regions.push_back(
+        {name, seconds_after(start, s.integer(3)), seconds_after(start, s.integer(4)), s.integer(1) != 0});
   }
   return regions;
 }
@@ -230,11 +245,14 @@ class PageTraces {
     samples_ = std::clamp(most_page_samples / lines, least_samples, largest_samples);
   }
 
-  std::size_t samples_of_a_trial() const { return samples_ * std::max<std::size_t>(1, grouping_.groups.size()); }
+  std::size_t samples_of_a_trial() const {
+    return samples_ * std::max<std::size_t>(1, grouping_.groups.size());
+  }
 
   Json groups() const {
     Json json = Json::array();
-    for (const Group& group : grouping_.groups) json.push_back({{"name", group.name}, {"unit", group.unit}, {"step", group.step}});
+    for (const Group& group : grouping_.groups)
+      json.push_back({{"name", group.name}, {"unit", group.unit}, {"step", group.step}});
     return json;
   }
 
@@ -251,7 +269,8 @@ class PageTraces {
       if (is_throttle(channel)) add_spans(spans, channel, one.trace, start);
       const auto group = grouping_.of_channel[one.channel];
       if (!group) continue;
-      auto samples = channel.unit == "J" ? counter_samples(channel, one.trace, start) : gauge_samples(one.trace, start);
+      auto samples =
+          channel.unit == "J" ? counter_samples(channel, one.trace, start) : gauge_samples(one.trace, start);
       auto& line = lines[*group];
       line.insert(line.end(), samples.begin(), samples.end());
     }
@@ -259,7 +278,8 @@ class PageTraces {
     double from = std::numeric_limits<double>::infinity(), to = -from;
     for (auto& [group, samples] : lines) {
       if (samples.empty()) continue;
-      std::stable_sort(samples.begin(), samples.end(), [](const TraceSample& a, const TraceSample& b) { return a.time < b.time; });
+      std::stable_sort(samples.begin(), samples.end(),
+                       [](const TraceSample& a, const TraceSample& b) { return a.time < b.time; });
       if (grouping_.together[group]) {
         auto [least, most] = least_and_most(samples, samples_);
         parts.push_back({group, std::move(least)});
@@ -271,7 +291,11 @@ class PageTraces {
       to = std::max(to, samples.back().time);
     }
     if (parts.empty()) return nullptr;
-    Json json{{"from_s", from}, {"to_s", to}, {"regions", regions_json(store_, id, start)}, {"throttled", spans}, {"parts", Json::array()}};
+    Json json{{"from_s", from},
+              {"to_s", to},
+              {"regions", regions_json(store_, id, start)},
+              {"throttled", spans},
+              {"parts", Json::array()}};
     for (const Part& part : parts) json["parts"].push_back({part.group, part.samples.size()});
     json["data"] = packed(parts, from, to);
     return json;
@@ -286,16 +310,20 @@ class PageTraces {
 
 }  // namespace
 
-Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best, std::vector<std::string>& damaged) {
+Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best,
+                 std::vector<std::string>& damaged) {
   PageTraces traces(store, trials.size());
   std::vector<const TrialRow*> order;
   for (const TrialRow& trial : trials) order.push_back(&trial);
   const auto looked_at_first = [&](const TrialRow* t) {
-    return (t->verdict != "ok" || t->is_reference || std::find(best.begin(), best.end(), t->point) != best.end());
+    return (t->verdict != "ok" || t->is_reference ||
+            std::find(best.begin(), best.end(), t->point) != best.end());
   };
   std::stable_partition(order.begin(), order.end(), looked_at_first);
   const std::size_t room = most_page_samples / traces.samples_of_a_trial() + 1;
-  Json json{{"groups", traces.groups()}, {"trials", Json::object()}, {"left_out", order.size() > room ? order.size() - room : 0}};
+  Json json{{"groups", traces.groups()},
+            {"trials", Json::object()},
+            {"left_out", order.size() > room ? order.size() - room : 0}};
   if (order.size() > room) order.resize(room);
   for (const TrialRow* trial : order) {
     try {

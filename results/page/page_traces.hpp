@@ -7,12 +7,13 @@
 
 namespace dvfs_plan {
 
-// All samples of a page together: 8 characters each. With more trials than that allows, those that are looked at first
-// (not counted, of the reference, of `best`) come first, and `left_out` says how many are not there.
+// All samples of a page together: 8 characters each. With more trials than that allows, those that are looked
+// at first (not counted, of the reference, of `best`) come first, and `left_out` says how many are not there.
 inline constexpr std::size_t most_page_samples = 2'000'000;
 
 // {groups, trials: {"1": {...}}, left_out}; see web/src/model.ts. `best`: keys of points;
 // `damaged`: what could not be read.
-nlohmann::ordered_json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best, std::vector<std::string>& damaged);
+nlohmann::ordered_json page_traces(Store& store, const std::vector<TrialRow>& trials,
+                                   const std::vector<std::string>& best, std::vector<std::string>& damaged);
 
 }  // namespace dvfs_plan

@@ -264,7 +264,8 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
   json["answer"] = answer_sentences(summary);
   json["answers"] = Json::array();  // the same, each with its scenario
   for (std::size_t i = 0; i < summary.scenarios.size(); ++i)
-    json["answers"].push_back({{"scenario", summary.scenarios[i].scenario}, {"sentence", json["answer"].at(i)}});
+    json["answers"].push_back(
+        {{"scenario", summary.scenarios[i].scenario}, {"sentence", json["answer"].at(i)}});
   json["unfinished"] = unfinished_sentence(summary);
   json["notes"] = further_sentences(summary);
   json["warnings"] = summary.warnings;
@@ -300,10 +301,13 @@ std::string json_report(Store& store, const Summary& summary, const std::vector<
 
 void add_outputs(Store& store, Json& report) {
   std::map<std::int64_t, std::pair<std::string, std::string>> tails;
-  Statement s = store.database().prepare("SELECT id, output_tail, error_tail FROM trial WHERE verdict <> 'ok'");
+  Statement s =
+      store.database().prepare("SELECT id, output_tail, error_tail FROM trial WHERE verdict <> 'ok'");
   // The last of it tells why; a page of a thousand failures must not hold a thousand logs.
   constexpr std::size_t most = 2000;
-  const auto end_of = [](const std::string& text) { return text.size() > most ? text.substr(text.size() - most) : text; };
+  const auto end_of = [](const std::string& text) {
+    return text.size() > most ? text.substr(text.size() - most) : text;
+  };
   while (s.step()) tails[s.integer(0)] = {end_of(s.text(1)), end_of(s.text(2))};
   for (Json& trial : report["trials"]) {
     const auto found = tails.find(trial["trial"].get<std::int64_t>());

@@ -176,8 +176,8 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
         text += fmt::format("  ... and {} more; `dvfs-plan export` lists all\n", not_counted - most_lines);
         break;
       }
-      text +=
-          fmt::format("  {}: {}: {}\n", printable(trial.key), printable(trial.verdict), printable(trial.verdict_text));
+      text += fmt::format("  {}: {}: {}\n", printable(trial.key), printable(trial.verdict),
+                          printable(trial.verdict_text));
     }
   }
   if (!summary.sensors.empty()) {
@@ -189,7 +189,8 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const std::string& note : notes) text += "  " + printable(note) + "\n";
   text += "\n";
   for (const std::string& sentence : answer_sentences(summary)) text += printable(sentence) + "\n";
-  if (const std::string unfinished = unfinished_sentence(summary); !unfinished.empty()) text += unfinished + "\n";
+  if (const std::string unfinished = unfinished_sentence(summary); !unfinished.empty())
+    text += unfinished + "\n";
   return text;
 }
 

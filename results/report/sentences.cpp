@@ -335,9 +335,10 @@ std::string unfinished_sentence(const Summary& summary) {
   if (summary.left == 0) return {};
   if (e.search) return "Unfinished: the same command goes on with the search; this is what is known so far.";
   if (e.last_session_ended == "done")
-    return fmt::format("The budget ended the run: {} of {} planned trials were not run.", summary.left, e.planned_trials);
-  return fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.", summary.left,
-                     e.planned_trials);
+    return fmt::format("The budget ended the run: {} of {} planned trials were not run.", summary.left,
+                       e.planned_trials);
+  return fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.",
+                     summary.left, e.planned_trials);
 }
 
 }  // namespace dvfs_plan

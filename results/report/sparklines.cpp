@@ -27,7 +27,9 @@ std::string numeric_axis_with_most_values(const ScenarioSummary& scenario) {
   }
   std::string most;
   for (const auto& [axis, numbers] : values) {
-    if (!words.contains(axis) && numbers.size() >= 3 && (most.empty() || numbers.size() > values[most].size())) most = axis;
+    if (!words.contains(axis) && numbers.size() >= 3 &&
+        (most.empty() || numbers.size() > values[most].size()))
+      most = axis;
   }
   return most;
 }
@@ -77,7 +79,8 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
     lines[group].points.push_back(&point);
     lines[group].best = lines[group].best || scenario.best == i;
   }
-  std::stable_partition(order.begin(), order.end(), [&](const std::string& group) { return lines[group].best; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const std::string& group) { return lines[group].best; });
   const std::size_t all = order.size();
   if (all > most_lines) order.resize(most_lines);
   TextTable table;
@@ -97,7 +100,8 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
         first = false;
       }
       const std::string line = sparkline(values);
-      if (!line.empty()) table.row({" ", name, line, fmt::format("{:.4g} to {:.4g} {}", least, most, unit), printable(group)});
+      if (!line.empty())
+        table.row({" ", name, line, fmt::format("{:.4g} to {:.4g} {}", least, most, unit), printable(group)});
     };
     row("energy", "J", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_energy; });
     if (all == 1) {
@@ -114,8 +118,9 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
     return std::string();
   };
   const auto& first = lines[order.front()].points;
-  return fmt::format("\nOver {}, from {} to {}{}:\n{}", printable(axis), setting(*first.front()), setting(*first.back()),
-                     all > order.size() ? fmt::format("; {} of {} settings of the others", order.size(), all) : "", text);
+  return fmt::format(
+      "\nOver {}, from {} to {}{}:\n{}", printable(axis), setting(*first.front()), setting(*first.back()),
+      all > order.size() ? fmt::format("; {} of {} settings of the others", order.size(), all) : "", text);
 }
 
 }  // namespace dvfs_plan

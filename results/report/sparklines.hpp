@@ -9,12 +9,12 @@
 
 namespace dvfs_plan {
 
-// Eight heights, the least and the most of `values` at the ends; a dot where nothing is known. Empty without two different
-// values.
+// Eight heights, the least and the most of `values` at the ends; a dot where nothing is known. Empty without
+// two different values.
 std::string sparkline(const std::vector<std::optional<double>>& values);
 
-// Some lines a scenario, over its numeric axis with most values; a line for each setting of the others, the best's first, at
-// most eight. Empty where no axis has three values.
+// Some lines a scenario, over its numeric axis with most values; a line for each setting of the others, the
+// best's first, at most eight. Empty where no axis has three values.
 std::string sparkline_table(const ScenarioSummary& scenario);
 
 }  // namespace dvfs_plan

@@ -8,8 +8,8 @@
 
 namespace dvfs_plan {
 
-// The points of least energy by tolerated slowdown, ascending, of those that hold every constraint but the slowdown's own.
-// `energy`: each point's level, by index.
+// The points of least energy by tolerated slowdown, ascending, of those that hold every constraint but the
+// slowdown's own. `energy`: each point's level, by index.
 std::vector<SlowdownOptimum> least_energy_by_slowdown(const std::vector<PointSummary>& points,
                                                       const std::vector<std::optional<double>>& energy);
 

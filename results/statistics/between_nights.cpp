@@ -57,9 +57,11 @@ std::optional<NightError> night_error(std::span<const BlockedValue> values, int 
   return night;
 }
 
-std::optional<Change> change_between(std::span<const double> before, const std::optional<NightError>& error_before,
-                                     std::span<const double> after, const std::optional<NightError>& error_after,
-                                     double confidence, double sensor_before, double sensor_after) {
+std::optional<Change> change_between(std::span<const double> before,
+                                     const std::optional<NightError>& error_before,
+                                     std::span<const double> after,
+                                     const std::optional<NightError>& error_after, double confidence,
+                                     double sensor_before, double sensor_after) {
   const auto positive = [](double value) { return value > 0; };
   if (before.empty() || after.empty() || !std::all_of(before.begin(), before.end(), positive) ||
       !std::all_of(after.begin(), after.end(), positive))
@@ -70,8 +72,10 @@ std::optional<Change> change_between(std::span<const double> before, const std::
   change.value = std::expm1(difference);
   if (!error_before || !error_after) return change;
   const auto a = static_cast<double>(before.size()), b = static_cast<double>(after.size());
-  const Part parts[] = {{error_before->error / a, error_before->error_degrees}, {error_before->block / a, error_before->block_degrees},
-                        {error_after->error / b, error_after->error_degrees}, {error_after->block / b, error_after->block_degrees}};
+  const Part parts[] = {{error_before->error / a, error_before->error_degrees},
+                        {error_before->block / a, error_before->block_degrees},
+                        {error_after->error / b, error_after->error_degrees},
+                        {error_after->block / b, error_after->block_degrees}};
   double variance = 0;
   for (const Part& part : parts) variance += part.variance;
   // The sensors' half-widths are of 95 %.

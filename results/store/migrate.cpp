@@ -16,7 +16,8 @@ void drop_views(Database& database) {
   constexpr std::string_view create = "CREATE VIEW ";
   const std::string_view text(views_text);
   for (auto at = text.find(create); at != std::string_view::npos; at = text.find(create, at + 1)) {
-    const auto name = text.substr(at + create.size(), text.find(' ', at + create.size()) - at - create.size());
+    const auto name =
+        text.substr(at + create.size(), text.find(' ', at + create.size()) - at - create.size());
     database.execute(fmt::format("DROP VIEW IF EXISTS \"{}\"", name));
   }
 }
@@ -48,9 +49,9 @@ class Packer {
       : database_(database),
         times_(database.prepare("INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) "
                                 "VALUES (?,?,?,?,?)")),
-        values_(
-            database.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
-                             "absences) VALUES (?,?,?,?,?,?,?)")) {}
+        values_(database.prepare(
+            "INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
+            "absences) VALUES (?,?,?,?,?,?,?)")) {}
 
   // Rows come by trial, channel and time.
   void add(std::int64_t trial, std::int64_t channel, std::int64_t time, std::optional<double> value,
@@ -81,7 +82,12 @@ class Packer {
           .run();
       known->second = database_.last_row();
     }
-    values_.bind(trial_).bind(channel_).bind(known->second).bind(values.scale ? std::optional(values.scale->factor) : std::nullopt).bind(values.scale ? std::optional(values.scale->divisor) : std::nullopt).bind_blob(values.packed);
+    values_.bind(trial_)
+        .bind(channel_)
+        .bind(known->second)
+        .bind(values.scale ? std::optional(values.scale->factor) : std::nullopt)
+        .bind(values.scale ? std::optional(values.scale->divisor) : std::nullopt)
+        .bind_blob(values.packed);
     if (values.absences.empty())
       values_.bind_null().run();
     else

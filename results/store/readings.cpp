@@ -56,7 +56,8 @@ void Store::write_readings(std::int64_t trial, const std::vector<Reading>& readi
     values.bind(trial)
         .bind(channel_ids_.at(channel))
         .bind(times->second)
-        .bind(packed.scale ? std::optional(packed.scale->factor) : std::nullopt).bind(packed.scale ? std::optional(packed.scale->divisor) : std::nullopt)
+        .bind(packed.scale ? std::optional(packed.scale->factor) : std::nullopt)
+        .bind(packed.scale ? std::optional(packed.scale->divisor) : std::nullopt)
         .bind_blob(packed.packed);
     if (packed.absences.empty())
       values.bind_null();
@@ -68,13 +69,13 @@ void Store::write_readings(std::int64_t trial, const std::vector<Reading>& readi
 
 std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
   if (!read_traces_) {
-    read_traces_ = std::make_shared<Statement>(
-        database_.prepare("SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.factor, v.divisor, "
-                          "v.packed, v.absences, t.id, c.name "
-                          "FROM reading_values v JOIN reading_times t ON t.id = v.times_id "
-                          "JOIN (SELECT id, name, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON "
-                          "c.id = v.channel_id "
-                          "WHERE v.trial_id = ? ORDER BY v.channel_id"));
+    read_traces_ = std::make_shared<Statement>(database_.prepare(
+        "SELECT c.place, t.readings, t.first_ns, t.period_ns, t.packed, v.factor, v.divisor, "
+        "v.packed, v.absences, t.id, c.name "
+        "FROM reading_values v JOIN reading_times t ON t.id = v.times_id "
+        "JOIN (SELECT id, name, row_number() OVER (ORDER BY id) - 1 AS place FROM channel) c ON "
+        "c.id = v.channel_id "
+        "WHERE v.trial_id = ? ORDER BY v.channel_id"));
   }
   Statement& s = *read_traces_;
   s.reset();
@@ -87,14 +88,17 @@ std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
       if (is_new) times->second = unpack_times(s.integer(1), s.integer(2), s.integer(3), s.text(4));
       ChannelTrace one{static_cast<std::uint32_t>(s.integer(0)), {times->second, {}, {}}};
       const std::size_t n = times->second.size();
-      one.trace.values = unpack_values(n, s.is_null(6) ? std::nullopt : std::optional(Scale{s.real(5), s.real(6)}), s.text(7));
+      one.trace.values = unpack_values(
+          n, s.is_null(6) ? std::nullopt : std::optional(Scale{s.real(5), s.real(6)}), s.text(7));
       one.trace.absences = unpack_absences(n, s.text(8));
       traces.push_back(std::move(one));
     } catch (const std::runtime_error& error) {
-      const std::string message = fmt::format("result file: trial {}, channel {}: {}", trial, s.text(10), error.what());
+      const std::string message =
+          fmt::format("result file: trial {}, channel {}: {}", trial, s.text(10), error.what());
       s.reset();
-      throw DamagedReadings(ExitCode::machine_refuses, message,
-                            "the other trials are whole; copy the file again from where it was made, if there is another");
+      throw DamagedReadings(
+          ExitCode::machine_refuses, message,
+          "the other trials are whole; copy the file again from where it was made, if there is another");
     }
   }
   s.reset();

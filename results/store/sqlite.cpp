@@ -22,7 +22,8 @@ namespace {
   }
   if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) {
     throw Error(ExitCode::machine_refuses, message,
-                "the log beside it (NAME.sqlite-wal) is still needed, and reading it takes a folder that you may write to: copy both to one");
+                "the log beside it (NAME.sqlite-wal) is still needed, and reading it takes a folder that you "
+                "may write to: copy both to one");
   }
   throw Error(ExitCode::machine_refuses, message);
 }
@@ -31,7 +32,8 @@ std::string uri_of(const std::string& file, bool immutable) {
   std::string uri = "file:";
   for (const char c : file) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '_' || c == '-';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '/' || c == '.' || c == '_' || c == '-';
     uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return uri + (immutable ? "?immutable=1" : "");
@@ -165,10 +167,10 @@ Database::Database(const std::string& path, Mode mode) {
   const fs::path folder = fs::canonical(fs::absolute(path).parent_path(), error);
   const std::string file = error ? path : (folder / fs::path(path).filename()).string();
   sqlite3* database = nullptr;
-  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_URI |
-                    SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
-  // Where nobody writes and no log is left, a reader needs no files beside it, which it might not be able to make, or which
-  // would then be its own.
+  const int flags = (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                    SQLITE_OPEN_URI | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
+  // Where nobody writes and no log is left, a reader needs no files beside it, which it might not be able to
+  // make, or which would then be its own.
   const bool at_rest = mode == Mode::read_only && !fs::exists(file + "-shm", error) &&
                        (!fs::exists(file + "-wal", error) || fs::file_size(file + "-wal", error) == 0);
   const int code = sqlite3_open_v2(uri_of(file, at_rest).c_str(), &database, flags, nullptr);
@@ -184,7 +186,8 @@ Database::Database(const std::string& path, Mode mode) {
   harden();
 }
 
-// A result comes from elsewhere: what its schema says must neither write other files nor call what has side effects.
+// A result comes from elsewhere: what its schema says must neither write other files nor call what has side
+// effects.
 void Database::harden() {
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);

@@ -127,15 +127,17 @@ void Store::check_ours(const std::string& path) {
   }
 }
 
-// SQLite reads a file that lost its end until it comes to what is missing. The header says how long it should be
-// (https://sqlite.org/fileformat2.html, 1.3); while a log lies beside it, the header may be ahead of the file.
+// SQLite reads a file that lost its end until it comes to what is missing. The header says how long it should
+// be (https://sqlite.org/fileformat2.html, 1.3); while a log lies beside it, the header may be ahead of the
+// file.
 void Store::check_whole(const std::string& path) {
   std::error_code error;
   if (const auto log = std::filesystem::file_size(path + "-wal", error); !error && log > 0) return;
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   unsigned char header[32] = {};
-  if (error || !file || ::pread(file.get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return;
+  if (error || !file || ::pread(file.get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
+    return;
   if (std::memcmp(header, "SQLite format 3", 16) != 0) return;  // check_ours says so
   const auto big_endian = [&](std::size_t at, std::size_t bytes) {
     std::int64_t number = 0;
@@ -366,8 +368,10 @@ void Store::end_last_session(const std::string& how, const std::string& now) {
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
-      "SELECT name, planned_trials, (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT IN ('warm_up', 'idle_before', "
-      "'idle_after')), (SELECT count(*) FROM trial WHERE verdict = 'ok' AND role NOT IN ('warm_up', 'idle_before', "
+      "SELECT name, planned_trials, (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT IN "
+      "('warm_up', 'idle_before', "
+      "'idle_after')), (SELECT count(*) FROM trial WHERE verdict = 'ok' AND role NOT IN ('warm_up', "
+      "'idle_before', "
       "'idle_after')), (SELECT max(started_at) FROM trial), (SELECT count(*) FROM search) FROM experiment");
   if (counts.step()) {
     progress.name = counts.text(0);

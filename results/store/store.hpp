@@ -67,7 +67,8 @@ class Store {
   void end_session(const std::string& how, const std::string& now);
   // All that is read from now on is of one moment, whatever a run writes meanwhile.
   void hold_snapshot() { database_.execute("BEGIN"); }
-  // Makes the file one without a log beside it, which can be read where nothing can be written. Nothing is written after it.
+  // Makes the file one without a log beside it, which can be read where nothing can be written. Nothing is
+  // written after it.
   void seal();
   // The last one, which did not live to end itself.
   void end_last_session(const std::string& how, const std::string& now);
@@ -87,7 +88,7 @@ class Store {
     int planned = 0;
     int finished = 0;
     int counted = 0;
-    bool may_end_early = false;  // an adaptive search: `planned` is the most
+    bool may_end_early = false;                // an adaptive search: `planned` is the most
     std::optional<double> mean_trial_seconds;  // launch to launch, over the last trials
     std::string last_finished_at;
     std::string current_trial;  // empty if none is under way

@@ -26,12 +26,13 @@ std::string deflated(std::string_view bytes) {
   return packed;
 }
 
-// Zlib makes at most 1032 bytes of one (https://zlib.net/zlib_tech.html): a row that promises more is damaged, and must not
-// decide how much memory is taken. So is one of more readings than ten days at 100 Hz.
+// Zlib makes at most 1032 bytes of one (https://zlib.net/zlib_tech.html): a row that promises more is
+// damaged, and must not decide how much memory is taken. So is one of more readings than ten days at 100 Hz.
 constexpr std::size_t most_readings = 100'000'000;
 
 std::string inflated(std::string_view packed, std::size_t expected) {
-  if (expected > most_readings * word || expected > packed.size() * 1032 + 64) throw std::runtime_error("packed readings are damaged");
+  if (expected > most_readings * word || expected > packed.size() * 1032 + 64)
+    throw std::runtime_error("packed readings are damaged");
   std::string bytes(expected, '\0');
   uLongf size = static_cast<uLongf>(expected);
   if (uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(packed.data()),
@@ -75,11 +76,27 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
 }
 
 // What sensors count in: powers of ten (mW, uJ, m°C), and RAPL's 2^-32 J as perf events scale it.
-constexpr std::array<Scale, 14> scales{{{1, 1}, {1, 1e1}, {1e-1, 1}, {1, 1e2}, {1e-2, 1}, {1, 1e3}, {1e-3, 1}, {1, 1e4}, {1e-4, 1},
-                                        {1, 1e6}, {1e-6, 1}, {1, 1e9}, {1e-9, 1}, {1, 4294967296.0}}};
+constexpr std::array<Scale, 14> scales{{{1, 1},
+                                        {1, 1e1},
+                                        {1e-1, 1},
+                                        {1, 1e2},
+                                        {1e-2, 1},
+                                        {1, 1e3},
+                                        {1e-3, 1},
+                                        {1, 1e4},
+                                        {1e-4, 1},
+                                        {1, 1e6},
+                                        {1e-6, 1},
+                                        {1, 1e9},
+                                        {1e-9, 1},
+                                        {1, 4294967296.0}}};
 
-double scaled(double whole, const Scale& scale) { return whole * scale.factor / scale.divisor; }
-double whole_of(double value, const Scale& scale) { return std::nearbyint(value * scale.divisor / scale.factor); }
+double scaled(double whole, const Scale& scale) {
+  return whole * scale.factor / scale.divisor;
+}
+double whole_of(double value, const Scale& scale) {
+  return std::nearbyint(value * scale.divisor / scale.factor);
+}
 
 bool whole_by(const Scale& scale, const Trace& trace) {
   constexpr double exact = 9007199254740992.0;  // 2^53
@@ -132,8 +149,7 @@ PackedValues pack_values(const Trace& trace) {
       continue;
     }
     const std::int64_t whole =
-        trace.has_value(i) ? static_cast<std::int64_t>(whole_of(trace.values[i], *packed.scale))
-                           : before;
+        trace.has_value(i) ? static_cast<std::int64_t>(whole_of(trace.values[i], *packed.scale)) : before;
     words.push_back(zigzag(minus(whole, before)));
     before = whole;
   }
@@ -149,7 +165,8 @@ PackedValues pack_values(const Trace& trace) {
 std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first_ns, std::int64_t period_ns,
                                        std::string_view packed) {
   if (readings <= 0) return {};
-  if (static_cast<std::uint64_t>(readings) > most_readings) throw std::runtime_error("packed readings are damaged");
+  if (static_cast<std::uint64_t>(readings) > most_readings)
+    throw std::runtime_error("packed readings are damaged");
   const auto words = unshuffled(inflated(packed, static_cast<std::size_t>(readings - 1) * word));
   std::vector<std::int64_t> times{first_ns};
   times.reserve(static_cast<std::size_t>(readings));
@@ -157,10 +174,10 @@ std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first
   return times;
 }
 
-std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale,
-                                  std::string_view packed) {
+std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale, std::string_view packed) {
   const auto words = unshuffled(inflated(packed, readings * word));
-  if (scale && !(std::isfinite(scale->factor) && scale->factor > 0 && std::isfinite(scale->divisor) && scale->divisor > 0))
+  if (scale && !(std::isfinite(scale->factor) && scale->factor > 0 && std::isfinite(scale->divisor) &&
+                 scale->divisor > 0))
     throw std::runtime_error("packed readings are damaged");
   std::vector<double> values;
   values.reserve(words.size());

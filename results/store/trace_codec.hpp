@@ -26,8 +26,8 @@ struct PackedTimes {
   std::string packed;
 };
 
-// A value is whole x factor / divisor; one of the two is 1, so that nothing is rounded twice. A probe that divides millijoules
-// by 1000 and one that multiplies them by 0.001 give different doubles.
+// A value is whole x factor / divisor; one of the two is 1, so that nothing is rounded twice. A probe that
+// divides millijoules by 1000 and one that multiplies them by 0.001 give different doubles.
 struct Scale {
   double factor = 1, divisor = 1;
 };
@@ -52,8 +52,7 @@ PackedValues pack_values(const Trace& trace);
 // Throw std::runtime_error if the bytes are not what pack_* made.
 std::vector<std::int64_t> unpack_times(std::int64_t readings, std::int64_t first_ns, std::int64_t period_ns,
                                        std::string_view packed);
-std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale,
-                                  std::string_view packed);
+std::vector<double> unpack_values(std::size_t readings, std::optional<Scale> scale, std::string_view packed);
 std::vector<ReadingStatus> unpack_absences(std::size_t readings, std::string_view packed);
 
 }  // namespace dvfs_plan

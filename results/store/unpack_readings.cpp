@@ -28,11 +28,11 @@ struct Cursor {
 };
 
 int connect(sqlite3* database, void*, int, const char* const*, sqlite3_vtab** table, char**) {
-  const int code =
-      sqlite3_declare_vtab(database,
-                           "CREATE TABLE x(time_ns INTEGER, value REAL, absence TEXT, readings HIDDEN, "
-                           "first_ns HIDDEN, period_ns HIDDEN, times HIDDEN, factor HIDDEN, divisor HIDDEN, packed "
-                           "HIDDEN, absences HIDDEN)");
+  const int code = sqlite3_declare_vtab(
+      database,
+      "CREATE TABLE x(time_ns INTEGER, value REAL, absence TEXT, readings HIDDEN, "
+      "first_ns HIDDEN, period_ns HIDDEN, times HIDDEN, factor HIDDEN, divisor HIDDEN, packed "
+      "HIDDEN, absences HIDDEN)");
   if (code != SQLITE_OK) return code;
   *table = new (std::nothrow) sqlite3_vtab{};
   if (*table == nullptr) return SQLITE_NOMEM;
@@ -93,7 +93,10 @@ int filter(sqlite3_vtab_cursor* cursor, int, const char*, int, sqlite3_value** a
                               sqlite3_value_int64(arg[2]), blob(arg[3]));
     mine.values =
         unpack_values(mine.times.size(),
-                      sqlite3_value_type(arg[5]) == SQLITE_NULL ? std::nullopt : std::optional(Scale{sqlite3_value_double(arg[4]), sqlite3_value_double(arg[5])}), blob(arg[6]));
+                      sqlite3_value_type(arg[5]) == SQLITE_NULL
+                          ? std::nullopt
+                          : std::optional(Scale{sqlite3_value_double(arg[4]), sqlite3_value_double(arg[5])}),
+                      blob(arg[6]));
     mine.absences = unpack_absences(mine.times.size(), blob(arg[7]));
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;

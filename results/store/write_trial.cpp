@@ -44,8 +44,9 @@ Store::TrialStatements::TrialStatements(Database& db)
       setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
       times(db.prepare(
           "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
-      values(db.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
-                        "absences) VALUES (?,?,?,?,?,?,?)")),
+      values(
+          db.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
+                     "absences) VALUES (?,?,?,?,?,?,?)")),
       energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
       metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
       region(db.prepare("INSERT INTO region VALUES (?,?,?,?,?,?,?,?)")),

@@ -1,4 +1,5 @@
-// Real result files of earlier versions (tests/recorded/results): nothing in them is lost on the way to this one.
+// Real result files of earlier versions (tests/recorded/results): nothing in them is lost on the way to this
+// one.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ std::string contents(const std::string& path) {
 class Migration : public testing::TestWithParam<int> {
  protected:
   Migration() {
-    const std::string recorded = fmt::format("{}/tests/recorded/results/v{}.sqlite.gz", DVFS_PLAN_SOURCE, GetParam());
+    const std::string recorded =
+        fmt::format("{}/tests/recorded/results/v{}.sqlite.gz", DVFS_PLAN_SOURCE, GetParam());
     gzFile packed = gzopen(recorded.c_str(), "rb");
     EXPECT_NE(packed, nullptr) << recorded;
     std::ofstream out(path_, std::ios::binary);
@@ -50,15 +52,20 @@ TEST_P(Migration, KeepsEveryReading) {
   std::vector<Row> before;
   {
     Database old(path_, Database::Mode::read_only);
-    before = rows(old, "SELECT r.trial_id, c.name, r.time_ns, r.value, coalesce(r.absence, '') FROM reading r JOIN channel c "
-                       "ON c.id = r.channel_id ORDER BY 1, 2, 3");
+    before = rows(old,
+                  "SELECT r.trial_id, c.name, r.time_ns, r.value, coalesce(r.absence, '') FROM reading r "
+                  "JOIN channel c "
+                  "ON c.id = r.channel_id ORDER BY 1, 2, 3");
   }
   ASSERT_GT(before.size(), 1000u);
   Store store = Store::open(path_, Database::Mode::read_write);
-  EXPECT_EQ(rows(store.database(), "SELECT trial, channel, time_ns, value, coalesce(absence, '') FROM readings ORDER BY 1, 2, 3"),
-            before);
-  Statement check = store.database().prepare("SELECT (SELECT user_version FROM pragma_user_version), (SELECT integrity_check "
-                                             "FROM pragma_integrity_check), (SELECT count(*) FROM pragma_foreign_key_check)");
+  EXPECT_EQ(
+      rows(store.database(),
+           "SELECT trial, channel, time_ns, value, coalesce(absence, '') FROM readings ORDER BY 1, 2, 3"),
+      before);
+  Statement check = store.database().prepare(
+      "SELECT (SELECT user_version FROM pragma_user_version), (SELECT integrity_check "
+      "FROM pragma_integrity_check), (SELECT count(*) FROM pragma_foreign_key_check)");
   ASSERT_TRUE(check.step());
   EXPECT_EQ(check.integer(0), Store::schema_version);
   EXPECT_EQ(check.text(1), "ok");
@@ -70,8 +77,10 @@ TEST_P(Migration, IsTheSameAsAFileMadeNew) {
   const auto shape = [](Database& database) {
     std::set<std::string> columns;
     Statement s = database.prepare(
-        "SELECT m.type || ' ' || m.name || '.' || p.name || ' ' || p.type || ' ' || p.\"notnull\" FROM sqlite_schema m, "
-        "pragma_table_info(m.name) p UNION SELECT type || ' ' || name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
+        "SELECT m.type || ' ' || m.name || '.' || p.name || ' ' || p.type || ' ' || p.\"notnull\" FROM "
+        "sqlite_schema m, "
+        "pragma_table_info(m.name) p UNION SELECT type || ' ' || name FROM sqlite_schema WHERE name NOT LIKE "
+        "'sqlite_%'");
     while (s.step()) columns.insert(s.text(0));
     return columns;
   };
@@ -88,7 +97,8 @@ TEST_P(Migration, WhoOnlyReadsChangesNothing) {
     const auto trials = store.trials();
     const std::string text = terminal_report(summary_of(store), trials, false);
     // What that version's own program said of the file; later ones only add.
-    std::istringstream old(contents(fmt::format("{}/tests/recorded/results/v{}.report.txt", DVFS_PLAN_SOURCE, GetParam())));
+    std::istringstream old(
+        contents(fmt::format("{}/tests/recorded/results/v{}.report.txt", DVFS_PLAN_SOURCE, GetParam())));
     for (std::string line; std::getline(old, line);) EXPECT_THAT(text, testing::HasSubstr(line));
   }
   EXPECT_EQ(contents(path_), before);
@@ -114,7 +124,8 @@ TEST(ResultFile, ThatLostItsEndIsNamedAsSuch) {
     Store::open(path, Database::Mode::read_only);
     FAIL() << "opened";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), fmt::format("{} is cut short: it should be {} bytes long and is {}", path, size, size / 2));
+    EXPECT_EQ(std::string(error.what()),
+              fmt::format("{} is cut short: it should be {} bytes long and is {}", path, size, size / 2));
   }
 }
 

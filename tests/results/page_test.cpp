@@ -1,4 +1,5 @@
-// What reports and pages are made from: samples that lose no peak, what a slowdown buys, changes beyond the noise.
+// What reports and pages are made from: samples that lose no peak, what a slowdown buys, changes beyond the
+// noise.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,19 +29,23 @@ TEST(Decimate, KeepsEveryPeakOfItsStretch) {
   samples[77'777].value = 12;
   const auto kept = min_max_decimated(samples, 400);
   EXPECT_LE(kept.size(), 400u);
-  const auto has = [&](double value) { return std::any_of(kept.begin(), kept.end(), [&](const TraceSample& s) { return s.value == value; }); };
+  const auto has = [&](double value) {
+    return std::any_of(kept.begin(), kept.end(), [&](const TraceSample& s) { return s.value == value; });
+  };
   EXPECT_TRUE(has(900));
   EXPECT_TRUE(has(12));
   EXPECT_EQ(kept.front().time, samples.front().time);
   EXPECT_EQ(kept.back().time, samples.back().time);
-  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.time < b.time; }));
+  EXPECT_TRUE(
+      std::is_sorted(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.time < b.time; }));
 }
 
 TEST(Decimate, KeepsThatSomethingIsUnknown) {
   std::vector<TraceSample> samples;
   for (int i = 0; i < 10'000; ++i) samples.push_back({i * 0.01, i > 5000 && i < 5100 ? std::nan("") : 1.0});
   const auto kept = min_max_decimated(samples, 100);
-  EXPECT_TRUE(std::any_of(kept.begin(), kept.end(), [](const TraceSample& s) { return std::isnan(s.value); }));
+  EXPECT_TRUE(
+      std::any_of(kept.begin(), kept.end(), [](const TraceSample& s) { return std::isnan(s.value); }));
 }
 
 TEST(Decimate, LeavesFewAsTheyAre) {
@@ -60,12 +65,18 @@ PointSummary point(const char* key, double slowdown, bool accuracy_holds = true)
   PointSummary p;
   p.point = key;
   p.slowdown = Change{3, slowdown, slowdown, slowdown};
-  p.constraints = {{"accuracy", "accuracy >= 0.7", 0.7, accuracy_holds, true}, {"slowdown", "slowdown <= 1 %", slowdown, slowdown <= 0.01, true}};
+  p.constraints = {{"accuracy", "accuracy >= 0.7", 0.7, accuracy_holds, true},
+                   {"slowdown", "slowdown <= 1 %", slowdown, slowdown <= 0.01, true}};
   return p;
 }
 
 TEST(BySlowdown, NamesTheLeastEnergyThatHoldsTheOtherConstraints) {
-  std::vector<PointSummary> points{point("ref", 0), point("a", 0.05), point("cheap but wrong", 0.06, false), point("b", 0.15), point("worse and slower", 0.2), point("faster", -0.02)};
+  std::vector<PointSummary> points{point("ref", 0),
+                                   point("a", 0.05),
+                                   point("cheap but wrong", 0.06, false),
+                                   point("b", 0.15),
+                                   point("worse and slower", 0.2),
+                                   point("faster", -0.02)};
   points[0].is_reference = true;
   points[0].slowdown.reset();
   const auto optima = least_energy_by_slowdown(points, {100, 90, 10, 70, 95, 98});
@@ -82,8 +93,9 @@ TEST(BySlowdown, NamesTheLeastEnergyThatHoldsTheOtherConstraints) {
 }
 
 TEST(BetweenNights, IntervalByHand) {
-  // Errors of variance 0.02^2 known by 10 and 0.04^2 by 20 degrees of freedom, no blocks; four and two values: the variance of the
-  // difference is 0.0001 + 0.0008; Satterthwaite 0.0009^2 / (0.0001^2 / 10 + 0.0008^2 / 20) = 24.5; t(24.5, 95 %) = 2.0617.
+  // Errors of variance 0.02^2 known by 10 and 0.04^2 by 20 degrees of freedom, no blocks; four and two
+  // values: the variance of the difference is 0.0001 + 0.0008; Satterthwaite 0.0009^2 / (0.0001^2 / 10 +
+  // 0.0008^2 / 20) = 24.5; t(24.5, 95 %) = 2.0617.
   const NightError a{0.0004, 10, 0, 1}, b{0.0016, 20, 0, 1};
   const auto change = change_between(std::vector<double>{1, 1, 1, 1}, a, std::vector<double>{1.1, 1.1}, b);
   ASSERT_TRUE(change && change->low);
@@ -93,16 +105,19 @@ TEST(BetweenNights, IntervalByHand) {
   EXPECT_NEAR(std::log(1.1) - std::log1p(*change->low), 2.0617 * 0.03, 1e-4);
   // The sensors' part, of 95 %, as the root of the squares; wider with a higher confidence.
   const NightError none{0, 10, 0, 1};
-  const auto sensed = change_between(std::vector<double>{1, 1}, none, std::vector<double>{1, 1}, none, 0.9973, 0.03, 0.04);
+  const auto sensed =
+      change_between(std::vector<double>{1, 1}, none, std::vector<double>{1, 1}, none, 0.9973, 0.03, 0.04);
   EXPECT_NEAR(std::log1p(*sensed->high), 0.05 * 3.0 / 1.96, 2e-4);
 }
 
-std::vector<BlockedValue> made_up_night(std::mt19937_64& random, int points, int blocks, double error, double block_sd) {
+std::vector<BlockedValue> made_up_night(std::mt19937_64& random, int points, int blocks, double error,
+                                        double block_sd) {
   std::normal_distribution<double> normal;
   std::vector<BlockedValue> values;
   for (int b = 0; b < blocks; ++b) {
     const double level = block_sd * normal(random);
-    for (int p = 0; p < points; ++p) values.push_back({p, b, std::exp(0.1 * p + level + error * normal(random))});
+    for (int p = 0; p < points; ++p)
+      values.push_back({p, b, std::exp(0.1 * p + level + error * normal(random))});
   }
   return values;
 }
@@ -115,19 +130,22 @@ std::vector<double> of_point(const std::vector<BlockedValue>& values, int point)
   return mine;
 }
 
-// Nothing changed: how often anything is called changed, all points together, must stay near the level; intervals of one point
-// must cover. With blocks that drift together as without, two against ten blocks too.
+// Nothing changed: how often anything is called changed, all points together, must stay near the level;
+// intervals of one point must cover. With blocks that drift together as without, two against ten blocks too.
 TEST(BetweenNights, KeepsItsLevel) {
   std::mt19937_64 random(7);
   constexpr int points = 40, nights = 400;
-  for (const auto& [blocks_a, blocks_b, block_sd] : {std::tuple{3, 3, 0.0}, {2, 10, 0.0}, {3, 3, 0.005}, {3, 6, 0.02}}) {
+  for (const auto& [blocks_a, blocks_b, block_sd] :
+       {std::tuple{3, 3, 0.0}, {2, 10, 0.0}, {3, 3, 0.005}, {3, 6, 0.02}}) {
     int alarms = 0, covered = 0;
     for (int n = 0; n < nights; ++n) {
-      const auto a = made_up_night(random, points, blocks_a, 0.003, block_sd), b = made_up_night(random, points, blocks_b, 0.003, block_sd);
+      const auto a = made_up_night(random, points, blocks_a, 0.003, block_sd),
+                 b = made_up_night(random, points, blocks_b, 0.003, block_sd);
       const auto error_a = night_error(a, points), error_b = night_error(b, points);
       bool alarm = false;
       for (int p = 0; p < points; ++p) {
-        const auto strict = change_between(of_point(a, p), error_a, of_point(b, p), error_b, 1 - 0.05 / points);
+        const auto strict =
+            change_between(of_point(a, p), error_a, of_point(b, p), error_b, 1 - 0.05 / points);
         alarm = alarm || *strict->low > 0 || *strict->high < 0;
         const auto one = change_between(of_point(a, p), error_a, of_point(b, p), error_b);
         covered += *one->low <= 0 && *one->high >= 0 ? 1 : 0;
@@ -135,7 +153,8 @@ TEST(BetweenNights, KeepsItsLevel) {
       alarms += alarm ? 1 : 0;
     }
     EXPECT_LE(alarms / static_cast<double>(nights), 0.085) << blocks_a << " " << blocks_b << " " << block_sd;
-    EXPECT_GE(covered / static_cast<double>(nights * points), 0.93) << blocks_a << " " << blocks_b << " " << block_sd;
+    EXPECT_GE(covered / static_cast<double>(nights * points), 0.93)
+        << blocks_a << " " << blocks_b << " " << block_sd;
   }
 }
 
@@ -146,7 +165,8 @@ TEST(BetweenNights, FindsAChangeWithThreeBlocks) {
   const auto a = made_up_night(random, points, 3, 0.003, 0);
   auto b = made_up_night(random, points, 3, 0.003, 0);
   for (BlockedValue& value : b) value.value *= value.point == 17 ? 1.02 : 1;
-  const auto change = change_between(of_point(a, 17), night_error(a, points), of_point(b, 17), night_error(b, points), 1 - 0.05 / (3 * points));
+  const auto change = change_between(of_point(a, 17), night_error(a, points), of_point(b, 17),
+                                     night_error(b, points), 1 - 0.05 / (3 * points));
   EXPECT_GT(*change->low, 0);
 }
 
@@ -217,7 +237,8 @@ ComparedResult night(const char* file, double factor_of_slow, std::uint64_t seed
   result.plan_hash = "p";
   for (int block = 1; block <= 4; ++block) {
     for (const bool slow : {true, false}) {
-      TrialRow t = trial(slow ? "1 GHz" : "2 GHz", !slow, (slow ? 50 * factor_of_slow : 70) * (1 + 0.003 * normal(random)), slow ? 2 : 1);
+      TrialRow t = trial(slow ? "1 GHz" : "2 GHz", !slow,
+                         (slow ? 50 * factor_of_slow : 70) * (1 + 0.003 * normal(random)), slow ? 2 : 1);
       t.block = block;
       t.id = static_cast<std::int64_t>(result.trials.size()) + 1;
       result.trials.push_back(t);
@@ -247,14 +268,17 @@ TEST(Compare, AResultWithItself) {
   const Comparison c = compare(a, a);
   EXPECT_FALSE(c.scenarios[0].points[0].energy.beyond_noise);
   EXPECT_EQ(c.scenarios[0].points[0].energy.change->value, 0);
-  EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("energy changed at none of the 2 that could be judged, and time changed at none of the 2 that could be judged."));
+  EXPECT_THAT(comparison_sentences(c).at(0),
+              HasSubstr("energy changed at none of the 2 that could be judged, and time changed at none of "
+                        "the 2 that could be judged."));
 }
 
 TEST(Compare, EnergiesOfDifferentThingsAreNotCompared) {
   auto a = night("a.sqlite", 1, 7), b = night("b.sqlite", 1.5, 8);
   b.summary.experiment.energy_source = "package-0";
   const Comparison c = compare(a, b);
-  EXPECT_THAT(c.warnings, ElementsAre("energy source: 'system' before, 'package-0' after; their energies are of different things and do not compare"));
+  EXPECT_THAT(c.warnings, ElementsAre("energy source: 'system' before, 'package-0' after; their energies are "
+                                      "of different things and do not compare"));
   EXPECT_FALSE(c.scenarios[0].points[0].energy.change);
   EXPECT_TRUE(c.scenarios[0].points[0].time.change);
   EXPECT_THAT(comparison_sentences(c).at(0), testing::Not(HasSubstr("energy")));

@@ -27,7 +27,8 @@ void expect_kept(const Trace& trace) {
 
 Trace of_values(std::vector<double> values) {
   Trace trace;
-  for (std::size_t i = 0; i < values.size(); ++i) trace.times_ns.push_back(static_cast<std::int64_t>(i) * 10'000'000);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    trace.times_ns.push_back(static_cast<std::int64_t>(i) * 10'000'000);
   trace.values = std::move(values);
   return trace;
 }
@@ -45,7 +46,8 @@ TEST(Traces, KeepWhateverASensorSays) {
 }
 
 TEST(Traces, KeepTimesThatJumpAndRunBackwards) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(),
+                         least = std::numeric_limits<std::int64_t>::min();
   Trace trace = of_values({1, 2, 3, 4, 5, 6});
   trace.times_ns = {most, least, 0, -5, 7, 3'600'000'000'000'000};
   expect_kept(trace);
@@ -53,7 +55,8 @@ TEST(Traces, KeepTimesThatJumpAndRunBackwards) {
 
 TEST(Traces, KeepWhyThereIsNoValue) {
   Trace trace = of_values({5, 0, 7, 0, 0});
-  trace.absences = {ReadingStatus::ok, ReadingStatus::absent, ReadingStatus::ok, ReadingStatus::denied, ReadingStatus::gone};
+  trace.absences = {ReadingStatus::ok, ReadingStatus::absent, ReadingStatus::ok, ReadingStatus::denied,
+                    ReadingStatus::gone};
   expect_kept(trace);
 }
 
@@ -81,13 +84,15 @@ TEST(Traces, TakeLessThanThreeBytesAReading) {
   Trace energy, power;
   double joules = 5000, watts = 300;
   for (std::int64_t i = 0; i < 6000; ++i) {
-    energy.times_ns.push_back(3'600'000'000'000 + i * 10'000'000 + static_cast<std::int64_t>(20'000 * std::abs(normal(random))));
+    energy.times_ns.push_back(3'600'000'000'000 + i * 10'000'000 +
+                              static_cast<std::int64_t>(20'000 * std::abs(normal(random))));
     if (i % 10 == 0) joules += 0.1 * (watts = 300 + 3 * normal(random));
     energy.values.push_back(std::floor(joules * 1000) / 1000);
     power.values.push_back(std::floor(watts * 1000) / 1000);
   }
   power.times_ns = energy.times_ns;
-  const std::size_t bytes = pack_times(energy.times_ns).packed.size() + pack_values(energy).packed.size() + pack_values(power).packed.size();
+  const std::size_t bytes = pack_times(energy.times_ns).packed.size() + pack_values(energy).packed.size() +
+                            pack_values(power).packed.size();
   EXPECT_LT(static_cast<double>(bytes) / 12000, 3);
 }
 

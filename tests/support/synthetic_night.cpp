@@ -1,8 +1,10 @@
-// synthetic_night FILE [--core N] [--memory M] [--repeat R] [--seconds S] [--hertz H] [--channels C] [--hostile] [--rows]
+// synthetic_night FILE [--core N] [--memory M] [--repeat R] [--seconds S] [--hertz H] [--channels C]
+// [--hostile] [--rows]
 //
-// A result file as a night on a board with N core and M memory clocks leaves it, through the store itself: made-up
-// arithmetic (power as f V^2, time as cycles and bytes), noise, drift, failures, throttling. For tests of the page and
-// for the benchmark of the file; no measurement of anything. --rows also keeps each reading as a plain row, to compare.
+// A result file as a night on a board with N core and M memory clocks leaves it, through the store itself:
+// made-up arithmetic (power as f V^2, time as cycles and bytes), noise, drift, failures, throttling. For
+// tests of the page and for the benchmark of the file; no measurement of anything. --rows also keeps each
+// reading as a plain row, to compare.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -25,7 +27,9 @@ struct NightOptions {
   bool hostile = false, rows = false, one_axis = false;
 };
 
-const std::string hostile_text = "<script>window.hacked = 1</script><img src=x onerror=\"window.hacked=2\">'\"&amp; \x1b[31m \xe2\x80\xae" "gnp.exe";
+const std::string hostile_text =
+    "<script>window.hacked = 1</script><img src=x onerror=\"window.hacked=2\">'\"&amp; \x1b[31m \xe2\x80\xae"
+    "gnp.exe";
 
 std::vector<AxisValue> clocks(int count, double lowest_mhz, double step_mhz) {
   std::vector<AxisValue> values;
@@ -42,15 +46,18 @@ Plan night_plan(const NightOptions& o) {
   const std::string text = fmt::format(
       "name: synthetic-night\ndescription: Made up by tests/support/synthetic_night.cpp; no measurement.\n"
       "workloads: [{{name: w, command: [/bin/true], metrics: [lines]}}]\naxes: {}\nrepeat: {}\nseed: 7\n"
-      "conditions: {{idle: none, warm up: 0}}\nobjective: {{minimise: energy, subject to: {{accuracy: \">= 0.7\", slowdown: 60 %}}}}\n",
+      "conditions: {{idle: none, warm up: 0}}\nobjective: {{minimise: energy, subject to: {{accuracy: \">= "
+      "0.7\", slowdown: 60 %}}}}\n",
       axes, o.repeat);
   auto experiment = parse_experiment(text, "night.yaml", diagnostics);
   if (!experiment) throw std::runtime_error(diagnostics.text());
   ResolveWorld world;
   world.path = "/bin";
-  world.offers.offers["gpu.core"] = {Dimension::frequency, clocks(o.core, 600, 1380.0 / std::max(1, o.core - 1)), {}};
+  world.offers.offers["gpu.core"] = {
+      Dimension::frequency, clocks(o.core, 600, 1380.0 / std::max(1, o.core - 1)), {}};
   if (!o.one_axis)
-    world.offers.offers["gpu.memory"] = {Dimension::frequency, clocks(o.memory, 800, 1820.0 / std::max(1, o.memory - 1)), {}};
+    world.offers.offers["gpu.memory"] = {
+        Dimension::frequency, clocks(o.memory, 800, 1820.0 / std::max(1, o.memory - 1)), {}};
   auto plan = resolve_plan(*experiment, world, diagnostics);
   if (!plan) throw std::runtime_error(diagnostics.text());
   if (o.hostile) {
@@ -79,14 +86,15 @@ Channel channel(const char* name, const char* unit, ChannelKind kind, const char
   return one;
 }
 
-const std::vector<Channel> all_channels{channel("nvidia:gpu-0/energy", "J", ChannelKind::counter, "gpu-0"),
-                                        channel("nvidia:gpu-0/power", "W", ChannelKind::gauge, "gpu-0"),
-                                        channel("nvidia:gpu-0/core_clock", "Hz", ChannelKind::gauge, "gpu-0"),
-                                        channel("nvidia:gpu-0/memory_clock", "Hz", ChannelKind::gauge, "gpu-0"),
-                                        channel("nvidia:gpu-0/temperature", "C", ChannelKind::gauge, "gpu-0"),
-                                        channel("nvidia:gpu-0/power_cap_time", "s", ChannelKind::counter, "gpu-0"),
-                                        channel("rapl:package-0", "J", ChannelKind::counter, "package-0"),
-                                        channel("nvidia:gpu-0/utilization", "%", ChannelKind::gauge, "gpu-0")};
+const std::vector<Channel> all_channels{
+    channel("nvidia:gpu-0/energy", "J", ChannelKind::counter, "gpu-0"),
+    channel("nvidia:gpu-0/power", "W", ChannelKind::gauge, "gpu-0"),
+    channel("nvidia:gpu-0/core_clock", "Hz", ChannelKind::gauge, "gpu-0"),
+    channel("nvidia:gpu-0/memory_clock", "Hz", ChannelKind::gauge, "gpu-0"),
+    channel("nvidia:gpu-0/temperature", "C", ChannelKind::gauge, "gpu-0"),
+    channel("nvidia:gpu-0/power_cap_time", "s", ChannelKind::counter, "gpu-0"),
+    channel("rapl:package-0", "J", ChannelKind::counter, "package-0"),
+    channel("nvidia:gpu-0/utilization", "%", ChannelKind::gauge, "gpu-0")};
 
 class Night {
  public:
@@ -101,7 +109,8 @@ class Night {
     t.attempt = planned.attempt;
     t.position = number;
     const auto& values = plan_.points[static_cast<std::size_t>(planned.point)].values;
-    const double core = *values.front()->number / 1e9, memory = o_.one_axis ? 2.62 : *values.back()->number / 1e9;
+    const double core = *values.front()->number / 1e9,
+                 memory = o_.one_axis ? 2.62 : *values.back()->number / 1e9;
     const double drift = 1 + 0.004 * std::sin(number / 150.0);
     const double cycles = 0.62 * 1.98 / core, bytes = 0.38 * 2.62 / memory;
     const double time = o_.seconds * (cycles + bytes) * (1 + 0.003 * normal_(random_)) * drift;
@@ -112,18 +121,26 @@ class Night {
     const Nanoseconds start = clock_ + 1'000'000'000;
     const Nanoseconds end = start + static_cast<Nanoseconds>(time * 1e9);
     clock_ = end + 2'000'000'000;
-    t.started_at = fmt::format("2026-11-{:02}T{:02}:{:02}:{:02}Z", 1 + clock_ / 86'400'000'000'000 % 28, clock_ / 3'600'000'000'000 % 24,
-                               clock_ / 60'000'000'000 % 60, clock_ / 1'000'000'000 % 60);
+    t.started_at = fmt::format("2026-11-{:02}T{:02}:{:02}:{:02}Z", 1 + clock_ / 86'400'000'000'000 % 28,
+                               clock_ / 3'600'000'000'000 % 24, clock_ / 60'000'000'000 % 60,
+                               clock_ / 1'000'000'000 % 60);
     t.slot_s = time + 3;
     t.child.end = ChildResult::End::exited;
     t.child.exit_code = failed ? 1 : 0;
     t.child.started = start;
     t.child.ended = end;
     t.child.output.tail = "accuracy 0.71\n";
-    if (failed) t.child.errors.tail = "Traceback: " + (o_.hostile ? hostile_text : std::string("out of memory")) + "\n";
+    if (failed)
+      t.child.errors.tail = "Traceback: " + (o_.hostile ? hostile_text : std::string("out of memory")) + "\n";
     t.runs = {{start, end}};
-    t.verdict = failed ? Verdict::exited : throttled ? Verdict::throttled : cut ? Verdict::foreign_load : Verdict::ok;
-    t.verdict_text = failed ? "exit code 1" : throttled ? "slowed by heat for 12 % of the region" : cut ? "other processes took 40 % of a CPU" : "";
+    t.verdict = failed      ? Verdict::exited
+                : throttled ? Verdict::throttled
+                : cut       ? Verdict::foreign_load
+                            : Verdict::ok;
+    t.verdict_text = failed      ? "exit code 1"
+                     : throttled ? "slowed by heat for 12 % of the region"
+                     : cut       ? "other processes took 40 % of a CPU"
+                                 : "";
     t.regions = {{"", 1, start, end, true, power * time}};
     t.region_s = time;
     t.energy_j = power * time;
@@ -160,8 +177,10 @@ class Night {
   }
 
  private:
-  // Read every 1/hertz with some tens of microseconds of jitter; what the counters hold goes on from trial to trial.
-  void readings(TrialRecord& t, Nanoseconds start, Nanoseconds end, double power, double core, double memory, bool throttled) {
+  // Read every 1/hertz with some tens of microseconds of jitter; what the counters hold goes on from trial to
+  // trial.
+  void readings(TrialRecord& t, Nanoseconds start, Nanoseconds end, double power, double core, double memory,
+                bool throttled) {
     const auto period = static_cast<Nanoseconds>(1e9 / o_.hertz);
     const auto jitter = [&] { return static_cast<Nanoseconds>(std::abs(normal_(random_)) * 15000); };
     double watts = power;
@@ -176,13 +195,19 @@ class Night {
         temperature_ += 0.02 * ((inside ? 40 + power / 20 : 38) - temperature_);
         if (throttled && inside) capped_ += random_() % 8 == 0 ? 0.1 : 0;
       }
-      const double all[] = {std::floor(energy_ * 1000) / 1000, std::floor(watts * 1000) / 1000,
-                            inside ? std::round(core * 1000 - (throttled ? 90 : 0)) * 1e6 : 345e6, std::round(memory * 1000) * 1e6,
-                            std::round(temperature_), std::floor(capped_ * 1e6) / 1e6,
-                            std::floor((package_ += 65.0 / o_.hertz * (1 + 0.05 * normal_(random_))) * 4294967296.0) / 4294967296.0,
-                            inside ? 98.0 : 0.0};
+      const double all[] = {
+          std::floor(energy_ * 1000) / 1000,
+          std::floor(watts * 1000) / 1000,
+          inside ? std::round(core * 1000 - (throttled ? 90 : 0)) * 1e6 : 345e6,
+          std::round(memory * 1000) * 1e6,
+          std::round(temperature_),
+          std::floor(capped_ * 1e6) / 1e6,
+          std::floor((package_ += 65.0 / o_.hertz * (1 + 0.05 * normal_(random_))) * 4294967296.0) /
+              4294967296.0,
+          inside ? 98.0 : 0.0};
       for (int c = 0; c < o_.channels; ++c)
-        t.readings.push_back({static_cast<std::uint32_t>(c), c == 6 ? time + 300000 : time, all[c], ReadingStatus::ok});
+        t.readings.push_back(
+            {static_cast<std::uint32_t>(c), c == 6 ? time + 300000 : time, all[c], ReadingStatus::ok});
     }
   }
 
@@ -199,9 +224,13 @@ void write(const NightOptions& o) {
   for (const char* suffix : {"", "-wal", "-shm", ".new"}) std::filesystem::remove(o.file + suffix);
   const Plan plan = night_plan(o);
   const std::vector<Channel> channels(all_channels.begin(), all_channels.begin() + o.channels);
-  Store store = Store::create(o.file, plan, channels, {"gpu-0", "0.1.0", "2026-11-01T20:00:00Z", {{"cpu model", "made up"}, {"host", "nowhere"}}, {}}, {});
+  Store store = Store::create(
+      o.file, plan, channels,
+      {"gpu-0", "0.1.0", "2026-11-01T20:00:00Z", {{"cpu model", "made up"}, {"host", "nowhere"}}, {}}, {});
   if (o.rows)
-    store.database().execute("CREATE TABLE plain (trial_id INTEGER, channel_id INTEGER, time_ns INTEGER, value REAL, PRIMARY KEY (trial_id, channel_id, time_ns)) WITHOUT ROWID");
+    store.database().execute(
+        "CREATE TABLE plain (trial_id INTEGER, channel_id INTEGER, time_ns INTEGER, value REAL, PRIMARY KEY "
+        "(trial_id, channel_id, time_ns)) WITHOUT ROWID");
   store.begin_session(1, "boot", "0.1.0", "2026-11-01T20:00:00Z");
   Night night(o, plan);
   std::int64_t readings = 0;
@@ -217,12 +246,18 @@ void write(const NightOptions& o) {
     if (!o.rows) continue;
     Transaction transaction(store.database());
     Statement row = store.database().prepare("INSERT INTO plain VALUES (?,?,?,?)");
-    for (const Reading& r : trial.readings) row.bind(number).bind(static_cast<std::int64_t>(r.channel) + 1).bind(static_cast<std::int64_t>(r.time)).bind(r.value).run();
+    for (const Reading& r : trial.readings)
+      row.bind(number)
+          .bind(static_cast<std::int64_t>(r.channel) + 1)
+          .bind(static_cast<std::int64_t>(r.time))
+          .bind(r.value)
+          .run();
     transaction.commit();
     rows_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - packed).count();
   }
   store.end_session("done", "2026-11-02T06:00:00Z");
-  fmt::print("{{\"trials\": {}, \"readings\": {}, \"write_s\": {:.3f}, \"rows_write_s\": {:.3f}}}\n", number, readings, packed_s, rows_s);
+  fmt::print("{{\"trials\": {}, \"readings\": {}, \"write_s\": {:.3f}, \"rows_write_s\": {:.3f}}}\n", number,
+             readings, packed_s, rows_s);
 }
 
 }  // namespace
@@ -233,16 +268,26 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto number = [&] { return i + 1 < argc ? std::atof(argv[++i]) : 0; };
-    if (word == "--core") o.core = static_cast<int>(number());
-    else if (word == "--memory") o.memory = static_cast<int>(number());
-    else if (word == "--repeat") o.repeat = static_cast<int>(number());
-    else if (word == "--channels") o.channels = static_cast<int>(number());
-    else if (word == "--seconds") o.seconds = number();
-    else if (word == "--hertz") o.hertz = number();
-    else if (word == "--hostile") o.hostile = true;
-    else if (word == "--rows") o.rows = true;
-    else if (word == "--one-axis") o.one_axis = true;
-    else o.file = word;
+    if (word == "--core")
+      o.core = static_cast<int>(number());
+    else if (word == "--memory")
+      o.memory = static_cast<int>(number());
+    else if (word == "--repeat")
+      o.repeat = static_cast<int>(number());
+    else if (word == "--channels")
+      o.channels = static_cast<int>(number());
+    else if (word == "--seconds")
+      o.seconds = number();
+    else if (word == "--hertz")
+      o.hertz = number();
+    else if (word == "--hostile")
+      o.hostile = true;
+    else if (word == "--rows")
+      o.rows = true;
+    else if (word == "--one-axis")
+      o.one_axis = true;
+    else
+      o.file = word;
   }
   try {
     dvfs_plan::write(o);

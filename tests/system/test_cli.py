@@ -382,7 +382,7 @@ workloads:
         with sqlite3.connect(self.folder / "slow.sqlite") as old:
             old.execute("PRAGMA user_version = 1")
         refused = self.call("slow.yaml", "--quiet")
-        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads version 4\n"
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 5\n"
                                                                    "  hint: report it with the dvfs-plan that made it, or run the experiment again with --fresh\n"))
         self.assertIn("has schema version 1", json.loads(self.call("check", "slow.yaml", "--json").stdout)["problems"][0])
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
@@ -398,7 +398,7 @@ workloads:
         self.assertEqual(report.returncode, 0)
         self.assertIn("slow: 8 trials", report.stdout)
         spoil = self.call("export", "slow.sqlite", "-o", "slow.sqlite")
-        self.assertEqual((spoil.returncode, spoil.stderr), (2, "error: --output slow.sqlite is the result file itself\n  hint: name the table: --output table.csv\n"))
+        self.assertEqual((spoil.returncode, spoil.stderr), (2, "error: --output slow.sqlite is the result file itself\n  hint: name another file\n"))
         self.assertIn("slow: 8 trials", self.call("report", "slow.sqlite").stdout)
         self.assertEqual(self.call("slow.sqlite").stderr, "error: slow.sqlite is a result file, not an experiment\n  hint: dvfs-plan report slow.sqlite\n")
         with open(self.folder / "truncated.sqlite", "wb") as file:
