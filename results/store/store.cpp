@@ -91,6 +91,8 @@ Store Store::open(const std::string& path, Database::Mode mode) {
     // Who only looks changes nothing: a private copy is brought up to date instead.
     if (mode == Database::Mode::read_only) store = Store(private_copy(store.database_));
     migrate(store.database_, version, schema_version);
+  } else {
+    store.check_views(path);
   }
   if (mode == Database::Mode::read_write) {
     store.database_.execute("PRAGMA foreign_keys = ON");
@@ -149,6 +151,24 @@ void Store::check_whole(const std::string& path) {
   throw Error(ExitCode::machine_refuses,
               fmt::format("{} is cut short: it should be {} bytes long and is {}", path, whole, size),
               "copy it again from where it was made; `sqlite3 FILE .recover` saves what is left of it");
+}
+
+// Reports stand on the views: of a file from elsewhere they must be ours.
+void Store::check_views(const std::string& path) {
+  Database ours = Database::temporary();
+  ours.execute(schema_text);
+  ours.execute(views_text);
+  Statement wanted = ours.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view'");
+  Statement found = database_.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?");
+  while (wanted.step()) {
+    found.bind(wanted.text(0));
+    if (!found.step() || found.text(0) != wanted.text(1))
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{}: its view '{}' is not the one that dvfs-plan made", path, wanted.text(0)),
+                  "somebody changed it: take the file from where it was made; views of your own go under "
+                  "other names");
+    found.reset();
+  }
 }
 
 int Store::check_version(const std::string& path) {

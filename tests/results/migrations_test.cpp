@@ -113,6 +113,45 @@ TEST_P(Migration, ALaterOpeningFindsItDone) {
 
 INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4));
 
+TEST_P(Migration, LeavesViewsOfOthersAlone) {
+  {
+    Database old(path_, Database::Mode::read_write);
+    old.execute("CREATE VIEW \"my \"\"own\"\" points\" AS SELECT point FROM points");
+  }
+  Store store = Store::open(path_, Database::Mode::read_write);
+  Statement mine = store.database().prepare("SELECT count(*) FROM \"my \"\"own\"\" points\"");
+  ASSERT_TRUE(mine.step());
+  EXPECT_GT(mine.integer(0), 0);
+}
+
+TEST(ResultFile, WhoseViewsAreNotOursIsRefused) {
+  TemporaryFolder folder;
+  const std::string path = folder / "night.sqlite";
+  Store::create(path, {}, {}, {}, {})
+      .database()
+      .execute(
+          "DROP VIEW warnings; CREATE VIEW warnings AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + "
+          "1 FROM n) SELECT i FROM n");
+  try {
+    Store::open(path, Database::Mode::read_only);
+    FAIL() << "opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), path + ": its view 'warnings' is not the one that dvfs-plan made");
+  }
+}
+
+// A file of an earlier version comes from elsewhere too: bringing it up to date runs nothing of its own.
+TEST(ResultFile, NoNameOfItsSchemaIsRun) {
+  TemporaryFolder folder;
+  const std::string path = folder / "night.sqlite", victim = folder / "victim.sqlite";
+  Store::create(path, {}, {}, {}, {})
+      .database()
+      .execute("CREATE VIEW \"x\"\"; ATTACH '" + victim +
+               "' AS v; CREATE TABLE v.t(a); --\" AS SELECT 1; PRAGMA user_version = 4");
+  EXPECT_THROW(Store::open(path, Database::Mode::read_only), Error);  // it has no table `reading`
+  EXPECT_FALSE(std::filesystem::exists(victim));
+}
+
 TEST(ResultFile, ThatLostItsEndIsNamedAsSuch) {
   TemporaryFolder folder;
   const std::string path = folder / "night.sqlite";

@@ -27,7 +27,7 @@ export function delivered(report: Report, scenario: Scenario): HTMLElement | nul
   const bars = seen.length <= 400;
   const dots = (name: string, symbol: string, colour: string, which: Seen[]): object => ({ type: "scatter", name, symbol, symbolSize: 9, itemStyle: { color: colour, opacity: 0.8 }, data: which.map((s) => ({ value: [s.requested, s.delivered], name: `${s.key}: ${s.axis} on ${s.target}` })) });
   const one = chart("delivered", `Clocks requested and clocks delivered while the workload ran${bars ? "; bars are the 5th to the 95th percentile of the readings" : ""}`, 380, () => ({
-    grid: { left: 56, right: 16, top: 40, bottom: 48 }, legend: { top: 0, data: ["as requested", "something else was delivered"] },
+    grid: { left: 56, right: 16, top: 60, bottom: 48 }, legend: { top: 0, data: ["as requested", "something else was delivered"] },
     xAxis: { type: "value", name: "requested (GHz)", nameLocation: "middle", nameGap: 28, scale: true }, yAxis: { type: "value", name: "delivered (GHz)", scale: true, nameTextStyle: { align: "left" } },
     tooltip: { formatter: (i: { data: { name: string; value: number[] } }) => `${printable(i.data.name)}\nrequested ${significant(i.data.value[0]!)} GHz, delivered ${significant(i.data.value[1]!)} GHz` },
     series: [

@@ -14,7 +14,7 @@ export function night(report: Report, scenario: Scenario): HTMLElement | null {
   const say = (what: string) => (i: { data: { name: string; value: number[] } }): string => `${printable(i.data.name)}\n${what} ${significant(i.data.value[1]!)}`;
   if (temperatures.length > 0) {
     charts.push(chart("order", "The hottest sensor at the start of each trial, in the order they were run", 280, () => ({
-      grid: { left: 56, right: 16, top: 40, bottom: 48 }, legend: { top: 0 }, xAxis: { ...xAxis }, yAxis: { type: "value", scale: true, name: "\u00b0C", nameTextStyle: { align: "left" } },
+      grid: { left: 56, right: 16, top: 60, bottom: 48 }, legend: { top: 0 }, xAxis: { ...xAxis }, yAxis: { type: "value", scale: true, name: "\u00b0C", nameTextStyle: { align: "left" } },
       tooltip: { formatter: say("\u00b0C") },
       series: [
         { type: "scatter", name: "counts", symbolSize: 5, itemStyle: { color: colours.blue }, data: temperatures.filter((t) => t.counts).map((t) => item(t, t.temperature_c!)) },
@@ -29,7 +29,7 @@ export function night(report: Report, scenario: Scenario): HTMLElement | null {
     const flagged = scenario.drift.filter((d) => d.flagged);
     const blocks = new Set(flagged.map((d) => d.block));
     charts.push(chart("drift", `The reference's ${report.objective} against its first trial${flagged.length > 0 ? `; blocks that drifted more than allowed: ${flagged.map((d) => `${d.block} (${percent(d.change ?? 0, 2)})`).join(", ")}` : ""}`, 280, () => ({
-      grid: { left: 56, right: 16, top: 40, bottom: 48 }, legend: { top: 0 }, xAxis: { ...xAxis }, yAxis: { type: "value", scale: true, name: "change (%)", nameTextStyle: { align: "left" } },
+      grid: { left: 56, right: 16, top: 60, bottom: 48 }, legend: { top: 0 }, xAxis: { ...xAxis }, yAxis: { type: "value", scale: true, name: "change (%)", nameTextStyle: { align: "left" } },
       tooltip: { formatter: say("change, %:") },
       series: [
         { type: "line", name: "reference", symbolSize: 7, itemStyle: { color: colours.orange }, lineStyle: { color: colours.orange }, data: references.map((t) => item(t, 100 * (t.objective! / first - 1))) },
