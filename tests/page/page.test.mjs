@@ -230,6 +230,24 @@ test("an adaptive search: the model's band for every setting", async () => {
   await opened.page.close();
 });
 
+// No search over two axes is recorded: the page of a full night is given a model, and most of its settings are taken away.
+test("what a search did not run is in the heat map, as the model's", async () => {
+  const html = `${synthetic("searched")}.html`;
+  program("report", join(folder, "searched.sqlite"), "--html", html);
+  const page = readFileSync(html, "utf8"), start = page.indexOf('id="report">') + 'id="report">'.length, end = page.indexOf("</script>", start);
+  const report = JSON.parse(page.slice(start, end)), scenario = report.scenarios[0], all = scenario.points;
+  scenario.search = { best: scenario.best, bound: 0.01, confidence: 0.95, settings: all.length, settings_run: 0, trials: 0, model: all.map((p) => ({ point: p.point, settings: p.settings, values: p.values, run: false, objective: p.energy_j.mean, low_95: 0.97 * p.energy_j.mean, high_95: 1.03 * p.energy_j.mean, probability_best: 0 })) };
+  scenario.points = all.filter((p, i) => i % 7 === 0 || p.reference || p.point === scenario.best);
+  writeFileSync(html, page.slice(0, start) + JSON.stringify(report).replaceAll("<", "\\u003c") + page.slice(end));
+  const opened = await openPage(html);
+  const charts = await drawn(opened.page);
+  assert.equal(series(charts, "heat-map", "energy").rows.length, all.length);
+  assert.equal(series(charts, "heat-map", "not run: the model's median").rows.length, all.length - scenario.points.length);
+  assert.equal(charts.energy.filter((s) => s.name.startsWith("model, band")).length, 1);  // of the best's line
+  nothingWrong(opened);
+  await opened.page.close();
+});
+
 test("the published baseline: three workloads, each with charts of its own", async (t) => {
   const published = join(root, "experiments/published/h200-baseline/h200-baseline.sqlite");
   if (!existsSync(published)) return t.skip("no published baseline here");

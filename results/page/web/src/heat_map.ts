@@ -2,19 +2,20 @@
 import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
 import { chart, scale_colours, star } from "./charts";
 import { choice, el, section } from "./dom";
-import type { Point, Report, Scenario } from "./model";
+import type { ModelPoint, Point, Report, Scenario } from "./model";
 import { changeText, plain, printable, significant, withInterval } from "./text";
 
-interface Quantity { title: string; unit: string; of: (p: Point) => number | null }
+// `modelled`: what a search's model says of it where nothing was run.
+interface Quantity { title: string; unit: string; of: (p: Point) => number | null; modelled?: boolean }
 
 export function heatMap(report: Report, scenario: Scenario): HTMLElement | null {
   const axes = axesOf(scenario);
   if (axes.length < 2) return null;
   const per = report.per ? ` per ${report.per}` : "";
   const all = ([
-    { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null },
+    { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null, modelled: report.objective === "energy" },
     { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference && p.counted > 0 ? 0 : null) },
-    { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null },
+    { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null, modelled: report.objective === "time" },
     { title: "slowdown", unit: "%", of: (p) => (p.slowdown ? 100 * p.slowdown.value : p.reference && p.counted > 0 ? 0 : null) },
     { title: "mean power", unit: "W", of: (p) => p.mean_power_w?.mean ?? null },
   ] as Quantity[]).filter((q) => scenario.points.some((p) => q.of(p) !== null));
@@ -23,7 +24,7 @@ export function heatMap(report: Report, scenario: Scenario): HTMLElement | null 
   const rest = (): string[] => [...new Set(scenario.points.map((p) => otherSettings(p, axes, [x.name, y.name])))];
   const best = scenario.points.find((p) => p.point === scenario.best);
   let slice = best ? otherSettings(best, axes, [x.name, y.name]) : rest()[0] ?? "";
-  const one = chart("heat-map", "Two settings at once: a star is the best, a square the reference, a ring what cannot be told from the best", 460,
+  const one = chart("heat-map", "Two settings at once: a star is the best, a square the reference, a ring what cannot be told from the best, a cross what was not run", 460,
     () => option(scenario, x, y, quantity, slice, axes));
   const title = (): string => `${x.name} by ${y.name}`;
   const choices = el("div", { class: "choices" });
@@ -55,8 +56,10 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
   const every = [...scenario.points, ...(scenario.search?.model ?? [])];
   const columns = orderedTexts(x, every), rows = orderedTexts(y, every);
   const points = scenario.points.filter((p) => x.name in p.settings && y.name in p.settings && otherSettings(p, axes, [x.name, y.name]) === slice);
-  const place = (p: Point): [number, number] => [columns.indexOf(p.settings[x.name]!), rows.indexOf(p.settings[y.name]!)];
-  const values = points.map((p) => quantity.of(p)).filter((v): v is number => v !== null);
+  const place = (p: Point | ModelPoint): [number, number] => [columns.indexOf(p.settings[x.name]!), rows.indexOf(p.settings[y.name]!)];
+  const run = new Set(points.filter((p) => quantity.of(p) !== null).map((p) => p.point));
+  const modelled = (quantity.modelled ? scenario.search?.model ?? [] : []).filter((m) => !run.has(m.point) && otherSettings(m, axes, [x.name, y.name]) === slice);
+  const values = [...points.map((p) => quantity.of(p)).filter((v): v is number => v !== null), ...modelled.map((m) => m.objective)];
   const label = (axis: Axis, text: string): string => {
     const p = every.find((q) => q.settings[axis.name] === text);
     return axis.numeric && p ? plain(inUnit(axis, p.values[axis.name]!)) : printable(text);
@@ -66,6 +69,7 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     itemStyle: hollow ? { color: "transparent", borderColor: "#fff", borderWidth: 2, shadowColor: "#000", shadowBlur: 3 } : { color: "#fff", borderColor: "#000", borderWidth: 1.5 },
   });
   const cells = points.filter((p) => quantity.of(p) !== null).map((p) => ({ value: [...place(p), quantity.of(p)!], name: p.point }));
+  cells.push(...modelled.map((m) => ({ value: [...place(m), m.objective], name: m.point })));
   return {
     grid: { left: 70, right: 16, top: 16, bottom: 110 },
     xAxis: { type: "category", data: columns.map((t) => label(x, t)), name: axisTitle(x), nameLocation: "middle", nameGap: 30 },
@@ -76,7 +80,8 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     },
     tooltip: {
       formatter: (item: { data: { name: string } }) => {
-        const p = scenario.points.find((q) => q.point === item.data.name)!;
+        const p = scenario.points.find((q) => q.point === item.data.name), m = scenario.search?.model.find((q) => q.point === item.data.name);
+        if (!p || !run.has(p.point)) return m ? `${printable(m.point)}\nnot run; the model expects ${significant(m.objective)} ${quantity.unit} [${significant(m.low_95)}, ${significant(m.high_95)}]` : "";
         return `${printable(p.called)}\nenergy ${withInterval(p.work_energy_j, "J")}\ntime ${withInterval(p.work_time_s, "s")}\nsaving ${changeText(p.saving)}, slowdown ${changeText(p.slowdown)}`;
       },
     },
@@ -84,6 +89,7 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
       { type: "heatmap", name: quantity.title, data: cells },
       marks("not told apart", "circle", 9, (p) => p.not_told_apart_from_best && p.point !== scenario.best && !p.reference, true),
       marks("reference", "rect", 12, (p) => p.reference),
+      { type: "scatter", name: "not run: the model's median", symbol: "path://M0 0 L10 10 M10 0 L0 10", symbolSize: 7, z: 5, silent: true, itemStyle: { color: "none", borderColor: "#fff", borderWidth: 1.5 }, data: modelled.map((m) => ({ value: place(m), name: m.point })) },
       marks("best", star, 20, (p) => p.point === scenario.best),
     ],
   };
