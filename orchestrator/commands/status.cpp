@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -20,10 +21,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr Seconds between_looks{2};
 
+// Killed and not yet taken note of by its parent: its number still answers.
+bool is_dead(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(')');  // the name may hold anything
+  return name_end != std::string::npos && name_end + 2 < line.size() &&
+         (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+}
+
 bool is_running(const Store::Progress& progress, const Sysfs& sysfs) {
   if (!progress.session_ended_how.empty() || progress.session_pid <= 0) return false;
   // After a reboot the same number is somebody else's.
   if (progress.session_boot_id != boot_id(sysfs)) return false;
+  if (is_dead(progress.session_pid)) return false;
   return ::kill(progress.session_pid, 0) == 0 || errno == EPERM;
 }
 

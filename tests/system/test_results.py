@@ -257,6 +257,19 @@ conditions: {warm up: 0, idle: none}
         self.assertIn(f"the page for a browser is {self.folder.resolve()}/slow.html", err)
         self.assertEqual(sorted(p.name for p in self.folder.iterdir() if p.is_file()), ["now.html", "slow.html", "slow.sqlite", "slow.yaml"])
 
+    def test_a_killed_night_is_not_running(self):
+        (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.5; true {n}"'))
+        run = subprocess.Popen([testbed.BIN / "dvfs-plan", "slow.yaml", "--no-html", "--state-folder", self.folder / "state"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if (self.folder / "slow.sqlite").exists() and self.call("status", "slow.sqlite").stdout.startswith("slow: 1"):
+                break
+            time.sleep(0.1)
+        os.kill(run.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, run.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and nobody has taken note of it yet
+        status = self.call("status", "slow.sqlite").stdout
+        run.wait()
+        self.assertIn("not running; the last run was killed. The same command goes on.\n", status)
+
     def test_watching_ends_with_control_c(self):
         (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.5; true {n}"'))
         run = subprocess.Popen([testbed.BIN / "dvfs-plan", "slow.yaml", "--no-html", "--state-folder", self.folder / "state"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
