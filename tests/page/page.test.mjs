@@ -184,6 +184,11 @@ test("a night of 220 settings: heat map, marks, slider, table", async () => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
   await page.click("#points-table >> text=Copy as CSV");
   await page.waitForFunction(() => /copied|copy/.test(document.querySelector("#points-table [role=status]").textContent));
+  const copied = await page.evaluate(() => document.querySelector("#points-table textarea")?.value ?? navigator.clipboard.readText());
+  const [head, first] = copied.split("\r\n").map((line) => line.split(","));
+  assert.deepEqual(head.slice(0, 5), ["mark", "on Pareto front", "gpu.core", '"gpu.core', ' SI units"']);
+  assert.equal(first[2], "1980 MHz");
+  assert.equal(Number(first[3]), 1980e6);
   assert.equal(await page.$$eval("#excluded-table tbody tr", (all) => all.length), JSON.parse(program("sql", result, "select count(*) n from trials where not counts", "--json"))[0].n);
   // Other quantities of the heat map.
   await page.selectOption("#heat-map select", { label: "mean power" });

@@ -5,8 +5,8 @@ import type { Change, Estimate, Point, Report, Scenario, Trial } from "./model";
 import { changeText, csvField, printable, withInterval } from "./text";
 
 interface Cell { text: string; value: number | string | null }
-// `csv`: further columns of the copied table, by title.
-interface Column<Row> { title: string; cell: (row: Row) => Cell; csv?: [string, (row: Row) => number | string | null][] }
+// Of the copied table: `own`: what stands there instead of the value; `csv`: further columns, by title.
+interface Column<Row> { title: string; cell: (row: Row) => Cell; own?: (row: Row) => string | null; csv?: [string, (row: Row) => number | string | null][] }
 
 function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column<Row>[], rowClass: (row: Row) => string, detail?: (row: Row) => Node | null): HTMLElement {
   let by = -1, down = false, filter = "";
@@ -50,7 +50,7 @@ function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column
   const copy = async (): Promise<void> => {
     const field = (value: number | string | null): string => csvField(value === null ? "" : String(value));
     const lines = [columns.flatMap((c) => [csvField(c.title), ...(c.csv ?? []).map(([title]) => csvField(title))]),
-      ...shown().map((row) => columns.flatMap((c) => [field(c.cell(row).value), ...(c.csv ?? []).map(([, of]) => field(of(row)))]))];
+      ...shown().map((row) => columns.flatMap((c) => [field(c.own ? c.own(row) : c.cell(row).value), ...(c.csv ?? []).map(([, of]) => field(of(row)))]))];
     const csv = lines.map((l) => l.join(",")).join("\r\n") + "\r\n";
     const area = el("textarea", { "aria-label": "the table as CSV", readonly: true, rows: 6 });
     area.value = csv;
@@ -80,7 +80,7 @@ export function pointsTable(report: Report, scenario: Scenario): HTMLElement {
   const mark = (p: Point): string => (p.point === scenario.best ? "best" : p.reference ? "reference" : p.not_told_apart_from_best ? "not told apart" : "");
   const columns: Column<Point>[] = [
     { title: "mark", cell: (p) => ({ text: mark(p) + (p.on_pareto_front ? (mark(p) ? ", Pareto" : "Pareto") : ""), value: mark(p) }), csv: [["on Pareto front", (p) => String(p.on_pareto_front)]] },
-    ...names.map((name) => ({ title: name, cell: (p: Point): Cell => ({ text: p.settings[name] ?? "\u2014", value: p.values[name] ?? p.settings[name] ?? null }) })),
+    ...names.map((name) => ({ title: name, cell: (p: Point): Cell => ({ text: p.settings[name] ?? "\u2014", value: p.values[name] ?? p.settings[name] ?? null }), own: (p: Point) => p.settings[name] ?? null, csv: [[`${name}, SI units`, (p: Point) => p.values[name] ?? null]] as [string, (p: Point) => number | null][] })),
     { title: "trials", cell: (p) => ({ text: p.counted === p.trials ? `${p.trials}` : `${p.counted} of ${p.trials}`, value: p.counted }) },
     { title: "energy (J)", cell: (p) => measured(p.energy_j, "J"), csv: half("energy (J)", (p) => p.energy_j) },
     { title: "time (s)", cell: (p) => measured(p.time_s, "s"), csv: half("time (s)", (p) => p.time_s) },
