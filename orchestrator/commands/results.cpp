@@ -37,7 +37,7 @@ int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
   const auto trials = store.trials();
-  const Summary summary = summary_of(store, trials);
+  const Summary summary = summary_of(store);
   const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();
   if (!options.html.empty()) {
     refuse_the_result_itself(options.html, "--html", options.file);
@@ -94,7 +94,7 @@ int export_command(const Options& options) {
   if (options.json) {
     store.hold_snapshot();
     const auto trials = store.trials();
-    out << json_report(store, summary_of(store, trials), trials);
+    out << json_report(store, summary_of(store), trials);
   } else {
     left_out = export_table(store, options, out);
   }

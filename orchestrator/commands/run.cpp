@@ -203,7 +203,7 @@ class Run {
   void keep_answers(Store& store) {
     if (!store.experiment().search) return;
     try {
-      store.write_answers(search_answers(summary_of(store, store.trials())));
+      store.write_answers(search_answers(summary_of(store)));
     } catch (const Error& error) {
       progress_.say(fmt::format("warning: the search's answer is not in the views: {}", error.what()));
     }
@@ -308,7 +308,7 @@ class Run {
 
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
-    const Summary summary = summary_of(store, trials);
+    const Summary summary = summary_of(store);
     write_page_beside(store, summary, trials, path);
     write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
                                                  : terminal_report(summary, trials, is_terminal_stdout())));

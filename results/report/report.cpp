@@ -135,8 +135,9 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
 
 }  // namespace
 
-Summary summary_of(Store& store, const std::vector<TrialRow>& trials) {
+Summary summary_of(Store& store) {
   const ExperimentRow experiment = store.experiment();
+  const auto trials = store.trials();
   return summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
                    summarise_searches(experiment, store.history(), store.points(), store.prior()));
 }

@@ -8,8 +8,8 @@
 
 namespace dvfs_plan {
 
-// All that the file holds, summarised; `trials` are store.trials().
-Summary summary_of(Store& store, const std::vector<TrialRow>& trials);
+// All that the file holds, summarised.
+Summary summary_of(Store& store);
 
 // A table a scenario, what was not counted and why, the answer. `colour`: for a terminal.
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour);

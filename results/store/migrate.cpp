@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <vector>
 
-#include "results/store/packed_readings.hpp"
 #include "results/store/schema_text.hpp"
+#include "results/store/trace_codec.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -28,47 +29,78 @@ ReadingStatus status_of(const std::string& word) {
   return ReadingStatus::ok;
 }
 
-void check_kept(const Trace& trace, const PackedReadings::Written& written) {
-  const auto same_times = [&](const PackedTimes& times) {
-    return unpack_times(times.readings, times.first_ns, times.period_ns, times.packed) == trace.times_ns;
-  };
+void check_kept(const Trace& trace, const PackedTimes& times, const PackedValues& values) {
   const auto same_values = [&] {
-    const auto unpacked = unpack_values(trace.values.size(), written.values.scale, written.values.packed);
+    const auto unpacked = unpack_values(trace.values.size(), values.scale, values.packed);
     for (std::size_t i = 0; i < unpacked.size(); ++i) {
       if (trace.has_value(i) && unpacked[i] != trace.values[i]) return false;
     }
     return true;
   };
-  if ((written.times && !same_times(*written.times)) || !same_values() ||
-      unpack_absences(trace.values.size(), written.values.absences) != trace.absences)
+  if (unpack_times(times.readings, times.first_ns, times.period_ns, times.packed) != trace.times_ns ||
+      !same_values() || unpack_absences(trace.values.size(), values.absences) != trace.absences)
     throw Error(ExitCode::machine_refuses, "result file: its readings could not be packed without loss",
                 "this is a fault of dvfs-plan; the file is unchanged");
 }
 
-// Rows, which come by trial, channel and time, into traces.
 class Packer {
  public:
-  explicit Packer(Database& database) : packed_(database) {}
+  explicit Packer(Database& database)
+      : database_(database),
+        times_(database.prepare("INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) "
+                                "VALUES (?,?,?,?,?)")),
+        values_(database.prepare(
+            "INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
+            "absences) VALUES (?,?,?,?,?,?,?)")) {}
 
+  // Rows come by trial, channel and time.
   void add(std::int64_t trial, std::int64_t channel, std::int64_t time, std::optional<double> value,
            ReadingStatus status) {
+    if (trial != trial_) known_times_.clear();
     if (trial != trial_ || channel != channel_) finish();
-    if (trial != trial_) packed_.begin(trial);
     trial_ = trial;
     channel_ = channel;
-    trace_.add(time, value, status);
+    trace_.times_ns.push_back(time);
+    trace_.values.push_back(value.value_or(0));
+    if (status != ReadingStatus::ok && trace_.absences.empty())
+      trace_.absences.assign(trace_.times_ns.size() - 1, ReadingStatus::ok);
+    if (status != ReadingStatus::ok || !trace_.absences.empty()) trace_.absences.push_back(status);
   }
 
   void finish() {
     if (trace_.times_ns.empty()) return;
-    check_kept(trace_, packed_.write(channel_, trace_));
+    const PackedTimes times = pack_times(trace_.times_ns);
+    const PackedValues values = pack_values(trace_);
+    check_kept(trace_, times, values);
+    const auto [known, is_new] = known_times_.try_emplace({trial_, trace_.times_ns}, 0);
+    if (is_new) {
+      times_.bind(trial_)
+          .bind(times.readings)
+          .bind(times.first_ns)
+          .bind(times.period_ns)
+          .bind_blob(times.packed)
+          .run();
+      known->second = database_.last_row();
+    }
+    values_.bind(trial_)
+        .bind(channel_)
+        .bind(known->second)
+        .bind(values.scale ? std::optional(values.scale->factor) : std::nullopt)
+        .bind(values.scale ? std::optional(values.scale->divisor) : std::nullopt)
+        .bind_blob(values.packed);
+    if (values.absences.empty())
+      values_.bind_null().run();
+    else
+      values_.bind_blob(values.absences).run();
     trace_ = {};
   }
 
  private:
-  PackedReadings packed_;
-  std::int64_t trial_ = -1, channel_ = -1;
+  Database& database_;
+  Statement times_, values_;
+  std::int64_t trial_ = 0, channel_ = 0;
   Trace trace_;
+  std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, std::int64_t> known_times_;
 };
 
 void pack_readings(Database& database) {

@@ -22,10 +22,14 @@ std::map<std::uint32_t, Trace> traces_of(const std::vector<Reading>& readings) {
   for (const Reading* reading : in_order) {
     Trace& trace = traces[reading->channel];
     if (!trace.times_ns.empty() && trace.times_ns.back() == reading->time) continue;
+    trace.times_ns.push_back(reading->time);
+    trace.values.push_back(reading->value.value_or(0));
     const ReadingStatus status = reading->value                         ? ReadingStatus::ok
                                  : reading->status == ReadingStatus::ok ? ReadingStatus::absent
                                                                         : reading->status;
-    trace.add(reading->time, reading->value, status);
+    if (status != ReadingStatus::ok && trace.absences.empty())
+      trace.absences.assign(trace.times_ns.size() - 1, ReadingStatus::ok);
+    if (status != ReadingStatus::ok || !trace.absences.empty()) trace.absences.push_back(status);
   }
   return traces;
 }
@@ -33,9 +37,34 @@ std::map<std::uint32_t, Trace> traces_of(const std::vector<Reading>& readings) {
 }  // namespace
 
 void Store::write_readings(std::int64_t trial, const std::vector<Reading>& readings) {
-  statements_->readings.begin(trial);
-  for (const auto& [channel, trace] : traces_of(readings))
-    statements_->readings.write(channel_ids_.at(channel), trace);
+  // Channels of one probe are read together: their time stamps are kept once.
+  std::map<std::vector<std::int64_t>, std::int64_t> known_times;
+  for (const auto& [channel, trace] : traces_of(readings)) {
+    const auto [times, is_new] = known_times.try_emplace(trace.times_ns, 0);
+    if (is_new) {
+      const PackedTimes packed = pack_times(trace.times_ns);
+      statements_->times.bind(trial)
+          .bind(packed.readings)
+          .bind(packed.first_ns)
+          .bind(packed.period_ns)
+          .bind_blob(packed.packed)
+          .run();
+      times->second = database_.last_row();
+    }
+    const PackedValues packed = pack_values(trace);
+    Statement& values = statements_->values;
+    values.bind(trial)
+        .bind(channel_ids_.at(channel))
+        .bind(times->second)
+        .bind(packed.scale ? std::optional(packed.scale->factor) : std::nullopt)
+        .bind(packed.scale ? std::optional(packed.scale->divisor) : std::nullopt)
+        .bind_blob(packed.packed);
+    if (packed.absences.empty())
+      values.bind_null();
+    else
+      values.bind_blob(packed.absences);
+    values.run();
+  }
 }
 
 std::vector<ChannelTrace> Store::traces(std::int64_t trial) {

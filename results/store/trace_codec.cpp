@@ -112,14 +112,6 @@ bool whole_by(const Scale& scale, const Trace& trace) {
 
 }  // namespace
 
-void Trace::add(std::int64_t time_ns, std::optional<double> value, ReadingStatus status) {
-  times_ns.push_back(time_ns);
-  values.push_back(value.value_or(0));
-  if (status != ReadingStatus::ok && absences.empty())
-    absences.assign(times_ns.size() - 1, ReadingStatus::ok);
-  if (status != ReadingStatus::ok || !absences.empty()) absences.push_back(status);
-}
-
 PackedTimes pack_times(std::span<const std::int64_t> times_ns) {
   PackedTimes times;
   times.readings = static_cast<std::int64_t>(times_ns.size());

@@ -43,8 +43,6 @@ struct Trace {
   std::vector<std::int64_t> times_ns;
   std::vector<double> values;           // any number where there is none
   std::vector<ReadingStatus> absences;  // empty: every reading has its value
-  // At the end. `status` says why there is no value.
-  void add(std::int64_t time_ns, std::optional<double> value, ReadingStatus status);
   bool has_value(std::size_t i) const { return absences.empty() || absences[i] == ReadingStatus::ok; }
 };
 

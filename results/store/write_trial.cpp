@@ -30,8 +30,7 @@ std::optional<std::string> or_null(const T& text) {
 }  // namespace
 
 Store::TrialStatements::TrialStatements(Database& db)
-    : readings(db),
-      trial(db.prepare(
+    : trial(db.prepare(
           "INSERT INTO trial (key, point_id, session_id, role, attempt, block, position, started_at, "
           "slot_s, started_ns, "
           "ended_ns, runs, region, region_s, outcome, exit_code, signal, verdict, verdict_text, energy_j, "
@@ -43,6 +42,11 @@ Store::TrialStatements::TrialStatements(Database& db)
           "output_bytes, error_tail, error_bytes) VALUES "
           "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      times(db.prepare(
+          "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
+      values(
+          db.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
+                     "absences) VALUES (?,?,?,?,?,?,?)")),
       energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
       metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
       region(db.prepare("INSERT INTO region VALUES (?,?,?,?,?,?,?,?)")),

@@ -95,7 +95,7 @@ TEST_P(Migration, WhoOnlyReadsChangesNothing) {
   {
     Store store = Store::open(path_, Database::Mode::read_only);
     const auto trials = store.trials();
-    const std::string text = terminal_report(summary_of(store, trials), trials, false);
+    const std::string text = terminal_report(summary_of(store), trials, false);
     // What that version's own program said of the file; later ones only add.
     std::istringstream old(
         contents(fmt::format("{}/tests/recorded/results/v{}.report.txt", DVFS_PLAN_SOURCE, GetParam())));

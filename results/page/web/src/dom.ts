@@ -26,3 +26,5 @@ export function choice(label: string, options: string[], chosen: number, changed
   select.addEventListener("change", () => changed(select.selectedIndex));
   return el("label", { class: "choice" }, `${label} `, select);
 }
+
+export const replaceWith = (place: HTMLElement, ...children: Child[]): void => place.replaceChildren(...children.filter((c): c is Node => c instanceof Node));
