@@ -38,8 +38,6 @@ namespace process = boost::process::v2;
 // Where the child holds the end of the pipe that its execve(2) closes: just behind the standard three, since
 // Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
 constexpr int exec_pipe_place = 3;
-// And the end it marks regions on: one digit, for shells that know no longer ones.
-constexpr int region_place = 4;
 // Marks that bring their own time need not be read at once; each reading wakes us beside the workload.
 constexpr Nanoseconds between_region_looks = 5'000'000;
 
@@ -50,14 +48,12 @@ struct PrepareChild {
   const cpu_set_t* cpus;
   int* exec_error;
   int exec_pipe;
-  int regions;  // -1: none
 
   template <class ChildLauncher>
   process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&, const char* const*) {
     ::setsid();
     // Closed by a successful execve(2) and by nothing before: the parent waits for that.
     if (exec_pipe != exec_pipe_place && ::dup3(exec_pipe, exec_pipe_place, O_CLOEXEC) < 0) return failed();
-    if (regions >= 0 && ::dup2(regions, region_place) < 0) return failed();
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -113,11 +109,18 @@ bool open_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   return true;
 }
 
+// Takes away the front of what is kept, down to `cap` bytes.
+void cut_front(CapturedOutput& captured, std::size_t cap) {
+  const std::size_t excess = captured.tail.size() - cap;
+  captured.cut_in_line = captured.tail[excess - 1] != '\n';
+  captured.tail.erase(0, excess);
+}
+
 // Keeps the last `cap` bytes of a stream; drops in bulk so that a flood costs little.
 void keep_tail(CapturedOutput& captured, const char* bytes, std::size_t count, std::size_t cap) {
   captured.bytes += count;
   captured.tail.append(bytes, count);
-  if (captured.tail.size() > 2 * cap + 65536) captured.tail.erase(0, captured.tail.size() - cap);
+  if (captured.tail.size() > 2 * cap + 65536) cut_front(captured, cap);
 }
 
 // False once the stream has ended.
@@ -142,14 +145,6 @@ bool move_up(UniqueFd& fd) {
   return static_cast<bool>(fd);
 }
 
-// A pipe for marks, as wide as may be: a workload that marks steps must not wait for us.
-bool open_region_pipe(UniqueFd& read_end, UniqueFd& write_end) {
-  constexpr int bytes = 1 << 20;
-  if (!open_pipe(read_end, write_end) || !move_up(write_end)) return false;
-  ::fcntl(read_end.get(), F_SETPIPE_SZ, bytes);
-  return true;
-}
-
 // Marks without a time of their own get that of their arrival, which is no later than `latest`.
 bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds latest = INT64_MAX) {
   static thread_local std::array<char, 65536> buffer;
@@ -157,10 +152,8 @@ bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count > 0)
       regions.feed({buffer.data(), static_cast<std::size_t>(count)}, std::min(clock.now(), latest));
-    else if (count == 0)
-      return false;
-    else if (errno != EINTR)
-      return errno == EAGAIN;
+    else if (count == 0 || errno != EINTR)
+      return count < 0 && errno == EAGAIN;
   }
   return true;
 }
@@ -204,6 +197,13 @@ int end_orphans(const std::set<pid_t>& own) {
 
 }  // namespace
 
+std::string_view CapturedOutput::whole_lines() const {
+  const std::string_view all(tail);
+  if (!cut_in_line) return all;
+  const auto newline = all.find('\n');
+  return newline == std::string_view::npos ? std::string_view{} : all.substr(newline + 1);
+}
+
 std::optional<Credentials> find_user(const std::string& name_or_id) {
   passwd entry{};
   passwd* found = nullptr;
@@ -214,7 +214,7 @@ std::optional<Credentials> find_user(const std::string& name_or_id) {
   else
     ::getpwnam_r(name_or_id.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr) return std::nullopt;
-  Credentials user{found->pw_uid, found->pw_gid, {}, found->pw_name, found->pw_dir};
+  Credentials user{found->pw_uid, found->pw_gid, {}, found->pw_name, found->pw_dir, found->pw_shell};
   int count = 256;
   user.groups.resize(static_cast<std::size_t>(count));
   if (::getgrouplist(found->pw_name, found->pw_gid, user.groups.data(), &count) < 0) count = 0;
@@ -251,9 +251,10 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   UniqueFd exec_happened, exec_pipe;
   if (!open_pipe(exec_happened, exec_pipe) || !move_up(exec_pipe))
     return {std::nullopt, system_error_text("pipe", errno)};
-  UniqueFd region_end;
-  if (spec.regions && !open_region_pipe(child.regions_, region_end))
-    return {std::nullopt, system_error_text("pipe", errno)};
+  if (spec.regions) {
+    child.regions_ = regions_.make(spec.run_as ? std::optional(spec.run_as->user) : std::nullopt);
+    if (!child.regions_) return {std::nullopt, system_error_text("make the FIFO for regions", errno)};
+  }
   ::fcntl(exec_happened.get(), F_SETFL, 0);
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -264,16 +265,14 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   process::posix::vfork_launcher launcher;
   std::vector<const char*> environment;
   for (const std::string& variable : spec.environment) environment.push_back(variable.c_str());
-  const std::string region_variable = fmt::format("DVFS_PLAN_REGION_FD={}", region_place);
-  if (spec.regions) environment.push_back(region_variable.c_str());
+  const std::string regions = fmt::format("{}={}", region_variable, child.regions_.path());
+  if (spec.regions) environment.push_back(regions.c_str());
   environment.push_back(nullptr);
   launcher.env = environment.data();
   launcher.fd_whitelist.push_back(exec_pipe_place);
-  if (spec.regions) launcher.fd_whitelist.push_back(region_place);
   // Boost puts the executable first itself; argv[0] as users know it is what follows the path's last slash.
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
-  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get(),
-                       region_end ? region_end.get() : -1};
+  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get()};
   process::process_stdio stdio{
       {null.get()}, {output_end.get()}, {spec.discard_errors ? null.get() : errors_end.get()}};
 
@@ -347,7 +346,7 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   Nanoseconds deadline = limits.timeout.value() > 0 ? started_ + nanoseconds(limits.timeout) : never;
   bool terminated = false;
   bool output_open = true, errors_open = true, regions_open = static_cast<bool>(regions_);
-  result.regions = RegionMarks(started_);
+  result.regions = RegionMarks(started_, limits.region);
   Nanoseconds next_region_look = 0;
   int signals_seen = interruption != nullptr ? interruption->count() : 0;
   if (interruption != nullptr) interruption->take_continued();
@@ -362,7 +361,7 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
                                   pollfd{output_open ? output_.get() : -1, POLLIN, 0},
                                   pollfd{errors_open ? errors_.get() : -1, POLLIN, 0},
                                   pollfd{interruption != nullptr ? interruption->fd() : -1, POLLIN, 0},
-                                  pollfd{regions_open && !look_later ? regions_.get() : -1, POLLIN, 0}};
+                                  pollfd{regions_open && !look_later ? regions_.fd() : -1, POLLIN, 0}};
     timespec left{};
     // A signal that came before this wait was taken from its descriptor already: it must not be slept over.
     const bool asked = interruption != nullptr && !terminated && interruption->pending() != 0;
@@ -379,7 +378,7 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
       break;
     }
     if (waiting[4].revents != 0) {
-      regions_open = drain_regions(regions_.get(), result.regions, clock);
+      regions_open = drain_regions(regions_.fd(), result.regions, clock);
       next_region_look = now + between_region_looks;
     }
     if (waiting[1].revents != 0) output_open = drain(output_.get(), result.output, limits.output_cap);
@@ -403,13 +402,12 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   reap(result);
   result.stopped_meanwhile = interruption != nullptr && interruption->take_continued();
   result.leftovers = end_orphans(*own_children_);
-  if (regions_open) drain_regions(regions_.get(), result.regions, clock, result.ended);
+  if (regions_open) drain_regions(regions_.fd(), result.regions, clock, result.ended);
   result.regions.finish(result.ended);
   if (output_open) drain(output_.get(), result.output, limits.output_cap);
   if (errors_open) drain(errors_.get(), result.errors, limits.output_cap);
   for (CapturedOutput* stream : {&result.output, &result.errors}) {
-    if (stream->tail.size() > limits.output_cap)
-      stream->tail.erase(0, stream->tail.size() - limits.output_cap);
+    if (stream->tail.size() > limits.output_cap) cut_front(*stream, limits.output_cap);
   }
   return result;
 }

@@ -11,10 +11,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/interruption.hpp"
+#include "base/region_fifo.hpp"
 #include "base/region_marks.hpp"
 #include "base/unique_fd.hpp"
 
@@ -27,6 +29,7 @@ struct Credentials {
   std::vector<gid_t> groups;
   std::string name;
   std::string home;
+  std::string shell = {};
 };
 std::optional<Credentials> find_user(const std::string& name_or_id);
 
@@ -38,19 +41,23 @@ struct LaunchSpec {
   std::optional<Credentials> run_as;
   std::vector<int> cpus;        // affinity; empty: ours
   bool discard_errors = false;  // standard error goes to /dev/null
-  bool regions = false;         // it gets a descriptor to mark regions on, named in DVFS_PLAN_REGION_FD
+  bool regions = false;         // it gets a FIFO to mark regions on, named in DVFS_PLAN_REGIONS
 };
 
 struct ChildLimits {
   Seconds timeout{0};                // 0: none
   Seconds grace{2};                  // between SIGTERM and SIGKILL
   std::size_t output_cap = 1 << 20;  // bytes kept of each stream, from its end
+  std::string region = {};           // the marked region that is wanted: kept before others
 };
 
 struct CapturedOutput {
   std::string tail;         // the last output_cap bytes
   std::uint64_t bytes = 0;  // all that was written
+  // What was left out ended in the middle of a line: the first line of `tail` is not whole.
+  bool cut_in_line = false;
   bool truncated() const { return bytes > tail.size(); }
+  std::string_view whole_lines() const;
 };
 
 struct ChildResult {
@@ -94,7 +101,8 @@ class Child {
 
   pid_t pid_ = -1;
   Nanoseconds started_ = 0;
-  UniqueFd pidfd_, output_, errors_, regions_;
+  UniqueFd pidfd_, output_, errors_;
+  RegionFifo regions_;
   const std::set<pid_t>* own_children_ = nullptr;
 };
 
@@ -115,10 +123,14 @@ class Launcher {
   void own(pid_t pid) { own_.insert(pid); }
   void disown(pid_t pid) { own_.erase(pid); }
 
+  // Holds the FIFOs of its children's regions; empty before the first one.
+  const std::string& region_folder() const { return regions_.path(); }
+
  private:
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
   std::set<pid_t> own_;
+  RegionFolder regions_;
 };
 
 // The file that execvp(3) would find for `command`: itself if it has a slash (relative to `folder`), else

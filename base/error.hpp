@@ -17,6 +17,7 @@ enum class ExitCode {
   bad_experiment = 2,
   machine_refuses = 3,
   not_restored = 4,
+  result_rescued = 5,
   interrupted = 130,
 };
 

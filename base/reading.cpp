@@ -12,6 +12,8 @@ std::string_view to_string(ReadingStatus status) {
       return "denied";
     case ReadingStatus::gone:
       return "gone";
+    case ReadingStatus::impossible:
+      return "impossible";
   }
   return "?";
 }

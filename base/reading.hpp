@@ -34,9 +34,15 @@ struct Channel {
 // "nvidia:gpu-0/core_clock"; the whole name where there is no '/'.
 std::string_view quantity_of(const Channel& channel);
 
-// Why a reading has no value. Absent, denied, gone and zero are four different things.
-enum class ReadingStatus { ok, absent, denied, gone };
+// Why a reading has no value. Absent, denied, gone, impossible and zero are five different things. The
+// numbers are those of the result file.
+enum class ReadingStatus { ok = 0, absent = 1, denied = 2, gone = 3, impossible = 4 };
 std::string_view to_string(ReadingStatus status);
+
+// Why no such quantity can have this value ("a power cannot be below 0 W"); empty if it can. Bounds are far
+// beyond what machines do: what lies outside is a fault of the sensor or of who reads it. By unit, and for
+// power by domain: a board or package draws less than 5 kW, anything else less than 1 MW.
+std::string impossible_because(const Channel& channel, double value);
 
 struct Reading {
   std::uint32_t channel = 0;  // index into the experiment's channels

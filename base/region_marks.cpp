@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t longest_line = 4096;
 constexpr std::size_t longest_name = 64;
 constexpr std::size_t most_marks = 1'000'000;
-constexpr std::size_t most_late_metrics = 10'000;
+constexpr std::size_t most_needed_marks = 2 * most_marks;  // outermost regions and the wanted one
+constexpr std::size_t most_sums = 10'000;
 constexpr std::size_t bad_lines_kept = 5;
 
 std::string_view next_word(std::string_view& text) {
@@ -66,37 +67,82 @@ void RegionMarks::complain(std::string_view text) {
 
 void RegionMarks::line(std::string_view text, Nanoseconds now) {
   std::string_view rest = text;
-  const auto word = next_word(rest);
+  const auto word = next_word(rest), second = next_word(rest), third = next_word(rest);
+  const auto fourth = next_word(rest), fifth = next_word(rest);
   if (word.empty()) return;
+  if (word == "lost") return fourth.empty() ? lost_line(second, text) : complain(text);
   RegionMark mark;
-  mark.name = next_word(rest);
-  const auto third = next_word(rest), fourth = next_word(rest);
-  const bool no_more = next_word(rest).empty();
+  mark.name = second;
+  if (!is_name(mark.name)) return complain(text);
   if (word == "metric") {
     const auto value = parse_number(third);
-    if (!is_name(mark.name) || !value || !no_more) return complain(text);
+    if (!value || !next_word(rest).empty() || fifth.size() > longest_name) return complain(text);
     mark.kind = RegionMark::Kind::metric;
     mark.value = *value;
-    mark.unit = fourth;
-    return keep(std::move(mark), {}, now);
+    if (fourth != "-") mark.unit = fourth;
+    mark.process = fifth;
+    return keep_metric(std::move(mark), now);
   }
-  if ((word != "begin" && word != "end") || !is_name(mark.name) || !fourth.empty()) return complain(text);
+  if ((word != "begin" && word != "end") || !fifth.empty() || fourth.size() > longest_name)
+    return complain(text);
   mark.kind = word == "begin" ? RegionMark::Kind::begin : RegionMark::Kind::end;
-  keep(std::move(mark), third, now);
+  mark.process = fourth;
+  keep(std::move(mark), third == "-" ? std::string_view{} : third, now);
+}
+
+void RegionMarks::lost_line(std::string_view count, std::string_view text) {
+  const auto number = parse_number(count);
+  if (!number || !(*number >= 1) || *number > 1e15) return complain(text);
+  lost += static_cast<std::uint64_t>(*number);
+}
+
+void RegionMarks::keep_metric(RegionMark mark, Nanoseconds now) {
+  mark.time = now;
+  if (marks.size() < most_marks) {
+    marks.push_back(std::move(mark));
+    return;
+  }
+  const std::pair key{mark.name, mark.unit};
+  if (more_metrics.size() >= most_sums && !more_metrics.contains(key)) {
+    ++lost;
+    return;
+  }
+  RunningSum& sum = more_metrics[key];
+  sum.sum += mark.value;
+  sum.last = mark.value;
+}
+
+// Follows what is open, and says whether this mark goes into `marks`.
+bool RegionMarks::is_kept(const RegionMark& mark) {
+  const bool full = marks.size() >= most_marks, overfull = marks.size() >= most_needed_marks;
+  auto& of_process = open_[mark.process];
+  if (mark.kind == RegionMark::Kind::begin) {
+    const bool inside = !of_process.empty() && (of_process.size() > 1 || !of_process.contains(mark.name));
+    const bool needed = !inside || mark.name == wanted_;
+    if (overfull && needed) {
+      ++lost;
+      return false;
+    }
+    Open& open = of_process[mark.name];
+    const bool kept = !full || needed;
+    ++(kept ? open.kept : open.dropped);
+    if (!kept) ++inner_dropped;
+    return kept;
+  }
+  const auto open = of_process.find(mark.name);
+  if (open == of_process.end()) {
+    if (overfull) ++lost;
+    return !overfull;  // an end without its beginning: the judge tells
+  }
+  // The innermost ends first, and it was dropped if any was.
+  const bool dropped = open->second.dropped > 0;
+  --(dropped ? open->second.dropped : open->second.kept);
+  if (open->second.dropped == 0 && open->second.kept == 0) of_process.erase(open);
+  if (dropped) ++inner_dropped;
+  return !dropped;
 }
 
 void RegionMarks::keep(RegionMark mark, std::string_view time, Nanoseconds now) {
-  // Beyond the cap: what closes a region that was kept, and numbers, still matter.
-  const bool closes = mark.kind == RegionMark::Kind::end && open_.erase(mark.name) > 0;
-  if (marks.size() >= most_marks) {
-    const bool number = mark.kind == RegionMark::Kind::metric && ++late_metrics_ <= most_late_metrics;
-    if (!closes && !number) {
-      ++dropped;
-      return;
-    }
-  } else if (mark.kind == RegionMark::Kind::begin) {
-    open_.insert(mark.name);
-  }
   mark.time = now;
   if (!time.empty()) {
     Nanoseconds sent = 0;
@@ -110,8 +156,8 @@ void RegionMarks::keep(RegionMark mark, std::string_view time, Nanoseconds now) 
       mark.sent = true;
     }
   }
-  if (mark.kind != RegionMark::Kind::metric && !mark.sent) all_sent_ = false;
-  marks.push_back(std::move(mark));
+  if (!mark.sent) all_sent_ = false;
+  if (is_kept(mark)) marks.push_back(std::move(mark));
 }
 
 }  // namespace dvfs_plan

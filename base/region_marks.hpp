@@ -1,13 +1,16 @@
-// What a workload says about itself while it runs: lines on the descriptor that DVFS_PLAN_REGION_FD names.
+// What a workload says about itself while it runs: lines written to the FIFO that DVFS_PLAN_REGIONS names.
 //
-//   begin NAME [NANOSECONDS]        NANOSECONDS of CLOCK_MONOTONIC, if the workload takes its own time stamps
-//   end NAME [NANOSECONDS]
-//   metric NAME VALUE [UNIT]
+//   begin NAME [NANOSECONDS|- [PROCESS]]    NANOSECONDS of CLOCK_MONOTONIC, if it takes its own time stamps
+//   end NAME [NANOSECONDS|- [PROCESS]]
+//   metric NAME VALUE [UNIT|- [PROCESS]]
+//   lost COUNT [PROCESS]                    marks that could not be written
 //
-// A name is one word of at most 64 characters. experiments/regions/ has a C/C++ header and a Python module.
+// A name is one word of at most 64 characters. PROCESS says who marks: "4711", or "4711/3" for rank 3; marks
+// of different processes are paired apart. experiments/regions/ has a C/C++ header, a Python module and shell
+// functions. Lines of up to PIPE_BUF (4096) bytes are written whole (pipe(7)), so processes do not mix them.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +27,21 @@ struct RegionMark {
   bool sent = false;
   double value = 0;  // metrics
   std::string unit;
+  std::string process;  // "4711", "4711/3"; empty: the mark does not say
 };
 
 // Turns bytes as they arrive into marks. Bad lines are kept, a few of them, and lose nothing else.
+//
+// Memory is bounded. Up to a million marks are kept; beyond that, regions inside others are only counted
+// (`inner_dropped`: the region around them is known whole), metrics become a running sum a name, and
+// outermost regions, and those named `wanted`, are kept up to a second million. What would be lost beyond
+// that is counted in `lost`, and a trial with lost marks does not count.
 class RegionMarks {
  public:
   // Times before `not_before` or after a line's arrival are not believed: its arrival is taken.
   RegionMarks() = default;
-  explicit RegionMarks(Nanoseconds not_before) : not_before_(not_before) {}
+  explicit RegionMarks(Nanoseconds not_before, std::string wanted = {})
+      : not_before_(not_before), wanted_(std::move(wanted)) {}
 
   void feed(std::string_view bytes, Nanoseconds now);
   void finish(Nanoseconds now);  // a last line without its newline
@@ -40,20 +50,33 @@ class RegionMarks {
   bool all_sent() const { return all_sent_ && !marks.empty(); }
 
   std::vector<RegionMark> marks;
+  // Metrics beyond those kept: the sum and the last value of each, by name and unit.
+  struct RunningSum {
+    double sum = 0, last = 0;
+  };
+  std::map<std::pair<std::string, std::string>, RunningSum> more_metrics;
   std::vector<std::string> bad_lines;  // the first few
   std::uint64_t bad = 0;               // all of them
-  std::uint64_t dropped = 0;           // marks beyond what is kept
+  std::uint64_t inner_dropped = 0;     // marks of regions inside others, beyond what is kept
+  std::uint64_t lost = 0;              // marks that could not be written, or kept
   std::uint64_t not_believed = 0;      // times that cannot be
 
  private:
   void line(std::string_view text, Nanoseconds now);
+  void lost_line(std::string_view count, std::string_view text);
   void keep(RegionMark mark, std::string_view time, Nanoseconds now);
+  void keep_metric(RegionMark mark, Nanoseconds now);
+  bool is_kept(const RegionMark& mark);
   void complain(std::string_view text);
 
   Nanoseconds not_before_ = 0;
+  std::string wanted_;
   std::string rest_;
-  std::set<std::string> open_;  // names that were begun and not ended
-  std::size_t late_metrics_ = 0;
+  // By process and name: how many are open, and how many of them were dropped.
+  struct Open {
+    std::uint64_t kept = 0, dropped = 0;
+  };
+  std::map<std::string, std::map<std::string, Open>> open_;
   bool all_sent_ = true;
   bool skipping_ = false;  // inside a line that is too long
 };

@@ -1,0 +1,18 @@
+# Marks the parts of a shell script that count, for dvfs-plan. For any POSIX shell; copy it beside your script.
+#
+#   . ./dvfs_plan_regions.sh
+#   dvfs_plan_begin train
+#   ...
+#   dvfs_plan_end train
+#   dvfs_plan_metric samples 64000
+#
+# Without DVFS_PLAN_REGIONS in the environment, or where what it names is no FIFO, nothing is written. Each mark says which
+# script made it. It may be used under the terms of the MIT licence, or as public domain.
+dvfs_plan_mark() {
+    [ -n "${DVFS_PLAN_REGIONS:-}" ] || return 0
+    if [ -p "$DVFS_PLAN_REGIONS" ] && printf '%s\n' "$*" >>"$DVFS_PLAN_REGIONS"; then return 0; fi
+    echo "dvfs-plan: region marks are lost: cannot write to the FIFO $DVFS_PLAN_REGIONS" >&2
+}
+dvfs_plan_begin() { dvfs_plan_mark begin "$1" - "$$"; }
+dvfs_plan_end() { dvfs_plan_mark end "$1" - "$$"; }
+dvfs_plan_metric() { dvfs_plan_mark metric "$1" "$2" "${3:--}" "$$"; }
