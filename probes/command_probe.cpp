@@ -51,9 +51,11 @@ class CommandProbe : public Probe {
   void take_lines(std::span<Sample> samples) {
     for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
       for (std::size_t i = 0; i < words_.size(); ++i) {
+        // A value that cannot be is not covered up by a better one of the same moment.
+        if (samples[i].value && !impossible_because(channels_[i], *samples[i].value).empty()) continue;
         if (const auto value =
                 parse_meter_line(std::string_view(partial_).substr(0, end), words_[i], channels_[i].unit)) {
-          samples[i] = {*value, ReadingStatus::ok};
+          samples[i] = {*value, ReadingStatus::ok, partial_.substr(0, end)};
         }
       }
       partial_.erase(0, end + 1);

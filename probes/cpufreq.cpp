@@ -7,28 +7,36 @@
 namespace dvfs_plan {
 namespace {
 
-// With APERF/MPERF the kernel computes scaling_cur_freq from what the CPU did in the last tick; without
-// them it only repeats the last request (arch/x86/kernel/cpu/aperfmperf.c).
-bool has_aperf_mperf(const Sysfs& sysfs) {
+// The flags of /proc/cpuinfo; none on machines that are not x86.
+std::vector<std::string> cpu_flags(const Sysfs& sysfs) {
   for (const std::string& line : split_lines(sysfs.text("/proc/cpuinfo").value_or(""))) {
-    if (!line.starts_with("flags")) continue;
-    const auto flags = split_words(line);
-    return std::find(flags.begin(), flags.end(), "aperfmperf") != flags.end();
+    if (line.starts_with("flags")) return split_words(line);
   }
-  return false;
+  return {};
+}
+
+bool has(const std::vector<std::string>& flags, const char* flag) {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
 }
 
 struct Source {
-  std::string file;
-  bool under_load_only;
+  std::string file;  // empty: nothing here tells what the hardware does
+  bool under_load_only = false;
 };
 
-Source delivered_source(const Sysfs& sysfs, const std::string& policy, bool aperf_mperf) {
+// What tells at which clock a policy's CPUs really run. scaling_cur_freq does only where the kernel makes it
+// from APERF/MPERF (arch/x86/kernel/cpu/aperfmperf.c); elsewhere it repeats the last request, which proves
+// nothing. cpuinfo_cur_freq asks the driver. acpi-cpufreq on CPUs that are set by MSR reads back PERF_CTL,
+// the request (drivers/cpufreq/acpi-cpufreq.c, cpu_freq_read_intel); by I/O port it reads the hardware's
+// register, as it does in a virtual machine, which has no such MSR.
+Source delivered_source(const Sysfs& sysfs, const std::string& policy,
+                        const std::vector<std::string>& flags) {
   if (sysfs.exists(policy + "/cpuinfo_avg_freq")) return {"cpuinfo_avg_freq", true};
-  if (aperf_mperf) return {"scaling_cur_freq", true};
-  // Asks the driver, and so the hardware's own status register.
-  if (sysfs.exists(policy + "/cpuinfo_cur_freq")) return {"cpuinfo_cur_freq", false};
-  return {"scaling_cur_freq", false};
+  if (has(flags, "aperfmperf")) return {"scaling_cur_freq", true};
+  const bool by_msr = (has(flags, "est") || has(flags, "hw_pstate")) && !has(flags, "hypervisor");
+  const bool repeats = by_msr && sysfs.text(policy + "/scaling_driver") == "acpi-cpufreq";
+  if (sysfs.exists(policy + "/cpuinfo_cur_freq") && !repeats) return {"cpuinfo_cur_freq", false};
+  return {};
 }
 
 }  // namespace
@@ -36,11 +44,20 @@ Source delivered_source(const Sysfs& sysfs, const std::string& policy, bool aper
 ProbeFinding find_cpufreq(const Sysfs& sysfs) {
   auto probe = std::make_unique<SysfsProbe>("cpufreq", Seconds{0.05});
   ProbeFinding finding{"cpufreq", nullptr, {}, {}};
-  const bool aperf_mperf = has_aperf_mperf(sysfs);
+  const auto flags = cpu_flags(sysfs);
   const std::string folder = "/sys/devices/system/cpu/cpufreq/";
   for (const std::string& policy : sysfs.list(folder)) {
     if (!policy.starts_with("policy")) continue;
-    const Source source = delivered_source(sysfs, folder + policy, aperf_mperf);
+    const Source source = delivered_source(sysfs, folder + policy, flags);
+    if (source.file.empty()) {
+      finding.problem =
+          "nothing tells at which clock the CPUs really run: there is neither APERF/MPERF nor a clock of the "
+          "hardware's own, and scaling_cur_freq only repeats the request";
+      finding.fix =
+          "what was delivered stays unknown; in a virtual machine run on the host, or pass APERF/MPERF "
+          "through";
+      continue;
+    }
     Channel channel;
     channel.unit = "Hz";
     channel.domain = policy;
@@ -50,16 +67,11 @@ ProbeFinding find_cpufreq(const Sysfs& sysfs) {
     if (sysfs.read(path).denied()) {
       finding.problem = source.file + " may be read by root only";
       finding.fix = "run with sudo";
-    } else if (source.file == "scaling_cur_freq" && !aperf_mperf) {
-      finding.problem =
-          "without APERF/MPERF and cpuinfo_cur_freq, scaling_cur_freq may only repeat the request";
     }
     probe->add(channel, sysfs, path, 1e3);
   }
-  if (probe->empty())
-    finding.problem = "no cpufreq policies";
-  else
-    finding.probe = std::move(probe);
+  if (probe->empty() && finding.problem.empty()) finding.problem = "no cpufreq policies";
+  if (!probe->empty()) finding.probe = std::move(probe);
   return finding;
 }
 

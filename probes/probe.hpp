@@ -15,6 +15,7 @@ namespace dvfs_plan {
 struct Sample {
   std::optional<double> value;  // in the channel's unit
   ReadingStatus status = ReadingStatus::ok;
+  std::string text = {};  // as the source said it, where it is text; for the error that names it
 };
 
 class Probe {

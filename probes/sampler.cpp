@@ -1,5 +1,6 @@
 #include "probes/sampler.hpp"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -41,11 +42,29 @@ void Sampler::read(Source& source) {
   source.cost = source.cost == 0 ? took : (3 * source.cost + took) / 4;
   const Nanoseconds middle = before + took / 2;
   for (std::size_t i = 0; i < source.samples.size(); ++i) {
-    const Sample& sample = source.samples[i];
+    Sample& sample = source.samples[i];
     if (!sample.value && sample.status == ReadingStatus::ok) continue;
+    if (sample.value) refuse_impossible(source.first_channel + static_cast<std::uint32_t>(i), middle, sample);
     readings_.push_back(
         {source.first_channel + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
   }
+}
+
+void Sampler::refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample) {
+  std::string reason = impossible_because(channels_[channel], *sample.value);
+  if (reason.empty()) return;
+  constexpr std::size_t kept = 5;
+  if (impossible_.size() < kept)
+    impossible_.push_back(
+        {channel, time,
+         sample.text.empty() ? fmt::format("{:g} {}", *sample.value, channels_[channel].unit) : sample.text,
+         std::move(reason)});
+  sample = {std::nullopt, ReadingStatus::impossible, {}};
+}
+
+std::vector<Sampler::Impossible> Sampler::impossible() const {
+  const std::lock_guard lock(mutex_);
+  return impossible_;
 }
 
 std::size_t Sampler::source_of(std::uint32_t channel) const {
@@ -102,6 +121,7 @@ Nanoseconds Sampler::next_due() const {
 void Sampler::start() {
   const std::lock_guard lock(mutex_);
   readings_.clear();
+  impossible_.clear();
   const Nanoseconds now = clock_.now();
   for (Source& source : sources_) {
     read(source);

@@ -28,6 +28,15 @@ class Sampler {
   // Stops, reads everything once more, and returns what was read since start().
   std::vector<Reading> stop();
 
+  // Values that cannot be (base/reading.hpp), as they were said; the first few since start(). Their readings
+  // have no value.
+  struct Impossible {
+    std::uint32_t channel = 0;
+    Nanoseconds time = 0;
+    std::string text, reason;
+  };
+  std::vector<Impossible> impossible() const;
+
   // Reads once, now, the probes that have a channel of this unit. Not while sampling.
   std::vector<Reading> look(const std::string& unit);
 
@@ -62,6 +71,7 @@ class Sampler {
   };
 
   void read(Source& source);
+  void refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample);
   void run();
 
   const Clock& clock_;
@@ -69,6 +79,7 @@ class Sampler {
   std::vector<Source> sources_;
   std::vector<Channel> channels_;
   std::vector<Reading> readings_;
+  std::vector<Impossible> impossible_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

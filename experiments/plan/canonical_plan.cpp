@@ -2,34 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/sha256.hpp"
-#include "experiments/plan/command_line.hpp"
 #include "experiments/plan/plan.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The script that an interpreter is given first, where it is a file: it, not the interpreter, is the work.
-std::optional<std::string> interpreted_script(const Experiment& experiment, const WorkloadSpec& spec) {
-  if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
-  const std::string interpreter = std::filesystem::path(spec.command[0].text).filename().string();
-  static const std::vector<std::string> interpreters{"python", "sh",   "bash",  "dash",    "perl",
-                                                     "ruby",   "node", "julia", "Rscript", "lua"};
-  const bool known = std::any_of(interpreters.begin(), interpreters.end(), [&](const std::string& name) {
-    return interpreter.starts_with(name) &&
-           interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
-  });
-  const auto file = std::filesystem::path(experiment.folder) / (spec.folder ? spec.folder->text : "") /
-                    spec.command[1].text;
-  std::error_code ignored;
-  if (!known || !std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
-  return file.lexically_normal().string();
-}
 
 Json conditions_json(const ConditionsSpec& c) {
   Json json{{"warm up", c.warm_up},       {"references", c.references},
@@ -103,6 +83,7 @@ std::string canonical_plan(const Plan& plan) {
     if (spec.shell) one["shell"] = spec.shell->text;
     for (const RawValue& word : spec.command) one["command"].push_back(word.text);
     for (const auto& [name, value] : spec.environment) one["environment"][name] = value.text;
+    for (const std::string& name : spec.keep) one["keep"].push_back(name);
     if (spec.folder) one["folder"] = spec.folder->text;
     one["timeout"] = spec.timeout.value();
     one["grace"] = spec.grace.value();
@@ -117,10 +98,7 @@ std::string canonical_plan(const Plan& plan) {
                                    : Json(form));
     }
     // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
-    if (const auto script = interpreted_script(e, spec))
-      one["sha256"][*script] = sha256_of_file(*script).value_or("unreadable");
-    for (const std::string& program : workload.executables)
-      one["sha256"][program] = sha256_of_file(program).value_or("unreadable");
+    for (const WorkFile& file : workload.files) one["sha256"][file.path] = file.sha256;
     json["workloads"][spec.name] = one;
   }
   for (const PlanAxis& axis : plan.axes) {

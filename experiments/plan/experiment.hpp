@@ -40,6 +40,8 @@ struct WorkloadSpec {
   std::vector<RawValue> command;  // argv; empty if `shell` is used
   std::optional<RawValue> shell;  // for /bin/sh -c
   std::vector<std::pair<std::string, RawValue>> environment;
+  // Under sudo: variables of root's environment that it gets beside the invoking user's clean one.
+  std::vector<std::string> keep;
   std::optional<RawValue> folder;
   Seconds timeout{600};
   Seconds grace{2};

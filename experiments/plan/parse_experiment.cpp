@@ -151,7 +151,11 @@ class ExperimentParser {
         error(entry.key_mark, fmt::format("'{}' cannot be the name of an environment variable", entry.key));
         continue;
       }
-      if (entry.value->kind == YamlNode::Kind::null) {
+      if (entry.key == "keep" && entry.value->kind == YamlNode::Kind::sequence) {
+        if (const auto names = read_.words(*entry.value, "'keep'")) {
+          for (const RawValue& name : *names) spec.keep.push_back(name.text);
+        }
+      } else if (entry.value->kind == YamlNode::Kind::null) {
         spec.environment.emplace_back(entry.key, RawValue{"", entry.value->mark});
       } else if (auto value = read_.word(*entry.value, fmt::format("environment variable '{}'", entry.key))) {
         spec.environment.emplace_back(entry.key, *value);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "experiments/plan/experiment.hpp"
+#include "experiments/plan/work_files.hpp"
 
 namespace dvfs_plan {
 
@@ -98,6 +99,7 @@ struct PlannedTrial {
 struct PlanWorkload {
   WorkloadSpec spec;
   std::vector<std::string> executables;  // what argv[0] resolves to, sorted; /bin/sh for `shell:`
+  std::vector<WorkFile> files;           // they, and the scripts and programs that the command names
 };
 
 struct Plan {

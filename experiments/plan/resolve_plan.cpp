@@ -74,7 +74,7 @@ class PlanResolver {
       }
       plan_.axes.push_back(resolve_axis(spec, offer, diagnostics_));
     }
-    for (const WorkloadSpec& spec : plan_.experiment.workloads) plan_.workloads.push_back({spec, {}});
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) plan_.workloads.push_back({spec, {}, {}});
   }
 
   const AxisSpec* axis_spec(std::string_view name) const {
@@ -387,11 +387,39 @@ class PlanResolver {
                                     spec.name, program));
       }
       plan_.workloads[w].executables.assign(found.begin(), found.end());
+      read_files(w);
     }
   }
 
+  // The script first, then the programs, then what else is named: the order of stored plans.
+  void read_files(std::size_t w) {
+    PlanWorkload& workload = plan_.workloads[w];
+    const WorkloadSpec& spec = workload.spec;
+    std::vector<std::string> paths;
+    const auto add = [&](const std::string& path) {
+      if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    };
+    if (const auto script = interpreted_script(plan_.experiment, spec)) add(*script);
+    for (const std::string& program : workload.executables) add(program);
+    std::set<std::string> words;
+    if (spec.shell) {
+      const auto text = split_words(spec.shell->text);
+      words.insert(text.begin(), text.end());
+    }
+    for (const PlanPoint& point : plan_.points) {
+      if (static_cast<std::size_t>(point.workload) != w || spec.shell) continue;
+      const auto argv = command_line(spec, plan_.axes, point.values).argv;
+      words.insert(argv.begin() + 1, argv.end());
+    }
+    std::vector<std::string> command{spec.shell ? "sh" : spec.command.empty() ? "" : spec.command[0].text};
+    command.insert(command.end(), words.begin(), words.end());
+    for (const std::string& file : named_work_files(command, workload_folder(spec), world_.path)) add(file);
+    for (const std::string& path : paths) workload.files.push_back(read_work_file(path));
+  }
+
   std::string workload_folder(const WorkloadSpec& spec) const {
-    return (std::filesystem::path(plan_.experiment.folder) / spec.folder->text).lexically_normal().string();
+    const std::filesystem::path folder(plan_.experiment.folder);
+    return (spec.folder ? folder / spec.folder->text : folder).lexically_normal().string();
   }
 
   // The reference of each scenario: as the file says; else, of the points there are, the highest of every

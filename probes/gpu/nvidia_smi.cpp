@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/child.hpp"
+#include "base/invoking_user.hpp"
 #include "base/text.hpp"
 
 namespace dvfs_plan {
@@ -121,7 +122,8 @@ std::optional<NvidiaSmi> NvidiaSmi::find(const Sysfs& sysfs) {
   const char* path = std::getenv("PATH");
   const std::string found =
       find_executable("nvidia-smi", "/", std::string(path == nullptr ? "" : path) + ":/usr/bin");
-  if (found.empty()) return std::nullopt;
+  // Root runs for another user only what that user cannot have put there.
+  if (found.empty() || !untrusted_because(found).empty()) return std::nullopt;
   return NvidiaSmi(found);
 }
 

@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string_view>
+
+#include "base/invoking_user.hpp"
 
 namespace dvfs_plan {
 
@@ -28,6 +32,8 @@ struct NvmlLibrary::Functions {
   int (*memory)(nvml::Device, nvml::Memory*) = nullptr;
   int (*total_energy)(nvml::Device, unsigned long long*) = nullptr;
   int (*power_usage)(nvml::Device, unsigned*) = nullptr;
+  int (*power_limit)(nvml::Device, unsigned*) = nullptr;
+  int (*application_clock)(nvml::Device, int, unsigned*) = nullptr;
   int (*compute_processes)(nvml::Device, unsigned*, nvml::ProcessInfo*) = nullptr;
   int (*mig_mode)(nvml::Device, unsigned*, unsigned*) = nullptr;
 };
@@ -37,6 +43,19 @@ namespace {
 template <class Function, class... Arguments>
 int call(Function function, Arguments... arguments) {
   return function == nullptr ? nvml::not_supported : function(arguments...);
+}
+
+// Where root serves another user, what dlopen(3) searches must not be that user's to fill.
+std::string search_path_untrusted() {
+  const char* folders = std::getenv("LD_LIBRARY_PATH");
+  std::string_view rest(folders == nullptr ? "" : folders);
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find_first_of(":;"), rest.size());
+    if (std::string why = untrusted_because(std::string(end == 0 ? "." : rest.substr(0, end))); !why.empty())
+      return why;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return {};
 }
 
 template <class Function>
@@ -70,6 +89,8 @@ std::string NvmlLibrary::load() {
   find(handle_, "nvmlDeviceGetMemoryInfo", call_->memory);
   find(handle_, "nvmlDeviceGetTotalEnergyConsumption", call_->total_energy);
   find(handle_, "nvmlDeviceGetPowerUsage", call_->power_usage);
+  find(handle_, "nvmlDeviceGetPowerManagementLimit", call_->power_limit);
+  find(handle_, "nvmlDeviceGetApplicationsClock", call_->application_clock);
   find(handle_, "nvmlDeviceGetComputeRunningProcesses_v3", call_->compute_processes);
   find(handle_, "nvmlDeviceGetMigMode", call_->mig_mode);
   if (call_->init == nullptr || call_->count == nullptr || call_->by_index == nullptr ||
@@ -93,6 +114,9 @@ NvmlLibrary::Opened NvmlLibrary::open(const Sysfs& sysfs) {
     file = sysfs.real_path("/usr/lib/libnvidia-ml.so.1");
     if (::access(file.c_str(), R_OK) != 0) return {nullptr, "there is no libnvidia-ml.so.1", {}};
   }
+  if (const std::string why = search_path_untrusted(); !why.empty())
+    return {nullptr, "NVIDIA's management library is not loaded as root: LD_LIBRARY_PATH: " + why,
+            "run without LD_LIBRARY_PATH; the driver's library is found without it"};
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return {nullptr, fmt::format("NVIDIA's management library cannot be loaded ({})", ::dlerror()),
@@ -158,6 +182,12 @@ int NvmlLibrary::total_energy(nvml::Device device, unsigned long long& millijoul
 }
 int NvmlLibrary::power_usage(nvml::Device device, unsigned& milliwatts) const {
   return call(call_->power_usage, device, &milliwatts);
+}
+int NvmlLibrary::power_limit(nvml::Device device, unsigned& milliwatts) const {
+  return call(call_->power_limit, device, &milliwatts);
+}
+int NvmlLibrary::application_clock(nvml::Device device, int type, unsigned& mhz) const {
+  return call(call_->application_clock, device, type, &mhz);
 }
 
 std::optional<std::vector<nvml::ProcessInfo>> NvmlLibrary::processes(nvml::Device device) const {

@@ -41,6 +41,9 @@ class NvmlLibrary {
   int memory(nvml::Device device, nvml::Memory& memory) const;
   int total_energy(nvml::Device device, unsigned long long& millijoules) const;
   int power_usage(nvml::Device device, unsigned& milliwatts) const;
+  // Settings as they are now: nvmlDeviceGetPowerManagementLimit, nvmlDeviceGetApplicationsClock (MHz).
+  int power_limit(nvml::Device device, unsigned& milliwatts) const;
+  int application_clock(nvml::Device device, int type, unsigned& mhz) const;
   // Processes that compute on the board, as far as this user and namespace may see them. A desktop's drawing
   // is not among them.
   std::optional<std::vector<nvml::ProcessInfo>> processes(nvml::Device device) const;

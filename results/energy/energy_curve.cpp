@@ -87,6 +87,8 @@ std::string_view to_string(EnergyFault fault) {
       return "gap";
     case EnergyFault::counter_went_back:
       return "counter_went_back";
+    case EnergyFault::impossible:
+      return "impossible";
   }
   return "?";
 }
@@ -126,6 +128,12 @@ EnergyCurve::EnergyCurve(const Channel& channel, std::span<const Reading> readin
     if (reading.value) known.push_back({seconds_of(reading.time), *reading.value, 0});
   }
   readings_ = static_cast<int>(known.size());
+  // One value that cannot be makes those beside it doubtful: nothing is made of them.
+  if (std::any_of(readings.begin(), readings.end(),
+                  [](const Reading& r) { return r.status == ReadingStatus::impossible; })) {
+    fault_ = EnergyFault::impossible;
+    return;
+  }
   if (known.empty()) {
     fault_ = fault_without_values(readings);
     return;
@@ -398,6 +406,11 @@ ChannelEnergy EnergyCurve::between(Nanoseconds from_ns, Nanoseconds to_ns) const
     }
   }
   energy.half_width_j = std::sqrt(square);
+  // A sum that overflows is not known, and neither is what is made of it.
+  if (!std::isfinite(*energy.joules) || !std::isfinite(*energy.half_width_j)) {
+    energy.joules = energy.half_width_j = energy.as_read_j = std::nullopt;
+    energy.fault = EnergyFault::impossible;
+  }
   return energy;
 }
 

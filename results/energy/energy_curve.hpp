@@ -27,7 +27,7 @@
 
 namespace dvfs_plan {
 
-enum class EnergyFault { none, absent, denied, gone, dead, frozen, gap, counter_went_back };
+enum class EnergyFault { none, absent, denied, gone, dead, frozen, gap, counter_went_back, impossible };
 std::string_view to_string(EnergyFault fault);
 
 struct ChannelEnergy {

@@ -1,0 +1,104 @@
+#include "experiments/plan/work_files.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/child.hpp"
+#include "base/sha256.hpp"
+#include "experiments/plan/command_line.hpp"
+#include "experiments/plan/experiment.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array script_extensions{".py", ".sh",  ".bash", ".pl", ".rb",  ".js",  ".mjs", ".R",
+                                       ".jl", ".lua", ".tcl",  ".m",  ".php", ".awk", ".sql"};
+constexpr std::array wrappers{"env",     "nice",       "taskset",   "numactl",   "timeout", "stdbuf",
+                              "chrt",    "ionice",     "setsid",    "nohup",     "time",    "sudo",
+                              "mpirun",  "mpiexec",    "srun",      "torchrun",  "perf",    "strace",
+                              "unshare", "accelerate", "deepspeed", "horovodrun"};
+// A data set may be marked executable by its file system; nobody waits for its digest at each start.
+constexpr std::uintmax_t largest_by_permission = 256U << 20U;
+
+bool is_script_or_program(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return false;
+  const std::string extension = file.extension().string();
+  if (std::find(script_extensions.begin(), script_extensions.end(), extension) != script_extensions.end())
+    return true;
+  std::array<char, 2> start{};
+  std::ifstream(file, std::ios::binary).read(start.data(), start.size());
+  if (start[0] == '#' && start[1] == '!') return true;
+  return ::access(file.c_str(), X_OK) == 0 && fs::file_size(file, error) <= largest_by_permission;
+}
+
+}  // namespace
+
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  const auto ns = [](const timespec& t) { return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
+  return FileIdentity{info.st_dev, info.st_ino, static_cast<std::uint64_t>(info.st_size), ns(info.st_mtim),
+                      ns(info.st_ctim)};
+}
+
+WorkFile read_work_file(const std::string& path) {
+  // Before the contents: a change in between is then seen at the next look.
+  const auto identity = identity_of(path);
+  return {path, sha256_of_file(path).value_or("unreadable"), identity};
+}
+
+std::optional<WorkChange> changed_since(WorkFile& file) {
+  const auto identity = identity_of(file.path);
+  // One that is gone cannot be run, and the trial that tries says so.
+  if (!identity || identity == file.identity) return std::nullopt;
+  WorkFile now = read_work_file(file.path);
+  if (now.sha256 != file.sha256) return WorkChange{file.path, file.sha256, now.sha256};
+  file = std::move(now);
+  return std::nullopt;
+}
+
+std::optional<std::string> interpreted_script(const Experiment& experiment, const WorkloadSpec& spec) {
+  if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
+  const std::string interpreter = fs::path(spec.command[0].text).filename().string();
+  static const std::vector<std::string> interpreters{"python", "sh",   "bash",  "dash",    "perl",
+                                                     "ruby",   "node", "julia", "Rscript", "lua"};
+  const bool known = std::any_of(interpreters.begin(), interpreters.end(), [&](const std::string& name) {
+    return interpreter.starts_with(name) &&
+           interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
+  });
+  const auto file =
+      fs::path(experiment.folder) / (spec.folder ? spec.folder->text : "") / spec.command[1].text;
+  std::error_code ignored;
+  if (!known || !fs::is_regular_file(file, ignored)) return std::nullopt;
+  return file.lexically_normal().string();
+}
+
+std::vector<std::string> named_work_files(const std::vector<std::string>& words, const std::string& folder,
+                                          const std::string& path) {
+  std::set<std::string> found;
+  if (words.empty()) return {};
+  const std::string program = fs::path(words[0]).filename().string();
+  const bool wrapped = std::find(wrappers.begin(), wrappers.end(), program) != wrappers.end();
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.empty() || word[0] == '-' || word.size() > 4096) continue;
+    const fs::path file = (fs::path(folder) / word).lexically_normal();
+    if (is_script_or_program(file))
+      found.insert(file.string());
+    else if (wrapped && word.find('/') == std::string::npos)
+      found.insert(find_executable(word, folder, path));
+  }
+  found.erase("");
+  return {found.begin(), found.end()};
+}
+
+}  // namespace dvfs_plan
