@@ -269,6 +269,10 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
   json["unfinished"] = unfinished_sentence(summary);
   json["notes"] = further_sentences(summary);
   json["warnings"] = summary.warnings;
+  json["noticed"] = Json::array();
+  for (const NoticedRow& one : summary.noticed)
+    json["noticed"].push_back(
+        {{"trial", one.trial}, {"key", one.key}, {"kind", one.kind}, {"message", one.message}});
   json["sensors"] = summary.sensors;
   json["constraints"] = Json::array();
   for (const ConstraintSpec& constraint : e.objective.constraints)

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -133,13 +135,67 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
   text += table.text(colour);
 }
 
+// Each cause at least once, then as many trials as fit.
+std::string not_counted_lines(const std::vector<TrialRow>& trials) {
+  constexpr std::size_t most_lines = 12;
+  std::vector<const TrialRow*> firsts, others;
+  std::set<std::string> causes;
+  for (const TrialRow& trial : trials) {
+    if (trial.verdict == "ok" || trial.role == TrialRole::warm_up) continue;
+    (causes.insert(trial.verdict).second ? firsts : others).push_back(&trial);
+  }
+  const std::size_t all = firsts.size() + others.size();
+  if (firsts.size() < most_lines)
+    others.resize(std::min(others.size(), most_lines - firsts.size()));
+  else
+    others.clear();
+  firsts.insert(firsts.end(), others.begin(), others.end());
+  std::stable_sort(firsts.begin(), firsts.end(),
+                   [](const TrialRow* a, const TrialRow* b) { return a->id < b->id; });
+  std::string text;
+  for (const TrialRow* trial : firsts)
+    text += fmt::format("  {}: {}: {}\n", printable(trial->key), printable(trial->verdict),
+                        printable(trial->verdict_text));
+  if (all > firsts.size())
+    text += fmt::format("  ... and {} more; the page and `dvfs-plan export` list all\n", all - firsts.size());
+  return text;
+}
+
+// What was noticed in trials, a line a kind: how often, and the first.
+std::string noticed_lines(const std::vector<NoticedRow>& noticed) {
+  struct Kind {
+    const NoticedRow* first = nullptr;
+    int times = 0;
+  };
+  std::map<std::string, Kind> kinds;
+  std::vector<std::string> order;
+  for (const NoticedRow& one : noticed) {
+    Kind& kind = kinds[one.kind];
+    if (kind.times++ == 0) {
+      kind.first = &one;
+      order.push_back(one.kind);
+    }
+  }
+  if (order.empty()) return {};
+  std::string text = "\nNoticed in trials:\n";
+  for (const std::string& name : order) {
+    const Kind& kind = kinds[name];
+    text += fmt::format(
+        "  {}: {}: {}{}\n", printable(name), printable(kind.first->key), printable(kind.first->message),
+        kind.times == 1 ? "" : fmt::format(" (and {} more; the page lists all)", kind.times - 1));
+  }
+  return text;
+}
+
 }  // namespace
 
 Summary summary_of(Store& store) {
   const ExperimentRow experiment = store.experiment();
   const auto trials = store.trials();
-  return summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
-                   summarise_searches(experiment, store.history(), store.points(), store.prior()));
+  Summary summary = summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
+                              summarise_searches(experiment, store.history(), store.points(), store.prior()));
+  summary.noticed = store.noticed();
+  return summary;
 }
 
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour) {
@@ -168,18 +224,9 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const auto& [verdict, count] : summary.not_counted) not_counted += count;
   if (not_counted > 0) {
     text += fmt::format("\nNot counted: {} of {} trials.\n", not_counted, summary.finished);
-    constexpr int most_lines = 12;
-    int lines = 0;
-    for (const TrialRow& trial : trials) {
-      if (trial.verdict == "ok" || trial.role == TrialRole::warm_up) continue;
-      if (++lines > most_lines) {
-        text += fmt::format("  ... and {} more; `dvfs-plan export` lists all\n", not_counted - most_lines);
-        break;
-      }
-      text += fmt::format("  {}: {}: {}\n", printable(trial.key), printable(trial.verdict),
-                          printable(trial.verdict_text));
-    }
+    text += not_counted_lines(trials);
   }
+  text += noticed_lines(summary.noticed);
   if (!summary.sensors.empty()) {
     text += "\nSensors:\n";
     for (const std::string& line : summary.sensors) text += "  " + printable(line) + "\n";

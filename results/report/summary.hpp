@@ -129,6 +129,7 @@ struct Summary {
   int unmended = 0;                   // planned trials of which no attempt counts
   std::vector<std::string> warnings;  // of the run as a whole
   std::vector<std::string> sensors;   // the audit in lines
+  std::vector<NoticedRow> noticed;    // trial by trial
 };
 
 // By scenario; empty where every point is run.

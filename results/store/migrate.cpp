@@ -128,6 +128,7 @@ void migrate(Database& database, int from, int to) {
     database.execute(migration_from_4_text);
     pack_readings(database);
   }
+  if (from <= 5) database.execute(migration_from_5_text);
   database.execute(views_text);
   database.execute(fmt::format("PRAGMA user_version = {}", to));
   transaction.commit();

@@ -16,15 +16,6 @@ TrialRole parse_role(std::string_view text) {
   return TrialRole::point;
 }
 
-// Of a stored verdict; words of a newer program pass for nothing that a rerun mends.
-bool verdict_may_pass(const std::string& text) {
-  for (const Verdict verdict : {Verdict::stopped, Verdict::not_delivered, Verdict::sensor_gap,
-                                Verdict::sensors_disagree, Verdict::throttled, Verdict::foreign_load}) {
-    if (text == to_string(verdict)) return may_pass(verdict);
-  }
-  return false;
-}
-
 ConstraintSpec::Relation parse_relation(std::string_view text) {
   using R = ConstraintSpec::Relation;
   for (const R relation : {R::at_most, R::less, R::at_least, R::more}) {
@@ -55,7 +46,7 @@ std::vector<FinishedTrial> Store::history() {
     trial.attempt = static_cast<int>(s.integer(4));
     const std::string verdict = s.text(5);
     trial.counts = verdict == to_string(Verdict::ok) && counts_for_its_point(trial.role);
-    trial.may_pass = verdict_may_pass(verdict);
+    trial.may_pass = may_pass(std::string_view(verdict));
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);
     trial.sensor_share = s.maybe_real(8);
@@ -219,6 +210,17 @@ std::vector<TrialRow> Store::trials() {
     row.metrics = std::move(metrics[row.id]);
     rows.push_back(std::move(row));
   }
+  return rows;
+}
+
+std::vector<NoticedRow> Store::noticed() {
+  std::vector<NoticedRow> rows;
+  Statement s = database_.prepare(
+      "SELECT id, key, kind, message FROM ("
+      "SELECT t.id, t.key, e.kind, e.message, e.id AS place FROM event e JOIN trial t ON t.id = e.trial_id "
+      "UNION ALL SELECT id, key, verdict, verdict_text, 0 FROM trial WHERE verdict <> 'ok' AND role IN "
+      "('warm_up', 'idle_before', 'idle_after')) ORDER BY id, place");
+  while (s.step()) rows.push_back({s.integer(0), s.text(1), s.text(2), s.text(3)});
   return rows;
 }
 

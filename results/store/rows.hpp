@@ -69,6 +69,13 @@ struct SearchAnswer {
   std::vector<Point> points;  // all that are planned
 };
 
+// What was noticed in one trial, idle windows and warm-ups included: a stable word and a sentence. Of idle
+// windows and warm-ups that are no good, their verdict is among it.
+struct NoticedRow {
+  std::int64_t trial = 0;
+  std::string key, kind, message;
+};
+
 // One trial as the view `trials` shows it, with its point's settings. Times and energies are per run of the
 // command.
 struct TrialRow {

@@ -1,4 +1,4 @@
--- The result file, version 5. One SQLite file per experiment.
+-- The result file, version 6. One SQLite file per experiment.
 --
 -- Tables are in the singular and are the program's own; the views (views.sql), in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -180,6 +180,7 @@ CREATE TABLE region (
   ended_ns   INTEGER NOT NULL,
   counted    INTEGER NOT NULL CHECK (counted IN (0, 1)),
   energy_j   REAL,                 -- NULL where it is shorter than the sensor can tell
+  process    TEXT,                 -- that marked it: "4711", "4711/3" with its rank; NULL: it does not say
   PRIMARY KEY (trial_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -229,7 +230,7 @@ CREATE TABLE reading_values (
   factor     REAL,                 -- values are whole numbers x factor / divisor, packed as differences; NULL: packed as
   divisor    REAL,                 -- they are
   packed     BLOB NOT NULL,
-  absences   BLOB,                 -- a byte a reading: 0 there is a value, 1 absent, 2 denied, 3 gone; NULL: all are there
+  absences   BLOB,                 -- a byte a reading: 0 there is a value, 1 absent, 2 denied, 3 gone, 4 impossible; NULL: all are there
   UNIQUE (trial_id, channel_id)
 ) STRICT;
 CREATE INDEX reading_values_of_times ON reading_values (times_id);

@@ -7,4 +7,5 @@ extern const char* const views_text;
 extern const char* const migration_from_2_text;
 extern const char* const migration_from_3_text;
 extern const char* const migration_from_4_text;
+extern const char* const migration_from_5_text;
 }  // namespace dvfs_plan

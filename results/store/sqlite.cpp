@@ -20,6 +20,9 @@ namespace {
     throw StoreBusy(ExitCode::machine_refuses, message,
                     "another program holds the result file; close it and run the same command again");
   }
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR ||
+      sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
+    throw StoreDamaged(ExitCode::machine_refuses, message);
   if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) {
     throw Error(ExitCode::machine_refuses, message,
                 "the log beside it (NAME.sqlite-wal) is still needed, and reading it takes a folder that you "
@@ -64,7 +67,7 @@ Statement& Statement::bind(std::int64_t number) {
 }
 
 Statement& Statement::bind(double number) {
-  if (std::isnan(number)) return bind_null();
+  if (!std::isfinite(number)) return bind_null();
   sqlite3_bind_double(statement_.get(), next_++, number);
   return *this;
 }
@@ -211,6 +214,18 @@ void Database::execute(const std::string& sql) {
   if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
     fail(handle_.get(), sql.substr(0, sql.find('\n')));
   }
+}
+
+bool Database::has_moved() {
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
+}
+
+void Database::leave_alone() {
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  int persist = 1;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
 }
 
 void Database::protect() {

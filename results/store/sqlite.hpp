@@ -19,6 +19,12 @@ class StoreBusy : public Error {
   using Error::Error;
 };
 
+// The file is not what was written to it: cut short, overwritten, moved away from its name.
+class StoreDamaged : public Error {
+ public:
+  using Error::Error;
+};
+
 class Statement {
  public:
   Statement(sqlite3* database, std::string_view sql);
@@ -29,7 +35,7 @@ class Statement {
   Statement& bind(const char* text) { return bind(std::string_view(text)); }
   Statement& bind(std::int64_t number);
   Statement& bind(int number) { return bind(static_cast<std::int64_t>(number)); }
-  Statement& bind(double number);  // a NaN is bound as NULL: it is not known either
+  Statement& bind(double number);  // what is not finite is bound as NULL: it is not known either
   Statement& bind_null();
   Statement& bind_blob(std::string_view bytes);
   template <class T>
@@ -77,6 +83,10 @@ class Database {
   // For queries of others: nothing is changed, and no other file is opened.
   void protect();
   sqlite3* handle() { return handle_.get(); }
+  // Whether SQLite still finds the file it opened under its name (SQLITE_FCNTL_HAS_MOVED).
+  bool has_moved();
+  // For a file that is not ours any more: nothing is written to it when it is closed.
+  void leave_alone();
 
  private:
   Database() = default;

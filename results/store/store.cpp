@@ -368,9 +368,11 @@ void Store::end_session(const std::string& how, const std::string& now) {
       .bind(now)
       .bind(session_)
       .run();
+  into_copy([&](Store& copy) { copy.end_session(how, now); });
 }
 
 void Store::seal() {
+  const ActingAs owner(owner_of_rescue());
   try {
     database_.execute("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
   } catch (const StoreBusy&) {

@@ -42,7 +42,7 @@ class DamagedReadings : public Error {
 
 class Store {
  public:
-  static constexpr int schema_version = 5;
+  static constexpr int schema_version = 6;
 
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
@@ -104,6 +104,7 @@ class Store {
   std::vector<std::string> session_warnings();
   ExperimentRow experiment();
   std::vector<TrialRow> trials();
+  std::vector<NoticedRow> noticed();  // in the order of the trials
   // Throws DamagedReadings.
   std::vector<ChannelTrace> traces(std::int64_t trial);  // by its row id; a trial of 60 s in some ms
   std::vector<PointRow> points();                        // in the plan's order
@@ -112,6 +113,24 @@ class Store {
   void write_answers(const std::vector<SearchAnswer>& answers);
   std::vector<std::string> sensor_lines();  // the last audit, for people
   Database& database() { return database_; }
+
+  // From here on all that is written goes into a second copy too, which has no name (SQLite keeps it in
+  // memory and in an unlinked temporary file): whatever becomes of the file, the night is not lost. `path` is
+  // the file's, `owner` who a new one will belong to. Without room for a copy there is none, and the reason
+  // is returned.
+  std::string keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner);
+  // Whether the file still is what we made of it: the same file under its name, no shorter, with our header
+  // and its log beside it. If not, all goes on in a new file beside the old name, and the old one is left as
+  // it is.
+  struct Rescued {
+    std::string what;   // happened to it: "it was removed"
+    std::string where;  // the night goes on
+  };
+  std::optional<Rescued> go_on_elsewhere_if_lost();
+  // The same after a write that failed because the file is damaged.
+  Rescued go_on_elsewhere(const std::string& what);
+  // The file that is written to; empty without keep_rescue_copy().
+  std::string path() const;
 
  private:
   explicit Store(Database database);
@@ -132,6 +151,23 @@ class Store {
   struct TrialStatements;  // trial_statements.hpp
   std::shared_ptr<TrialStatements> statements_;
   std::shared_ptr<Statement> read_traces_;
+  struct Rescue;  // rescue.cpp
+  std::shared_ptr<Rescue> rescue_;
+  template <class Write>
+  void into_copy(Write write);
+  Store* copy();
+  std::optional<FileOwner> owner_of_rescue() const;
+  void drop_copy();
 };
+
+template <class Write>
+void Store::into_copy(Write write) {
+  if (copy() == nullptr) return;
+  try {
+    write(*copy());
+  } catch (const Error&) {
+    drop_copy();  // no room for it any more: the file itself is what counts
+  }
+}
 
 }  // namespace dvfs_plan

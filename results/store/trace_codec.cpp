@@ -197,7 +197,7 @@ std::vector<ReadingStatus> unpack_absences(std::size_t readings, std::string_vie
   std::vector<ReadingStatus> absences;
   if (packed.empty()) return absences;
   for (const char code : inflated(packed, readings)) {
-    if (code < 0 || code > static_cast<char>(ReadingStatus::gone))
+    if (code < 0 || code > static_cast<char>(ReadingStatus::impossible))
       throw std::runtime_error("packed readings are damaged");
     absences.push_back(static_cast<ReadingStatus>(code));
   }

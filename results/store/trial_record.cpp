@@ -20,6 +20,10 @@ std::string_view to_string(Verdict verdict) {
       return "stopped";
     case Verdict::knob_refused:
       return "knob_refused";
+    case Verdict::changed_meanwhile:
+      return "changed_meanwhile";
+    case Verdict::not_in_force:
+      return "not_in_force";
     case Verdict::not_delivered:
       return "not_delivered";
     case Verdict::sensor_absent:
@@ -34,6 +38,8 @@ std::string_view to_string(Verdict verdict) {
       return "sensor_frozen";
     case Verdict::sensor_gap:
       return "sensor_gap";
+    case Verdict::sensor_impossible:
+      return "sensor_impossible";
     case Verdict::sensors_disagree:
       return "sensors_disagree";
     case Verdict::throttled:
@@ -42,6 +48,10 @@ std::string_view to_string(Verdict verdict) {
       return "foreign_load";
     case Verdict::no_region:
       return "no_region";
+    case Verdict::marks_unpaired:
+      return "marks_unpaired";
+    case Verdict::marks_lost:
+      return "marks_lost";
     case Verdict::no_metric:
       return "no_metric";
   }
@@ -51,8 +61,10 @@ std::string_view to_string(Verdict verdict) {
 bool may_pass(Verdict verdict) {
   switch (verdict) {
     case Verdict::stopped:
+    case Verdict::changed_meanwhile:
     case Verdict::not_delivered:
     case Verdict::sensor_gap:
+    case Verdict::sensor_impossible:
     case Verdict::sensors_disagree:
     case Verdict::throttled:
     case Verdict::foreign_load:
@@ -60,6 +72,13 @@ bool may_pass(Verdict verdict) {
     default:
       return false;
   }
+}
+
+bool may_pass(std::string_view verdict) {
+  for (int i = 0; i <= static_cast<int>(Verdict::no_metric); ++i) {
+    if (verdict == to_string(static_cast<Verdict>(i))) return may_pass(static_cast<Verdict>(i));
+  }
+  return false;
 }
 
 void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,

@@ -17,28 +17,35 @@ namespace dvfs_plan {
 // Why a trial counts or not. One word each, kept stable: analysts select by them.
 enum class Verdict {
   ok,
-  not_launched,      // the program could not be started
-  exited,            // exit code other than 0
-  signalled,         // ended by a signal that was not ours
-  timed_out,         // ended by us at its timeout
-  stopped,           // this program was stopped (SIGSTOP) meanwhile: the trial's times are false
-  knob_refused,      // a setting could not be applied, or read back as something else
-  not_delivered,     // the hardware ran at another clock than the one applied
-  sensor_absent,     // no energy channel gave a reading
-  sensor_denied,     // readings were refused
-  sensor_gone,       // the sensor went away during the trial
-  sensor_dead,       // a counter that did not move, or a power of 0 W throughout
-  sensor_frozen,     // the same value before, during and after the trial
-  sensor_gap,        // too little of the trial was seen
-  sensors_disagree,  // two sources of the same energy differ by more than they may
-  throttled,         // the hardware slowed itself down (thermal or power limit) below what was requested
-  foreign_load,      // other processes took CPU time meanwhile
-  no_region,         // the region that counts was not marked
-  no_metric,         // the metric that counts units of work was not printed
+  not_launched,       // the program could not be started
+  exited,             // exit code other than 0
+  signalled,          // ended by a signal that was not ours
+  timed_out,          // ended by us at its timeout
+  stopped,            // this program was stopped (SIGSTOP) meanwhile: the trial's times are false
+  knob_refused,       // a setting could not be applied, or read back as something else
+  changed_meanwhile,  // a setting was not what had been applied any more, during the trial or at its end
+  not_in_force,       // nothing shows that a setting which cannot be read back was in force
+  not_delivered,      // the hardware ran at another clock than the one applied
+  sensor_absent,      // no energy channel gave a reading
+  sensor_denied,      // readings were refused
+  sensor_gone,        // the sensor went away during the trial
+  sensor_dead,        // a counter that did not move, or a power of 0 W throughout
+  sensor_frozen,      // the same value before, during and after the trial
+  sensor_gap,         // too little of the trial was seen
+  sensor_impossible,  // a value that the quantity cannot have: a negative power, a number that is none
+  sensors_disagree,   // two sources of the same energy differ by more than they may
+  throttled,          // the hardware slowed itself down (thermal or power limit) below what was requested
+  foreign_load,       // other processes took CPU time meanwhile
+  no_region,          // the region that counts was not marked
+  marks_unpaired,     // a begin without its end, or an end without its begin, in what counts
+  marks_lost,         // region marks could not be written, or were more than are kept
+  no_metric,          // the metric that counts units of work was not printed
 };
 std::string_view to_string(Verdict verdict);
 // Whether running the trial again may mend it: a disturbance, not a property of the point.
 bool may_pass(Verdict verdict);
+// The same of a stored word; false for one of a newer program.
+bool may_pass(std::string_view verdict);
 
 struct SettingRecord {
   int axis = 0;        // index into Plan::axes
@@ -69,7 +76,8 @@ struct RegionRecord {
   Nanoseconds ended = 0;
   bool counted = false;  // belongs to what the trial is judged by
   std::optional<double>
-      joules;  // of the experiment's energy source; nullopt if shorter than the sensor can tell
+      joules;                // of the experiment's energy source; nullopt if shorter than the sensor can tell
+  std::string process = {};  // that marked it: "4711", "4711/3" with its rank; empty: it does not say
 };
 
 // What happened before and around the trial. nullopt: not watched, or not known.

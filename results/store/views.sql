@@ -294,8 +294,9 @@ CREATE VIEW drift AS
 --| started_ns: CLOCK_MONOTONIC
 --| time_s: its length
 --| energy_j: NULL: shorter than the sensor can tell
+--| process: that marked it: '4711', or '4711/3' for rank 3; NULL: it does not say. What several mark at once counts once
 CREATE VIEW regions AS
-  SELECT trial_id AS trial, name AS region, run, counted, started_ns, (ended_ns - started_ns) / 1e9 AS time_s, energy_j
+  SELECT trial_id AS trial, name AS region, run, counted, started_ns, (ended_ns - started_ns) / 1e9 AS time_s, energy_j, process
   FROM region;
 
 -- Regions that occur many times in a trial. Energy is known for those long enough; known says for how many.
@@ -380,7 +381,7 @@ CREATE VIEW energy AS
 --| unit: of the value
 --| time_ns: CLOCK_MONOTONIC
 --| value: NULL: there was none
---| absence: 'absent', 'denied', 'gone' where there was no value
+--| absence: 'absent', 'denied', 'gone', 'impossible' where there was no value
 CREATE VIEW readings AS
   SELECT v.trial_id AS trial, c.name AS channel, c.unit, r.time_ns, r.value, r.absence
   FROM reading_values v JOIN channel c ON c.id = v.channel_id JOIN reading_times t ON t.id = v.times_id

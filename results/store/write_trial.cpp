@@ -49,7 +49,9 @@ Store::TrialStatements::TrialStatements(Database& db)
                      "absences) VALUES (?,?,?,?,?,?,?)")),
       energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
       metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
-      region(db.prepare("INSERT INTO region VALUES (?,?,?,?,?,?,?,?)")),
+      region(db.prepare("INSERT INTO region (trial_id, ordinal, name, run, started_ns, ended_ns, counted, "
+                        "energy_j, process) "
+                        "VALUES (?,?,?,?,?,?,?,?,?)")),
       event(db.prepare("INSERT INTO event (session_id, trial_id, kind, message) VALUES (?,?,?,?)")),
       next(db.prepare("UPDATE session SET current_trial = ? WHERE id = ?")) {}
 
@@ -157,11 +159,13 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(static_cast<std::int64_t>(region.ended))
         .bind(region.counted ? 1 : 0)
         .bind(region.joules)
+        .bind(or_null(region.process))
         .run();
   }
   for (const EventRecord& event : trial.events)
     s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
   transaction.commit();
+  into_copy([&](Store& copy) { copy.write_trial(trial); });
 }
 
 void Store::note_current(const std::string& key) {
@@ -170,12 +174,15 @@ void Store::note_current(const std::string& key) {
   try {
     statements_->next.bind(key.empty() ? std::nullopt : std::optional(key)).bind(session_).run();
   } catch (const StoreBusy&) {
+  } catch (const StoreDamaged&) {
+    // The next trial's write finds out what happened.
   }
   database_.execute("PRAGMA synchronous = FULL");
 }
 
 void Store::write_event(const EventRecord& event) {
   statements_->event.bind(session_).bind_null().bind(event.kind).bind(event.message).run();
+  into_copy([&](Store& copy) { copy.write_event(event); });
 }
 
 void Store::write_audit(const SensorAudit& audit, const std::vector<double>& periods) {
@@ -238,6 +245,7 @@ void Store::write_answers(const std::vector<SearchAnswer>& answers) {
           .run();
   }
   transaction.commit();
+  into_copy([&](Store& copy) { copy.write_answers(answers); });
 }
 
 }  // namespace dvfs_plan

@@ -7,7 +7,7 @@ import { choice, el, section } from "./dom";
 import { heatMap } from "./heat_map";
 import { readReport, type Report, type Scenario } from "./model";
 import { night } from "./night";
-import { excludedTable, plainTable, pointsTable } from "./tables";
+import { excludedTable, noticedTable, plainTable, pointsTable } from "./tables";
 import { dash, changeText, plain, significant, withInterval } from "./text";
 import { traceSection } from "./trace";
 import { tradeOff } from "./trade_off";
@@ -96,7 +96,7 @@ function show(report: Report): void {
       report.scenarios.length === 0 ? el("p", { class: "warning" }, `No trial has been finished. ${report.unfinished}`) : null,
       el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, change) : null, themeButton(),
         el("button", { type: "button", click: () => print() }, "Print")), links),
-    chosen, excludedTable(report));
+    chosen, excludedTable(report), noticedTable(report));
   if (notes.length > 0) place.append(section("notes", "Beside it", ...notes));
   place.append(foot(report));
   if (report.scenarios[0]) fill(report.scenarios[0]);

@@ -28,10 +28,11 @@ export interface Trial {
   energy_j: number | null; mean_power_w: number | null; objective: number | null; temperature_c: number | null; settings: Setting[];
   output_tail?: string; error_tail?: string;
 }
+export interface Noticed { trial: number; key: string; kind: string; message: string }
 export interface Report {
   experiment: string; description: string; objective: string; per: string | null; energy_source: string | null; created_at: string; tool_version: string;
   planned_trials: number; finished_trials: number; not_counted: Record<string, number>; answer: string[]; answers: { scenario: string; sentence: string }[];
-  unfinished: string; notes: string[]; warnings: string[]; sensors: string[]; constraint_rules: { name: string; relation: string; bound: number }[];
+  unfinished: string; notes: string[]; warnings: string[]; noticed: Noticed[]; sensors: string[]; constraint_rules: { name: string; relation: string; bound: number }[];
   axes: { name: string; kind: string }[]; scenarios: Scenario[]; trials: Trial[]; machine: Record<string, string>;
   sensor_audit: Record<string, string | number | null>[]; sessions: Record<string, string | null>[];
   experiment_file: { name: string; text: string; seed: string; plan_hash: string } | null;

@@ -1,7 +1,7 @@
 // Tables that can be sorted, filtered and copied. Each cell keeps its whole number beside what it shows.
 import { axesOf } from "./axes";
 import { el, section } from "./dom";
-import type { Change, Estimate, Point, Report, Scenario, Trial } from "./model";
+import type { Change, Estimate, Noticed, Point, Report, Scenario, Trial } from "./model";
 import { changeText, csvField, printable, withInterval } from "./text";
 
 interface Cell { text: string; value: number | string | null }
@@ -111,6 +111,17 @@ export function excludedTable(report: Report): HTMLElement {
     return text ? el("details", {}, el("summary", {}, "its last output"), el("pre", {}, printable(text))) : null;
   };
   return section("excluded", "What was excluded, and why", sortable("excluded-table", "trials that do not count", rows, columns, () => "", output));
+}
+
+// What was noticed in trials, whether they count or not: marks that do not pair, settings that others changed, limits.
+export function noticedTable(report: Report): HTMLElement {
+  if (report.noticed.length === 0) return section("noticed", "What was noticed in trials", el("p", {}, "Nothing was."));
+  const words = (text: (n: Noticed) => string): ((n: Noticed) => Cell) => (n) => ({ text: text(n), value: text(n) });
+  const columns: Column<Noticed>[] = [
+    { title: "trial", cell: (n) => ({ text: String(n.trial), value: n.trial }) }, { title: "which", cell: words((n) => n.key) },
+    { title: "kind", cell: words((n) => n.kind) }, { title: "what", cell: words((n) => n.message) },
+  ];
+  return section("noticed", "What was noticed in trials", sortable("noticed-table", "what was noticed in trials", report.noticed, columns, () => ""));
 }
 
 export function plainTable(caption: string, head: string[], rows: string[][]): HTMLElement {

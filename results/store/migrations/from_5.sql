@@ -1,0 +1,2 @@
+-- Which process marked a region.
+ALTER TABLE region ADD COLUMN process TEXT;

@@ -1,0 +1,196 @@
+// A result file that somebody replaces, removes or cuts short in the middle of a night.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/unique_fd.hpp"
+#include "results/store/migrate.hpp"
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct FileOnDisk {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  bool same_file(const FileOnDisk& other) const { return device == other.device && inode == other.inode; }
+};
+
+std::optional<FileOnDisk> look_at(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileOnDisk{info.st_dev, info.st_ino, info.st_size};
+}
+
+// What of a database's first page never changes while it lives (https://sqlite.org/fileformat2.html, 1.3):
+// magic and page size, user version, application id.
+using Header = std::array<char, 18 + 4 + 4>;
+// Read through SQLite's own descriptor: to close another one of the same file would take away all locks that
+// this process holds on it (fcntl(2); https://sqlite.org/howtocorrupt.html, 2.2).
+std::optional<Header> header_of(Database& database) {
+  sqlite3_file* file = nullptr;
+  std::array<char, 100> page{};
+  if (sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+      file == nullptr || file->pMethods == nullptr ||
+      file->pMethods->xRead(file, page.data(), static_cast<int>(page.size()), 0) != SQLITE_OK)
+    return std::nullopt;
+  Header header{};
+  std::memcpy(header.data(), page.data(), 18);
+  std::memcpy(header.data() + 18, page.data() + 60, 4);
+  std::memcpy(header.data() + 22, page.data() + 68, 4);
+  return header;
+}
+
+void copy_all(Database& from, Database& to) {
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+  if (backup != nullptr) {
+    sqlite3_backup_step(backup, -1);
+    sqlite3_backup_finish(backup);
+  }
+  const int code = sqlite3_errcode(to.handle());
+  if (code == SQLITE_OK) return;
+  throw StoreBusy(ExitCode::machine_refuses,
+                  fmt::format("the result cannot be written anew: {}", sqlite3_errstr(code)),
+                  "free some space; what is finished is kept in memory meanwhile");
+}
+
+// "night.sqlite" -> "night.rescued.sqlite", "night.rescued-2.sqlite", ...; made, and empty. Empty if it
+// cannot be.
+std::string make_beside(const std::string& path, const std::filesystem::path& folder) {
+  const std::filesystem::path old(path);
+  for (int n = 1; n < 100; ++n) {
+    const std::string name = fmt::format("{}.rescued{}{}", old.stem().string(),
+                                         n == 1 ? "" : fmt::format("-{}", n), old.extension().string());
+    const std::string candidate = (folder / name).string();
+    const UniqueFd fd(::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (fd) return candidate;
+    if (errno != EEXIST) return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Store::Rescue {
+  std::string path;
+  std::optional<FileOwner> owner;
+  std::optional<FileOnDisk> file, log;  // as they were last
+  std::optional<Header> header;
+  std::unique_ptr<Store> copy;
+
+  void remember(Database& database) {
+    file = look_at(path);
+    log = look_at(path + "-wal");
+    header = header_of(database);
+  }
+
+  std::string what_happened(Database& database) {
+    const auto now = look_at(path);
+    if (!now) return "it was removed or renamed";
+    if (!file || !now->same_file(*file) || database.has_moved()) return "another file was put in its place";
+    if (now->size < file->size)
+      return fmt::format("it was cut short, from {} to {} bytes", file->size, now->size);
+    if (header && header_of(database) != header) return "it was overwritten";
+    const auto log_now = look_at(path + "-wal");
+    if (log && (!log_now || !log_now->same_file(*log))) return "its log (-wal) was removed or replaced";
+    file = now;
+    if (!log) log = log_now;
+    return {};
+  }
+};
+
+std::string Store::path() const {
+  return rescue_ ? rescue_->path : std::string{};
+}
+
+Store* Store::copy() {
+  return rescue_ ? rescue_->copy.get() : nullptr;
+}
+
+std::optional<FileOwner> Store::owner_of_rescue() const {
+  return rescue_ ? rescue_->owner : std::nullopt;
+}
+
+void Store::drop_copy() {
+  if (rescue_) rescue_->copy.reset();
+}
+
+std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner) {
+  rescue_ = std::make_shared<Rescue>();
+  rescue_->path = path;
+  rescue_->owner = owner;
+  rescue_->remember(database_);
+  try {
+    auto copy = std::unique_ptr<Store>(new Store(private_copy(database_)));
+    copy->session_ = session_;
+    copy->channel_ids_ = channel_ids_;
+    copy->channel_kinds_ = channel_kinds_;
+    copy->database_.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+    copy->prepare_statements();
+    rescue_->copy = std::move(copy);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::optional<Store::Rescued> Store::go_on_elsewhere_if_lost() {
+  if (!rescue_) return std::nullopt;
+  const std::string what = rescue_->what_happened(database_);
+  if (what.empty()) return std::nullopt;
+  return go_on_elsewhere(what);
+}
+
+Store::Rescued Store::go_on_elsewhere(const std::string& what) {
+  if (!rescue_)
+    throw StoreDamaged(ExitCode::machine_refuses, "the result file is damaged: " + what,
+                       "look at it with: sqlite3 FILE 'PRAGMA integrity_check'");
+  Rescue& rescue = *rescue_;
+  const ActingAs owner(rescue.owner);
+  const auto folder = std::filesystem::path(rescue.path).parent_path();
+  std::string where = make_beside(rescue.path, folder);
+  if (where.empty()) where = make_beside(rescue.path, "/var/tmp");
+  if (where.empty())
+    throw StoreBusy(ExitCode::machine_refuses,
+                    fmt::format("the result file {} is lost ({}), and no new one can be made beside it or in "
+                                "/var/tmp: {}",
+                                rescue.path, what, std::strerror(errno)),
+                    "make room, or the folder writable; what is finished is kept in memory meanwhile");
+  try {
+    Store fresh{Database(where, Database::Mode::read_write)};
+    // Without a copy: what we opened is still ours to read, if it was only moved away.
+    copy_all(rescue.copy ? rescue.copy->database_ : database_, fresh.database_);
+    fresh.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    fresh.prepare_statements();
+    statements_.reset();
+    read_traces_.reset();
+    // Closed without a last write into what may be somebody else's file by now; its log goes if it is ours.
+    const std::string old = rescue.path;
+    const auto log = look_at(old + "-wal");
+    const bool ours = log && rescue.log && log->same_file(*rescue.log);
+    database_.leave_alone();
+    database_ = std::move(fresh.database_);
+    statements_ = fresh.statements_;
+    if (ours) {
+      ::unlink((old + "-wal").c_str());
+      ::unlink((old + "-shm").c_str());
+    }
+  } catch (...) {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((where + suffix).c_str());
+    throw;
+  }
+  rescue.path = where;
+  write_event({"result_rescued",
+               fmt::format("the result file was lost while it was written ({}); it goes on here", what)});
+  rescue.remember(database_);
+  return {what, where};
+}
+
+}  // namespace dvfs_plan
