@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
@@ -34,7 +35,8 @@ A first experiment, experiment.yaml:
 Ctrl-C, a kill or a power cut lose no finished trial, and the settings are put back.
 
 Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is wrong; 3 the machine
-refuses; 4 the machine could not be put back (with the commands that would); 130 interrupted.)";
+refuses; 4 the machine could not be put back (with the commands that would); 5 done, but the result file was
+lost meanwhile: all of it is in the file that the last line names; 130 interrupted.)";
 
 void print_error(const Error& error) {
   // A diagnostic of an experiment file says where it stands itself.
@@ -111,6 +113,9 @@ class CommandLineParser {
       }
       return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
     }
+    // Nothing of root is needed to read results, nor to read a recorded machine instead of this one; and what
+    // a recorded machine brings along (a library, nvidia-smi) is the caller's own.
+    if (needs_no_rights_ || !options_.sysfs_root.empty()) become_invoking_user();
     if (command_ != nullptr) return command_(options_);
     if (options_.file.empty()) {
       write_stderr(fmt::format("{}", app_.help()));
@@ -160,13 +165,17 @@ class CommandLineParser {
     CLI::App* sub = app_.add_subcommand(name, what);
     if (argument != nullptr) sub->add_option(argument, options_.file, argument_text)->required();
     common(*sub);
-    sub->callback([this, command] { command_ = command; });
+    sub->callback([this, command] {
+      command_ = command;
+      needs_no_rights_ = command != check_command && command != doctor_command && command != restore_command;
+    });
     return sub;
   }
 
   CLI::App app_;
   Options options_;
   Command command_ = nullptr;
+  bool needs_no_rights_ = false;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/trial_runner.hpp"
 
 namespace dvfs_plan {
@@ -41,6 +43,7 @@ class RunLoop {
       world_.store.note_current(trial != nullptr ? trial->key : "");
       if (!is_idle(record->role) && history.workload_trials() == 1) announce(history);
       if (events_.finished) events_.finished(*record);
+      end_if_settings_do_not_stay(*record);
     }
     return RunEnd::done;
   }
@@ -51,16 +54,32 @@ class RunLoop {
   void write(const TrialRecord& record) {
     constexpr Seconds patience{600}, patience_when_asked{30}, pause{1};
     const Nanoseconds began = world_.clock.now();
-    for (bool told = false;; told = true) {
+    constexpr int most_rescues = 20;
+    std::string damage;
+    for (bool told = false;;) {
       try {
+        if (!damage.empty()) {
+          tell(world_.store.go_on_elsewhere(std::exchange(damage, {})));
+        } else if (const auto rescued = world_.store.go_on_elsewhere_if_lost()) {
+          tell(*rescued);
+        }
         return world_.store.write_trial(record);
+      } catch (const StoreDamaged& fault) {
+        if (rescues_ >= most_rescues) throw;
+        damage = fault.what();
       } catch (const StoreBusy& busy) {
         const Seconds waited = seconds(world_.clock.now() - began);
         if (waited >= (world_.interruption.pending() != 0 ? patience_when_asked : patience)) throw;
         if (!told && events_.waits) events_.waits(busy.what());
+        told = true;
         world_.clock.sleep_until(world_.clock.now() + nanoseconds(pause));
       }
     }
+  }
+
+  void tell(const Store::Rescued& rescued) {
+    ++rescues_;
+    if (events_.rescued) events_.rescued(rescued);
   }
 
   // What the budget buys is said at the start, and again once a trial's length is known.
@@ -71,7 +90,7 @@ class RunLoop {
     if (events_.announces) events_.announces(text);
     try {
       world_.store.write_event({"budget", text});
-    } catch (const StoreBusy&) {
+    } catch (const Error&) {
       // Worth keeping, but no reason to end a night.
     }
   }
@@ -94,8 +113,26 @@ class RunLoop {
       history.add(finished(*record));
       write(*record);
       if (events_.finished) events_.finished(*record);
+      end_if_settings_do_not_stay(*record);
     }
     return true;
+  }
+
+  // Somebody who changes settings in trial after trial will do so all night.
+  void end_if_settings_do_not_stay(const TrialRecord& record) {
+    constexpr int most_in_a_row = 3;
+    changed_in_a_row_ = record.verdict == Verdict::changed_meanwhile ? changed_in_a_row_ + 1 : 0;
+    if (changed_in_a_row_ < most_in_a_row) return;
+    const auto setters = find_other_setters(world_.sysfs);
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("somebody changes the settings while trials run, {} times in a row now; the last: {}",
+                    most_in_a_row, record.verdict_text),
+        setters.empty() ? "find out who (a power daemon, a cron job, a colleague), stop it, and run the same "
+                          "command to go on; the trials up to here are kept"
+                        : setters.front().fix +
+                              "   and then the same command goes on; the trials up to here "
+                              "are kept");
   }
 
   RunWorld& world_;
@@ -103,6 +140,8 @@ class RunLoop {
   const RunEvents& events_;
   TrialRunner runner_;
   std::string announced_;
+  int changed_in_a_row_ = 0;  // trials
+  int rescues_ = 0;
 };
 
 }  // namespace

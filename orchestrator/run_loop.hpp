@@ -14,6 +14,7 @@
 #include "orchestrator/guard/knob_guard.hpp"
 #include "orchestrator/judge/judge.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/settings/settings_watch.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "probes/sampler.hpp"
 #include "results/store/store.hpp"
@@ -24,8 +25,9 @@ namespace dvfs_plan {
 struct RunEvents {
   std::function<void(const PlannedTrial&, int finished, int remaining)> begins;
   std::function<void(const TrialRecord&)> finished;
-  std::function<void(const std::string&)> waits;      // the result file cannot be written just now
-  std::function<void(const std::string&)> announces;  // what the budget buys
+  std::function<void(const std::string&)> waits;            // the result file cannot be written just now
+  std::function<void(const std::string&)> announces;        // what the budget buys
+  std::function<void(const Store::Rescued&)> rescued = {};  // the result file was lost: where it goes on
 };
 
 // All that a run needs of the world, handed in.
@@ -42,12 +44,15 @@ struct RunWorld {
   Interruption& interruption;
   Clock& clock;
   const Sysfs& sysfs;
-  std::map<std::string, std::string> environment;           // of the workloads, before their own additions
+  std::string path;  // $PATH, where commands are found
+  // Of each workload, before its own additions.
+  std::map<std::string, std::map<std::string, std::string>> environments;
   std::map<std::string, std::optional<Credentials>> users;  // workload -> who it runs as; nullopt: ourselves
   std::map<std::uint32_t, SensorModel> sensor_models = {};  // of the energy channels, from the audit
   Seconds idle_window{0};                                   // how long an idle window is
   BoardUse* boards = nullptr;                               // of GPUs; nullptr: the experiment uses none
   std::map<std::string, double> power_limit_w = {};         // of boards, by domain, before the first trial
+  SettingsWatch* settings = nullptr;                        // nullptr: the experiment sets nothing
 };
 
 enum class RunEnd { done, interrupted };

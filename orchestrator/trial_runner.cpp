@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
+#include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/conditions/settling.hpp"
 #include "orchestrator/judge/judge_parts.hpp"
 #include "orchestrator/judge/metrics.hpp"
@@ -70,6 +71,7 @@ TrialRunner::TrialRunner(RunWorld& world)
       lead_ = std::max(lead_, *model->second.update * updates);
   }
   lead_ = std::min(lead_, longest_lead);
+  for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
 }
 
 std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
@@ -89,11 +91,15 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   if (world_.guard != nullptr && world_.guard->keep_guardian())
     trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
   if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
-  const bool applied = apply_knobs(point, trial);
+  const bool applied = apply_knobs(point, trial) && all_still_stand(trial);
   if (world_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
     if (!wait_for_conditions(trial) || !measure(point, trial)) return std::nullopt;
+    // Before all else: whatever was measured, it was of another setting.
+    const std::string capped = judge_changes(trial);
     judge(trial, judge_input(point, trial));
+    // Where the delivered clock has not told of it already.
+    if (!capped.empty()) set_verdict(trial, Verdict::throttled, capped);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
       if (reading.value) world_.last_values[reading.channel] = *reading.value;
@@ -115,6 +121,7 @@ bool TrialRunner::sleep(Seconds length) {
 // False if a knob was refused, or on interruption.
 bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;  // a firmware's cap or a busy driver may pass
+  written_.clear();
   for (KnobFinding& finding : world_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisValue& value = *point.values[axis];
@@ -138,13 +145,68 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
       trial.settings.push_back(
           {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
     }
-    if (problem.empty()) continue;
-    trial.knob_refused = true;
-    trial.verdict = Verdict::knob_refused;
-    trial.verdict_text = problem;
+    if (!problem.empty()) {
+      refuse(trial, problem);
+      return false;
+    }
+    if (world_.settings == nullptr) continue;
+    for (const std::string& path : finding.knob->writes()) {
+      if (world_.settings->watches(path))
+        written_.push_back({finding.axis, path, world_.settings->read(path).text});
+    }
+  }
+  if (world_.settings != nullptr) world_.settings->begin();
+  return true;
+}
+
+void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
+  trial.knob_refused = true;
+  trial.verdict = Verdict::knob_refused;
+  trial.verdict_text = problem;
+}
+
+// A knob that was applied later may have undone an earlier one.
+bool TrialRunner::all_still_stand(TrialRecord& trial) {
+  if (world_.settings == nullptr || world_.knobs.size() < 2) return true;
+  for (const Written& one : written_) {
+    if (!one.text) continue;  // what cannot be read (a clock lock) its delivered clock tells
+    const auto now = world_.settings->read(one.path).text;
+    if (now == one.text) continue;
+    refuse(trial,
+           fmt::format("{}: {} read '{}' after it was set, and '{}' once the other knobs were set: one "
+                       "undoes the other",
+                       one.axis, one.path, printable(*one.text), printable(now.value_or("nothing"))));
     return false;
   }
   return true;
+}
+
+// What others changed during the trial spoils it. Returns what the firmware capped, for the clock to judge
+// first.
+std::string TrialRunner::judge_changes(TrialRecord& trial) {
+  if (world_.settings == nullptr) return {};
+  std::string by_firmware, by_others;
+  int more = 0;
+  for (const SettingChange& change : world_.settings->end()) {
+    std::string text = change_text(change, trial.child.started);
+    std::string& first = change.by_firmware ? by_firmware : by_others;
+    // The first is the verdict's own text.
+    if (!first.empty() || change.by_firmware)
+      trial.events.push_back({change.by_firmware ? "capped_by_firmware" : "changed_meanwhile", text});
+    if (first.empty())
+      first = std::move(text);
+    else if (!change.by_firmware)
+      ++more;
+    for (KnobFinding& finding : world_.knobs) {
+      if (finding.axis == change.knob) finding.knob->changed_by_others();
+    }
+  }
+  if (by_others.empty()) return by_firmware.empty() ? "" : by_firmware + ": the firmware caps it";
+  if (more > 0) by_others += fmt::format(" (and {} more settings)", more);
+  if (const std::string setters = likely_setters(find_other_setters(world_.sysfs)); !setters.empty())
+    by_others += "; likely by " + setters;
+  set_verdict(trial, Verdict::changed_meanwhile, by_others);
+  return {};
 }
 
 // On record before it is written: from here on such a value there is ours.
@@ -173,17 +235,11 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
   const CommandLine command = command_line(workload.spec, plan_.axes, point.values);
   LaunchSpec spec;
   spec.argv = command.argv;
-  const auto path = world_.environment.find("PATH");
-  spec.executable = find_executable(command.argv[0], plan_.experiment.folder,
-                                    path == world_.environment.end() ? "" : path->second);
+  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, world_.path);
   // Gone since the plan was made: execve(2) says so, and the trial records it.
   if (spec.executable.empty()) spec.executable = command.argv[0];
-  auto environment = world_.environment;
+  auto environment = world_.environments.at(workload.spec.name);
   spec.run_as = world_.users.at(workload.spec.name);
-  if (spec.run_as) {
-    environment["USER"] = environment["LOGNAME"] = spec.run_as->name;
-    environment["HOME"] = spec.run_as->home;
-  }
   for (const auto& [name, value] : command.environment) environment[name] = value;
   if (world_.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.guard->run();
   for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
@@ -240,6 +296,13 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   // A signal from here on finds the trial finished: it is judged and kept.
   if (went_on) sleep(lead_);
   trial.readings = world_.sampler.stop();
+  for (const Sampler::Impossible& one : world_.sampler.impossible()) {
+    trial.events.push_back(
+        {"impossible_value",
+         fmt::format("{} said '{}' {:.2f} s after the trial began: {}",
+                     world_.sampler.channels()[one.channel].name, printable(one.text.substr(0, 120)),
+                     seconds(one.time - trial.child.started).value(), one.reason)});
+  }
   // A trial that is finished is kept, whoever wants us to stop while its memory is given back.
   if (went_on) look_at_boards(trial, true);
   return went_on;
@@ -276,21 +339,26 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   const LaunchSpec spec = launch_spec(point);
   AllRuns all;
   for (;;) {
+    require_unchanged_files(point.workload);
     auto launched = world_.launcher.launch(spec, world_.clock);
     if (!launched.child) {
       trial.child = ChildResult();
       trial.child.problem = launched.problem;
       return true;
     }
-    if (world_.guard != nullptr) world_.guard->note_child(launched.child->pid());
-    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap},
+    if (world_.guard != nullptr)
+      world_.guard->note_child(launched.child->pid(), world_.launcher.region_folder());
+    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap, wanted.region},
                                        &world_.interruption, world_.clock);
     if (world_.guard != nullptr) world_.guard->note_child(0);
     if (trial.child.end == ChildResult::End::interrupted) return false;
+    // Once more: between the first look and its start somebody may have put another one there.
+    require_unchanged_files(point.workload);
     trial.runs.emplace_back(trial.child.started, trial.child.ended);
-    runs_.push_back({trial.child.started, trial.child.ended, std::move(trial.child.regions)});
+    runs_.push_back({trial.child.started, trial.child.ended, std::move(trial.child.regions), {}});
     for (const CapturedOutput* stream : {&trial.child.output, &trial.child.errors}) {
-      const auto metrics = find_metrics(stream->tail, workload.metrics);
+      if (runs_.back().told_lost.empty()) runs_.back().told_lost = lost_marks_line(stream->tail);
+      const auto metrics = find_metrics(stream->whole_lines(), workload.metrics);
       trial.metrics.insert(trial.metrics.end(), metrics.begin(), metrics.end());
     }
     trial.units_incomplete =
@@ -319,6 +387,22 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   }
 }
 
+// A program that was rebuilt overnight does other work: the trials before and after are not of one kind.
+void TrialRunner::require_unchanged_files(int workload) {
+  for (WorkFile& file : files_[static_cast<std::size_t>(workload)]) {
+    const auto change = changed_since(file);
+    if (!change) continue;
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format(
+            "workload '{}': {} changed during the night: its SHA-256 was {} when it began and is {} now",
+            plan_.workloads[static_cast<std::size_t>(workload)].spec.name, change->path, change->was,
+            change->now),
+        "the trials up to here are kept. Put the former file back and run the same command to go on, or use "
+        "--fresh to start a new result with the new one");
+  }
+}
+
 // Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
 bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
                               const std::vector<MetricRule>& rules) const {
@@ -326,11 +410,13 @@ bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
   if (per.empty()) return true;
   const auto is_it = [&](const auto& metric) { return metric.name == per; };
   if (std::any_of(run.marks.marks.begin(), run.marks.marks.end(),
-                  [&](const RegionMark& m) { return m.kind == RegionMark::Kind::metric && is_it(m); }))
+                  [&](const RegionMark& m) { return m.kind == RegionMark::Kind::metric && is_it(m); }) ||
+      std::any_of(run.marks.more_metrics.begin(), run.marks.more_metrics.end(),
+                  [&](const auto& m) { return m.first.first == per; }))
     return true;
   if (child.output.truncated() || child.errors.truncated()) return false;
-  const auto in_output = find_metrics(child.output.tail, rules),
-             in_errors = find_metrics(child.errors.tail, rules);
+  const auto in_output = find_metrics(child.output.whole_lines(), rules),
+             in_errors = find_metrics(child.errors.whole_lines(), rules);
   return std::any_of(in_output.begin(), in_output.end(), is_it) ||
          std::any_of(in_errors.begin(), in_errors.end(), is_it);
 }
@@ -378,6 +464,7 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, const TrialRecord& t
     if (const std::string clock = finding.knob->clock_quantity(); !clock.empty())
       input.board_clock[static_cast<int>(axis)] = clock;
     if (is_turbo_step(offered, wanted)) input.turbo_steps.insert(static_cast<int>(axis));
+    if (finding.knob->shown_by_clock_only()) input.shown_by_clock_only.insert(static_cast<int>(axis));
     input.tolerance[static_cast<int>(axis)] =
         delivered_tolerance(offered, offer.continuous.has_value() || finding.knob->whole_steps(), wanted);
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "experiments/plan/work_files.hpp"
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
 #include "orchestrator/run_loop.hpp"
@@ -26,6 +27,10 @@ class TrialRunner {
  private:
   const PlanPoint& point_of(const PlannedTrial& trial) const;
   bool apply_knobs(const PlanPoint& point, TrialRecord& trial);
+  bool all_still_stand(TrialRecord& trial);
+  static void refuse(TrialRecord& trial, const std::string& problem);
+  std::string judge_changes(TrialRecord& trial);
+  void require_unchanged_files(int workload);
   bool wait_for_conditions(TrialRecord& trial);
   LaunchSpec launch_spec(const PlanPoint& point) const;
   bool measure(const PlanPoint& point, TrialRecord& trial);
@@ -53,6 +58,12 @@ class TrialRunner {
   std::map<int, double> busy_;     // of the trial at hand, per CPU
   std::set<std::string> touched_;  // settings that were taken at least once, by path
   std::string others_on_boards_;   // just before or after the trial at hand
+  struct Written {
+    std::string axis, path;
+    std::optional<std::string> text;  // as it read just after its knob was applied
+  };
+  std::vector<Written> written_;              // of the trial at hand
+  std::vector<std::vector<WorkFile>> files_;  // by workload
 };
 
 }  // namespace dvfs_plan

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
@@ -61,6 +62,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   }
   if (::access(result.c_str(), R_OK) == 0) {
     try {
+      const ActingAs owner(invoking_owner());
       Store store = Store::open(result, Database::Mode::read_only);
       if (store.plan_hash() == plan.hash) history = History(store.history());
     } catch (const Error&) {
@@ -104,6 +106,7 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   std::string stored;
   try {
     if (::access(result.c_str(), F_OK) == 0) {
+      const ActingAs owner(invoking_owner());
       Store store = Store::open(result, Database::Mode::read_only);
       stored = store.energy_source();
       require_same_plan(store, prepared.plan, facts_of(prepared, sysfs), result);

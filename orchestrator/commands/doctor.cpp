@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/conditions/board_use.hpp"
+#include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
@@ -29,17 +30,11 @@ struct KnobReport {
   std::string problem, fix;
 };
 
-struct DaemonReport {
-  std::string name;
-  int pid = 0;
-  std::string why, fix;
-};
-
 struct Diagnosis {
   std::map<std::string, std::string> machine;
   std::vector<KnobReport> knobs;
   std::vector<ProbeFinding> probes;
-  std::vector<DaemonReport> daemons;
+  std::vector<OtherSetter> daemons;
   std::vector<std::pair<std::string, std::string>> notes;  // what, fix
 };
 
@@ -72,42 +67,6 @@ std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus
     reports.push_back(report);
   }
   return reports;
-}
-
-struct KnownDaemon {
-  const char* comm;  // as /proc/PID/comm cuts it: 15 characters
-  const char* unit;
-  const char* why;
-};
-
-// Services that set the same knobs, or move work between CPUs, while a sweep runs.
-constexpr KnownDaemon known_daemons[] = {
-    {"tuned", "tuned", "sets governors and limits by profile"},
-    {"tlp", "tlp", "sets governors and limits on power events"},
-    {"power-profiles-", "power-profiles-daemon", "sets the energy-performance preference"},
-    {"thermald", "thermald", "lowers limits when it is warm"},
-    {"irqbalance", "irqbalance", "moves interrupts between CPUs during a trial"},
-    {"auto-cpufreq", "auto-cpufreq", "sets governors and turbo by load"},
-    {"cpufreqd", "cpufreqd", "sets governors by rules"},
-};
-
-std::vector<DaemonReport> look_for_daemons(const Sysfs& sysfs) {
-  std::vector<DaemonReport> found;
-  for (const std::string& pid : sysfs.list("/proc")) {
-    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto comm = sysfs.text("/proc/" + pid + "/comm");
-    // tuned is a Python program: its name is in the command line.
-    std::string command = sysfs.text("/proc/" + pid + "/cmdline").value_or("");
-    for (char& c : command) c = c == '\0' ? ' ' : c;
-    for (const KnownDaemon& daemon : known_daemons) {
-      const bool by_script = command.find(fmt::format("/{} ", daemon.unit)) != std::string::npos &&
-                             command.starts_with("/usr/bin/python");
-      if (comm != daemon.comm && !by_script) continue;
-      found.push_back(
-          {daemon.unit, std::stoi(pid), daemon.why, fmt::format("sudo systemctl stop {}", daemon.unit)});
-    }
-  }
-  return found;
 }
 
 UsedBoards all_boards(const Sysfs& sysfs) {
@@ -148,7 +107,7 @@ Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
   d.knobs = look_at_knobs(sysfs, gpus);
   d.probes = find_probes({sysfs, gpus.used});
   note_boards(gpus, sysfs, d);
-  d.daemons = look_for_daemons(sysfs);
+  d.daemons = find_other_setters(sysfs);
   for (const CpufreqPolicy& policy : cpufreq_access(sysfs)->policies()) {
     if (policy.bios_limit_khz && *policy.bios_limit_khz < policy.highest_khz) {
       d.notes.emplace_back(
@@ -207,7 +166,7 @@ std::string doctor_text(const Diagnosis& d) {
   }
   text += "\ncompeting services\n";
   if (d.daemons.empty()) text += "  none of tuned, TLP, power-profiles-daemon, thermald, irqbalance runs\n";
-  for (const DaemonReport& daemon : d.daemons)
+  for (const OtherSetter& daemon : d.daemons)
     text +=
         fmt::format("  ! {} (pid {}) {}\n      fix: {}\n", daemon.name, daemon.pid, daemon.why, daemon.fix);
   for (const auto& [note, fix] : d.notes) text += fmt::format("\n! {}\n    fix: {}\n", note, fix);
@@ -242,7 +201,7 @@ std::string doctor_json(const Diagnosis& d) {
     }
     json["probes"].push_back(one);
   }
-  for (const DaemonReport& daemon : d.daemons)
+  for (const OtherSetter& daemon : d.daemons)
     json["services"].push_back(
         {{"service", daemon.name}, {"pid", daemon.pid}, {"why", daemon.why}, {"fix", daemon.fix}});
   for (const auto& [note, fix] : d.notes) json["notes"].push_back({{"note", note}, {"fix", fix}});

@@ -10,9 +10,10 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "base/text.hpp"
 #include "orchestrator/conditions/board_use.hpp"
-#include "orchestrator/invoking_user.hpp"
+#include "orchestrator/knobs/overlaps.hpp"
 #include "orchestrator/machine_facts.hpp"
 #include "probes/command_probe.hpp"
 
@@ -27,6 +28,8 @@ bool looks_like_a_result(const std::string& file) {
 }
 
 std::string read_experiment_file(const std::string& file) {
+  // The invoking user's file is read as the invoking user: what they may not read is not shown to them.
+  const ActingAs owner(invoking_owner());
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) {
@@ -67,15 +70,33 @@ Credentials require_user(const std::string& name) {
   return *user;
 }
 
+// Who a child runs as: `run_as`, else the user behind sudo, else ourselves (nullopt). Whoever comes through
+// sudo may have himself: the file is his, and naming another user in it must not make him that user.
+std::optional<Credentials> user_of(const std::string& what, const std::optional<std::string>& run_as) {
+  const auto invoking = invoking_user();
+  auto user = run_as ? std::optional(require_user(*run_as)) : invoking;
+  if (!user || (user->user == ::geteuid() && !invoking)) return std::nullopt;
+  if (::geteuid() != 0)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} is to run as {}, which only root may arrange", what, user->name),
+                "run with sudo, or take 'run_as' away");
+  if (invoking && user->user != invoking->user)
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{} is to run as {}, and this program serves {}, who called it through sudo: only root "
+                    "himself may name another user",
+                    what, user->name, invoking->name),
+        "take 'run_as' away, or let root run the experiment from a shell of his own");
+  return user;
+}
+
 LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, const std::string& run) {
   LaunchSpec launch;
   launch.argv = spec.command;
-  const auto environment = current_environment();
-  const auto path = environment.find("PATH");
-  launch.executable =
-      find_executable(spec.command[0], experiment.folder, path == environment.end() ? "" : path->second);
+  launch.run_as = user_of(fmt::format("probe '{}'", spec.name), spec.run_as);
+  auto environment = environment_for(launch.run_as, {});
+  launch.executable = find_executable(spec.command[0], experiment.folder, environment["PATH"]);
   for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
-  launch.run_as = spec.run_as ? require_user(*spec.run_as) : invoking_user();
   launch.discard_errors = true;  // nobody reads them, and a full pipe would stop the meter
   launch.environment.push_back("DVFS_PLAN_RUN=" + run);
   return launch;
@@ -113,6 +134,17 @@ class RatedProbe : public Probe {
   Seconds period_;
 };
 
+void refuse_overlaps(const Experiment& experiment, const std::vector<KnobFinding>& knobs, const Sysfs& sysfs,
+                     Diagnostics& diagnostics) {
+  const auto mark_of = [&](const std::string& axis) {
+    const auto spec = std::find_if(experiment.axes.begin(), experiment.axes.end(),
+                                   [&](const AxisSpec& a) { return a.name == axis; });
+    return spec == experiment.axes.end() ? Mark{} : spec->mark;
+  };
+  for (const Overlap& overlap : find_overlaps(knobs, sysfs))
+    diagnostics.error(mark_of(overlap.axis), overlap_text(overlap, mark_of(overlap.other).line));
+}
+
 }  // namespace
 
 PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs) {
@@ -126,6 +158,7 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
     const auto environment = current_environment();
     prepared.gpus = find_used_boards(*experiment, sysfs, environment);
     prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs, prepared.gpus);
+    refuse_overlaps(*experiment, prepared.knobs, sysfs, diagnostics);
     const auto path = environment.find("PATH");
     auto plan = resolve_plan(
         *experiment, {offers_of(prepared.knobs), path == environment.end() ? "" : path->second}, diagnostics);
@@ -181,15 +214,9 @@ void require_same_plan(Store& store, const Plan& plan, const std::map<std::strin
 std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan) {
   std::map<std::string, std::optional<Credentials>> users;
   for (const PlanWorkload& workload : plan.workloads) {
-    std::optional<Credentials> user =
-        workload.spec.run_as ? require_user(workload.spec.run_as->text) : invoking_user();
-    if (user && user->user == ::geteuid()) user.reset();
-    if (user && ::geteuid() != 0) {
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("workload '{}' is to run as {}, which only root may arrange",
-                              workload.spec.name, user->name),
-                  "run with sudo, or take 'run_as' away");
-    }
+    const auto& run_as = workload.spec.run_as;
+    const auto user = user_of(fmt::format("workload '{}'", workload.spec.name),
+                              run_as ? std::optional(run_as->text) : std::nullopt);
     users[workload.spec.name] = user;
   }
   return users;
@@ -218,7 +245,7 @@ void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysf
   const bool sweeps_cpu_clock =
       std::any_of(experiment.axes.begin(), experiment.axes.end(),
                   [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
-  if (sweeps_cpu_clock) add("cpufreq");
+  if (sweeps_cpu_clock && find_probe("cpufreq", {sysfs}).probe) add("cpufreq");
   for (const GpuBoard& board : gpus.used)
     add(board.vendor == GpuVendor::nvidia ? "nvidia"
         : board.vendor == GpuVendor::amd  ? "amdgpu"
@@ -283,20 +310,6 @@ std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sy
   const std::string others = BoardUse(watch_boards(gpus.used, sysfs)).others();
   if (others.empty()) return std::nullopt;
   return refuse(fmt::format("somebody else is on the boards that are used: {}", others), board_hint);
-}
-
-std::map<std::string, std::string> current_environment() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const auto equals = text.find('=');
-    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  // Programs that lie beside this one (shipped workloads, an installed set) are found without a path.
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
-  if (!error) variables["PATH"] += (variables["PATH"].empty() ? "" : ":") + self;
-  return variables;
 }
 
 }  // namespace dvfs_plan

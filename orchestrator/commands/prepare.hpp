@@ -65,6 +65,4 @@ inline constexpr const char* board_hint =
     "wait until they are done, name other boards in 'gpus', or write  conditions: {gpu processes: flag}  to "
     "measure all the same and have each trial say so";
 
-std::map<std::string, std::string> current_environment();
-
 }  // namespace dvfs_plan

@@ -9,11 +9,11 @@
 
 #include "base/error.hpp"
 #include "base/interruption.hpp"
+#include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/commands/prepare.hpp"
-#include "orchestrator/invoking_user.hpp"
 #include "orchestrator/machine_facts.hpp"
 #include "orchestrator/progress.hpp"
 #include "orchestrator/run_loop.hpp"
@@ -32,6 +32,7 @@ namespace {
 // Moves a former result out of the way, whole: what is finished is never lost.
 void set_aside(const std::string& path, const Clock& clock, Progress& progress) {
   if (::access(path.c_str(), F_OK) != 0) return;
+  const ActingAs owner(invoking_owner());
   Store::fold_log(path);
   std::string stamp = clock.wall_time();
   for (char& c : stamp) {
@@ -67,7 +68,7 @@ class Run {
     const auto facts = facts_of(prepared, sysfs_);
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
-      Store existing = Store::open(path, Database::Mode::read_only);
+      Store existing = open_as_owner(path, Database::Mode::read_only);
       require_same_plan(existing, plan, facts, path);
       if (make_strategy(plan, surface_shapes(existing.prior()))->next(History(existing.history())) ==
           nullptr) {
@@ -80,6 +81,8 @@ class Run {
     require_writable(prepared);
     auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);
+    const auto settings = watch_settings(prepared);
+    if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
     const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_);
     if (interruption_.pending() != 0) {
@@ -104,9 +107,15 @@ class Run {
       store.write_event(
           {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
 
+    if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
+      progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
     auto strategy = make_strategy(plan, surface_shapes(store.prior()));
-    auto environment = current_environment();
-    for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
+    std::map<std::string, std::map<std::string, std::string>> environments;
+    for (const PlanWorkload& workload : plan.workloads) {
+      auto& environment = environments[workload.spec.name];
+      environment = environment_for(users.at(workload.spec.name), workload.spec.keep);
+      for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
+    }
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
     RunWorld world{plan,
                    prepared.knobs,
@@ -120,12 +129,14 @@ class Run {
                    interruption_,
                    clock_,
                    sysfs_,
-                   environment,
+                   current_environment()["PATH"],
+                   environments,
                    users,
                    sensors.models(),
                    idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler),
                    prepared.gpus.used.empty() ? nullptr : &boards,
-                   power_limits(prepared.gpus.used, sysfs_)};
+                   power_limits(prepared.gpus.used, sysfs_),
+                   settings.get()};
     if (!prepared.gpus.used.empty() && !boards.tells()) {
       const std::string text = "the boards do not tell who is on them: work of others would not be seen";
       progress_.say("note: " + text);
@@ -138,10 +149,11 @@ class Run {
       end_session(store, "error");
       throw;
     }
+    rescue_if_lost(store);
     end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
     keep_answers(store);
     seal(store);
-    return report(store, path);
+    return report(store, store.path());
   }
 
  private:
@@ -154,6 +166,11 @@ class Run {
                   fmt::format("axis '{}': {} may not be set by this user", setting.knob, setting.path),
                   "run with sudo; the workloads still run as you");
     }
+  }
+
+  std::shared_ptr<SettingsWatch> watch_settings(const PreparedExperiment& prepared) const {
+    if (prepared.knobs.empty()) return nullptr;
+    return std::make_shared<SettingsWatch>(settings_of(prepared.knobs), sysfs_, clock_);
   }
 
   // In a container the processes of others are not to be seen; what they do to the board is.
@@ -179,6 +196,28 @@ class Run {
                       "cannot be seen from here",
                       channel.domain, percent),
           board_hint);
+    }
+  }
+
+  // Links in the user's folders lead where the user may go, and no further.
+  static Store open_as_owner(const std::string& path, Database::Mode mode) {
+    const ActingAs owner(invoking_owner());
+    return Store::open(path, mode);
+  }
+
+  void rescued(const Store::Rescued& result) {
+    write_stderr(fmt::format(
+        "warning: the result file is lost ({}); all finished trials are in {}, and the night goes "
+        "on there\n",
+        result.what, result.where));
+    rescued_ = true;
+  }
+
+  void rescue_if_lost(Store& store) {
+    try {
+      if (const auto result = store.go_on_elsewhere_if_lost()) rescued(*result);
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: {}", error.what()));
     }
   }
 
@@ -212,7 +251,7 @@ class Run {
   // A run that was killed or failed after its last trial has not said that it was the last.
   int report_of_finished(Store& existing, const std::string& path) {
     if (existing.experiment().last_session_ended != "done") {
-      Store store = Store::open(path, Database::Mode::read_write);
+      Store store = open_as_owner(path, Database::Mode::read_write);
       store.end_last_session("done", clock_.wall_time());
       keep_answers(store);
     }
@@ -232,7 +271,7 @@ class Run {
   Store open_store(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                    const std::map<std::string, std::string>& facts, const SensorCheck& sensors) {
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
-      Store store = Store::open(path, Database::Mode::read_write);
+      Store store = open_as_owner(path, Database::Mode::read_write);
       energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
       store.use_channels(channels);
       progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
@@ -242,12 +281,17 @@ class Run {
     }
     energy_ = choose_energy(plan.experiment, channels, sensors, {});
     // Before the old result is moved: a prior that cannot be read is no reason to.
-    PriorResults prior = read_prior_results(plan, facts);
+    PriorResults prior = read_priors(plan, facts);
     for (const std::string& note : prior.notes) progress_.say("note: " + note);
     if (options_.fresh) set_aside(path, clock_, progress_);
     return Store::create(path, plan, channels,
                          {energy_.name, tool_version, clock_.wall_time(), facts, std::move(prior.shapes)},
                          invoking_owner());
+  }
+
+  static PriorResults read_priors(const Plan& plan, const std::map<std::string, std::string>& facts) {
+    const ActingAs owner(invoking_owner());
+    return read_prior_results(plan, facts);
   }
 
   RunEnd run_and_restore(RunWorld& world, KnobGuard& guard) {
@@ -258,7 +302,8 @@ class Run {
                            [this](const std::string& why) {
                              progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
                            },
-                           [this](const std::string& text) { progress_.say(text); }};
+                           [this](const std::string& text) { progress_.say(text); },
+                           [this](const Store::Rescued& result) { rescued(result); }};
     RunEnd end = RunEnd::done;
     try {
       end = run_trials(world, events);
@@ -301,11 +346,6 @@ class Run {
     }
   }
 
-  static std::optional<FileOwner> invoking_owner() {
-    const auto user = invoking_user();
-    return user ? std::optional(FileOwner{user->user, user->group}) : std::nullopt;
-  }
-
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store);
@@ -317,10 +357,19 @@ class Run {
           fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
                       left_as_noted_ ? ", but for what is noted above" : "", ::geteuid() == 0 ? "sudo " : "",
                       shell_quote(options_.file),
-                      options_.output.empty() ? "" : " --output " + shell_quote(options_.output)));
+                      rescued_                  ? " --output " + shell_quote(path)
+                      : options_.output.empty() ? ""
+                                                : " --output " + shell_quote(options_.output)));
       return static_cast<int>(ExitCode::interrupted);
     }
     progress_.say(fmt::format("all of it is in {}", path));
+    if (rescued_) {
+      write_stderr(fmt::format(
+          "warning: {} is not the file that this run began with, which was lost; to go on with it: "
+          "dvfs-plan {} --output {}\n",
+          path, shell_quote(options_.file), shell_quote(path)));
+      return static_cast<int>(ExitCode::result_rescued);
+    }
     return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
   }
 
@@ -332,6 +381,7 @@ class Run {
   Launcher launcher_;
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
+  bool rescued_ = false;        // the result file was lost, and the night went on in another
   bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
 };
 

@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/region_fifo.hpp"
 #include "base/text.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
@@ -106,6 +107,10 @@ void Guardian::note_child(pid_t child) {
   say(fmt::format("child {}\n", child));
 }
 
+void Guardian::note_region_folder(const std::string& path) {
+  say(fmt::format("regions {}\n", path));
+}
+
 void Guardian::intend(const std::string& path, const std::string& text) {
   say(fmt::format("intends {}\t{}\n", path, text));
 }
@@ -132,6 +137,7 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
   Sysfs().write("/proc/self/oom_score_adj", "-1000");
 
   std::string heard;
+  std::string region_folder;
   pid_t child = 0;
   bool done = false;
   AppliedByUs applied;
@@ -146,6 +152,8 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
         done = true;
       else if (line.starts_with("child "))
         child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
+      else if (line.starts_with("regions "))
+        region_folder = line.substr(8);
       else if (const auto tab = line.find('\t'); line.starts_with("intends ") && tab != std::string::npos)
         applied[line.substr(8, tab - 8)].insert(line.substr(tab + 1));
       else if (line.starts_with("withdraws "))
@@ -156,6 +164,7 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
 
   // The run is dead. Its direct child got SIGKILL with it; its group and its daemons did not.
   if (child > 0) ::kill(-child, SIGKILL);
+  if (!region_folder.empty()) remove_region_folder(region_folder);
   try {
     StateFolder folder(state_folder);
     const auto journal = read_journal(folder);

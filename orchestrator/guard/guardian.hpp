@@ -29,6 +29,8 @@ class Guardian {
   pid_t pid() const { return pid_; }
   bool alive();
   void note_child(pid_t child);  // 0: none is running
+  // Where the run keeps what would outlive it: FIFOs that workloads mark regions on.
+  void note_region_folder(const std::string& path);
   void intend(const std::string& path, const std::string& text);
   void withdraw(const std::string& path);
   // Tells it that nothing is left to do and waits for it to go.

@@ -112,14 +112,18 @@ void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
 bool KnobGuard::keep_guardian() {
   if (!guardian_ || guardian_->alive()) return false;
   guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_, machine_);
+  region_folder_.clear();
   for (const auto& [path, texts] : applied_) {
     for (const std::string& text : texts) guardian_->intend(path, text);
   }
   return true;
 }
 
-void KnobGuard::note_child(pid_t child) {
-  if (guardian_) guardian_->note_child(child);
+void KnobGuard::note_child(pid_t child, const std::string& region_folder) {
+  if (!guardian_) return;
+  if (!region_folder.empty() && region_folder != region_folder_)
+    guardian_->note_region_folder(region_folder_ = region_folder);
+  guardian_->note_child(child);
 }
 
 void KnobGuard::intend(const std::string& path, const std::string& text) {

@@ -77,6 +77,30 @@ void tell_of_board(TrialRecord& trial, const SettingRecord& setting, const Judge
                        watts == input.power_limit_w.end() ? std::nullopt : std::optional(watts->second)))});
 }
 
+// A lock that was acknowledged and cannot be read back is in force as far as the clock shows it. Faster than
+// locked, it is not. Slower may be a limit of the board, which then says so; without a limit that binds, only
+// what lies near the request shows the lock (boards that step down as they warm up say nothing of it).
+void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInput& input, double requested,
+                const std::vector<Span>& spans) {
+  constexpr double near = 0.1, binds = 0.01;
+  const double delivered = *setting.delivered;
+  const BoardLimits limits = board_limits(trial, input, setting.target, spans);
+  double held = 0;
+  bool told = false;
+  for (const auto& share : {limits.power, limits.thermal, limits.brake, limits.other}) {
+    told = told || share.has_value();
+    held = std::max(held, share.value_or(0));
+  }
+  const bool faster = delivered > requested;
+  const bool explained = !faster && (!told || held >= binds || delivered >= (1 - near) * requested);
+  if (explained) return;
+  set_verdict(
+      trial, Verdict::not_in_force,
+      fmt::format("{} was requested on {} and acknowledged, but it ran at {}{}: the setting had no effect",
+                  setting.requested, setting.target, format_clock(delivered, setting.requested),
+                  faster ? "" : ", and none of its limits held it down"));
+}
+
 }  // namespace
 
 std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
@@ -113,6 +137,8 @@ std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, 
   setting.as_requested = !(all || too_many);
   if (*setting.as_requested) return true;
   if (board != input.board_clock.end()) {
+    if (input.shown_by_clock_only.contains(setting.axis))
+      judge_lock(trial, setting, input, requested->second, spans);
     tell_of_board(trial, setting, input, off, spans);
     return false;
   }

@@ -141,15 +141,17 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   trial.region = regions.name;
   trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());
   trial.events.insert(trial.events.end(), regions.events.begin(), regions.events.end());
+  // Before "did not mark": a mark that was lost, or its other half, is why.
+  if (!regions.lost.empty())
+    set_verdict(trial, Verdict::marks_lost,
+                "region marks are lost, so what counts is not known: " + regions.lost);
+  if (!regions.unpaired.empty())
+    set_verdict(trial, Verdict::marks_unpaired, regions.unpaired + ", so what counts is not known");
   if (regions.missing)
     set_verdict(trial, Verdict::no_region,
                 input.region.empty()
                     ? "one of its runs marked no region, others did"
                     : fmt::format("the workload did not mark the region '{}'", input.region));
-  if (regions.incomplete)
-    set_verdict(trial, Verdict::no_region,
-                "the workload marked more steps than are kept, so what counts is not known whole; mark one "
-                "region around them");
   const auto spans = counted_spans(regions, 0);
   if (spans.empty()) {
     set_verdict(trial, Verdict::no_region, "what counts in it has no length");
@@ -167,6 +169,12 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
         trial.events.push_back(
             {"delivered_unknown", fmt::format("nothing tells at which clock {} really ran; {} was requested",
                                               setting.target, setting.requested)});
+        if (input.shown_by_clock_only.contains(setting.axis))
+          set_verdict(
+              trial, Verdict::not_in_force,
+              fmt::format("nothing shows that {} was in force on {}: such a lock cannot be read back, and no "
+                          "clock was read while it worked",
+                          setting.requested, setting.target));
       }
     }
   }

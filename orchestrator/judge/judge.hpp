@@ -28,6 +28,8 @@ struct JudgeInput {
   // Axes of boards: which clock of a target tells ("core_clock"). What a board delivers instead of the
   // request is a result of its own: the trial counts, filed under what was delivered.
   std::map<int, std::string> board_clock;
+  // Axes whose setting cannot be read back (a clock lock): the delivered clock is the only proof of it.
+  std::set<int> shown_by_clock_only;
   std::map<std::string, double> power_limit_w;  // in force during the trial, by domain
   // What each axis was asked for at this point, in SI units.
   std::map<int, double> requested;

@@ -11,13 +11,43 @@
 namespace dvfs_plan {
 namespace {
 
-// The marks of one run: pairs of begin and end by name; a name's regions may hold others, not itself.
+// One event a kind, with how many more there were: a workload may make a million mistakes.
+class Complaints {
+ public:
+  void add(const std::string& kind, const std::string& message) {
+    const auto [first, is_new] = told_.emplace(kind, std::pair{message, 0U});
+    if (!is_new && first->second.first != message) ++first->second.second;
+  }
+  void into(std::vector<EventRecord>& events) const {
+    for (const auto& [kind, told] : told_) {
+      events.push_back({kind, told.second == 0
+                                  ? told.first
+                                  : fmt::format("{} (and {} more like it)", told.first, told.second)});
+    }
+  }
+
+ private:
+  std::map<std::string, std::pair<std::string, unsigned>> told_;  // kind -> first message, how many others
+};
+
+// A mark without its other half.
+struct Unpaired {
+  std::string name, process;
+  int run;
+  Nanoseconds time;
+  bool begun;  // and not ended; else ended and not begun
+};
+
+std::string plural(std::uint64_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+// The marks of one run: pairs of begin and end by process and name.
 class RunReader {
  public:
-  using Complaints =
-      std::map<std::string, std::pair<std::string, unsigned>>;  // kind -> first message, how many others
-  RunReader(const MarkedRun& run, int number, Regions& into, Complaints& complaints)
-      : run_(run), number_(number), into_(into), complaints_(complaints) {}
+  RunReader(const MarkedRun& run, int number, Regions& into, std::vector<Unpaired>& unpaired,
+            Complaints& complaints)
+      : run_(run), number_(number), into_(into), unpaired_(unpaired), complaints_(complaints) {}
 
   void read() {
     for (const RegionMark& mark : run_.marks.marks) {
@@ -28,76 +58,87 @@ class RunReader {
       else
         into_.metrics.push_back({mark.name, mark.value, mark.unit});
     }
-    for (const auto& [name, index] : open_) {
-      complain("region_open", fmt::format("region '{}' was begun and not ended; it is left out", name));
-      dropped_.insert(index);
+    // Of many values the sum counts units, and the last is what a constraint is about.
+    for (const auto& [key, sum] : run_.marks.more_metrics) {
+      into_.metrics.push_back({key.first, sum.sum - sum.last, key.second});
+      into_.metrics.push_back({key.first, sum.last, key.second});
     }
-    std::vector<RegionRecord> kept;
-    for (std::size_t i = 0; i < found_.size(); ++i) {
-      if (!dropped_.contains(i)) kept.push_back(found_[i]);
-    }
-    into_.all.insert(into_.all.end(), kept.begin(), kept.end());
-    const RegionMarks& marks = run_.marks;
-    if (marks.bad > 0)
-      complain("region_protocol", fmt::format("{} line{} on DVFS_PLAN_REGION_FD cannot be read, first '{}'",
-                                              marks.bad, marks.bad == 1 ? "" : "s", marks.bad_lines.front()));
-    if (marks.not_believed > 0)
-      complain("region_time", fmt::format("{} mark{} brought a time outside the trial; the arrival was taken",
-                                          marks.not_believed, marks.not_believed == 1 ? "" : "s"));
-    if (marks.dropped > 0)
-      complain("regions_dropped",
-               fmt::format("{} marks more than are kept; they are left out", marks.dropped));
+    for (const auto& [key, open] : open_)
+      unpaired_.push_back({key.second, key.first, number_, open.begun, true});
+    tell_what_was_left();
   }
 
  private:
   void begin(const RegionMark& mark) {
-    if (open_.contains(mark.name)) {
-      complain("region_nested",
-               fmt::format("region '{}' was begun inside itself; the inner mark is left out", mark.name));
+    Open& open = open_[{mark.process, mark.name}];
+    if (++open.depth == 1) {
+      open.begun = mark.time;
       return;
     }
-    open_[mark.name] = found_.size();
-    found_.push_back({mark.name, number_, mark.time, mark.time, false, {}});
+    complaints_.add(
+        "region_nested",
+        fmt::format("region '{}' was begun inside itself by {}; the outer stretch counts{}", mark.name,
+                    process_text(mark.process),
+                    mark.process.empty() ? ": marks of several processes must say whose they are" : ""));
   }
 
   void end(const RegionMark& mark) {
-    const auto open = open_.find(mark.name);
-    if (open == open_.end()) {
-      complain("region_not_begun",
-               fmt::format("region '{}' was ended and not begun; the mark is left out", mark.name));
+    const auto found = open_.find({mark.process, mark.name});
+    if (found == open_.end()) {
+      unpaired_.push_back({mark.name, mark.process, number_, mark.time, false});
       return;
     }
-    RegionRecord& region = found_[open->second];
-    region.ended = std::max(mark.time, region.started);
-    open_.erase(open);
+    Open& open = found->second;
+    if (--open.depth > 0) return;
+    into_.all.push_back(
+        {mark.name, number_, open.begun, std::max(mark.time, open.begun), false, {}, mark.process});
+    open_.erase(found);
   }
 
-  // One event a kind, with how many more there were: a workload may make a million mistakes.
-  void complain(const std::string& kind, const std::string& message) {
-    const auto [first, is_new] = complaints_.emplace(kind, std::pair{message, 0U});
-    if (!is_new && first->second.first != message) ++first->second.second;
+  void tell_what_was_left() {
+    const RegionMarks& marks = run_.marks;
+    if (marks.bad > 0)
+      complaints_.add("region_protocol", fmt::format("{} on DVFS_PLAN_REGIONS cannot be read, first '{}'",
+                                                     plural(marks.bad, "line"), marks.bad_lines.front()));
+    if (marks.not_believed > 0)
+      complaints_.add("region_time",
+                      fmt::format("{} brought a time before the trial or after it; the arrival was taken",
+                                  plural(marks.not_believed, "mark")));
+    if (marks.inner_dropped > 0)
+      complaints_.add(
+          "inner_marks_dropped",
+          fmt::format("{} of regions inside others are more than are kept: those regions have no times of "
+                      "their own; what they lie in is known whole",
+                      plural(marks.inner_dropped, "mark")));
   }
 
+  struct Open {
+    std::uint64_t depth = 0;
+    Nanoseconds begun = 0;
+  };
   const MarkedRun& run_;
   int number_;
   Regions& into_;
+  std::vector<Unpaired>& unpaired_;
   Complaints& complaints_;
-  std::vector<RegionRecord> found_;
-  std::map<std::string, std::size_t> open_;
-  std::set<std::size_t> dropped_;
+  std::map<std::pair<std::string, std::string>, Open> open_;  // by process and name
 };
 
-// Marks what no other region of its run encloses; false if a run has none. `regions` are in the order of
-// their beginnings.
+// Marks what no other region of its run encloses, and what lies in one of its own name (another rank's);
+// false if a run has none. `regions` are in the order of their beginnings.
 bool mark_outermost(std::vector<RegionRecord>& regions, std::size_t runs) {
-  std::vector<Nanoseconds> covered_until(runs + 1, INT64_MIN);
+  struct Covered {
+    Nanoseconds until = INT64_MIN;
+    std::string name;  // of the region that reaches so far
+  };
+  std::vector<Covered> covered(runs + 1);
   for (RegionRecord& region : regions) {
-    Nanoseconds& covered = covered_until[static_cast<std::size_t>(region.run)];
-    region.counted = region.ended > covered;
-    covered = std::max(covered, region.ended);
+    Covered& here = covered[static_cast<std::size_t>(region.run)];
+    region.counted = region.ended > here.until || region.name == here.name;
+    if (region.ended > here.until) here = {region.ended, region.name};
   }
-  return std::none_of(covered_until.begin() + 1, covered_until.end(),
-                      [](Nanoseconds t) { return t == INT64_MIN; });
+  return std::none_of(covered.begin() + 1, covered.end(),
+                      [](const Covered& c) { return c.until == INT64_MIN; });
 }
 
 // False if a run has none of that name.
@@ -111,17 +152,73 @@ bool mark_named(std::vector<RegionRecord>& regions, std::size_t runs, const std:
   return found.size() == runs;
 }
 
+std::string unpaired_text(const Unpaired& mark) {
+  return fmt::format("region '{}' was {} by {}", mark.name,
+                     mark.begun ? "begun and not ended" : "ended and not begun", process_text(mark.process));
+}
+
+// Whether what counts depends on a mark's other half: it is of a name that counts, or lies outside all that
+// counts, where it may have been outermost.
+class Matters {
+ public:
+  Matters(const Regions& regions, std::span<const std::string> names, const std::string& wanted)
+      : names_(names), wanted_(wanted), spans_(counted_spans(regions, 0)) {}
+  bool operator()(const Unpaired& mark) const {
+    if (!wanted_.empty()) return mark.name == wanted_;
+    if (std::find(names_.begin(), names_.end(), mark.name) != names_.end()) return true;
+    const auto behind = std::upper_bound(spans_.begin(), spans_.end(), mark.time,
+                                         [](Nanoseconds time, const Span& span) { return time < span.from; });
+    return behind == spans_.begin() || mark.time > std::prev(behind)->to;
+  }
+
+ private:
+  std::span<const std::string> names_;
+  const std::string& wanted_;
+  std::vector<Span> spans_;
+};
+
+void judge_unpaired(const std::vector<Unpaired>& unpaired, const Matters& matters, Regions& regions,
+                    Complaints& complaints) {
+  std::uint64_t more = 0;
+  for (const Unpaired& mark : unpaired) {
+    if (!matters(mark))
+      complaints.add("region_unpaired", unpaired_text(mark) + "; it lies inside what counts");
+    else if (regions.unpaired.empty())
+      regions.unpaired = unpaired_text(mark);
+    else
+      ++more;
+  }
+  if (more > 0) regions.unpaired += fmt::format(" (and {} more like it)", more);
+}
+
 }  // namespace
+
+std::string lost_marks_line(std::string_view output) {
+  constexpr std::string_view told = "dvfs-plan: region marks are lost: ";
+  const auto at = output.find(told);
+  if (at == std::string_view::npos) return {};
+  const auto line = output.substr(at + told.size(), 200);
+  return printable(std::string(line.substr(0, line.find('\n'))));
+}
+
+std::string process_text(const std::string& process) {
+  if (process.empty()) return "a process that does not say which";
+  const auto slash = process.find('/');
+  return slash == std::string::npos
+             ? "process " + process
+             : fmt::format("rank {} (process {})", process.substr(slash + 1), process.substr(0, slash));
+}
 
 Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted) {
   Regions regions;
-  RunReader::Complaints complaints;
+  Complaints complaints;
+  std::vector<Unpaired> unpaired;
   int number = 0;
-  for (const MarkedRun& run : runs) RunReader(run, ++number, regions, complaints).read();
-  for (const auto& [kind, told] : complaints) {
-    regions.events.push_back({kind, told.second == 0
-                                        ? told.first
-                                        : fmt::format("{} (and {} more like it)", told.first, told.second)});
+  std::uint64_t lost = 0;
+  for (const MarkedRun& run : runs) {
+    RunReader(run, ++number, regions, unpaired, complaints).read();
+    lost += run.marks.lost;
+    if (regions.lost.empty()) regions.lost = run.told_lost;
   }
   std::stable_sort(regions.all.begin(), regions.all.end(), [](const RegionRecord& a, const RegionRecord& b) {
     return a.started != b.started ? a.started < b.started : a.ended > b.ended;
@@ -137,20 +234,18 @@ Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted)
       names.push_back(region.name);
   }
   regions.name = join(names, " + ");
+  judge_unpaired(unpaired, Matters(regions, names, wanted), regions, complaints);
+  complaints.into(regions.events);
+  if (lost > 0 && regions.lost.empty()) regions.lost = plural(lost, "mark") + " could not be written or kept";
   if (wanted.empty() && names.size() > 1)
     regions.events.push_back(
         {"several_regions", fmt::format("the regions {} count together; `measure: {{region: {}}}` "
                                         "would take one",
                                         join(names, ", "), names.front())});
-  // A kept outermost region holds what was dropped inside it; single steps that were dropped are lost.
-  const bool dropped =
-      std::any_of(runs.begin(), runs.end(), [](const MarkedRun& r) { return r.marks.dropped > 0; });
-  constexpr std::ptrdiff_t many = 1000;
-  regions.incomplete = dropped && std::count_if(regions.all.begin(), regions.all.end(),
-                                                [](const RegionRecord& r) { return r.counted; }) >= many;
   if (any || !wanted.empty()) return regions;
   number = 0;
-  for (const MarkedRun& run : runs) regions.all.push_back({"", ++number, run.started, run.ended, true, {}});
+  for (const MarkedRun& run : runs)
+    regions.all.push_back({"", ++number, run.started, run.ended, true, {}, {}});
   return regions;
 }
 

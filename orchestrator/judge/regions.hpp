@@ -1,4 +1,9 @@
 // Marks of a workload into the stretches of time that count. Pure.
+//
+// A region is what lies between a begin and the end that pairs with it: of the same name and the same
+// process. Several processes (ranks) that mark one name are inside it together: what counts is the union of
+// their stretches, from the first begin to the last end, once. A name begun inside itself is one stretch, the
+// outer.
 #pragma once
 
 #include <span>
@@ -13,6 +18,7 @@ namespace dvfs_plan {
 struct MarkedRun {
   Nanoseconds started = 0, ended = 0;
   RegionMarks marks;
+  std::string told_lost = {};  // what the workload printed of marks that it could not write
 };
 
 struct Regions {
@@ -21,7 +27,9 @@ struct Regions {
   std::vector<MetricRecord> metrics;
   std::vector<EventRecord> events;  // marks that make no sense
   bool missing = false;             // a run marked nothing of what counts in others
-  bool incomplete = false;          // more marks than are kept: what counts may be among those left out
+  // Why what counts is not known, by what the marks say; empty if it is.
+  std::string unpaired;  // a begin without its end, or an end without its begin
+  std::string lost;      // marks that were not written, or not kept
 };
 
 // `wanted`: the region that counts; empty: the outermost marked ones, or the whole process if none is.
@@ -29,6 +37,13 @@ Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted)
 inline Regions find_regions(const std::vector<MarkedRun>& runs, const std::string& wanted) {
   return find_regions(std::span<const MarkedRun>(runs), wanted);
 }
+
+// The line of a workload's output by which our modules (experiments/regions/) say that they cannot write
+// marks.
+std::string lost_marks_line(std::string_view output);
+
+// "process 4711", "rank 3 (process 4711)", "a process that does not say which".
+std::string process_text(const std::string& process);
 
 // The counted stretches as disjoint spans in time order; those less than `gap` apart are joined.
 struct Span {

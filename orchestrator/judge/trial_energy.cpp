@@ -34,6 +34,8 @@ Verdict verdict_of(EnergyFault fault) {
     case EnergyFault::gap:
     case EnergyFault::counter_went_back:
       return Verdict::sensor_gap;
+    case EnergyFault::impossible:
+      return Verdict::sensor_impossible;
   }
   return Verdict::sensor_absent;
 }
@@ -59,6 +61,8 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
       return fmt::format("{} left too much of the trial unseen", channel.name);
     case EnergyFault::counter_went_back:
       return fmt::format("{} went back without wrapping: it was reset", channel.name);
+    case EnergyFault::impossible:
+      return fmt::format("{} gave a value that cannot be", channel.name);
   }
   return {};
 }

@@ -51,6 +51,7 @@ class CpuCores : public Knob {
   std::vector<SavedSetting> snapshot() const override {
     return {};
   }  // it is the workload's, not the machine's
+  std::vector<std::string> writes() const override { return {"workload:cpus"}; }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     return {{"workload", value.text, std::to_string(workload_cpus(value).size()), {}}};
   }

@@ -59,6 +59,14 @@ class CpuFrequency : public Knob {
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return common_offer(policies_); }
   std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const CpufreqPolicy& policy : policies_) {
+      paths.push_back(policy.path + "/scaling_max_freq");
+      paths.push_back(policy.path + "/scaling_min_freq");
+    }
+    return paths;
+  }
 
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     const long khz = static_cast<long>(*value.number / 1e3 + 0.5);

@@ -38,6 +38,11 @@ class CpuWords : public Knob {
     return offer;
   }
   std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const WordFile& file : files_) paths.push_back(file.path);
+    return paths;
+  }
 
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;

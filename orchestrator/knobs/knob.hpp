@@ -35,11 +35,18 @@ class Knob {
   // The settings it may change, itself or by side effect, with their text now, in the order in which they are
   // to be put back.
   virtual std::vector<SavedSetting> snapshot() const = 0;
+  // Where apply() puts the axis's value (paths as in snapshot()): no two axes may write to the same place,
+  // and what stands there must still stand when all knobs have been applied.
+  virtual std::vector<std::string> writes() const = 0;
   // What apply() may write of settings that cannot be read or that others may change, by path: on record
   // before it is written, so that nobody takes it for somebody else's.
   virtual std::vector<SavedSetting> intents(const AxisValue&) const { return {}; }
   // Sets it everywhere it applies and reads back. Reports problems, does not throw them.
   virtual std::vector<AppliedSetting> apply(const AxisValue& value) = 0;
+  // Somebody else changed one of its settings during a trial, which has been told of.
+  virtual void changed_by_others() {}
+  // Whether its setting cannot be read back, so that the delivered clock alone shows that it is in force.
+  virtual bool shown_by_clock_only() const { return false; }
   // Which clock of a target tells whether this knob's was delivered ("core_clock"); empty: its only one.
   virtual std::string clock_quantity() const { return {}; }
   // Boards step their clocks finely: delivered means within one step. CPUs: within half a step.

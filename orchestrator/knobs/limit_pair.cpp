@@ -33,6 +33,15 @@ class LimitKnob : public Knob {
     }
     return saved;
   }
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const LimitPair& pair : pairs_) {
+      paths.push_back(pair.max_file);
+      paths.push_back(pair.min_file);
+      if (!pair.boost_file.empty()) paths.push_back(pair.boost_file);
+    }
+    return paths;
+  }
   std::string clock_quantity() const override { return clock_quantity_; }
   bool whole_steps() const override { return !clock_quantity_.empty(); }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {

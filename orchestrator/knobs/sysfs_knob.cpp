@@ -25,6 +25,7 @@ class SysfsKnob : public Knob {
     save_attribute(axis_, path_, sysfs_, saved);
     return saved;
   }
+  std::vector<std::string> writes() const override { return {path_}; }
   std::vector<SavedSetting> intents(const AxisValue& value) const override {
     return {{axis_, path_, value.text}};
   }

@@ -85,6 +85,17 @@ class AmdClockKnob : public Knob {
     }
     return saved;
   }
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const AmdBoard& board : boards_)
+      paths.push_back(board.overdrive ? overdrive_setting(table_of(board), which_ == GpuAxis::core)
+                                      : levels_of(board));
+    return paths;
+  }
+  // Which DPM levels are allowed cannot be read; the overdrive table can.
+  bool shown_by_clock_only() const override {
+    return std::any_of(boards_.begin(), boards_.end(), [](const AmdBoard& b) { return !b.overdrive; });
+  }
 
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;
@@ -94,6 +105,9 @@ class AmdClockKnob : public Knob {
 
  private:
   static std::string table_of(const AmdBoard& board) { return board.folder + "/pp_od_clk_voltage"; }
+  std::string levels_of(const AmdBoard& board) const {
+    return board.folder + (which_ == GpuAxis::core ? "/pp_dpm_sclk" : "/pp_dpm_mclk");
+  }
   static std::string level_of(const AmdBoard& board) {
     return board.folder + "/power_dpm_force_performance_level";
   }
@@ -120,7 +134,7 @@ class AmdClockKnob : public Knob {
             now ? fmt::format("{} to {} MHz", now->low_mhz, now->high_mhz) : std::string("nothing"));
       return setting;
     }
-    const std::string file = board.folder + (which_ == GpuAxis::core ? "/pp_dpm_sclk" : "/pp_dpm_mclk");
+    const std::string file = levels_of(board);
     const auto level = std::find_if(board.levels.begin(), board.levels.end(),
                                     [&](const DpmLevel& l) { return std::lround(l.mhz) == mhz; });
     if (level == board.levels.end()) return fail("there is no such level", 0);

@@ -73,6 +73,12 @@ class PowerFileKnob : public Knob {
     }
     return saved;
   }
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const PowerFile& file : files_) paths.push_back(file.path);
+    return paths;
+  }
+  void changed_by_others() override { last_.clear(); }
   std::vector<SavedSetting> intents(const AxisValue& value) const override {
     std::vector<SavedSetting> intents;
     for (const PowerFile& file : files_)

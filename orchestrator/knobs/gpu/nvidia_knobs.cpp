@@ -55,6 +55,13 @@ class NvidiaClocks {
     return saved;
   }
 
+  // The clock as such, however it is set: application clocks are a pair that both knobs write.
+  std::string lock_path(GpuAxis axis) const {
+    return nvidia_setting(board_.uuid, axis == GpuAxis::memory ? "lock.memory" : "lock.core");
+  }
+  bool has_lock(GpuAxis axis) const { return axis == GpuAxis::memory ? memory_locks_ : core_locks_; }
+  void changed_by_others() { last_application_clocks_.clear(); }
+
   // What set() may write: the lock, and the application clocks that take its place where there is none.
   std::vector<SavedSetting> intents(GpuAxis axis, int mhz, const std::string& knob) const {
     std::vector<SavedSetting> intents;
@@ -87,10 +94,6 @@ class NvidiaClocks {
   }
 
  private:
-  std::string lock_path(GpuAxis axis) const {
-    return nvidia_setting(board_.uuid, axis == GpuAxis::memory ? "lock.memory" : "lock.core");
-  }
-
   std::string describe(GpuAxis axis, const std::string& text, const std::string& problem) const {
     if (problem.empty()) return {};
     return fmt::format("{} of {} ({}): set {}: {}", axis == GpuAxis::memory ? "memory clock" : "core clock",
@@ -193,6 +196,19 @@ class NvidiaClockKnob : public Knob {
     return applied;
   }
 
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const auto& board : boards_) paths.push_back(board->lock_path(which_));
+    return paths;
+  }
+  void changed_by_others() override {
+    for (const auto& board : boards_) board->changed_by_others();
+  }
+  bool shown_by_clock_only() const override {
+    return std::any_of(boards_.begin(), boards_.end(),
+                       [&](const auto& board) { return board->has_lock(which_); });
+  }
+
   std::optional<AllowedPairs> allowed_pairs() const override {
     if (which_ != GpuAxis::core) return std::nullopt;
     AllowedPairs allowed{axis_, other_, {}};
@@ -245,6 +261,13 @@ class NvidiaPowerLimit : public Knob {
           {axis_, nvidia_setting(board->board().uuid, "power.limit"), fmt::format("{:g}", *value.number)});
     return intents;
   }
+
+  std::vector<std::string> writes() const override {
+    std::vector<std::string> paths;
+    for (const auto& board : boards_) paths.push_back(nvidia_setting(board->board().uuid, "power.limit"));
+    return paths;
+  }
+  void changed_by_others() override { last_.clear(); }
 
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;

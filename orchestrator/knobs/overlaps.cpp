@@ -1,0 +1,92 @@
+#include "orchestrator/knobs/overlaps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string real_place(const std::string& path, const Sysfs& sysfs) {
+  if (!path.starts_with('/')) return path;
+  std::error_code error;
+  const auto real = std::filesystem::canonical(sysfs.real_path(path), error);
+  return error ? path : real.string();
+}
+
+std::set<std::string> real_places(const std::vector<std::string>& paths, const Sysfs& sysfs) {
+  std::set<std::string> places;
+  for (const std::string& path : paths) places.insert(real_place(path, sysfs));
+  return places;
+}
+
+std::vector<std::string> may_change(const Knob& knob) {
+  std::vector<std::string> paths;
+  try {
+    for (const SavedSetting& setting : knob.snapshot()) paths.push_back(setting.path);
+  } catch (const Error&) {
+    // What cannot be read now is refused with its reason when it is to be saved.
+  }
+  return paths;
+}
+
+// The axis that is made for a file which an experiment sets by sysfs.NAME.
+const char* axis_for(const std::string& path) {
+  const std::string file = std::filesystem::path(path).filename().string();
+  if (file == "scaling_governor") return "cpu.governor";
+  if (file == "no_turbo" || file == "boost") return "cpu.turbo";
+  if (file == "energy_performance_preference") return "cpu.epp";
+  if (file.starts_with("scaling_")) return "cpu.frequency";
+  if (file == "power1_cap" || file == "power1_max") return "gpu.power_limit";
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Overlap> find_overlaps(const std::vector<KnobFinding>& knobs, const Sysfs& sysfs) {
+  std::vector<Overlap> overlaps;
+  for (std::size_t later = 1; later < knobs.size(); ++later) {
+    if (!knobs[later].knob) continue;
+    const auto mine = knobs[later].knob->writes();
+    // An experiment's own file: the other knobs do not know that somebody else sets it.
+    const bool own_file = knobs[later].axis.starts_with("sysfs.");
+    for (std::size_t other = 0; other < later; ++other) {
+      if (!knobs[other].knob) continue;
+      const auto places = real_places(knobs[other].knob->writes(), sysfs);
+      const auto same = [&](const std::string& path) { return places.contains(real_place(path, sysfs)); };
+      const auto both = std::find_if(mine.begin(), mine.end(), same);
+      if (both != mine.end()) {
+        overlaps.push_back({knobs[later].axis, knobs[other].axis, *both, false});
+        continue;
+      }
+      if (!own_file) continue;
+      const auto changed = real_places(may_change(*knobs[other].knob), sysfs);
+      const auto by_the_way = std::find_if(mine.begin(), mine.end(), [&](const std::string& path) {
+        return changed.contains(real_place(path, sysfs));
+      });
+      if (by_the_way != mine.end())
+        overlaps.push_back({knobs[later].axis, knobs[other].axis, *by_the_way, true});
+    }
+  }
+  return overlaps;
+}
+
+std::string overlap_text(const Overlap& overlap, int line_of_other) {
+  const char* better = axis_for(overlap.path);
+  if (overlap.side_effect)
+    return fmt::format("axis '{}' sets {}, which axis '{}' (line {}) may change by setting its own; {}",
+                       overlap.axis, overlap.path, overlap.other, line_of_other,
+                       better != nullptr ? fmt::format("use axis '{}', which knows of it", better)
+                                         : std::string("sweep one of them, and leave the other as it is"));
+  return fmt::format(
+      "axis '{}' sets {}, which axis '{}' (line {}) sets too: only the last one would be in force; leave one "
+      "of "
+      "them out, or let each name other targets (@...)",
+      overlap.axis, overlap.path, overlap.other, line_of_other);
+}
+
+}  // namespace dvfs_plan
