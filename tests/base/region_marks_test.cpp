@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
 #include "base/child.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -44,15 +49,79 @@ TEST(RegionMarks, TimesThatCannotBeAreNotBelieved) {
 
 TEST(RegionMarks, BadLinesAreKeptAndLoseNothingElse) {
   RegionMarks marks;
-  marks.feed("start x\nbegin\nbegin a b c\nmetric m\nmetric m x\nmetric m 1 J extra\nbegin ok\n", 10);
-  EXPECT_EQ(marks.bad, 6U);
-  EXPECT_THAT(marks.bad_lines, ElementsAre("start x", "begin", "begin a b c", "metric m", "metric m x"));
+  marks.feed(
+      "start x\nbegin\nbegin a - p extra\nmetric m\nmetric m x\nmetric m 1 J p extra\nlost x\nbegin ok\n",
+      10);
+  EXPECT_EQ(marks.bad, 7U);
+  EXPECT_THAT(marks.bad_lines,
+              ElementsAre("start x", "begin", "begin a - p extra", "metric m", "metric m x"));
   EXPECT_EQ(marks.marks.back().name, "ok");
   RegionMarks long_line;
   long_line.feed(std::string(100'000, 'x'), 1);
   long_line.feed("\nbegin ok\n", 2);
   EXPECT_EQ(long_line.bad, 1U);
   EXPECT_EQ(words(long_line), "begin ok@2; ");
+}
+
+TEST(RegionMarks, SayWhichProcessMadeThem) {
+  RegionMarks marks;
+  marks.feed("begin a - 17\nend a 5 17/3\nmetric m 1 - 17\nmetric m 2 J 18\n", 10);
+  ASSERT_EQ(marks.marks.size(), 4U);
+  EXPECT_EQ(marks.marks[0].process, "17");
+  EXPECT_FALSE(marks.marks[0].sent);
+  EXPECT_EQ(marks.marks[1].process, "17/3");
+  EXPECT_EQ(marks.marks[2].unit, "");
+  EXPECT_EQ(marks.marks[3].unit, "J");
+  EXPECT_EQ(marks.marks[3].process, "18");
+}
+
+TEST(RegionMarks, LostOnesAreCounted) {
+  RegionMarks marks;
+  marks.feed("lost 3 17\nlost 2\n", 10);
+  EXPECT_EQ(marks.lost, 5U);
+  EXPECT_EQ(marks.bad, 0U);
+}
+
+// Beyond what is kept: epochs are whole, their steps are only counted, and metrics become sums.
+TEST(RegionMarks, MillionsOfStepsInsideEpochsLoseNoEpoch) {
+  RegionMarks marks(0);
+  constexpr int epochs = 100, steps = 12'000;
+  std::string text;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    text = "begin epoch 1 9\n";
+    for (int step = 0; step < steps; ++step) text += "begin step 1 9\nend step 1 9\n";
+    text += "end epoch 1 9\nmetric samples 64 - 9\nmetric loss " + std::to_string(epoch) + " - 9\n";
+    marks.feed(text, 1000 + epoch);
+  }
+  const auto count = [&](RegionMark::Kind kind, const char* name) {
+    return std::count_if(marks.marks.begin(), marks.marks.end(),
+                         [&](const RegionMark& m) { return m.kind == kind && m.name == name; });
+  };
+  EXPECT_EQ(count(RegionMark::Kind::begin, "epoch"), epochs);
+  EXPECT_EQ(count(RegionMark::Kind::end, "epoch"), epochs);
+  EXPECT_EQ(count(RegionMark::Kind::begin, "step"), count(RegionMark::Kind::end, "step"));
+  EXPECT_GT(marks.inner_dropped, 1'000'000U);
+  EXPECT_EQ(marks.lost, 0U);
+  double samples = 0;
+  for (const RegionMark& mark : marks.marks) samples += mark.name == "samples" ? mark.value : 0;
+  const auto& more = marks.more_metrics.at({"samples", ""});
+  EXPECT_EQ(samples + more.sum, 64.0 * epochs);
+  EXPECT_EQ(marks.more_metrics.at({"loss", ""}).last, epochs - 1);
+}
+
+TEST(RegionMarks, WhatCannotBeKeptIsLostAndSaidSo) {
+  RegionMarks marks(0);
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "begin step 1 9\nend step 1 9\n";
+  for (int i = 0; i < 12; ++i) marks.feed(text, 1000);
+  EXPECT_GT(marks.lost, 0U);  // outermost steps, 1.2 million of them
+  RegionMarks wanted(0, "step");
+  wanted.feed("begin train 1 9\n", 1000);
+  for (int i = 0; i < 6; ++i) wanted.feed(text, 1000);
+  wanted.feed("end train 1 9\n", 1000);
+  EXPECT_EQ(wanted.lost, 0U);
+  EXPECT_EQ(wanted.inner_dropped, 0U);
+  EXPECT_EQ(wanted.marks.size(), 1'200'002U);
 }
 
 class RegionChild : public testing::Test {
@@ -70,8 +139,8 @@ class RegionChild : public testing::Test {
 
 TEST_F(RegionChild, AShellMarksRegions) {
   const auto result =
-      run("echo begin train >&$DVFS_PLAN_REGION_FD; sleep 0.05; echo end train >&$DVFS_PLAN_REGION_FD; echo "
-          "metric loss 0.5 >&4");
+      run("echo begin train >>$DVFS_PLAN_REGIONS; sleep 0.05; echo end train >>$DVFS_PLAN_REGIONS; . "
+          "'" DVFS_PLAN_SOURCE "/experiments/regions/dvfs_plan_regions.sh'; dvfs_plan_metric loss 0.5");
   ASSERT_EQ(result.regions.marks.size(), 3U) << result.errors.tail;
   EXPECT_LT(result.regions.marks[0].time, result.regions.marks[1].time);
   EXPECT_GE(result.regions.marks[0].time, result.started);
@@ -115,11 +184,85 @@ TEST_F(RegionChild, TheHeaderMarksHundredThousandStepsWithoutLosingOne) {
   EXPECT_EQ(result.regions.not_believed, 0U);
 }
 
-TEST_F(RegionChild, AClosedDescriptorAndAHundredMegabytesDoNoHarm) {
-  EXPECT_EQ(run("exec 4>&-; exit 5").exit_code, 5);
-  const auto flood = run("head -c 100000000 /dev/zero >&4; echo begin late >&4");
+TEST_F(RegionChild, AHundredMegabytesDoNoHarm) {
+  const auto flood =
+      run("head -c 100000000 /dev/zero >>$DVFS_PLAN_REGIONS; echo begin late >>$DVFS_PLAN_REGIONS");
   EXPECT_EQ(flood.exit_code, 0);
   EXPECT_GE(flood.regions.bad, 1U);
+}
+
+// subprocess.Popen closes every descriptor but the standard ones and keeps the environment, as torchrun does
+// for its ranks. What opens the number that a descriptor had must not be written to.
+TEST_F(RegionChild, LaunchersThatCloseDescriptorsLoseNoMarkAndNoFileIsHit) {
+  TemporaryFolder folder;
+  const std::string script = R"(
+import os, subprocess, sys
+import dvfs_plan_regions as r
+if len(sys.argv) > 1:  # two launchers deep
+    code = subprocess.Popen([sys.executable, __file__] + sys.argv[2:]).wait()
+    sys.exit(code)
+files = [open(f'checkpoint{i}', 'wb') for i in range(200)]  # takes every low number there may be
+r.begin('train')
+os.close(r._fd)  # a daemon that closes all it knows of
+late = open('late', 'wb')
+os.dup2(late.fileno(), r._fd)
+r.end('train')
+r.metric('samples', 64)
+for file in files: file.close()
+)";
+  std::ofstream(folder / "work.py") << script;
+  const auto result = run("cd '" + folder.path() +
+                          "' && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" DVFS_PLAN_SOURCE
+                          "/experiments/regions' /usr/bin/python3 work.py again again");
+  EXPECT_EQ(result.exit_code, 0) << result.errors.tail;
+  ASSERT_EQ(result.regions.marks.size(), 3U) << result.errors.tail;
+  EXPECT_EQ(result.regions.lost, 0U);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (entry.path().extension() == ".py") continue;
+    EXPECT_EQ(entry.file_size(), 0U) << entry.path();
+  }
+}
+
+TEST_F(RegionChild, AHeaderWhoseDescriptorWasTakenByAFileWritesNothingIntoIt) {
+  TemporaryFolder folder;
+  const auto result = run("cd '" + folder.path() + "' && '" DVFS_PLAN_MARKS "' 10 0 steal");
+  EXPECT_EQ(result.exit_code, 0) << result.errors.tail;
+  EXPECT_EQ(result.regions.marks.size(), 23U) << result.errors.tail;
+  EXPECT_EQ(std::filesystem::file_size(folder / "stolen"), 0U);
+}
+
+TEST_F(RegionChild, WhoCannotReachTheFifoSaysSoOnce) {
+  const auto result =
+      run("DVFS_PLAN_REGIONS=/nowhere/fifo; export DVFS_PLAN_REGIONS; '" DVFS_PLAN_MARKS "' 10");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(
+      result.errors.tail,
+      "dvfs-plan: region marks are lost: cannot open the FIFO /nowhere/fifo: No such file or directory\n");
+}
+
+TEST_F(RegionChild, EightProcessesMarkAtOnce) {
+  const auto result =
+      run("for i in 1 2 3 4 5 6 7 8; do RANK=$i '" DVFS_PLAN_MARKS "' 20000 >/dev/null & done; wait");
+  EXPECT_EQ(result.regions.marks.size(), 8 * 40'003U);
+  EXPECT_EQ(result.regions.bad, 0U);
+  std::set<std::string> ranks;
+  for (const RegionMark& mark : result.regions.marks)
+    ranks.insert(mark.process.substr(mark.process.find('/')));
+  EXPECT_THAT(ranks, ElementsAre("/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"));
+}
+
+TEST_F(RegionChild, TheFifoGoesWithTheLauncher) {
+  std::string path;
+  {
+    Launcher launcher;
+    LaunchSpec spec{"/bin/sh", {"sh", "-c", "echo $DVFS_PLAN_REGIONS"}, {"PATH=/bin"}, {}, {}, {}};
+    spec.regions = true;
+    auto launched = launcher.launch(spec, clock_);
+    const auto result = launched.child->wait({}, nullptr, clock_);
+    path = result.output.tail.substr(0, result.output.tail.size() - 1);
+    EXPECT_EQ(path.substr(0, path.rfind('/')), launcher.region_folder());
+  }
+  EXPECT_FALSE(std::filesystem::exists(path.substr(0, path.rfind('/')))) << path;
 }
 
 }  // namespace

@@ -47,8 +47,9 @@ int bench_trial(int count) {
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
   const auto strategy = randomised_blocks(*plan);
-  RunWorld world{*plan,   knobs,    sampler,      {},    {},    *strategy, store,
-                 nullptr, launcher, interruption, clock, sysfs, {},        {{"w", std::nullopt}}};
+  RunWorld world{*plan,     knobs, sampler, {},          {},
+                 *strategy, store, nullptr, launcher,    interruption,
+                 clock,     sysfs, "/bin",  {{"w", {}}}, {{"w", std::nullopt}}};
   std::vector<double> whole, child;
   Nanoseconds began = 0;
   const RunEvents events{[&](const PlannedTrial&, int, int) { began = clock.now(); },

@@ -65,22 +65,88 @@ TEST(Regions, SeveralOutermostCountTogetherAndItIsSaid) {
             "the regions load, train count together; `measure: {region: load}` would take one");
 }
 
-TEST(Regions, MarksThatMakeNoSenseAreToldAndLeftOut) {
-  const auto regions = find_regions({run_of({{"end a", 5},
-                                             {"begin b", 10},
-                                             {"begin b", 12},
-                                             {"end b", 20},
-                                             {"begin open", 30},
-                                             {"nonsense", 40}})},
+std::vector<std::string> messages(const Regions& regions) {
+  std::vector<std::string> texts;
+  for (const auto& event : regions.events) texts.push_back(event.message);
+  return texts;
+}
+
+TEST(Regions, MarksInsideWhatCountsThatDoNotPairAreTold) {
+  const auto regions = find_regions({run_of({{"begin b - 7", 10},
+                                             {"end a - 7", 12},
+                                             {"begin open - 7/3", 14},
+                                             {"nonsense", 16},
+                                             {"end b - 7", 20}})},
                                     "");
   EXPECT_THAT(counted(regions), ElementsAre("b 10-20"));
-  std::vector<std::string> messages;
-  for (const auto& event : regions.events) messages.push_back(event.message);
-  EXPECT_THAT(messages, testing::UnorderedElementsAre(
-                            "region 'a' was ended and not begun; the mark is left out",
-                            "region 'b' was begun inside itself; the inner mark is left out",
-                            "region 'open' was begun and not ended; it is left out",
-                            "1 line on DVFS_PLAN_REGION_FD cannot be read, first 'nonsense'"));
+  EXPECT_EQ(regions.unpaired, "");
+  EXPECT_THAT(
+      messages(regions),
+      testing::UnorderedElementsAre(
+          "region 'a' was ended and not begun by process 7; it lies inside what counts (and 1 more like it)",
+          "1 line on DVFS_PLAN_REGIONS cannot be read, first 'nonsense'"));
+}
+
+TEST(Regions, MarksOfWhatCountsThatDoNotPairLeaveItUnknown) {
+  EXPECT_EQ(find_regions({run_of({{"begin train - 7", 10}})}, "").unpaired,
+            "region 'train' was begun and not ended by process 7");
+  EXPECT_EQ(find_regions({run_of({{"end train", 10}})}, "").unpaired,
+            "region 'train' was ended and not begun by a process that does not say which");
+  // It may have been outermost.
+  EXPECT_EQ(find_regions({run_of({{"begin a", 10}, {"end a", 20}, {"end b", 30}})}, "").unpaired,
+            "region 'b' was ended and not begun by a process that does not say which");
+  // Of a name that counts, wherever it lies: this rank never finished.
+  EXPECT_EQ(find_regions({run_of({{"begin a - 7/0", 10}, {"begin a - 8/1", 12}, {"end a - 7/0", 20}})}, "")
+                .unpaired,
+            "region 'a' was begun and not ended by rank 1 (process 8)");
+  EXPECT_EQ(find_regions({run_of({{"begin a", 10}, {"end a", 20}, {"begin b", 30}})}, "a").unpaired, "");
+}
+
+TEST(Regions, SeveralProcessesAreInsideTogetherFromTheFirstBeginToTheLastEnd) {
+  const auto two = find_regions({run_of({{"begin train - 7/0", 10},
+                                         {"begin train - 8/1", 20},
+                                         {"end train - 7/0", 50},
+                                         {"metric samples 100 - 7/0", 50},
+                                         {"metric samples 100 - 8/1", 80},
+                                         {"end train - 8/1", 80}})},
+                                "");
+  EXPECT_THAT(counted(two), ElementsAre("train 10-50", "train 20-80"));
+  EXPECT_EQ(two.name, "train");
+  EXPECT_EQ(two.all[0].process, "7/0");
+  EXPECT_EQ(two.all[1].process, "8/1");
+  const auto spans = counted_spans(two, 0);
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_DOUBLE_EQ(spans[0].counted_s, 0.07);
+  EXPECT_EQ(two.metrics.size(), 2U);
+  EXPECT_THAT(two.events, IsEmpty());
+  // One after another, with a pause between: the pause is nobody's.
+  const auto in_turn = counted_spans(
+      find_regions({run_of({{"begin w - 7", 10}, {"end w - 7", 20}, {"begin w - 8", 60}, {"end w - 8", 70}})},
+                   "w"),
+      0);
+  ASSERT_EQ(in_turn.size(), 2U);
+  EXPECT_DOUBLE_EQ(in_turn[0].counted_s + in_turn[1].counted_s, 0.02);
+}
+
+TEST(Regions, ANameBegunInsideItselfIsOneStretch) {
+  const auto regions =
+      find_regions({run_of({{"begin b", 10}, {"begin b", 12}, {"end b", 20}, {"end b", 30}})}, "");
+  EXPECT_THAT(counted(regions), ElementsAre("b 10-30"));
+  EXPECT_THAT(
+      messages(regions),
+      ElementsAre(
+          "region 'b' was begun inside itself by a process that does not say which; the outer stretch "
+          "counts: marks of several processes must say whose they are"));
+}
+
+TEST(Regions, LostMarksAreNamed) {
+  EXPECT_EQ(find_regions({run_of({{"begin a", 1}, {"end a", 2}, {"lost 3 7", 3}})}, "").lost,
+            "3 marks could not be written or kept");
+  MarkedRun run = run_of({{"begin a", 1}, {"end a", 2}});
+  run.told_lost =
+      lost_marks_line("epoch 1\ndvfs-plan: region marks are lost: cannot open the FIFO /x: no\nepoch 2\n");
+  EXPECT_EQ(find_regions(std::vector{run}, "").lost, "cannot open the FIFO /x: no");
+  EXPECT_EQ(lost_marks_line("nothing of the kind"), "");
 }
 
 TEST(Regions, EachRunMustMarkWhatIsWanted) {
@@ -97,25 +163,37 @@ TEST(Regions, ARunThatMarksNothingAmongOthersThatDoIsMissing) {
 }
 
 TEST(Regions, AMillionMistakesAreOneEvent) {
-  MarkedRun run{0, 1000 * ms, RegionMarks(0)};
-  for (int i = 0; i < 200'000; ++i) run.marks.feed("end x" + std::to_string(i) + "\n", i);
-  const auto regions = find_regions(std::vector{run}, "");
-  ASSERT_EQ(regions.events.size(), 1U);
-  EXPECT_EQ(regions.events[0].message,
-            "region 'x0' was ended and not begun; the mark is left out (and 199999 more like it)");
+  MarkedRun run = run_of({{"begin a", 1}, {"end a", 900}});
+  run.marks = RegionMarks(0);
+  run.marks.feed("begin a\n", 1);
+  for (int i = 0; i < 200'000; ++i) run.marks.feed("end x" + std::to_string(i) + "\n", 2 * ms);
+  run.marks.feed("end a\n", 900 * ms);
+  const auto inside = find_regions(std::vector{run}, "");
+  ASSERT_EQ(inside.events.size(), 1U);
+  EXPECT_EQ(
+      inside.events[0].message,
+      "region 'x0' was ended and not begun by a process that does not say which; it lies inside what counts "
+      "(and 199999 more like it)");
+  run.marks.feed("end y\nend z\n", 950 * ms);
+  EXPECT_EQ(find_regions(std::vector{run}, "").unpaired,
+            "region 'y' was ended and not begun by a process that does not say which (and 1 more like it)");
 }
 
-TEST(Regions, WhatClosesARegionIsKeptBeyondAMillionMarks) {
+TEST(Regions, StepsBeyondAMillionMarksAreToldAndWhatTheyLieInIsWhole) {
   MarkedRun run{0, 1000 * ms, RegionMarks(0)};
   run.marks.feed("begin train\n", 1);
   for (int i = 0; i < 600'000; ++i) run.marks.feed("begin step\nend step\n", 2);
   run.marks.feed("end train\nmetric samples 7\n", 900 * ms);
-  EXPECT_GT(run.marks.dropped, 0U);
   const auto whole = find_regions(std::vector{run}, "");
   EXPECT_EQ(whole.name, "train");
-  EXPECT_FALSE(whole.incomplete);
-  EXPECT_EQ(whole.metrics.size(), 1U);
-  EXPECT_TRUE(find_regions(std::vector{run}, "step").incomplete);
+  EXPECT_EQ(whole.lost, "");
+  EXPECT_EQ(whole.unpaired, "");
+  double samples = 0;
+  for (const MetricRecord& metric : whole.metrics) samples += metric.value;
+  EXPECT_EQ(samples, 7);
+  EXPECT_THAT(messages(whole),
+              ElementsAre("200000 marks of regions inside others are more than are kept: those regions "
+                          "have no times of their own; what they lie in is known whole"));
 }
 
 // A trial of 4 s at 100 W from a counter read every 100 ms.

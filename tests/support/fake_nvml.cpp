@@ -248,6 +248,16 @@ int nvmlDeviceGetPowerUsage(nvml::Device, unsigned* milliwatts) {
   *milliwatts = static_cast<unsigned>(board().read().average_mw);
   return lost();
 }
+// As nvidia-smi's stand-in keeps them.
+int nvmlDeviceGetPowerManagementLimit(nvml::Device, unsigned* milliwatts) {
+  *milliwatts = static_cast<unsigned>(number_of("power_limit", 700) * 1000);
+  return lost();
+}
+int nvmlDeviceGetApplicationsClock(nvml::Device, int type, unsigned* mhz) {
+  *mhz = static_cast<unsigned>(type == nvml::clock_memory ? number_of("application.memory", 3201)
+                                                          : number_of("application.core", 1980));
+  return lost();
+}
 int nvmlDeviceGetComputeRunningProcesses_v3(nvml::Device, unsigned* count, nvml::ProcessInfo* processes) {
   if (mode("no-processes")) return nvml::no_permission;
   std::istringstream pids(text_of("processes"));

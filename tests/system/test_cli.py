@@ -334,7 +334,7 @@ measure: {at least: 0.5 s}
 workloads:
   - {name: fine, shell: "sleep 0.1; echo samples 10 >&2", metrics: [lines]}
   - {name: forgets, shell: "sleep 0.1; [ -e again ] || echo samples 10; touch again", metrics: [lines]}
-  - {name: slow, shell: "echo begin r >&4; sleep 0.02; echo end r >&4; sleep 0.2; echo samples 1", metrics: [lines], timeout: 700 ms}
+  - {name: slow, shell: "echo begin r >>$DVFS_PLAN_REGIONS; sleep 0.02; echo end r >>$DVFS_PLAN_REGIONS; sleep 0.2; echo samples 1", metrics: [lines], timeout: 700 ms}
 """)
         result = self.call("runs.yaml")
         self.assertEqual(result.returncode, 1, result.stderr)
@@ -382,7 +382,7 @@ workloads:
         with sqlite3.connect(self.folder / "slow.sqlite") as old:
             old.execute("PRAGMA user_version = 1")
         refused = self.call("slow.yaml", "--quiet")
-        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 5\n"
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 6\n"
                                                                    "  hint: report it with the dvfs-plan that made it, or run the experiment again with --fresh\n"))
         self.assertIn("has schema version 1", json.loads(self.call("check", "slow.yaml", "--json").stdout)["problems"][0])
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)

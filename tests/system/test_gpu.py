@@ -181,6 +181,39 @@ class Gpu(unittest.TestCase):
         self.assertGreater(trial["power_cap_share"], 0.8)
         self.assertEqual(trial["power_limit_w"], 700)
 
+    def test_a_lock_without_effect_does_not_count(self):
+        self.board()
+        (self.gpu / "mode").write_text("no-effect")  # acknowledged with exit code 0, and nothing happens
+        self.sweep("0.5", axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz, 1980 MHz]}"))
+        run = self.call("sweep.yaml")
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        trials = testbed.rows(self.folder / "sweep.sqlite", "SELECT point, verdict, verdict_text FROM trials ORDER BY point, trial")
+        self.assertEqual([t["verdict"] for t in trials], ["not_in_force", "not_in_force", "ok", "ok"])
+        self.assertEqual(trials[0]["verdict_text"], "1395 MHz was requested on gpu-0 and acknowledged, but it ran at 1980 MHz: the setting had no effect")
+        # Nor does one that no clock speaks for.
+        self.write("rests.yaml", f"name: rests\nworkloads: [{{name: w, command: [sleep, '0.5']}}]\naxes: {{gpu.core: [1395 MHz]}}\nrepeat: 1\nconditions: {QUIET}\nobjective: {{minimise: energy, of: gpu}}\n")
+        self.assertEqual(self.call("rests.yaml").returncode, 1)
+        self.assertEqual(testbed.rows(self.folder / "rests.sqlite", "SELECT verdict, verdict_text FROM trials"),
+                         [{"verdict": "not_in_force", "verdict_text": "nothing shows that 1395 MHz was in force on gpu-0: such a lock cannot be read back, and no clock was read while it worked"}])
+
+    def test_a_power_limit_that_somebody_resets_spoils_that_trial(self):
+        for library in (True, False):
+            self.board(library)
+            (self.gpu / "utilisation").write_text("0")
+            # In the second trial somebody sets the limit that the board had before.
+            self.sweep("0.8", axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.power_limit: [500 W]}"), repeat=("repeat: 2", "repeat: 3"),
+                       work=('touch "$GPU/busy"', f'echo x >> count; touch "$GPU/busy"; [ $(wc -l < count) = 2 ] && sleep 0.3 && {self.tree}/usr/bin/nvidia-smi -i {UUID} -pl 700 > /dev/null'))
+            run = self.call("sweep.yaml")
+            trials = testbed.rows(self.folder / "sweep.sqlite", "SELECT verdict, verdict_text FROM trials ORDER BY trial")
+            self.assertEqual([t["verdict"] for t in trials], ["ok", "changed_meanwhile", "ok"], run.stderr)
+            when = r"first seen 0\.\d\d s after the trial began" if library else "seen at the trial's end"
+            self.assertRegex(trials[1]["verdict_text"], rf"^gpu.power_limit: nvidia:{UUID}/power.limit was '500.00' and reads '700.00', {when}$")
+            # It is told once, where it belongs.
+            self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT * FROM event WHERE kind = 'changed_by_others'"), [])
+            self.assertEqual(self.state()["pl"], 700.0)
+            for file in [*self.folder.glob("sweep.sqlite*"), self.folder / "count", self.gpu / "recorded", *(self.tree / "usr/lib").glob("*")]:
+                file.unlink()
+
     def test_heat_spoils_a_trial_and_it_is_run_again(self):
         self.board()
         (self.gpu / "hot").write_text("1200")
@@ -259,7 +292,7 @@ class Gpu(unittest.TestCase):
 
     def test_without_the_library_a_stream_of_nvidia_smi_measures(self):
         self.board(library=False)
-        self.sweep("1.2", axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz, 1980 MHz]}"),
+        self.sweep("1.2", busy=('touch "$GPU/busy"', 'touch "$GPU/busy"; echo 97 > "$GPU/utilisation"'), done=('rm -f "$GPU/busy"', 'rm -f "$GPU/busy"; echo 0 > "$GPU/utilisation"'), axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz, 1980 MHz]}"),
                    repeat=("repeat: 2", "repeat: 1"))
         (self.gpu / "utilisation").write_text("0")
         run = self.call("sweep.yaml")
