@@ -1,4 +1,4 @@
-// dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS US: what the program itself
+// dvfs_bench settings | trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS US: what the program itself
 // costs. tests/bench/run prints it beside hyperfine, in one go on one machine: absolute times mean little on
 // a shared one.
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.hpp"
 #include "orchestrator/run_loop.hpp"
@@ -158,6 +159,67 @@ int bench_marks(const std::string& program, const std::string& steps, const std:
   return result.exit_code;
 }
 
+// What reading settings back costs: the files of eight CPU policies (copies: opening and reading a regular
+// file costs no less than an attribute's), this machine's own where it has cpufreq, and what NVML tells of
+// each board. Nothing is set.
+int bench_settings() {
+  SystemClock clock;
+  const auto time = [&](const std::string& what, const std::vector<SavedSetting>& settings,
+                        const Sysfs& sysfs) {
+    SettingsWatch watch(settings, sysfs, clock);
+    std::vector<double> ends, looks;
+    for (int i = 0; i < 200; ++i) {
+      watch.begin();
+      looks.push_back(watch.cost_of_a_look().value() * 1e3);
+      const Nanoseconds before = clock.now();
+      watch.end();
+      ends.push_back(seconds(clock.now() - before).value() * 1e3);
+    }
+    std::sort(ends.begin(), ends.end());
+    // How often the sampler looks follows from what a look costs (settings_watch.cpp).
+    const double period = std::max(0.2, 2000 * median(looks) * 1e-3);
+    fmt::print(
+        "{}: {} settings; a look at a trial's end: median {:.3f} ms, 99 % {:.3f} ms; during a trial {:.3f} "
+        "ms "
+        "every {:.2g} s, {:.3f} % of one CPU\n",
+        what, settings.size(), median(ends), ends[ends.size() * 99 / 100], median(looks), period,
+        100 * median(looks) * 1e-3 / period);
+  };
+  const std::filesystem::path root = "dvfs-bench-machine";
+  std::vector<SavedSetting> eight;
+  for (int policy = 0; policy < 8; ++policy) {
+    for (const char* file : {"scaling_governor", "scaling_max_freq", "scaling_min_freq",
+                             "energy_performance_preference", "boost"}) {
+      const std::string path = fmt::format("/sys/devices/system/cpu/cpufreq/policy{}/{}", policy, file);
+      std::filesystem::create_directories((root / path.substr(1)).parent_path());
+      std::ofstream(root / path.substr(1)) << "3000000\n";
+      eight.push_back({"cpu.frequency", path, ""});
+    }
+  }
+  time("8 CPU policies, files", eight, Sysfs(std::filesystem::absolute(root).string()));
+  std::filesystem::remove_all(root);
+  const Sysfs machine;
+  std::vector<SavedSetting> own;
+  for (const CpufreqPolicy& policy : cpufreq_access(machine)->policies()) {
+    for (const char* file : {"scaling_governor", "scaling_max_freq", "scaling_min_freq"})
+      own.push_back({"cpu.frequency", policy.path + "/" + file, ""});
+  }
+  if (own.empty())
+    fmt::print("this machine has no cpufreq: its own attributes were not read\n");
+  else
+    time("this machine's policies", own, machine);
+  const auto nvml = NvmlLibrary::open(machine);
+  if (!nvml.library) {
+    fmt::print("{}: no board was read\n", nvml.problem);
+    return 0;
+  }
+  for (const NvmlLibrary::BoardInfo& board : nvml.library->boards()) {
+    for (const char* name : {"power.limit", "clocks.applications"})
+      time(board.name + " " + name, {{"gpu", "nvidia:" + board.uuid + "/" + name, ""}}, machine);
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace dvfs_plan
 
@@ -169,8 +231,10 @@ int main(int argc, char** argv) {
     return dvfs_plan::bench_tick(std::atof(argv[2]), std::atof(argv[3]));
   if (argc == 5 && std::strcmp(argv[1], "marks") == 0)
     return dvfs_plan::bench_marks(argv[2], argv[3], argv[4]);
-  fmt::print(stderr,
-             "usage: dvfs_bench trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS "
-             "MICROSECONDS\n");
+  if (argc == 2 && std::strcmp(argv[1], "settings") == 0) return dvfs_plan::bench_settings();
+  fmt::print(
+      stderr,
+      "usage: dvfs_bench settings | trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS "
+      "MICROSECONDS\n");
   return 2;
 }
