@@ -5,16 +5,19 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <vector>
 
 namespace dvfs_plan {
 
 struct FileOwner {
   unsigned user = 0;
   unsigned group = 0;
+  std::vector<gid_t> groups = {};  // the supplementary ones; none: `group` alone
 };
 
-// Acts as the file's owner while it lives: root must not write through a link, or into a folder, that the
-// owner could not. While no other thread of ours does anything: the effective user is the whole process's.
+// Acts as the file's owner while it lives, with the owner's groups and none of root's: root must not write
+// through a link, or into a folder, that the owner could not. While no other thread of ours does anything:
+// the effective user is the whole process's.
 class ActingAs {
  public:
   explicit ActingAs(const std::optional<FileOwner>& owner);
@@ -23,8 +26,11 @@ class ActingAs {
   ActingAs& operator=(const ActingAs&) = delete;
 
  private:
+  bool become_root_again() const;
+
   bool change_;
   gid_t group_;
+  std::vector<gid_t> groups_;
 };
 
 }  // namespace dvfs_plan

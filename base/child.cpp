@@ -116,9 +116,28 @@ void cut_front(CapturedOutput& captured, std::size_t cap) {
   captured.tail.erase(0, excess);
 }
 
+// The line may lie anywhere in megabytes of progress, and across two reads.
+void look_for_lost_marks(CapturedOutput& captured, std::string_view bytes) {
+  constexpr std::size_t longest = 200;
+  if (!captured.lost_marks.empty()) return;
+  captured.recent.append(bytes);
+  const std::string_view text = captured.recent;
+  const auto found = text.find(lost_marks_phrase);
+  if (found == std::string_view::npos) {
+    const std::size_t may_be_a_start = std::min(text.size(), lost_marks_phrase.size());
+    captured.recent.erase(0, text.size() - may_be_a_start);
+    return;
+  }
+  const auto line = text.substr(found + lost_marks_phrase.size(), longest);
+  const auto end = line.find('\n');
+  if (line.size() < longest && end == std::string_view::npos) return;  // the rest is still to come
+  captured.lost_marks = printable(std::string(line.substr(0, end)));
+}
+
 // Keeps the last `cap` bytes of a stream; drops in bulk so that a flood costs little.
 void keep_tail(CapturedOutput& captured, const char* bytes, std::size_t count, std::size_t cap) {
   captured.bytes += count;
+  look_for_lost_marks(captured, {bytes, count});
   captured.tail.append(bytes, count);
   if (captured.tail.size() > 2 * cap + 65536) cut_front(captured, cap);
 }
@@ -253,7 +272,8 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
     return {std::nullopt, system_error_text("pipe", errno)};
   if (spec.regions) {
     child.regions_ = regions_.make(spec.run_as ? std::optional(spec.run_as->user) : std::nullopt);
-    if (!child.regions_) return {std::nullopt, system_error_text("make the FIFO for regions", errno)};
+    // Most workloads mark nothing: they run all the same, and whoever judges is told.
+    if (!child.regions_) child.regions_problem_ = system_error_text("make the FIFO for regions", errno);
   }
   ::fcntl(exec_happened.get(), F_SETFL, 0);
   cpu_set_t cpus;
@@ -266,7 +286,7 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   std::vector<const char*> environment;
   for (const std::string& variable : spec.environment) environment.push_back(variable.c_str());
   const std::string regions = fmt::format("{}={}", region_variable, child.regions_.path());
-  if (spec.regions) environment.push_back(regions.c_str());
+  if (child.regions_) environment.push_back(regions.c_str());
   environment.push_back(nullptr);
   launcher.env = environment.data();
   launcher.fd_whitelist.push_back(exec_pipe_place);
@@ -308,6 +328,7 @@ Child::Child(Child&& other) noexcept
       output_(std::move(other.output_)),
       errors_(std::move(other.errors_)),
       regions_(std::move(other.regions_)),
+      regions_problem_(std::move(other.regions_problem_)),
       own_children_(other.own_children_) {}
 
 Child::~Child() {
@@ -347,6 +368,7 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   bool terminated = false;
   bool output_open = true, errors_open = true, regions_open = static_cast<bool>(regions_);
   result.regions = RegionMarks(started_, limits.region);
+  result.regions_problem = regions_problem_;
   Nanoseconds next_region_look = 0;
   int signals_seen = interruption != nullptr ? interruption->count() : 0;
   if (interruption != nullptr) interruption->take_continued();

@@ -58,6 +58,10 @@ struct CapturedOutput {
   bool cut_in_line = false;
   bool truncated() const { return bytes > tail.size(); }
   std::string_view whole_lines() const;
+  // What a module of ours said of marks that it cannot write (region_fifo.hpp), wherever in the stream;
+  // empty: nothing.
+  std::string lost_marks = {};
+  std::string recent = {};  // what was read last, as far as that line may begin in it
 };
 
 struct ChildResult {
@@ -76,6 +80,7 @@ struct ChildResult {
   CapturedOutput errors;
   bool stopped_meanwhile = false;  // this program was stopped (SIGSTOP) and continued: its times are false
   RegionMarks regions;             // what it marked, in the order of arrival
+  std::string regions_problem;     // why it could mark none; empty if it could
   int leftovers = 0;               // processes it left behind, which were ended
 };
 
@@ -103,6 +108,7 @@ class Child {
   Nanoseconds started_ = 0;
   UniqueFd pidfd_, output_, errors_;
   RegionFifo regions_;
+  std::string regions_problem_;
   const std::set<pid_t>* own_children_ = nullptr;
 };
 

@@ -7,31 +7,33 @@
 
 namespace dvfs_plan {
 
+double most_watts(const Channel& channel) {
+  constexpr double of_a_part = 5e3, of_a_machine = 1e6;
+  for (const char* part : {"gpu-", "package-", "dram-", "core-", "uncore-"}) {
+    if (channel.domain.starts_with(part)) return of_a_part;
+  }
+  return of_a_machine;
+}
+
 std::string impossible_because(const Channel& channel, double value) {
   if (!std::isfinite(value)) return "it is no finite number";
   struct Bounds {
     std::string_view unit, quantity;
     double least, most;
   };
-  constexpr double of_a_part_w = 5e3, of_a_machine_w = 1e6;
-  const std::string_view domain = channel.domain;
-  const bool part = domain.starts_with("gpu-") || domain.starts_with("package-") ||
-                    domain.starts_with("dram-") || domain.starts_with("core-");
-  const Bounds all[] = {{"W", "a power", 0, part ? of_a_part_w : of_a_machine_w},
-                        {"J", "an energy", 0, 1e15},
-                        {"Hz", "a clock", 0, 1e11},
-                        {"C", "a temperature", -100, 300},
-                        {"%", "a share", 0, 1000},
-                        {"s", "a time", 0, 1e12},
-                        {"B", "an amount of memory", 0, 1e18}};
+  const Bounds all[] = {
+      {"W", "a power", 0, most_watts(channel)}, {"J", "an energy", 0, 1e15}, {"Hz", "a clock", 0, 1e11},
+      {"C", "a temperature", -100, 300},        {"%", "a share", 0, 1000},   {"s", "a time", 0, 1e12},
+      {"B", "an amount of memory", 0, 1e18}};
   for (const Bounds& bounds : all) {
     if (channel.unit != bounds.unit) continue;
     if (value < bounds.least)
       return fmt::format("{} cannot be below {:g} {}", bounds.quantity, bounds.least, bounds.unit);
     if (value > bounds.most)
-      return fmt::format("{}{} cannot be above {:g} {}", bounds.quantity,
-                         channel.unit == "W" && !domain.empty() ? fmt::format(" of {}", domain) : "",
-                         bounds.most, bounds.unit);
+      return fmt::format(
+          "{}{} cannot be above {:g} {}", bounds.quantity,
+          channel.unit == "W" && !channel.domain.empty() ? fmt::format(" of {}", channel.domain) : "",
+          bounds.most, bounds.unit);
   }
   return {};
 }

@@ -34,25 +34,31 @@ std::optional<Credentials> invoking_user() {
 
 std::optional<FileOwner> invoking_owner() {
   const auto user = invoking_user();
-  return user ? std::optional(FileOwner{user->user, user->group}) : std::nullopt;
+  return user ? std::optional(FileOwner{user->user, user->group, user->groups}) : std::nullopt;
 }
 
 void become_invoking_user() {
   const auto user = invoking_user();
   if (!user) return;
+  const auto environment = environment_for(user, {"NO_COLOR", "COLORTERM"});
   if (::setgroups(user->groups.size(), user->groups.data()) != 0 ||
       ::setresgid(user->group, user->group, user->group) != 0 ||
       ::setresuid(user->user, user->user, user->user) != 0)
     throw Error(ExitCode::machine_refuses,
                 system_error_text("become the invoking user " + user->name, errno));
-  ::setenv("HOME", user->home.c_str(), 1);
+  // What is started from here on gets the user's own environment, as workloads do: root's may hold root's
+  // secrets.
+  ::clearenv();
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
 std::string untrusted_because(const std::string& file) {
   if (!invoking_user()) return {};
   std::error_code error;
-  const auto real = std::filesystem::canonical(file, error);
+  // What is not there yet is as trustworthy as the folder that it would be in.
+  auto real = std::filesystem::weakly_canonical(file, error);
   if (error) return fmt::format("{}: {}", file, error.message());
+  while (!std::filesystem::exists(real, error) && real.has_relative_path()) real = real.parent_path();
   for (auto path = real; !path.empty(); path = path.parent_path()) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return system_error_text("stat " + path.string(), errno);

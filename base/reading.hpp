@@ -39,6 +39,9 @@ std::string_view quantity_of(const Channel& channel);
 enum class ReadingStatus { ok = 0, absent = 1, denied = 2, gone = 3, impossible = 4 };
 std::string_view to_string(ReadingStatus status);
 
+// The most that a channel's domain can draw, W: 5 kW for a board, a package or a part of one, else 1 MW.
+double most_watts(const Channel& channel);
+
 // Why no such quantity can have this value ("a power cannot be below 0 W"); empty if it can. Bounds are far
 // beyond what machines do: what lies outside is a fault of the sensor or of who reads it. By unit, and for
 // power by domain: a board or package draws less than 5 kW, anything else less than 1 MW.

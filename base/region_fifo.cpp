@@ -17,7 +17,7 @@ constexpr std::string_view folder_name = "dvfs-plan-regions.";
 
 std::string make_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  for (const char* parent : {"/run", runtime != nullptr && runtime[0] == '/' ? runtime : "/run", "/tmp"}) {
+  for (const char* parent : {"/run", "/tmp", runtime != nullptr && runtime[0] == '/' ? runtime : "/tmp"}) {
     std::string path = fmt::format("{}/{}XXXXXX", parent, folder_name);
     if (::mkdtemp(path.data()) == nullptr) continue;
     // Workloads of other users pass through it; only root's runs have such.
@@ -50,8 +50,14 @@ RegionFifo RegionFolder::make(const std::optional<uid_t>& writer) {
   RegionFifo fifo;
   if (path_.empty()) path_ = make_folder();
   if (path_.empty()) return fifo;
-  const std::string path = fmt::format("{}/{}", path_, ++made_);
-  if (::mkfifo(path.c_str(), 0600) != 0) return fifo;
+  std::string path = fmt::format("{}/{}", path_, ++made_);
+  int failed = ::mkfifo(path.c_str(), 0600);
+  if (failed != 0 && errno == ENOENT) {  // a cleaner of temporary files took the folder
+    path_ = make_folder();
+    path = fmt::format("{}/{}", path_, made_);
+    failed = path_.empty() ? -1 : ::mkfifo(path.c_str(), 0600);
+  }
+  if (failed != 0) return fifo;
   fifo.path_ = path;
   // For reading and writing: it then never ends, however many writers come and go (fifo(7)).
   fifo.fd_.reset(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));

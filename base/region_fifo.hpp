@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/unique_fd.hpp"
 
@@ -16,6 +17,8 @@ namespace dvfs_plan {
 
 // The environment variable that names the FIFO.
 inline constexpr const char* region_variable = "DVFS_PLAN_REGIONS";
+// How a line of a workload's output begins by which our modules say that they cannot write marks.
+inline constexpr std::string_view lost_marks_phrase = "dvfs-plan: region marks are lost: ";
 
 // One FIFO, ours to read; its name goes when it does.
 class RegionFifo {
@@ -35,8 +38,9 @@ class RegionFifo {
   UniqueFd fd_;
 };
 
-// A folder of its own for each run: below /run, else $XDG_RUNTIME_DIR, else /tmp. Made at the first FIFO,
-// removed at the end. Of a run that was killed its guardian removes it (remove_region_folder).
+// A folder of its own for each run: below /run, else /tmp, else $XDG_RUNTIME_DIR (which goes when its user
+// logs out). Made at the first FIFO, and anew if somebody removed it; removed at the end. Of a run that was
+// killed its guardian removes it (remove_region_folder).
 class RegionFolder {
  public:
   RegionFolder() = default;

@@ -1,6 +1,7 @@
 #include "base/region_marks.hpp"
 
 #include <charconv>
+#include <cmath>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -13,6 +14,8 @@ constexpr std::size_t longest_name = 64;
 constexpr std::size_t most_marks = 1'000'000;
 constexpr std::size_t most_needed_marks = 2 * most_marks;  // outermost regions and the wanted one
 constexpr std::size_t most_sums = 10'000;
+constexpr std::size_t most_open = 100'000;  // regions at a time, of all processes
+constexpr std::size_t bad_metrics_kept = 100;
 constexpr std::size_t bad_lines_kept = 5;
 
 std::string_view next_word(std::string_view& text) {
@@ -71,23 +74,32 @@ void RegionMarks::line(std::string_view text, Nanoseconds now) {
   const auto fourth = next_word(rest), fifth = next_word(rest);
   if (word.empty()) return;
   if (word == "lost") return fourth.empty() ? lost_line(second, text) : complain(text);
+  if (word != "begin" && word != "end" && word != "metric") return complain(text);
   RegionMark mark;
   mark.name = second;
-  if (!is_name(mark.name)) return complain(text);
+  if (!is_name(mark.name)) return bad_mark(text);
   if (word == "metric") {
     const auto value = parse_number(third);
-    if (!value || !next_word(rest).empty() || fifth.size() > longest_name) return complain(text);
+    if (!value || !std::isfinite(*value) || !next_word(rest).empty() || fifth.size() > longest_name) {
+      if (bad_metrics.size() < bad_metrics_kept) bad_metrics.insert(mark.name);
+      return complain(text);
+    }
     mark.kind = RegionMark::Kind::metric;
     mark.value = *value;
     if (fourth != "-") mark.unit = fourth;
     mark.process = fifth;
     return keep_metric(std::move(mark), now);
   }
-  if ((word != "begin" && word != "end") || !fifth.empty() || fourth.size() > longest_name)
-    return complain(text);
+  if (!fifth.empty() || fourth.size() > longest_name) return bad_mark(text);
   mark.kind = word == "begin" ? RegionMark::Kind::begin : RegionMark::Kind::end;
   mark.process = fourth;
   keep(std::move(mark), third == "-" ? std::string_view{} : third, now);
+}
+
+// It began or ended something, and nobody knows what.
+void RegionMarks::bad_mark(std::string_view text) {
+  complain(text);
+  ++lost;
 }
 
 void RegionMarks::lost_line(std::string_view count, std::string_view text) {
@@ -115,30 +127,37 @@ void RegionMarks::keep_metric(RegionMark mark, Nanoseconds now) {
 // Follows what is open, and says whether this mark goes into `marks`.
 bool RegionMarks::is_kept(const RegionMark& mark) {
   const bool full = marks.size() >= most_marks, overfull = marks.size() >= most_needed_marks;
-  auto& of_process = open_[mark.process];
   if (mark.kind == RegionMark::Kind::begin) {
-    const bool inside = !of_process.empty() && (of_process.size() > 1 || !of_process.contains(mark.name));
-    const bool needed = !inside || mark.name == wanted_;
-    if (overfull && needed) {
+    const auto process = open_.find(mark.process);
+    const bool inside =
+        process != open_.end() && (process->second.size() > 1 || !process->second.contains(mark.name));
+    const bool needed = wanted_.empty() ? !inside : mark.name == wanted_;
+    if ((overfull && needed) || open_count_ >= most_open) {
       ++lost;
       return false;
     }
-    Open& open = of_process[mark.name];
+    const auto [open, is_new] = open_[mark.process].try_emplace(mark.name);
+    if (is_new) ++open_count_;
     const bool kept = !full || needed;
-    ++(kept ? open.kept : open.dropped);
-    if (!kept) ++inner_dropped;
+    ++(kept ? open->second.kept : open->second.dropped);
+    if (!kept) ++others_dropped;
     return kept;
   }
-  const auto open = of_process.find(mark.name);
-  if (open == of_process.end()) {
+  const auto process = open_.find(mark.process);
+  const auto open = process == open_.end() ? OfProcess::iterator{} : process->second.find(mark.name);
+  if (process == open_.end() || open == process->second.end()) {
     if (overfull) ++lost;
     return !overfull;  // an end without its beginning: the judge tells
   }
   // The innermost ends first, and it was dropped if any was.
   const bool dropped = open->second.dropped > 0;
   --(dropped ? open->second.dropped : open->second.kept);
-  if (open->second.dropped == 0 && open->second.kept == 0) of_process.erase(open);
-  if (dropped) ++inner_dropped;
+  if (open->second.dropped == 0 && open->second.kept == 0) {
+    process->second.erase(open);
+    if (process->second.empty()) open_.erase(process);
+    --open_count_;
+  }
+  if (dropped) ++others_dropped;
   return !dropped;
 }
 

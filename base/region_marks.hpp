@@ -11,6 +11,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +33,10 @@ struct RegionMark {
 
 // Turns bytes as they arrive into marks. Bad lines are kept, a few of them, and lose nothing else.
 //
-// Memory is bounded. Up to a million marks are kept; beyond that, regions inside others are only counted
-// (`inner_dropped`: the region around them is known whole), metrics become a running sum a name, and
-// outermost regions, and those named `wanted`, are kept up to a second million. What would be lost beyond
-// that is counted in `lost`, and a trial with lost marks does not count.
+// Memory is bounded. Up to a million marks are kept; beyond that, metrics become a running sum a name, and of
+// regions only those that are needed are kept, up to a second million: those named `wanted`, or, where none
+// is, the outermost. The others are counted (`others_dropped`). What is needed beyond that, and marks that
+// cannot be read, are counted in `lost`, and a trial with lost marks does not count.
 class RegionMarks {
  public:
   // Times before `not_before` or after a line's arrival are not believed: its arrival is taken.
@@ -57,8 +58,9 @@ class RegionMarks {
   std::map<std::pair<std::string, std::string>, RunningSum> more_metrics;
   std::vector<std::string> bad_lines;  // the first few
   std::uint64_t bad = 0;               // all of them
-  std::uint64_t inner_dropped = 0;     // marks of regions inside others, beyond what is kept
-  std::uint64_t lost = 0;              // marks that could not be written, or kept
+  std::uint64_t others_dropped = 0;    // marks of regions that are not needed, beyond what is kept
+  std::uint64_t lost = 0;              // marks that could not be written, read or kept
+  std::set<std::string> bad_metrics;   // names whose value could not be read; the first few
   std::uint64_t not_believed = 0;      // times that cannot be
 
  private:
@@ -68,6 +70,7 @@ class RegionMarks {
   void keep_metric(RegionMark mark, Nanoseconds now);
   bool is_kept(const RegionMark& mark);
   void complain(std::string_view text);
+  void bad_mark(std::string_view text);
 
   Nanoseconds not_before_ = 0;
   std::string wanted_;
@@ -76,7 +79,9 @@ class RegionMarks {
   struct Open {
     std::uint64_t kept = 0, dropped = 0;
   };
-  std::map<std::string, std::map<std::string, Open>> open_;
+  using OfProcess = std::map<std::string, Open>;
+  std::map<std::string, OfProcess> open_;
+  std::size_t open_count_ = 0;
   bool all_sent_ = true;
   bool skipping_ = false;  // inside a line that is too long
 };

@@ -71,6 +71,12 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
       differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text,
                                         new_fact == now.end() ? "none" : new_fact->second));
   }
+  // Files that commands name: one that was not there when the night began may be a product of the work.
+  for (const auto& [name, old_text] : before) {
+    const auto new_fact = now.find(name);
+    if (name.starts_with(work_file_fact) && new_fact != now.end() && new_fact->second != old_text)
+      differences.push_back(fmt::format("{}: {} -> {}", name, old_text, new_fact->second));
+  }
   for (const auto& [name, new_text] : now) {
     if (is_board(name) && !before.contains(name))
       differences.push_back(fmt::format("machine / {}: none -> {}", name, new_text));

@@ -11,6 +11,9 @@ namespace dvfs_plan {
 
 std::map<std::string, std::string> machine_facts(const Sysfs& sysfs);
 
+// A fact's name begins so that tells the SHA-256 of a file which a workload's command names.
+inline constexpr const char* work_file_fact = "work file ";
+
 // Facts whose change makes another machine of it: trials before and after must not be mixed.
 std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before,
                                               const std::map<std::string, std::string>& now);

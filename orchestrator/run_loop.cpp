@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <map>
 
+#include "base/text.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/trial_runner.hpp"
 
@@ -59,9 +60,10 @@ class RunLoop {
     for (bool told = false;;) {
       try {
         if (!damage.empty()) {
-          tell(world_.store.go_on_elsewhere(std::exchange(damage, {})));
-        } else if (const auto rescued = world_.store.go_on_elsewhere_if_lost()) {
-          tell(*rescued);
+          tell(world_.store.go_on_elsewhere(damage));
+          damage.clear();
+        } else if (rescues_ < most_rescues) {
+          if (const auto rescued = world_.store.go_on_elsewhere_if_lost()) tell(*rescued);
         }
         return world_.store.write_trial(record);
       } catch (const StoreDamaged& fault) {
@@ -118,29 +120,44 @@ class RunLoop {
     return true;
   }
 
-  // Somebody who changes settings in trial after trial will do so all night.
+  // Somebody who sets one thing to one value in trial after trial will do so all night. Trials in which it
+  // stood at that value anyway say nothing of it; one in which it stood at another and stayed there says that
+  // he has gone.
   void end_if_settings_do_not_stay(const TrialRecord& record) {
-    constexpr int most_in_a_row = 3;
-    changed_in_a_row_ = record.verdict == Verdict::changed_meanwhile ? changed_in_a_row_ + 1 : 0;
-    if (changed_in_a_row_ < most_in_a_row) return;
-    const auto setters = find_other_setters(world_.sysfs);
-    throw Error(
-        ExitCode::machine_refuses,
-        fmt::format("somebody changes the settings while trials run, {} times in a row now; the last: {}",
-                    most_in_a_row, record.verdict_text),
-        setters.empty() ? "find out who (a power daemon, a cron job, a colleague), stop it, and run the same "
-                          "command to go on; the trials up to here are kept"
-                        : setters.front().fix +
-                              "   and then the same command goes on; the trials up to here "
-                              "are kept");
+    constexpr int most = 3;
+    if (world_.settings == nullptr) return;
+    std::erase_if(resets_, [&](const auto& one) {
+      const auto stood = world_.settings->stood_at(one.first);
+      return record.verdict == Verdict::ok && stood && *stood != one.second.to;
+    });
+    for (const auto& [path, to] : record.changed_to) {
+      Resets& resets = resets_[path];
+      resets = resets.to == to ? Resets{to, resets.times + 1} : Resets{to, 1};
+      if (resets.times < most) continue;
+      auto setters = find_other_setters(world_.sysfs);
+      std::erase_if(setters, [](const OtherSetter& setter) { return !setter.sets; });
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("somebody sets {} to '{}' while trials run, {} trials now; the last: {}", path,
+                              printable(to), most, record.verdict_text),
+                  setters.empty()
+                      ? "find out who (a power daemon, a cron job, a colleague), stop it, and run the same "
+                        "command to go on; the trials up to here are kept"
+                      : setters.front().fix +
+                            "   and then the same command goes on; the trials up to "
+                            "here are kept");
+    }
   }
 
+  struct Resets {
+    std::string to;
+    int times = 0;
+  };
   RunWorld& world_;
   const Plan& plan_;
   const RunEvents& events_;
   TrialRunner runner_;
   std::string announced_;
-  int changed_in_a_row_ = 0;  // trials
+  std::map<std::string, Resets> resets_;  // by path of the setting
   int rescues_ = 0;
 };
 

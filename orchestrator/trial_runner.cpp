@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
+#include "base/acting_as.hpp"
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/conditions/settling.hpp"
 #include "orchestrator/judge/judge_parts.hpp"
 #include "orchestrator/judge/metrics.hpp"
+#include "orchestrator/machine_facts.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -94,12 +98,17 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   const bool applied = apply_knobs(point, trial) && all_still_stand(trial);
   if (world_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
-    if (!wait_for_conditions(trial) || !measure(point, trial)) return std::nullopt;
+    if (!wait_for_conditions(trial)) return std::nullopt;
+    if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, false);
+    if (!measure(point, trial)) return std::nullopt;
+    if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
     // Before all else: whatever was measured, it was of another setting.
     const std::string capped = judge_changes(trial);
     judge(trial, judge_input(point, trial));
     // Where the delivered clock has not told of it already.
-    if (!capped.empty()) set_verdict(trial, Verdict::throttled, capped);
+    if (!capped.empty() && trial.verdict != Verdict::not_delivered)
+      set_verdict(trial, Verdict::throttled, capped);
+    judge_missing_marks(point.workload, trial);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
       if (reading.value) world_.last_values[reading.channel] = *reading.value;
@@ -165,6 +174,17 @@ void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
   trial.verdict_text = problem;
 }
 
+// A workload that marked regions before and marks none now has lost them, whoever did not say so.
+void TrialRunner::judge_missing_marks(int workload, TrialRecord& trial) {
+  if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
+  if (!trial.region.empty()) {
+    marked_.insert(workload);
+  } else if (marked_.contains(workload)) {
+    set_verdict(trial, Verdict::no_region,
+                "the workload marked no region, and did in an earlier trial: what counts is not known");
+  }
+}
+
 // A knob that was applied later may have undone an earlier one.
 bool TrialRunner::all_still_stand(TrialRecord& trial) {
   if (world_.settings == nullptr || world_.knobs.size() < 2) return true;
@@ -197,11 +217,13 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
       first = std::move(text);
     else if (!change.by_firmware)
       ++more;
+    if (!change.by_firmware) trial.changed_to[change.path] = change.now;
     for (KnobFinding& finding : world_.knobs) {
       if (finding.axis == change.knob) finding.knob->changed_by_others();
     }
   }
-  if (by_others.empty()) return by_firmware.empty() ? "" : by_firmware + ": the firmware caps it";
+  if (by_others.empty())
+    return by_firmware.empty() ? "" : by_firmware + ": the firmware or the kernel's cooling limits it";
   if (more > 0) by_others += fmt::format(" (and {} more settings)", more);
   if (const std::string setters = likely_setters(find_other_setters(world_.sysfs)); !setters.empty())
     by_others += "; likely by " + setters;
@@ -296,12 +318,14 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   // A signal from here on finds the trial finished: it is judged and kept.
   if (went_on) sleep(lead_);
   trial.readings = world_.sampler.stop();
+  impossible_.clear();
   for (const Sampler::Impossible& one : world_.sampler.impossible()) {
-    trial.events.push_back(
-        {"impossible_value",
-         fmt::format("{} said '{}' {:.2f} s after the trial began: {}",
-                     world_.sampler.channels()[one.channel].name, printable(one.text.substr(0, 120)),
-                     seconds(one.time - trial.child.started).value(), one.reason)});
+    const double after = seconds(one.time - trial.child.started).value();
+    const std::string text = fmt::format(
+        "{} said '{}' {:.2f} s {} the trial began: {}", world_.sampler.channels()[one.channel].name,
+        printable(one.text.substr(0, 120)), std::abs(after), after < 0 ? "before" : "after", one.reason);
+    trial.events.push_back({"impossible_value", text});
+    impossible_.emplace(one.channel, text);
   }
   // A trial that is finished is kept, whoever wants us to stop while its memory is given back.
   if (went_on) look_at_boards(trial, true);
@@ -339,7 +363,6 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   const LaunchSpec spec = launch_spec(point);
   AllRuns all;
   for (;;) {
-    require_unchanged_files(point.workload);
     auto launched = world_.launcher.launch(spec, world_.clock);
     if (!launched.child) {
       trial.child = ChildResult();
@@ -352,12 +375,12 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
                                        &world_.interruption, world_.clock);
     if (world_.guard != nullptr) world_.guard->note_child(0);
     if (trial.child.end == ChildResult::End::interrupted) return false;
-    // Once more: between the first look and its start somebody may have put another one there.
-    require_unchanged_files(point.workload);
     trial.runs.emplace_back(trial.child.started, trial.child.ended);
+    if (!trial.child.regions_problem.empty() && trial.runs.size() == 1)
+      trial.events.push_back({"no_regions", "regions cannot be marked: " + trial.child.regions_problem});
     runs_.push_back({trial.child.started, trial.child.ended, std::move(trial.child.regions), {}});
     for (const CapturedOutput* stream : {&trial.child.output, &trial.child.errors}) {
-      if (runs_.back().told_lost.empty()) runs_.back().told_lost = lost_marks_line(stream->tail);
+      if (runs_.back().told_lost.empty()) runs_.back().told_lost = stream->lost_marks;
       const auto metrics = find_metrics(stream->whole_lines(), workload.metrics);
       trial.metrics.insert(trial.metrics.end(), metrics.begin(), metrics.end());
     }
@@ -378,29 +401,44 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
     if (too_long || runs_.size() >= most_runs || all.marks >= most_marks) {
       trial.events.push_back(
           {"shorter_than_asked",
-           fmt::format("{:.3g} s counted in {} runs; 'measure' asks for at least {}, which the timeout of {} "
-                       "does not allow",
+           fmt::format("{:.3g} s counted in {} runs; 'measure' asks for at least {}, which {} not "
+                       "allow",
                        all.counted, runs_.size(), format_duration(*wanted.at_least),
-                       format_duration(workload.timeout))});
+                       too_long ? fmt::format("the timeout of {} does", format_duration(workload.timeout))
+                                : std::string("the number of runs and marks that are kept does"))});
       return true;
     }
   }
 }
 
 // A program that was rebuilt overnight does other work: the trials before and after are not of one kind.
-void TrialRunner::require_unchanged_files(int workload) {
-  for (WorkFile& file : files_[static_cast<std::size_t>(workload)]) {
+// Looked at before a trial and once more after it, while nothing is sampled: somebody may put another one
+// there between the first look and its start. As the invoking user, who must not learn digests of what he may
+// not read.
+void TrialRunner::require_unchanged_files(int workload, TrialRecord& trial, bool after) {
+  const ActingAs owner(invoking_owner());
+  auto& files = files_[static_cast<std::size_t>(workload)];
+  const std::string& name = plan_.workloads[static_cast<std::size_t>(workload)].spec.name;
+  const bool first = after && ran_.insert(workload).second;
+  std::erase_if(files, [&](WorkFile& file) {
     const auto change = changed_since(file);
-    if (!change) continue;
+    if (!change) return false;
+    if (first && file.named) {
+      trial.events.push_back(
+          {"file_of_the_work_changed",
+           fmt::format("{} changed in the first run of workload '{}': it is taken for something that "
+                       "the work itself makes, and not looked at any more",
+                       file.path, name)});
+      world_.store.forget_fact(work_file_fact + file.path);
+      return true;
+    }
     throw Error(
         ExitCode::machine_refuses,
-        fmt::format(
-            "workload '{}': {} changed during the night: its SHA-256 was {} when it began and is {} now",
-            plan_.workloads[static_cast<std::size_t>(workload)].spec.name, change->path, change->was,
-            change->now),
-        "the trials up to here are kept. Put the former file back and run the same command to go on, or use "
+        fmt::format("workload '{}': {} changed during the night: it was {} and is {} now", name, change->path,
+                    change->was, change->now),
+        "the trials before that are kept. Put the former file back and run the same command to go on, or use "
         "--fresh to start a new result with the new one");
-  }
+  });
 }
 
 // Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
@@ -453,6 +491,7 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, const TrialRecord& t
   input.models = world_.sensor_models;
   input.objective = plan_.experiment.objective;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
+  input.impossible = impossible_;
   for (const KnobFinding& finding : world_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisOffer offer = finding.knob->offer();

@@ -30,7 +30,8 @@ class TrialRunner {
   bool all_still_stand(TrialRecord& trial);
   static void refuse(TrialRecord& trial, const std::string& problem);
   std::string judge_changes(TrialRecord& trial);
-  void require_unchanged_files(int workload);
+  void require_unchanged_files(int workload, TrialRecord& trial, bool after);
+  void judge_missing_marks(int workload, TrialRecord& trial);
   bool wait_for_conditions(TrialRecord& trial);
   LaunchSpec launch_spec(const PlanPoint& point) const;
   bool measure(const PlanPoint& point, TrialRecord& trial);
@@ -64,6 +65,8 @@ class TrialRunner {
   };
   std::vector<Written> written_;              // of the trial at hand
   std::vector<std::vector<WorkFile>> files_;  // by workload
+  std::set<int> ran_, marked_;  // workloads that ran in this session, and those that marked regions in it
+  std::map<std::uint32_t, std::string> impossible_;  // of the trial at hand
 };
 
 }  // namespace dvfs_plan

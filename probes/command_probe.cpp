@@ -31,6 +31,8 @@ class CommandProbe : public Probe {
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return settings_.period; }
 
+  void begin() override { before_the_trial_ = true; }
+
   void read(std::span<Sample> samples) override {
     for (Sample& sample : samples) sample = {std::nullopt, ended_ ? ReadingStatus::gone : ReadingStatus::ok};
     char buffer[4096];
@@ -45,16 +47,19 @@ class CommandProbe : public Probe {
       partial_.append(buffer, static_cast<std::size_t>(count));
       take_lines(samples);
     }
+    before_the_trial_ = false;
   }
 
  private:
   void take_lines(std::span<Sample> samples) {
     for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
       for (std::size_t i = 0; i < words_.size(); ++i) {
-        // A value that cannot be is not covered up by a better one of the same moment.
-        if (samples[i].value && !impossible_because(channels_[i], *samples[i].value).empty()) continue;
         if (const auto value =
                 parse_meter_line(std::string_view(partial_).substr(0, end), words_[i], channels_[i].unit)) {
+          const bool cannot_be = !impossible_because(channels_[i], *value).empty();
+          // Said before the trial began, it spoils none; said in it, it is not covered up by a later line.
+          if (cannot_be && before_the_trial_) continue;
+          if (samples[i].value && !impossible_because(channels_[i], *samples[i].value).empty()) continue;
           samples[i] = {*value, ReadingStatus::ok, partial_.substr(0, end)};
         }
       }
@@ -71,6 +76,7 @@ class CommandProbe : public Probe {
   std::vector<Channel> channels_;
   std::string partial_;
   bool ended_ = false;
+  bool before_the_trial_ = false;  // what is in the pipe now was said before
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ class Probe {
   virtual const std::vector<Channel>& channels() const = 0;
   // How often reading it tells something new.
   virtual Seconds period() const = 0;
+  // Called before the first read of a trial: what was said until now belongs to no trial.
+  virtual void begin() {}
   // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a
   // time.
   virtual void read(std::span<Sample> samples) = 0;

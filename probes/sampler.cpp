@@ -53,8 +53,11 @@ void Sampler::read(Source& source) {
 void Sampler::refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample) {
   std::string reason = impossible_because(channels_[channel], *sample.value);
   if (reason.empty()) return;
-  constexpr std::size_t kept = 5;
-  if (impossible_.size() < kept)
+  // Of each channel: one that is always out of its bounds must not hide what another says.
+  constexpr std::ptrdiff_t kept = 2;
+  const auto known = std::count_if(impossible_.begin(), impossible_.end(),
+                                   [&](const Impossible& one) { return one.channel == channel; });
+  if (known < kept)
     impossible_.push_back(
         {channel, time,
          sample.text.empty() ? fmt::format("{:g} {}", *sample.value, channels_[channel].unit) : sample.text,
@@ -124,6 +127,7 @@ void Sampler::start() {
   impossible_.clear();
   const Nanoseconds now = clock_.now();
   for (Source& source : sources_) {
+    source.probe->begin();
     read(source);
     source.due = now + source.period;
   }

@@ -28,8 +28,8 @@ class Sampler {
   // Stops, reads everything once more, and returns what was read since start().
   std::vector<Reading> stop();
 
-  // Values that cannot be (base/reading.hpp), as they were said; the first few since start(). Their readings
-  // have no value.
+  // Values that cannot be (base/reading.hpp), as they were said; the first two of each channel since start().
+  // Their readings have no value.
   struct Impossible {
     std::uint32_t channel = 0;
     Nanoseconds time = 0;

@@ -98,7 +98,9 @@ std::string canonical_plan(const Plan& plan) {
                                    : Json(form));
     }
     // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
-    for (const WorkFile& file : workload.files) one["sha256"][file.path] = file.sha256;
+    for (const WorkFile& file : workload.files) {
+      if (!file.named) one["sha256"][file.path] = file.sha256;
+    }
     json["workloads"][spec.name] = one;
   }
   for (const PlanAxis& axis : plan.axes) {

@@ -401,20 +401,36 @@ class PlanResolver {
     };
     if (const auto script = interpreted_script(plan_.experiment, spec)) add(*script);
     for (const std::string& program : workload.executables) add(program);
-    std::set<std::string> words;
-    if (spec.shell) {
-      const auto text = split_words(spec.shell->text);
-      words.insert(text.begin(), text.end());
-    }
+    const std::size_t deciding = paths.size();
+    std::set<std::vector<std::string>> commands;
     for (const PlanPoint& point : plan_.points) {
-      if (static_cast<std::size_t>(point.workload) != w || spec.shell) continue;
-      const auto argv = command_line(spec, plan_.axes, point.values).argv;
-      words.insert(argv.begin() + 1, argv.end());
+      if (static_cast<std::size_t>(point.workload) == w && !spec.shell)
+        commands.insert(command_line(spec, plan_.axes, point.values).argv);
     }
-    std::vector<std::string> command{spec.shell ? "sh" : spec.command.empty() ? "" : spec.command[0].text};
-    command.insert(command.end(), words.begin(), words.end());
-    for (const std::string& file : named_work_files(command, workload_folder(spec), world_.path)) add(file);
-    for (const std::string& path : paths) workload.files.push_back(read_work_file(path));
+    if (spec.shell) commands.insert({""});
+    for (const std::vector<std::string>& argv : commands) {
+      for (const std::string& file :
+           named_work_files(argv, spec.shell ? spec.shell->text : "", workload_folder(spec), world_.path))
+        add(file);
+    }
+    std::set<std::string> look_at{workload_folder(spec) + "/dvfs_plan_regions.py"};
+    for (const std::string& path : paths) {
+      look_at.insert(path);
+      look_at.insert((std::filesystem::path(path).parent_path() / "dvfs_plan_regions.py").string());
+    }
+    for (const std::string& path : look_at) {
+      if (marks_by_descriptor(path))
+        error(
+            spec.mark,
+            fmt::format(
+                "workload '{}': {} marks regions on DVFS_PLAN_REGION_FD, which is no more, so that its marks "
+                "would be lost: copy experiments/regions/ anew, which marks on the FIFO DVFS_PLAN_REGIONS",
+                spec.name, path));
+    }
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      workload.files.push_back(read_work_file(paths[i]));
+      workload.files.back().named = i >= deciding;
+    }
   }
 
   std::string workload_folder(const WorkloadSpec& spec) const {

@@ -1,5 +1,6 @@
 #include "experiments/plan/work_files.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,10 +8,12 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include "base/child.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "experiments/plan/experiment.hpp"
 
@@ -40,6 +43,16 @@ bool is_script_or_program(const fs::path& file) {
   return ::access(file.c_str(), X_OK) == 0 && fs::file_size(file, error) <= largest_by_permission;
 }
 
+// A program that may be run and not be read is told apart by its file alone.
+constexpr const char* unreadable = "unreadable";
+
+std::string version_text(const WorkFile& file) {
+  if (file.sha256 != unreadable) return "SHA-256 " + file.sha256;
+  if (!file.identity) return unreadable;
+  return fmt::format("unreadable (inode {}, {} bytes, modified at {} ns)", file.identity->inode,
+                     file.identity->size, file.identity->modified_ns);
+}
+
 }  // namespace
 
 std::optional<FileIdentity> identity_of(const std::string& path) {
@@ -53,7 +66,7 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
 WorkFile read_work_file(const std::string& path) {
   // Before the contents: a change in between is then seen at the next look.
   const auto identity = identity_of(path);
-  return {path, sha256_of_file(path).value_or("unreadable"), identity};
+  return {path, sha256_of_file(path).value_or(unreadable), identity};
 }
 
 std::optional<WorkChange> changed_since(WorkFile& file) {
@@ -61,9 +74,26 @@ std::optional<WorkChange> changed_since(WorkFile& file) {
   // One that is gone cannot be run, and the trial that tries says so.
   if (!identity || identity == file.identity) return std::nullopt;
   WorkFile now = read_work_file(file.path);
-  if (now.sha256 != file.sha256) return WorkChange{file.path, file.sha256, now.sha256};
+  now.named = file.named;
+  if (now.sha256 == file.sha256 && now.sha256 != unreadable) {
+    file = std::move(now);
+    return std::nullopt;
+  }
+  const WorkChange change{file.path, version_text(file), version_text(now)};
   file = std::move(now);
-  return std::nullopt;
+  return change;
+}
+
+bool marks_by_descriptor(const std::string& path) {
+  for (const char* system : {"/usr/", "/bin/", "/lib", "/sbin/", "/opt/"}) {
+    if (path.starts_with(system)) return false;
+  }
+  std::error_code error;
+  constexpr std::uintmax_t most = 64U << 20U;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > most) return false;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.find("DVFS_PLAN_REGION_FD") != std::string::npos;
 }
 
 std::optional<std::string> interpreted_script(const Experiment& experiment, const WorkloadSpec& spec) {
@@ -82,20 +112,32 @@ std::optional<std::string> interpreted_script(const Experiment& experiment, cons
   return file.lexically_normal().string();
 }
 
-std::vector<std::string> named_work_files(const std::vector<std::string>& words, const std::string& folder,
+std::vector<std::string> named_work_files(const std::vector<std::string>& words,
+                                          const std::string& shell_text, const std::string& folder,
                                           const std::string& path) {
   std::set<std::string> found;
-  if (words.empty()) return {};
-  const std::string program = fs::path(words[0]).filename().string();
-  const bool wrapped = std::find(wrappers.begin(), wrappers.end(), program) != wrappers.end();
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word.empty() || word[0] == '-' || word.size() > 4096) continue;
+  const auto look = [&](const std::string& word, bool on_path) {
+    if (word.empty() || word[0] == '-' || word.size() > 4096) return;
     const fs::path file = (fs::path(folder) / word).lexically_normal();
     if (is_script_or_program(file))
       found.insert(file.string());
-    else if (wrapped && word.find('/') == std::string::npos)
+    else if (on_path && word.find_first_of("/=") == std::string::npos)
       found.insert(find_executable(word, folder, path));
+  };
+  const auto look_in_shell_text = [&](std::string text) {
+    for (char& c : text) {
+      if (std::string_view(";|&()<>\"'`{}").find(c) != std::string_view::npos) c = ' ';
+    }
+    for (const std::string& word : split_words(text)) look(word, true);
+  };
+  look_in_shell_text(shell_text);
+  const std::string program = words.empty() ? "" : fs::path(words[0]).filename().string();
+  const bool wrapped = std::find(wrappers.begin(), wrappers.end(), program) != wrappers.end();
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i - 1] == "-c")
+      look_in_shell_text(words[i]);
+    else
+      look(words[i], wrapped);
   }
   found.erase("");
   return {found.begin(), found.end()};

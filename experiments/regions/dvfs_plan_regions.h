@@ -1,4 +1,5 @@
-/* Marks the parts of a program that count, for dvfs-plan. C99 (POSIX 2008) and C++; header only; nothing to link.
+/* Marks the parts of a program that count, for dvfs-plan. C99 with POSIX 2008 (under -std=c99 define
+ * _POSIX_C_SOURCE 200809L before the first include) and C++; header only; nothing to link.
  *
  *   #include "dvfs_plan_regions.h"
  *
@@ -15,7 +16,7 @@
  *
  * Marks go to the FIFO whose path DVFS_PLAN_REGIONS holds. Before each mark it is made sure that the descriptor still
  * is that FIFO, so that a program which closed it and opened a file of its own in its place is not written to. Marks
- * that cannot be written are counted, and told with the next one or on standard error.
+ * that cannot be written are counted, and told with the next one or on standard error. Spaces in names become '_'.
  *
  * Copy this file into your program: it may be used under the terms of the MIT licence, or as public domain.
  */
@@ -33,52 +34,97 @@
 #include <unistd.h>
 
 struct dvfs_plan_channel {
-  int fd;            /* -1: not opened */
-  int useless;       /* there is no FIFO to be had: nothing is tried again */
-  pid_t pid;         /* whose marks `process` names: another one after fork(2) */
-  dev_t device;      /* of the FIFO */
+  int fd;           /* -1: not opened */
+  int useless;      /* there is no FIFO to be had: nothing is tried again */
+  dev_t device;     /* of the FIFO */
   ino_t inode;
+  int told;         /* that marks are lost: once is enough */
   unsigned long lost;
-  char process[40];  /* "4711" or "4711/3" */
+  int has_errors;   /* standard error, as it was when the program began: */
+  dev_t errors_device;
+  ino_t errors_inode;
 };
 
-static inline struct dvfs_plan_channel* dvfs_plan_here(void) {
-  static struct dvfs_plan_channel channel = {-1, 0, 0, 0, 0, 0, ""};
-  return &channel;
+static struct dvfs_plan_channel dvfs_plan_channel_ = {-1, 0, 0, 0, 0, 0, 0, 0, 0};
+
+static inline struct dvfs_plan_channel* dvfs_plan_here(void) { return &dvfs_plan_channel_; }
+
+/* What number 2 is now may be a file of the program's own. */
+__attribute__((constructor)) static void dvfs_plan_remember_errors(void) {
+  struct stat info;
+  dvfs_plan_channel_.has_errors = fstat(STDERR_FILENO, &info) == 0;
+  if (!dvfs_plan_channel_.has_errors) return;
+  dvfs_plan_channel_.errors_device = info.st_dev;
+  dvfs_plan_channel_.errors_inode = info.st_ino;
 }
 
 /* dvfs-plan finds this line in what the program prints, and does not count the trial. */
-static inline void dvfs_plan_tell_lost(const char* why, const char* path) {
-  fprintf(stderr, "dvfs-plan: region marks are lost: %s %s: %s\n", why, path, strerror(errno));
+static inline void dvfs_plan_tell_lost(const char* why, const char* path, const char* reason) {
+  struct dvfs_plan_channel* here = dvfs_plan_here();
+  struct stat info;
+  char line[512];
+  int n;
+  if (here->told || !here->has_errors || fstat(STDERR_FILENO, &info) != 0 || info.st_dev != here->errors_device ||
+      info.st_ino != here->errors_inode)
+    return;
+  here->told = 1;
+  n = snprintf(line, sizeof line, "dvfs-plan: region marks are lost: %s %s: %s\n", why, path, reason);
+  if (n > 0 && write(STDERR_FILENO, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1) < 0) return;
 }
 
-static inline void dvfs_plan_name_process(struct dvfs_plan_channel* here) {
+/* "/3" for rank 3, or "". Looked up once; threads that do so at the same time write the same. */
+static inline const char* dvfs_plan_rank(void) {
   static const char* const ranks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+  static char rank[24];
+  static int known;
   size_t i;
-  here->pid = getpid();
-  snprintf(here->process, sizeof here->process, "%ld", (long)here->pid);
+  int n;
+  if (__atomic_load_n(&known, __ATOMIC_ACQUIRE)) return rank;
   for (i = 0; i < sizeof ranks / sizeof ranks[0]; ++i) {
-    const char* rank = getenv(ranks[i]);
-    if (rank == NULL || *rank < '0' || *rank > '9') continue;
-    snprintf(here->process, sizeof here->process, "%ld/%ld", (long)here->pid, strtol(rank, NULL, 10));
-    return;
+    const char* value = getenv(ranks[i]);
+    if (value == NULL || *value < '0' || *value > '9') continue;
+    for (n = 0; n < 20 && value[n] >= '0' && value[n] <= '9'; ++n) rank[n + 1] = value[n];
+    rank[0] = '/';
+    break;
   }
+  __atomic_store_n(&known, 1, __ATOMIC_RELEASE);
+  return rank;
+}
+
+/* "4711", or "4711/3" for rank 3, into `to`, which has room for 48; returns its end. Made anew for each mark: a child
+ * after fork(2) has a name of its own. */
+static inline char* dvfs_plan_put_process(char* to) {
+  const char* rank = dvfs_plan_rank();
+  char digits[24];
+  int n = 0;
+  unsigned long pid = (unsigned long)getpid();
+  do {
+    digits[n++] = (char)('0' + pid % 10);
+    pid /= 10;
+  } while (pid != 0);
+  while (n > 0) *to++ = digits[--n];
+  while (*rank != '\0') *to++ = *rank++;
+  return to;
 }
 
 /* The FIFO, opened for reading too: it can then neither end nor send SIGPIPE when nobody listens any more. */
 static inline int dvfs_plan_open(struct dvfs_plan_channel* here) {
   const char* path = getenv("DVFS_PLAN_REGIONS");
   struct stat info;
-  int fd, higher;
+  int fd, higher, is_fifo;
   if (path == NULL || *path == '\0') {
     here->useless = 1;
     return -1;
   }
   fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISFIFO(info.st_mode)) {
-    dvfs_plan_tell_lost("cannot open the FIFO", path);
+  is_fifo = fd >= 0 && fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode);
+  if (!is_fifo) {
+    /* Too many open files may pass; what is not there, or is no FIFO, stays so. */
+    const int passes = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == EINTR || errno == ENOMEM);
+    dvfs_plan_tell_lost("cannot open the FIFO", path, fd < 0 ? strerror(errno) : "it is no FIFO");
     if (fd >= 0) close(fd);
-    here->useless = 1;
+    here->useless = !passes;
+    if (passes) ++here->lost;
     return -1;
   }
   higher = fcntl(fd, F_DUPFD_CLOEXEC, 100); /* out of the way of programs that expect low numbers */
@@ -97,98 +143,130 @@ static inline int dvfs_plan_region_fd(void) {
   struct dvfs_plan_channel* here = dvfs_plan_here();
   struct stat info;
   if (here->useless) return -1;
-  if (here->pid != getpid()) dvfs_plan_name_process(here);
   if (here->fd >= 0 && fstat(here->fd, &info) == 0 && info.st_dev == here->device && info.st_ino == here->inode)
     return here->fd;
   return dvfs_plan_open(here);
 }
 
-/* One line, whole or not at all (pipe(7)). A FIFO that stays full for a second loses the mark, which is counted. */
-static inline int dvfs_plan_write(int fd, const char* line, size_t length) {
-  int waits;
-  for (waits = 0; waits < 10; ++waits) {
+static inline double dvfs_plan_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* One line, whole or not at all (pipe(7)). Waits up to a second for room in a full FIFO. */
+static inline int dvfs_plan_write(int fd, const char* line, size_t length, int may_wait) {
+  double until = 0;
+  for (;;) {
     struct pollfd room;
     if (write(fd, line, length) == (ssize_t)length) return 1;
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) return 0;
+    if (errno != EAGAIN || !may_wait) return 0;
+    if (until == 0) until = dvfs_plan_seconds() + 1;
+    if (dvfs_plan_seconds() >= until) return 0;
     room.fd = fd;
     room.events = POLLOUT;
     poll(&room, 1, 100);
   }
-  return 0;
 }
 
+/* Once a mark was lost no later one waits until there is room again: nobody may be reading at all. */
 static inline void dvfs_plan_send(int fd, const char* line, size_t length) {
   struct dvfs_plan_channel* here = dvfs_plan_here();
   if (here->lost > 0) {
-    char told[96];
-    const int n = snprintf(told, sizeof told, "lost %lu %s\n", here->lost, here->process);
-    if (n > 0 && dvfs_plan_write(fd, told, (size_t)n)) here->lost = 0;
+    char told[120];
+    int n = snprintf(told, sizeof told, "lost %lu ", here->lost);
+    char* at = dvfs_plan_put_process(told + n);
+    *at++ = '\n';
+    if (!dvfs_plan_write(fd, told, (size_t)(at - told), 0)) {
+      ++here->lost;
+      return;
+    }
+    here->lost = 0;
   }
-  if (dvfs_plan_write(fd, line, length)) return;
-  if (here->lost++ == 0) dvfs_plan_tell_lost("cannot write to", "the FIFO");
+  if (dvfs_plan_write(fd, line, length, 1)) return;
+  ++here->lost;
+  dvfs_plan_tell_lost("cannot write to", "the FIFO", "nobody reads it");
 }
 
+/* A word: spaces and what ends a line become '_'. */
 static inline char* dvfs_plan_put(char* to, const char* text, size_t most) {
-  size_t length = strlen(text);
-  if (length > most) length = most;
-  memcpy(to, text, length);
-  return to + length;
+  size_t i;
+  for (i = 0; i < most && text[i] != '\0'; ++i) *to++ = text[i] <= ' ' && text[i] > 0 ? '_' : text[i];
+  return to;
 }
 
 /* "WORD NAME NANOSECONDS PROCESS\n", put together by hand: printf would take half of a mark's time. */
 static inline void dvfs_plan_mark(const char* word, const char* name) {
-  char line[160], digits[24];
+  const int former_errno = errno;
+  char line[200], digits[24];
   char* at = line;
   struct timespec now;
   unsigned long long ns;
   int n = 0;
   const int fd = dvfs_plan_region_fd();
-  if (fd < 0) return;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  ns = (unsigned long long)now.tv_sec * 1000000000ULL + (unsigned long long)now.tv_nsec;
-  at = dvfs_plan_put(at, word, 8);
-  at = dvfs_plan_put(at, name, 64);
-  *at++ = ' ';
-  do {
-    digits[n++] = (char)('0' + ns % 10);
-    ns /= 10;
-  } while (ns != 0);
-  while (n > 0) *at++ = digits[--n];
-  *at++ = ' ';
-  at = dvfs_plan_put(at, dvfs_plan_here()->process, 40);
-  *at++ = '\n';
-  dvfs_plan_send(fd, line, (size_t)(at - line));
+  if (fd >= 0) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    ns = (unsigned long long)now.tv_sec * 1000000000ULL + (unsigned long long)now.tv_nsec;
+    while (*word != '\0') *at++ = *word++;
+    *at++ = ' ';
+    at = dvfs_plan_put(at, name, 64);
+    *at++ = ' ';
+    do {
+      digits[n++] = (char)('0' + ns % 10);
+      ns /= 10;
+    } while (ns != 0);
+    while (n > 0) *at++ = digits[--n];
+    *at++ = ' ';
+    at = dvfs_plan_put_process(at);
+    *at++ = '\n';
+    dvfs_plan_send(fd, line, (size_t)(at - line));
+  }
+  errno = former_errno;
 }
 
-static inline void dvfs_plan_begin(const char* name) { dvfs_plan_mark("begin ", name); }
-static inline void dvfs_plan_end(const char* name) { dvfs_plan_mark("end ", name); }
+static inline void dvfs_plan_begin(const char* name) { dvfs_plan_mark("begin", name); }
+static inline void dvfs_plan_end(const char* name) { dvfs_plan_mark("end", name); }
 
 /* A number of the workload: samples, tokens, accuracy. `unit` may be "". */
 static inline void dvfs_plan_metric(const char* name, double value, const char* unit) {
-  char number[40], line[256];
+  const int former_errno = errno;
+  char number[40], line[300];
+  char* at = line;
   char* comma;
-  int length;
   const int fd = dvfs_plan_region_fd();
-  if (fd < 0) return;
-  snprintf(number, sizeof number, "%.17g", value);
-  comma = strchr(number, ','); /* the program's locale may write 0,5 */
-  if (comma != NULL) *comma = '.';
-  length = snprintf(line, sizeof line, "metric %.64s %s %.32s %s\n", name, number,
-                    unit != NULL && *unit != '\0' ? unit : "-", dvfs_plan_here()->process);
-  if (length > 0 && (size_t)length < sizeof line) dvfs_plan_send(fd, line, (size_t)length);
+  if (fd >= 0) {
+    snprintf(number, sizeof number, "%.17g", value);
+    comma = strchr(number, ','); /* the program's locale may write 0,5 */
+    if (comma != NULL) *comma = '.';
+    memcpy(at, "metric ", 7);
+    at = dvfs_plan_put(at + 7, name, 64);
+    *at++ = ' ';
+    at = dvfs_plan_put(at, number, sizeof number);
+    *at++ = ' ';
+    at = dvfs_plan_put(at, unit != NULL && *unit != '\0' ? unit : "-", 32);
+    *at++ = ' ';
+    at = dvfs_plan_put_process(at);
+    *at++ = '\n';
+    dvfs_plan_send(fd, line, (size_t)(at - line));
+  }
+  errno = former_errno;
 }
 
 #ifdef __cplusplus
 class dvfs_plan_region {
  public:
-  explicit dvfs_plan_region(const char* name) : name_(name) { dvfs_plan_begin(name_); }
-  ~dvfs_plan_region() { dvfs_plan_end(name_); }
+  explicit dvfs_plan_region(const char* name) : name_(name), pid_(getpid()) { dvfs_plan_begin(name_); }
+  // A child that was forked inside and unwinds did not begin it.
+  ~dvfs_plan_region() {
+    if (pid_ == getpid()) dvfs_plan_end(name_);
+  }
   dvfs_plan_region(const dvfs_plan_region&) = delete;
   dvfs_plan_region& operator=(const dvfs_plan_region&) = delete;
 
  private:
   const char* name_;
+  pid_t pid_;
 };
 #endif
 

@@ -10,7 +10,8 @@
 # script made it. It may be used under the terms of the MIT licence, or as public domain.
 dvfs_plan_mark() {
     [ -n "${DVFS_PLAN_REGIONS:-}" ] || return 0
-    if [ -p "$DVFS_PLAN_REGIONS" ] && printf '%s\n' "$*" >>"$DVFS_PLAN_REGIONS"; then return 0; fi
+    # For reading too: a FIFO that nobody reads any more then neither holds the script up nor ends it.
+    if [ -p "$DVFS_PLAN_REGIONS" ] && printf '%s\n' "$*" 1<>"$DVFS_PLAN_REGIONS"; then return 0; fi
     echo "dvfs-plan: region marks are lost: cannot write to the FIFO $DVFS_PLAN_REGIONS" >&2
 }
 dvfs_plan_begin() { dvfs_plan_mark begin "$1" - "$$"; }

@@ -86,7 +86,7 @@ std::optional<Credentials> user_of(const std::string& what, const std::optional<
         fmt::format("{} is to run as {}, and this program serves {}, who called it through sudo: only root "
                     "himself may name another user",
                     what, user->name, invoking->name),
-        "take 'run_as' away, or let root run the experiment from a shell of his own");
+        "take 'run_as' away, or let root himself run it: su -, or env -u SUDO_UID in root's shell");
   return user;
 }
 
@@ -127,6 +127,7 @@ class RatedProbe : public Probe {
   const std::string& name() const override { return probe_->name(); }
   const std::vector<Channel>& channels() const override { return probe_->channels(); }
   Seconds period() const override { return period_; }
+  void begin() override { probe_->begin(); }
   void read(std::span<Sample> samples) override { probe_->read(samples); }
 
  private:
@@ -160,6 +161,8 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
     prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs, prepared.gpus);
     refuse_overlaps(*experiment, prepared.knobs, sysfs, diagnostics);
     const auto path = environment.find("PATH");
+    // As the invoking user: digests of files that he may not read are not his to learn.
+    const ActingAs owner(invoking_owner());
     auto plan = resolve_plan(
         *experiment, {offers_of(prepared.knobs), path == environment.end() ? "" : path->second}, diagnostics);
     if (plan && !diagnostics.has_errors()) {
@@ -295,6 +298,11 @@ ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus,
 std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs) {
   auto facts = machine_facts(sysfs);
   facts.merge(board_facts(prepared.gpus.used, sysfs));
+  for (const PlanWorkload& workload : prepared.plan.workloads) {
+    for (const WorkFile& file : workload.files) {
+      if (file.named) facts[work_file_fact + file.path] = file.sha256;
+    }
+  }
   return facts;
 }
 

@@ -146,14 +146,21 @@ class Run {
       guard.arm(settings_of(prepared.knobs));
       end_ = run_and_restore(world, guard);
     } catch (...) {
+      rescue_if_lost(store);
       end_session(store, "error");
+      if (rescued_) progress_.say(fmt::format("all that is finished is in {}", store.path()));
       throw;
     }
     rescue_if_lost(store);
     end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
     keep_answers(store);
     seal(store);
-    return report(store, store.path());
+    try {
+      return report(store, store.path());
+    } catch (const StoreDamaged& damage) {
+      rescued(store.go_on_elsewhere(damage.what()));
+      return report(store, store.path());
+    }
   }
 
  private:
@@ -224,6 +231,9 @@ class Run {
   // How it ended is worth knowing, but never at the price of what is being reported.
   void end_session(Store& store, const char* how) {
     try {
+      store.end_session(how, clock_.wall_time());
+    } catch (const StoreDamaged& damage) {
+      rescued(store.go_on_elsewhere(damage.what()));
       store.end_session(how, clock_.wall_time());
     } catch (const Error& error) {
       progress_.say(fmt::format("warning: {}", error.what()));

@@ -42,8 +42,8 @@ std::vector<OtherSetter> find_other_setters(const Sysfs& sysfs) {
       const bool by_script = command.find(fmt::format("/{} ", setter.unit)) != std::string::npos &&
                              command.starts_with("/usr/bin/python");
       if (comm != setter.comm && !by_script) continue;
-      found.push_back(
-          {setter.unit, std::stoi(pid), setter.why, fmt::format("sudo systemctl stop {}", setter.unit)});
+      found.push_back({setter.unit, std::stoi(pid), setter.why,
+                       fmt::format("sudo systemctl stop {}", setter.unit), setter.sets});
     }
   }
   return found;
@@ -52,10 +52,8 @@ std::vector<OtherSetter> find_other_setters(const Sysfs& sysfs) {
 std::string likely_setters(const std::vector<OtherSetter>& setters) {
   std::vector<std::string> names;
   for (const OtherSetter& setter : setters) {
-    for (const KnownSetter& known : known_setters) {
-      if (known.sets && setter.name == known.unit)
-        names.push_back(fmt::format("{} (pid {}), which {}", setter.name, setter.pid, setter.why));
-    }
+    if (setter.sets)
+      names.push_back(fmt::format("{} (pid {}), which {}", setter.name, setter.pid, setter.why));
   }
   return join(names, "; ");
 }

@@ -91,7 +91,9 @@ void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInp
     told = told || share.has_value();
     held = std::max(held, share.value_or(0));
   }
-  const bool faster = delivered > requested;
+  const auto tolerance = input.tolerance.find(setting.axis);
+  const double scatter = tolerance == input.tolerance.end() ? near * requested : tolerance->second;
+  const bool faster = delivered - requested > scatter;
   const bool explained = !faster && (!told || held >= binds || delivered >= (1 - near) * requested);
   if (explained) return;
   set_verdict(

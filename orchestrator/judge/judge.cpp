@@ -55,7 +55,12 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
   for (const MetricRecord& metric : trial.metrics) {
     if (metric.name == input.objective.per) units += metric.value;
   }
-  if (trial.units_incomplete && units > 0) {
+  if (!std::isfinite(units)) {
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("the workload's values of '{}', which the objective is per, add up to no finite number",
+                    input.objective.per));
+  } else if (trial.units_incomplete && units > 0) {
     set_verdict(
         trial, Verdict::no_metric,
         fmt::format(
@@ -71,15 +76,36 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
   }
 }
 
+// A lock that cannot be read back, and no clock of any board that worked: one board in use speaks for the
+// others.
+void judge_unseen_locks(TrialRecord& trial, const JudgeInput& input) {
+  for (const int axis : input.shown_by_clock_only) {
+    const SettingRecord* first = nullptr;
+    bool shown = false;
+    for (const SettingRecord& setting : trial.settings) {
+      if (setting.axis != axis) continue;
+      if (first == nullptr) first = &setting;
+      shown = shown || setting.delivered;
+    }
+    if (first != nullptr && !shown)
+      set_verdict(
+          trial, Verdict::not_in_force,
+          fmt::format("nothing shows that {} was in force on {}: such a lock cannot be read back, and no "
+                      "clock was read while it worked",
+                      first->requested, first->target));
+  }
+}
+
 // The objective per run of the command, or per unit of work.
 void find_objective(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role) || !trial.region_s) return;
   const double runs = static_cast<double>(std::max<std::size_t>(1, trial.runs.size()));
   const double share = trial.units ? 1 / *trial.units : 1 / runs;
   if (!input.objective.per.empty() && !trial.units) return;
-  trial.objective =
+  const auto value =
       objective_value(input.objective, trial.energy_j ? std::optional(*trial.energy_j * share) : std::nullopt,
                       *trial.region_s * share);
+  if (value && std::isfinite(*value)) trial.objective = value;
 }
 
 void say_what_was_left(TrialRecord& trial) {
@@ -102,7 +128,11 @@ void say_what_was_left(TrialRecord& trial) {
 }  // namespace
 
 void set_verdict(TrialRecord& trial, Verdict verdict, std::string text) {
-  if (trial.verdict != Verdict::ok) return;
+  if (trial.verdict != Verdict::ok) {
+    // The first cause stays; the others are told all the same.
+    if (trial.verdict != verdict) trial.events.push_back({std::string(to_string(verdict)), std::move(text)});
+    return;
+  }
   trial.verdict = verdict;
   trial.verdict_text = std::move(text);
 }
@@ -169,15 +199,10 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
         trial.events.push_back(
             {"delivered_unknown", fmt::format("nothing tells at which clock {} really ran; {} was requested",
                                               setting.target, setting.requested)});
-        if (input.shown_by_clock_only.contains(setting.axis))
-          set_verdict(
-              trial, Verdict::not_in_force,
-              fmt::format("nothing shows that {} was in force on {}: such a lock cannot be read back, and no "
-                          "clock was read while it worked",
-                          setting.requested, setting.target));
       }
     }
   }
+  if (!is_idle(trial.role)) judge_unseen_locks(trial, input);
   for (const auto& [domain, watts] : input.power_limit_w)
     trial.conditions.power_limit_w = std::min(trial.conditions.power_limit_w.value_or(watts), watts);
   if (!is_idle(trial.role)) judge_boards(trial, input, spans);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "base/text.hpp"
 
@@ -104,12 +105,13 @@ class RunReader {
       complaints_.add("region_time",
                       fmt::format("{} brought a time before the trial or after it; the arrival was taken",
                                   plural(marks.not_believed, "mark")));
-    if (marks.inner_dropped > 0)
-      complaints_.add(
-          "inner_marks_dropped",
-          fmt::format("{} of regions inside others are more than are kept: those regions have no times of "
-                      "their own; what they lie in is known whole",
-                      plural(marks.inner_dropped, "mark")));
+    if (marks.others_dropped > 0)
+      complaints_.add("other_marks_dropped", fmt::format("{} of regions that do not count are more than are "
+                                                         "kept: of those regions only the first ones have "
+                                                         "times; what counts is known whole",
+                                                         plural(marks.others_dropped, "mark")));
+    for (const std::string& name : marks.bad_metrics)
+      complaints_.add("bad_metric", fmt::format("a value of metric '{}' cannot be read", name));
   }
 
   struct Open {
@@ -161,18 +163,18 @@ std::string unpaired_text(const Unpaired& mark) {
 // counts, where it may have been outermost.
 class Matters {
  public:
-  Matters(const Regions& regions, std::span<const std::string> names, const std::string& wanted)
+  Matters(const Regions& regions, const std::unordered_set<std::string>& names, const std::string& wanted)
       : names_(names), wanted_(wanted), spans_(counted_spans(regions, 0)) {}
   bool operator()(const Unpaired& mark) const {
     if (!wanted_.empty()) return mark.name == wanted_;
-    if (std::find(names_.begin(), names_.end(), mark.name) != names_.end()) return true;
+    if (names_.contains(mark.name)) return true;
     const auto behind = std::upper_bound(spans_.begin(), spans_.end(), mark.time,
                                          [](Nanoseconds time, const Span& span) { return time < span.from; });
     return behind == spans_.begin() || mark.time > std::prev(behind)->to;
   }
 
  private:
-  std::span<const std::string> names_;
+  const std::unordered_set<std::string>& names_;
   const std::string& wanted_;
   std::vector<Span> spans_;
 };
@@ -192,14 +194,6 @@ void judge_unpaired(const std::vector<Unpaired>& unpaired, const Matters& matter
 }
 
 }  // namespace
-
-std::string lost_marks_line(std::string_view output) {
-  constexpr std::string_view told = "dvfs-plan: region marks are lost: ";
-  const auto at = output.find(told);
-  if (at == std::string_view::npos) return {};
-  const auto line = output.substr(at + told.size(), 200);
-  return printable(std::string(line.substr(0, line.find('\n'))));
-}
 
 std::string process_text(const std::string& process) {
   if (process.empty()) return "a process that does not say which";
@@ -228,12 +222,17 @@ Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted)
     regions.missing = !mark_named(regions.all, runs.size(), wanted);
   else if (any)
     regions.missing = !mark_outermost(regions.all, runs.size());
-  std::vector<std::string> names;
+  // In the order of their beginnings; a workload may give each step a name of its own.
+  constexpr std::size_t most_told = 5;
+  std::vector<std::string> told;
+  std::unordered_set<std::string> names;
   for (const RegionRecord& region : regions.all) {
-    if (region.counted && std::find(names.begin(), names.end(), region.name) == names.end())
-      names.push_back(region.name);
+    if (region.counted && names.insert(region.name).second && told.size() < most_told)
+      told.push_back(region.name);
   }
-  regions.name = join(names, " + ");
+  const std::string more =
+      names.size() > most_told ? fmt::format(" and {} more", names.size() - most_told) : "";
+  regions.name = join(told, " + ") + more;
   judge_unpaired(unpaired, Matters(regions, names, wanted), regions, complaints);
   complaints.into(regions.events);
   if (lost > 0 && regions.lost.empty()) regions.lost = plural(lost, "mark") + " could not be written or kept";
@@ -241,7 +240,7 @@ Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted)
     regions.events.push_back(
         {"several_regions", fmt::format("the regions {} count together; `measure: {{region: {}}}` "
                                         "would take one",
-                                        join(names, ", "), names.front())});
+                                        join(told, ", ") + more, told.front())});
   if (any || !wanted.empty()) return regions;
   number = 0;
   for (const MarkedRun& run : runs)

@@ -1,9 +1,9 @@
 // Marks of a workload into the stretches of time that count. Pure.
 //
 // A region is what lies between a begin and the end that pairs with it: of the same name and the same
-// process. Several processes (ranks) that mark one name are inside it together: what counts is the union of
-// their stretches, from the first begin to the last end, once. A name begun inside itself is one stretch, the
-// outer.
+// process.// Several processes (ranks) that mark one name are inside it together: what counts is the union of
+// their stretches, once; a pause in which none of them is inside is nobody's. A name begun inside itself is
+// one stretch, the outer.
 #pragma once
 
 #include <span>
@@ -37,10 +37,6 @@ Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted)
 inline Regions find_regions(const std::vector<MarkedRun>& runs, const std::string& wanted) {
   return find_regions(std::span<const MarkedRun>(runs), wanted);
 }
-
-// The line of a workload's output by which our modules (experiments/regions/) say that they cannot write
-// marks.
-std::string lost_marks_line(std::string_view output);
 
 // "process 4711", "rank 3 (process 4711)", "a process that does not say which".
 std::string process_text(const std::string& process);

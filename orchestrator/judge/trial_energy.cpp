@@ -224,11 +224,14 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     }
     known = false;
     const EnergyFault fault = energy == trial.energies.end() ? EnergyFault::absent : energy->fault;
+    const auto said = input.impossible.find(channel);
+    const std::string text = fault == EnergyFault::impossible && said != input.impossible.end()
+                                 ? said->second
+                                 : fault_text(fault, input.channels[channel]);
     if (input.energy_needed)
-      set_verdict(trial, verdict_of(fault), fault_text(fault, input.channels[channel]));
+      set_verdict(trial, verdict_of(fault), text);
     else
-      trial.events.push_back(
-          {std::string(to_string(verdict_of(fault))), fault_text(fault, input.channels[channel])});
+      trial.events.push_back({std::string(to_string(verdict_of(fault))), text});
   }
   if (known) {
     trial.energy_j = total;

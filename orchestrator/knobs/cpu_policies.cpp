@@ -154,6 +154,13 @@ std::vector<SavedSetting> snapshot_policies(const std::string& axis,
   };
   save_each("scaling_governor");
   for (const TurboFile& turbo : turbo_files(policies, sysfs)) save_attribute(axis, turbo.path, sysfs, saved);
+  // The global switch writes each policy's own.
+  for (const CpufreqPolicy& policy : policies) {
+    const std::string boost = policy.path + "/boost";
+    const bool saved_already = std::any_of(
+        saved.begin(), saved.end(), [&](const SavedSetting& setting) { return setting.path == boost; });
+    if (!saved_already) save_attribute(axis, boost, sysfs, saved);
+  }
   save_each("scaling_max_freq");
   lift_firmware_caps(saved, sysfs);
   save_each("scaling_min_freq");

@@ -34,6 +34,18 @@ std::vector<std::string> may_change(const Knob& knob) {
   return paths;
 }
 
+// What stands above all policies: setting it changes what any CPU knob has set.
+bool rules_all_cpus(const std::string& path) {
+  return path.starts_with("/sys/devices/system/cpu/intel_pstate/") ||
+         path.starts_with("/sys/devices/system/cpu/amd_pstate/") ||
+         path == "/sys/devices/system/cpu/cpufreq/boost";
+}
+
+bool sets_cpu_clocks(const std::string& axis) {
+  const std::string base = split_axis_name(axis).base;
+  return base == "cpu.frequency" || base == "cpu.governor" || base == "cpu.epp" || base == "cpu.turbo";
+}
+
 // The axis that is made for a file which an experiment sets by sysfs.NAME.
 const char* axis_for(const std::string& path) {
   const std::string file = std::filesystem::path(path).filename().string();
@@ -66,7 +78,8 @@ std::vector<Overlap> find_overlaps(const std::vector<KnobFinding>& knobs, const 
       if (!own_file) continue;
       const auto changed = real_places(may_change(*knobs[other].knob), sysfs);
       const auto by_the_way = std::find_if(mine.begin(), mine.end(), [&](const std::string& path) {
-        return changed.contains(real_place(path, sysfs));
+        return changed.contains(real_place(path, sysfs)) ||
+               (rules_all_cpus(path) && sets_cpu_clocks(knobs[other].axis));
       });
       if (by_the_way != mine.end())
         overlaps.push_back({knobs[later].axis, knobs[other].axis, *by_the_way, true});
@@ -78,10 +91,12 @@ std::vector<Overlap> find_overlaps(const std::vector<KnobFinding>& knobs, const 
 std::string overlap_text(const Overlap& overlap, int line_of_other) {
   const char* better = axis_for(overlap.path);
   if (overlap.side_effect)
-    return fmt::format("axis '{}' sets {}, which axis '{}' (line {}) may change by setting its own; {}",
-                       overlap.axis, overlap.path, overlap.other, line_of_other,
-                       better != nullptr ? fmt::format("use axis '{}', which knows of it", better)
-                                         : std::string("sweep one of them, and leave the other as it is"));
+    return fmt::format(
+        "axis '{}' sets {}, which axis '{}' (line {}) may change by setting its own, or the other way round; "
+        "{}",
+        overlap.axis, overlap.path, overlap.other, line_of_other,
+        better != nullptr ? fmt::format("use axis '{}', which knows of it", better)
+                          : std::string("sweep one of them, and leave the other as it is"));
   return fmt::format(
       "axis '{}' sets {}, which axis '{}' (line {}) sets too: only the last one would be in force; leave one "
       "of "

@@ -20,14 +20,26 @@ bool tells_nothing(const std::string& path) {
   return path.ends_with("/scaling_setspeed");
 }
 
-bool capped_by_firmware(const std::string& path, const std::string& was, const std::string& now,
-                        const Sysfs& sysfs) {
-  const auto slash = path.rfind('/');
-  if (path.substr(slash + 1) != "scaling_max_freq" && path.substr(slash + 1) != "scaling_min_freq")
-    return false;
-  const auto limit = sysfs.number(path.substr(0, slash) + "/bios_limit");
-  const auto before = parse_number(was), after = parse_number(now);
-  return limit && before && after && *after <= *limit && *limit < *before;
+bool is_limit(const std::string& path) {
+  return path.ends_with("/scaling_max_freq") || path.ends_with("/scaling_min_freq");
+}
+
+std::optional<std::string> bios_limit(const std::string& path, const Sysfs& sysfs) {
+  return sysfs.text(path.substr(0, path.rfind('/')) + "/bios_limit");
+}
+
+// Whether the kernel cools CPUs by their clocks just now (drivers/thermal/cpufreq_cooling.c, ACPI passive
+// cooling).
+bool cools_by_clock(const Sysfs& sysfs) {
+  const std::string folder = "/sys/class/thermal/";
+  for (const std::string& device : sysfs.list(folder)) {
+    if (!device.starts_with("cooling_device")) continue;
+    const std::string type = sysfs.text(folder + device + "/type").value_or("");
+    const bool of_cpus =
+        type.starts_with("cpufreq") || type.starts_with("thermal-cpufreq") || type == "Processor";
+    if (of_cpus && sysfs.number(folder + device + "/cur_state").value_or(0) > 0) return true;
+  }
+  return false;
 }
 
 class WatchingProbe : public Probe {
@@ -63,7 +75,7 @@ SettingsWatch::SettingsWatch(const std::vector<SavedSetting>& settings, const Sy
   for (const SavedSetting& setting : settings) {
     if (tells_nothing(setting.path)) continue;
     boards = boards || setting.path.starts_with("nvidia:");
-    watched_.push_back({setting, {}, false, false, false});
+    watched_.push_back({setting, {}, {}, false, false, false});
   }
   if (boards) nvml_ = NvmlLibrary::open(sysfs).library;
 }
@@ -93,6 +105,13 @@ SettingAccess::Read SettingsWatch::read(const std::string& path) {
   return access_.read(path);
 }
 
+std::optional<std::string> SettingsWatch::stood_at(const std::string& path) const {
+  for (const Watched& one : watched_) {
+    if (one.setting.path == path && one.known) return one.text;
+  }
+  return std::nullopt;
+}
+
 bool SettingsWatch::watches(const std::string& path) const {
   return std::any_of(watched_.begin(), watched_.end(),
                      [&](const Watched& one) { return one.setting.path == path; });
@@ -102,9 +121,16 @@ void SettingsWatch::begin() {
   changes_.clear();
   cheap_cost_ = whole_cost_ = 0;
   for (Watched& one : watched_) {
-    const Nanoseconds before = clock_.now();
+    Nanoseconds before = clock_.now();
     const SettingAccess::Read now = read(one.setting.path);
-    const Nanoseconds took = clock_.now() - before;
+    Nanoseconds took = clock_.now() - before;
+    // Once more: a single slow look says little of the next.
+    if (took > most_of_a_cheap_read && took < 10 * most_of_a_cheap_read) {
+      before = clock_.now();
+      read(one.setting.path);
+      took = std::min(took, clock_.now() - before);
+    }
+    one.firmware_limit = is_limit(one.setting.path) ? bios_limit(one.setting.path, sysfs_) : std::nullopt;
     one.known = now.text.has_value();
     one.text = now.text.value_or("");
     one.changed = false;
@@ -112,6 +138,7 @@ void SettingsWatch::begin() {
     whole_cost_ += took;
     if (one.cheap) cheap_cost_ += took;
   }
+  cooled_ = cools_by_clock(sysfs_);
   next_look_ = 0;
 }
 
@@ -124,7 +151,13 @@ void SettingsWatch::compare(Watched& one, bool at_the_end) {
   SettingChange change{
       one.setting.knob, one.setting.path, one.text, now.text.value_or(now.problem), {}, false};
   if (!at_the_end) change.first_seen = clock_.now();
-  if (now.text) change.by_firmware = capped_by_firmware(change.path, change.was, *now.text, sysfs_);
+  // A cap that came or went: the limit then is, or was, the firmware's own.
+  if (now.text && is_limit(change.path)) {
+    const auto limit = bios_limit(change.path, sysfs_);
+    const bool cap_moved =
+        limit != one.firmware_limit && (one.firmware_limit == change.was || limit == change.now);
+    change.by_firmware = cap_moved || cooled_ || cools_by_clock(sysfs_);
+  }
   changes_.push_back(std::move(change));
 }
 
@@ -134,8 +167,9 @@ void SettingsWatch::look() {
   for (Watched& one : watched_) {
     if (one.cheap) compare(one, false);
   }
-  const Nanoseconds took = clock_.now() - began;
-  next_look_ = began + std::max(least_between_looks, looks_take_one_part_in * took);
+  // The sampler's period is the clock; looks that cost more than their share of it are made more seldom.
+  const Nanoseconds pause = looks_take_one_part_in * (clock_.now() - began);
+  next_look_ = pause > least_between_looks ? began + pause : 0;
 }
 
 std::vector<SettingChange> SettingsWatch::end() {

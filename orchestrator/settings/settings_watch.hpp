@@ -26,7 +26,8 @@ struct SettingChange {
   std::string knob, path;
   std::string was, now;                   // as they read; `now` says why where it cannot be read any more
   std::optional<Nanoseconds> first_seen;  // nullopt: at the end only
-  bool by_firmware = false;               // bios_limit says that the firmware caps the policy
+  // By the firmware's cap (bios_limit), or by the kernel's cooling of the CPUs: nobody set anything.
+  bool by_firmware = false;
 };
 // "cpu.governor: /sys/... was 'powersave' and reads 'performance', first seen 0.41 s after the trial began".
 std::string change_text(const SettingChange& change, Nanoseconds trial_began);
@@ -43,6 +44,8 @@ class SettingsWatch {
 
   // Whether a setting at this path is looked at: not the files that say what runs just now.
   bool watches(const std::string& path) const;
+  // What a setting read at begin().
+  std::optional<std::string> stood_at(const std::string& path) const;
   // Reads one setting the cheapest way there is: NVML instead of nvidia-smi where it can be loaded.
   SettingAccess::Read read(const std::string& path);
   // What one whole look at the cheap ones took at begin(), and at all of them.
@@ -52,7 +55,8 @@ class SettingsWatch {
  private:
   struct Watched {
     SavedSetting setting;
-    std::string text;  // what it read at begin()
+    std::string text;                           // what it read at begin()
+    std::optional<std::string> firmware_limit;  // bios_limit then
     bool known = false;
     bool cheap = false;
     bool changed = false;
@@ -67,6 +71,7 @@ class SettingsWatch {
   std::map<std::string, nvml::Device> devices_;  // by UUID
   std::vector<Watched> watched_;
   std::vector<SettingChange> changes_;
+  bool cooled_ = false;  // at begin()
   Nanoseconds cheap_cost_ = 0, whole_cost_ = 0, next_look_ = 0;
 };
 

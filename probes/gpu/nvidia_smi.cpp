@@ -120,11 +120,12 @@ std::optional<NvidiaSmi> NvidiaSmi::find(const Sysfs& sysfs) {
     return NvidiaSmi(own);
   }
   const char* path = std::getenv("PATH");
-  const std::string found =
-      find_executable("nvidia-smi", "/", std::string(path == nullptr ? "" : path) + ":/usr/bin");
   // Root runs for another user only what that user cannot have put there.
-  if (found.empty() || !untrusted_because(found).empty()) return std::nullopt;
-  return NvidiaSmi(found);
+  for (const std::string& folders : {std::string(path == nullptr ? "" : path), std::string("/usr/bin")}) {
+    const std::string found = find_executable("nvidia-smi", "/", folders);
+    if (!found.empty() && untrusted_because(found).empty()) return NvidiaSmi(found);
+  }
+  return std::nullopt;
 }
 
 ProgramAnswer NvidiaSmi::run(const std::vector<std::string>& arguments) const {

@@ -121,21 +121,21 @@ std::optional<Seconds> update_period(std::span<const Reading> readings) {
 }
 
 EnergyCurve::EnergyCurve(const Channel& channel, std::span<const Reading> readings, const SensorModel& model)
-    : counter_(channel.kind == ChannelKind::counter), wraps_at_(channel.wraps_at), model_(model) {
+    : counter_(channel.kind == ChannelKind::counter),
+      wraps_at_(channel.wraps_at),
+      most_watts_(most_watts(channel)),
+      model_(model) {
   std::vector<Point> known;
   if (!readings.empty()) origin_ = readings.front().time;
   for (const Reading& reading : readings) {
     if (reading.value) known.push_back({seconds_of(reading.time), *reading.value, 0});
   }
   readings_ = static_cast<int>(known.size());
-  // One value that cannot be makes those beside it doubtful: nothing is made of them.
-  if (std::any_of(readings.begin(), readings.end(),
-                  [](const Reading& r) { return r.status == ReadingStatus::impossible; })) {
-    fault_ = EnergyFault::impossible;
-    return;
+  for (const Reading& reading : readings) {
+    if (reading.status == ReadingStatus::impossible) impossible_.push_back(seconds_of(reading.time));
   }
   if (known.empty()) {
-    fault_ = fault_without_values(readings);
+    fault_ = impossible_.empty() ? fault_without_values(readings) : EnergyFault::impossible;
     return;
   }
   if (readings.back().status == ReadingStatus::gone) {
@@ -200,6 +200,10 @@ EnergyFault EnergyCurve::unwrap(std::vector<Point>& known) const {
       if (!wraps_at_ || raw + *wraps_at_ - before > most) return EnergyFault::counter_went_back;
       offset += *wraps_at_;
     }
+    constexpr double longest_update = 60;  // of meters that speak once a minute
+    if (raw > before &&
+        raw - before > most_watts_ * std::max(longest_update, known[i].time - known[i - 1].time))
+      return EnergyFault::impossible;
     before = raw;
     known[i].value = raw + offset;
   }
@@ -364,6 +368,14 @@ bool EnergyCurve::has_gap(double from, double to) const {
   });
 }
 
+// One value that cannot be makes those beside it doubtful: inside the window, or so near that its edges stand
+// on it.
+bool EnergyCurve::has_impossible(double from, double to) const {
+  const double beside = std::max(spacing_, update_ ? update_->value() : 0.0);
+  return std::any_of(impossible_.begin(), impossible_.end(),
+                     [&](double time) { return time >= from - beside && time <= to + beside; });
+}
+
 ChannelEnergy EnergyCurve::between(Nanoseconds from_ns, Nanoseconds to_ns) const {
   ChannelEnergy energy;
   energy.readings = readings_;
@@ -376,7 +388,9 @@ ChannelEnergy EnergyCurve::between(Nanoseconds from_ns, Nanoseconds to_ns) const
     if (energy.fault == EnergyFault::none) energy.fault = EnergyFault::gap;
     return energy;
   }
-  energy.fault = has_gap(from, to) ? EnergyFault::gap : EnergyFault::none;
+  energy.fault = has_impossible(from, to) ? EnergyFault::impossible
+                 : has_gap(from, to)      ? EnergyFault::gap
+                                          : EnergyFault::none;
   if (energy.fault != EnergyFault::none) return energy;
   energy.fresh = static_cast<int>(interval_of(to) - interval_of(from));
   const Edge begin = counter_ ? counter_edge(from) : gauge_edge(from);

@@ -98,9 +98,11 @@ class EnergyCurve {
   double visible_at(double time) const;
   bool encloses(double from, double to) const;
   bool has_gap(double from, double to) const;
+  bool has_impossible(double from, double to) const;
 
   bool counter_;
   std::optional<double> wraps_at_;
+  double most_watts_;  // that its domain can draw
   SensorModel model_;
   Nanoseconds origin_ = 0;
   std::vector<Point> points_;  // fresh ones
@@ -110,6 +112,7 @@ class EnergyCurve {
   double slack_ = 0;                               // how late an edge may be read
   double spacing_ = 0;                             // median between readings
   std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates
+  std::vector<double> impossible_;                 // when a value was said that cannot be
   int readings_ = 0;
   EnergyFault fault_ = EnergyFault::none;
 };

@@ -20,13 +20,16 @@ struct FileOnDisk {
   dev_t device = 0;
   ino_t inode = 0;
   off_t size = 0;
+  mode_t mode = 0;
+  std::int64_t modified_ns = 0;
   bool same_file(const FileOnDisk& other) const { return device == other.device && inode == other.inode; }
 };
 
 std::optional<FileOnDisk> look_at(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
-  return FileOnDisk{info.st_dev, info.st_ino, info.st_size};
+  return FileOnDisk{info.st_dev, info.st_ino, info.st_size, info.st_mode & 0777U,
+                    std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
 // What of a database's first page never changes while it lives (https://sqlite.org/fileformat2.html, 1.3):
@@ -63,23 +66,32 @@ void copy_all(Database& from, Database& to) {
 
 // "night.sqlite" -> "night.rescued.sqlite", "night.rescued-2.sqlite", ...; made, and empty. Empty if it
 // cannot be.
-std::string make_beside(const std::string& path, const std::filesystem::path& folder) {
+std::string make_beside(const std::string& path, const std::filesystem::path& folder, mode_t mode) {
   const std::filesystem::path old(path);
   for (int n = 1; n < 100; ++n) {
     const std::string name = fmt::format("{}.rescued{}{}", old.stem().string(),
                                          n == 1 ? "" : fmt::format("-{}", n), old.extension().string());
     const std::string candidate = (folder / name).string();
-    const UniqueFd fd(::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-    if (fd) return candidate;
+    const UniqueFd fd(::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (fd && ::fchmod(fd.get(), mode) == 0) return candidate;
     if (errno != EEXIST) return {};
   }
   return {};
 }
 
+// What a result is known by, and how much is in it.
+std::string contents_of(Database& database) {
+  Statement s = database.prepare(
+      "SELECT plan_hash || ' ' || created_at || ' ' || (SELECT count(*) || ' ' || coalesce(max(id), 0) FROM "
+      "trial) FROM "
+      "experiment");
+  return s.step() ? s.text(0) : std::string{};
+}
+
 }  // namespace
 
 struct Store::Rescue {
-  std::string path;
+  std::string first_path, path;
   std::optional<FileOwner> owner;
   std::optional<FileOnDisk> file, log;  // as they were last
   std::optional<Header> header;
@@ -100,9 +112,25 @@ struct Store::Rescue {
     if (header && header_of(database) != header) return "it was overwritten";
     const auto log_now = look_at(path + "-wal");
     if (log && (!log_now || !log_now->same_file(*log))) return "its log (-wal) was removed or replaced";
+    // Somebody wrote into it: a reader that folded the log into it, or a copy of another result put over it.
+    if (now->modified_ns != file->modified_ns && !still_the_same()) return "it was overwritten";
     file = now;
     if (!log) log = log_now;
     return {};
+  }
+
+  // By a connection of its own, which sees the file as others do.
+  bool still_the_same() const {
+    if (!copy) return true;
+    try {
+      Database as_seen(path, Database::Mode::read_only);
+      Statement check = as_seen.prepare("PRAGMA quick_check(1)");
+      return check.step() && check.text(0) == "ok" && contents_of(as_seen) == contents_of(copy->database_);
+    } catch (const StoreBusy&) {
+      return true;  // held by somebody: the next look tells
+    } catch (const Error&) {
+      return false;
+    }
   }
 };
 
@@ -112,6 +140,12 @@ std::string Store::path() const {
 
 Store* Store::copy() {
   return rescue_ ? rescue_->copy.get() : nullptr;
+}
+
+void Store::remember_file() {
+  if (!rescue_) return;
+  rescue_->file = look_at(rescue_->path);
+  if (!rescue_->log) rescue_->log = look_at(rescue_->path + "-wal");
 }
 
 std::optional<FileOwner> Store::owner_of_rescue() const {
@@ -124,7 +158,7 @@ void Store::drop_copy() {
 
 std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner) {
   rescue_ = std::make_shared<Rescue>();
-  rescue_->path = path;
+  rescue_->first_path = rescue_->path = path;
   rescue_->owner = owner;
   rescue_->remember(database_);
   try {
@@ -155,8 +189,9 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what) {
   Rescue& rescue = *rescue_;
   const ActingAs owner(rescue.owner);
   const auto folder = std::filesystem::path(rescue.path).parent_path();
-  std::string where = make_beside(rescue.path, folder);
-  if (where.empty()) where = make_beside(rescue.path, "/var/tmp");
+  std::string where = make_beside(rescue.first_path, folder, rescue.file ? rescue.file->mode : 0644);
+  // A folder of everybody's is no place for what may have been private.
+  if (where.empty()) where = make_beside(rescue.first_path, "/var/tmp", 0600);
   if (where.empty())
     throw StoreBusy(ExitCode::machine_refuses,
                     fmt::format("the result file {} is lost ({}), and no new one can be made beside it or in "

@@ -43,7 +43,7 @@ std::string command_text(const WorkloadSpec& spec) {
 
 Store Store::create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                     const ExperimentFacts& facts, std::optional<FileOwner> owner) {
-  std::optional<ActingAs> owner_acts(std::in_place, owner);
+  const ActingAs owner_acts(owner);
   // A run killed while it makes the file leaves only this, which the next run makes anew.
   const std::string unfinished = path + ".new";
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
@@ -70,7 +70,7 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   const auto folder = std::filesystem::path(path).parent_path();
   UniqueFd directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) ::fsync(directory.get());
-  owner_acts.reset();
+  // Still as the owner: whatever lies beside it by now must not be root's to open.
   Store store = open(path, Database::Mode::read_write);
   store.use_channels(channels);
   return store;

@@ -80,6 +80,7 @@ class Store {
   // Which one comes next; empty: none.
   void note_current(const std::string& key);
   void write_event(const EventRecord& event);
+  void forget_fact(const std::string& name);  // a machine fact that is none after all
   // `periods`: how often each channel is read from now on, s.
   void write_audit(const SensorAudit& audit, const std::vector<double>& periods);
 
@@ -158,6 +159,7 @@ class Store {
   Store* copy();
   std::optional<FileOwner> owner_of_rescue() const;
   void drop_copy();
+  void remember_file();  // as our own write left it
 };
 
 template <class Write>

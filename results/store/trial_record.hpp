@@ -124,6 +124,8 @@ struct TrialRecord {
   std::vector<MetricRecord> metrics;
   std::vector<EventRecord> events;
   ConditionsRecord conditions;
+  // Settings that somebody else changed meanwhile: where, to what. Not kept in the file: the verdict says it.
+  std::map<std::string, std::string> changed_to = {};
 };
 
 // What of a finished trial decides what is run next.

@@ -166,6 +166,7 @@ void Store::write_trial(const TrialRecord& trial) {
     s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
   transaction.commit();
   into_copy([&](Store& copy) { copy.write_trial(trial); });
+  remember_file();
 }
 
 void Store::note_current(const std::string& key) {
@@ -183,6 +184,11 @@ void Store::note_current(const std::string& key) {
 void Store::write_event(const EventRecord& event) {
   statements_->event.bind(session_).bind_null().bind(event.kind).bind(event.message).run();
   into_copy([&](Store& copy) { copy.write_event(event); });
+}
+
+void Store::forget_fact(const std::string& name) {
+  database_.prepare("DELETE FROM machine_fact WHERE name = ?").bind(name).run();
+  into_copy([&](Store& copy) { copy.forget_fact(name); });
 }
 
 void Store::write_audit(const SensorAudit& audit, const std::vector<double>& periods) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -53,6 +54,8 @@ TEST(RegionMarks, BadLinesAreKeptAndLoseNothingElse) {
       "start x\nbegin\nbegin a - p extra\nmetric m\nmetric m x\nmetric m 1 J p extra\nlost x\nbegin ok\n",
       10);
   EXPECT_EQ(marks.bad, 7U);
+  EXPECT_EQ(marks.lost, 2U);  // "begin" and "begin a - p extra" began something
+  EXPECT_THAT(marks.bad_metrics, ElementsAre("m"));
   EXPECT_THAT(marks.bad_lines,
               ElementsAre("start x", "begin", "begin a - p extra", "metric m", "metric m x"));
   EXPECT_EQ(marks.marks.back().name, "ok");
@@ -82,6 +85,12 @@ TEST(RegionMarks, LostOnesAreCounted) {
   EXPECT_EQ(marks.bad, 0U);
 }
 
+TEST(RegionMarks, NamesThatAreBegunAndNeverEndedAreBounded) {
+  RegionMarks marks(0);
+  for (int i = 0; i < 150'000; ++i) marks.feed("begin s 1 " + std::to_string(i) + "\n", 1000);
+  EXPECT_EQ(marks.lost, 50'000U);
+}
+
 // Beyond what is kept: epochs are whole, their steps are only counted, and metrics become sums.
 TEST(RegionMarks, MillionsOfStepsInsideEpochsLoseNoEpoch) {
   RegionMarks marks(0);
@@ -100,7 +109,7 @@ TEST(RegionMarks, MillionsOfStepsInsideEpochsLoseNoEpoch) {
   EXPECT_EQ(count(RegionMark::Kind::begin, "epoch"), epochs);
   EXPECT_EQ(count(RegionMark::Kind::end, "epoch"), epochs);
   EXPECT_EQ(count(RegionMark::Kind::begin, "step"), count(RegionMark::Kind::end, "step"));
-  EXPECT_GT(marks.inner_dropped, 1'000'000U);
+  EXPECT_GT(marks.others_dropped, 1'000'000U);
   EXPECT_EQ(marks.lost, 0U);
   double samples = 0;
   for (const RegionMark& mark : marks.marks) samples += mark.name == "samples" ? mark.value : 0;
@@ -120,7 +129,14 @@ TEST(RegionMarks, WhatCannotBeKeptIsLostAndSaidSo) {
   for (int i = 0; i < 6; ++i) wanted.feed(text, 1000);
   wanted.feed("end train 1 9\n", 1000);
   EXPECT_EQ(wanted.lost, 0U);
-  EXPECT_EQ(wanted.inner_dropped, 0U);
+  // Of another process's region that nobody asked for, as many as may be.
+  RegionMarks others(0, "train");
+  others.feed("begin train 1 7\n", 1000);
+  for (int i = 0; i < 12; ++i) others.feed(text, 1000);
+  others.feed("end train 1 7\n", 1000);
+  EXPECT_EQ(others.lost, 0U);
+  EXPECT_GT(others.others_dropped, 0U);
+  EXPECT_EQ(wanted.others_dropped, 0U);
   EXPECT_EQ(wanted.marks.size(), 1'200'002U);
 }
 
@@ -231,13 +247,78 @@ TEST_F(RegionChild, AHeaderWhoseDescriptorWasTakenByAFileWritesNothingIntoIt) {
   EXPECT_EQ(std::filesystem::file_size(folder / "stolen"), 0U);
 }
 
-TEST_F(RegionChild, WhoCannotReachTheFifoSaysSoOnce) {
-  const auto result =
-      run("DVFS_PLAN_REGIONS=/nowhere/fifo; export DVFS_PLAN_REGIONS; '" DVFS_PLAN_MARKS "' 10");
+TEST_F(RegionChild, WhoCannotReachTheFifoSaysSoOnceAndIsHeardWhateverElseIsPrinted) {
+  const std::string told = "cannot open the FIFO /nowhere/fifo: No such file or directory";
+  const std::string lost = "DVFS_PLAN_REGIONS=/nowhere/fifo '" DVFS_PLAN_MARKS "' 10";
+  const auto result = run(lost);
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(
-      result.errors.tail,
-      "dvfs-plan: region marks are lost: cannot open the FIFO /nowhere/fifo: No such file or directory\n");
+  EXPECT_EQ(result.errors.tail, "dvfs-plan: region marks are lost: " + told + "\n");
+  EXPECT_EQ(result.errors.lost_marks, told);
+  const auto flooded = run(lost + "; head -c 3000000 /dev/zero >&2");
+  EXPECT_EQ(flooded.errors.tail.find("region marks"), std::string::npos);
+  EXPECT_EQ(flooded.errors.lost_marks, told);
+  EXPECT_EQ(run("printf 'dvfs-plan: region ' >&2; sleep 0.1; printf 'marks are lost: x y\\nz' >&2")
+                .errors.lost_marks,
+            "x y");
+  EXPECT_EQ(run("echo nothing of the kind >&2").errors.lost_marks, "");
+  const auto python = run("cd '" DVFS_PLAN_SOURCE
+                          "/experiments/regions' && DVFS_PLAN_REGIONS=/nowhere/fifo "
+                          "PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import dvfs_plan_regions as r\n"
+                          "with r.region(\"a\"): r.metric(\"m\", 1)'");
+  EXPECT_EQ(python.errors.tail, "dvfs-plan: region marks are lost: " + told + "\n");
+}
+
+// A daemon that closed standard error: what took its number is a file of its own.
+TEST_F(RegionChild, ThatMarksAreLostIsNotToldIntoAFile) {
+  TemporaryFolder folder;
+  const auto result = run("cd '" + folder.path() +
+                          "' && DVFS_PLAN_REGIONS=/nowhere/fifo PYTHONDONTWRITEBYTECODE=1 "
+                          "PYTHONPATH='" DVFS_PLAN_SOURCE
+                          "/experiments/regions' /usr/bin/python3 -c '\n"
+                          "import dvfs_plan_regions as r, os\n"
+                          "os.close(2); file = open(\"checkpoint\", \"wb\"); assert file.fileno() == 2\n"
+                          "r.begin(\"a\"); r.end(\"a\")'");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(std::filesystem::file_size(folder / "checkpoint"), 0U);
+}
+
+TEST_F(RegionChild, AForkedChildThatUnwindsEndsNothing) {
+  const auto result = run("cd '" DVFS_PLAN_SOURCE
+                          "/experiments/regions' && PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c '\n"
+                          "import dvfs_plan_regions as r, os, sys\n"
+                          "with r.region(\"train\"):\n"
+                          "    if os.fork() == 0: sys.exit(0)\n"
+                          "    os.wait()\n'");
+  EXPECT_EQ(result.regions.marks.size(), 2U) << result.errors.tail;
+}
+
+TEST_F(RegionChild, NamesWithSpacesAndNamesThatAreTooLongAreMendedBySender) {
+  const auto result = run("cd '" DVFS_PLAN_SOURCE
+                          "/experiments/regions' && PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c '\n"
+                          "import dvfs_plan_regions as r\n"
+                          "with r.region(\"train epoch\"): r.metric(\"im\\ng\", 5, \"img / s\")\n"
+                          "with r.region(\"x\" * 100): pass'");
+  ASSERT_EQ(result.regions.marks.size(), 5U) << result.errors.tail;
+  EXPECT_EQ(result.regions.bad, 0U);
+  EXPECT_EQ(result.regions.marks[0].name, "train_epoch");
+  EXPECT_EQ(result.regions.marks[1].name, "im_g");
+  EXPECT_EQ(result.regions.marks[1].unit, "img_/_s");
+  EXPECT_EQ(result.regions.marks[3].name, std::string(64, 'x'));
+}
+
+// Nobody reads: the second that a first mark may wait is all that it costs, and no later mark waits.
+TEST_F(RegionChild, AFifoThatNobodyReadsCostsAWorkloadOneWait) {
+  TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "full").c_str(), 0600), 0);
+  const auto result = run("DVFS_PLAN_REGIONS='" + (folder / "full") + "' '" DVFS_PLAN_MARKS "' 100000");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.errors.lost_marks, "cannot write to the FIFO: nobody reads it");
+}
+
+TEST_F(RegionChild, AFolderThatACleanerTookIsMadeAnew) {
+  EXPECT_EQ(run("rm -r \"${DVFS_PLAN_REGIONS%/*}\"").exit_code, 0);
+  const auto again = run("echo begin a >>$DVFS_PLAN_REGIONS");
+  EXPECT_EQ(again.regions.marks.size(), 1U) << again.errors.tail << again.regions_problem;
 }
 
 TEST_F(RegionChild, EightProcessesMarkAtOnce) {

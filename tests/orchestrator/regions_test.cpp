@@ -143,10 +143,19 @@ TEST(Regions, LostMarksAreNamed) {
   EXPECT_EQ(find_regions({run_of({{"begin a", 1}, {"end a", 2}, {"lost 3 7", 3}})}, "").lost,
             "3 marks could not be written or kept");
   MarkedRun run = run_of({{"begin a", 1}, {"end a", 2}});
-  run.told_lost =
-      lost_marks_line("epoch 1\ndvfs-plan: region marks are lost: cannot open the FIFO /x: no\nepoch 2\n");
+  run.told_lost = "cannot open the FIFO /x: no";
   EXPECT_EQ(find_regions(std::vector{run}, "").lost, "cannot open the FIFO /x: no");
-  EXPECT_EQ(lost_marks_line("nothing of the kind"), "");
+  EXPECT_EQ(find_regions({run_of({{"begin a", 1}, {"end a", 2}, {"begin b c d e f", 3}})}, "").lost,
+            "1 mark could not be written or kept");
+}
+
+TEST(Regions, ANameForEachStepIsToldShortly) {
+  MarkedRun run{0, 1000 * ms, RegionMarks(0), {}};
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string name = "step" + std::to_string(i);
+    run.marks.feed("begin " + name + "\nend " + name + "\n", i * 1000);
+  }
+  EXPECT_EQ(find_regions(std::vector{run}, "").name, "step0 + step1 + step2 + step3 + step4 and 49995 more");
 }
 
 TEST(Regions, EachRunMustMarkWhatIsWanted) {
@@ -192,8 +201,8 @@ TEST(Regions, StepsBeyondAMillionMarksAreToldAndWhatTheyLieInIsWhole) {
   for (const MetricRecord& metric : whole.metrics) samples += metric.value;
   EXPECT_EQ(samples, 7);
   EXPECT_THAT(messages(whole),
-              ElementsAre("200000 marks of regions inside others are more than are kept: those regions "
-                          "have no times of their own; what they lie in is known whole"));
+              ElementsAre("200000 marks of regions that do not count are more than are kept: of those "
+                          "regions only the first ones have times; what counts is known whole"));
 }
 
 // A trial of 4 s at 100 W from a counter read every 100 ms.
