@@ -76,6 +76,9 @@ TrialRunner::TrialRunner(RunWorld& world)
   }
   lead_ = std::min(lead_, longest_lead);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
+  sets_clocks_ = std::any_of(world.knobs.begin(), world.knobs.end(), [](const KnobFinding& finding) {
+    return split_axis_name(finding.axis).base == "cpu.frequency";
+  });
 }
 
 std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
@@ -108,7 +111,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     // Where the delivered clock has not told of it already.
     if (!capped.empty() && trial.verdict != Verdict::not_delivered)
       set_verdict(trial, Verdict::throttled, capped);
-    judge_missing_marks(point.workload, trial);
+    judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
       if (reading.value) world_.last_values[reading.channel] = *reading.value;
@@ -158,7 +161,7 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
       refuse(trial, problem);
       return false;
     }
-    if (world_.settings == nullptr) continue;
+    if (world_.settings == nullptr || world_.knobs.size() < 2) continue;
     for (const std::string& path : finding.knob->writes()) {
       if (world_.settings->watches(path))
         written_.push_back({finding.axis, path, world_.settings->read(path).text});
@@ -174,12 +177,12 @@ void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
   trial.verdict_text = problem;
 }
 
-// A workload that marked regions before and marks none now has lost them, whoever did not say so.
-void TrialRunner::judge_missing_marks(int workload, TrialRecord& trial) {
+// Work that was marked before and is not now has lost its marks, whoever did not say so.
+void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& trial) {
   if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
   if (!trial.region.empty()) {
-    marked_.insert(workload);
-  } else if (marked_.contains(workload)) {
+    marked_.insert(scenario);
+  } else if (marked_.contains(scenario)) {
     set_verdict(trial, Verdict::no_region,
                 "the workload marked no region, and did in an earlier trial: what counts is not known");
   }
@@ -187,7 +190,6 @@ void TrialRunner::judge_missing_marks(int workload, TrialRecord& trial) {
 
 // A knob that was applied later may have undone an earlier one.
 bool TrialRunner::all_still_stand(TrialRecord& trial) {
-  if (world_.settings == nullptr || world_.knobs.size() < 2) return true;
   for (const Written& one : written_) {
     if (!one.text) continue;  // what cannot be read (a clock lock) its delivered clock tells
     const auto now = world_.settings->read(one.path).text;
@@ -308,11 +310,13 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool watches = watches_load_;
   const auto load_before = watches ? read_cpu_times(world_.sysfs) : CpuTimesOfAll{};
   const auto throttles_before = throttle_events(world_.sysfs);
+  const auto residency_before = sets_clocks_ ? clock_residency(world_.sysfs) : ClockResidency{};
   if (watches) trial.conditions.run_queue = run_queue(world_.sysfs);
   const Seconds own_before = own_cpu_time();
   look_at_boards(trial, false);
   went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
   if (went_on && watches) observe_load(trial, load_before, own_before);
+  if (sets_clocks_) residency_ = residency_between(residency_before, clock_residency(world_.sysfs));
   const auto throttles = throttle_events(world_.sysfs);
   if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
   // A signal from here on finds the trial finished: it is judged and kept.
@@ -492,6 +496,7 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, const TrialRecord& t
   input.objective = plan_.experiment.objective;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
   input.impossible = impossible_;
+  input.residency = residency_;
   for (const KnobFinding& finding : world_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisOffer offer = finding.knob->offer();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "experiments/plan/work_files.hpp"
+#include "orchestrator/conditions/clock_residency.hpp"
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
 #include "orchestrator/run_loop.hpp"
@@ -31,7 +32,7 @@ class TrialRunner {
   static void refuse(TrialRecord& trial, const std::string& problem);
   std::string judge_changes(TrialRecord& trial);
   void require_unchanged_files(int workload, TrialRecord& trial, bool after);
-  void judge_missing_marks(int workload, TrialRecord& trial);
+  void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
   bool wait_for_conditions(TrialRecord& trial);
   LaunchSpec launch_spec(const PlanPoint& point) const;
   bool measure(const PlanPoint& point, TrialRecord& trial);
@@ -58,14 +59,17 @@ class TrialRunner {
   std::vector<MarkedRun> runs_;    // of the trial at hand
   std::map<int, double> busy_;     // of the trial at hand, per CPU
   std::set<std::string> touched_;  // settings that were taken at least once, by path
+  bool sets_clocks_ = false;       // of CPUs
+  ClockResidency residency_;       // of the trial at hand
   std::string others_on_boards_;   // just before or after the trial at hand
   struct Written {
     std::string axis, path;
     std::optional<std::string> text;  // as it read just after its knob was applied
   };
-  std::vector<Written> written_;              // of the trial at hand
-  std::vector<std::vector<WorkFile>> files_;  // by workload
-  std::set<int> ran_, marked_;  // workloads that ran in this session, and those that marked regions in it
+  std::vector<Written> written_;                     // of the trial at hand
+  std::vector<std::vector<WorkFile>> files_;         // by workload
+  std::set<int> ran_;                                // workloads that ran in this session
+  std::set<std::string> marked_;                     // scenarios of which a trial marked regions in it
   std::map<std::uint32_t, std::string> impossible_;  // of the trial at hand
 };
 

@@ -26,15 +26,13 @@ struct Source {
 
 // What tells at which clock a policy's CPUs really run. scaling_cur_freq does only where the kernel makes it
 // from APERF/MPERF (arch/x86/kernel/cpu/aperfmperf.c); elsewhere it repeats the last request, which proves
-// nothing. cpuinfo_cur_freq asks the driver. acpi-cpufreq on CPUs that are set by MSR reads back PERF_CTL,
-// the request (drivers/cpufreq/acpi-cpufreq.c, cpu_freq_read_intel); by I/O port it reads the hardware's
-// register, as it does in a virtual machine, which has no such MSR.
+// nothing. cpuinfo_cur_freq asks the driver; acpi-cpufreq has an answer only where CPUs are set by MSR, and
+// then reads back PERF_CTL, the request (drivers/cpufreq/acpi-cpufreq.c, cpu_freq_read_intel).
 Source delivered_source(const Sysfs& sysfs, const std::string& policy,
                         const std::vector<std::string>& flags) {
   if (sysfs.exists(policy + "/cpuinfo_avg_freq")) return {"cpuinfo_avg_freq", true};
   if (has(flags, "aperfmperf")) return {"scaling_cur_freq", true};
-  const bool by_msr = (has(flags, "est") || has(flags, "hw_pstate")) && !has(flags, "hypervisor");
-  const bool repeats = by_msr && sysfs.text(policy + "/scaling_driver") == "acpi-cpufreq";
+  const bool repeats = sysfs.text(policy + "/scaling_driver") == "acpi-cpufreq";
   if (sysfs.exists(policy + "/cpuinfo_cur_freq") && !repeats) return {"cpuinfo_cur_freq", false};
   return {};
 }

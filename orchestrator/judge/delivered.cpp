@@ -103,6 +103,28 @@ void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInp
                   faster ? "" : ", and none of its limits held it down"));
 }
 
+// Whether the kernel itself had the target at another clock for a part of the trial: by a cap that came and
+// went, or by somebody's hand. What the hardware did in between is not known; that it was not what was asked
+// for is.
+bool left_by_the_kernel(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
+                        double requested) {
+  const auto residency = input.residency.find(setting.target);
+  if (residency == input.residency.end()) return false;
+  double elsewhere = 0, all = 0;
+  for (const auto& [hertz, seconds] : residency->second) {
+    all += seconds;
+    if (std::abs(hertz - requested) > 1e3) elsewhere += seconds;
+  }
+  constexpr double ticks = 0.05;
+  if (elsewhere <= ticks || elsewhere <= share_that_may_be_off * all) return false;
+  setting.as_requested = false;
+  set_verdict(trial, Verdict::not_delivered,
+              fmt::format("{} requested on {}; the kernel had it at other clocks for {:.2f} of {:.2f} s "
+                          "(stats/time_in_state): a cap of the firmware, or somebody's hand",
+                          setting.requested, setting.target, elsewhere, all));
+  return true;
+}
+
 }  // namespace
 
 std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
@@ -113,6 +135,8 @@ std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, 
            (board == input.board_clock.end() || quantity_of(c) == board->second);
   });
   const auto requested = input.requested.find(setting.axis);
+  if (requested != input.requested.end() && left_by_the_kernel(trial, setting, input, requested->second))
+    return false;
   if (channel == input.channels.end() || requested == input.requested.end()) return std::nullopt;
   std::vector<double> clocks =
       clocks_that_count(trial, input, static_cast<std::uint32_t>(channel - input.channels.begin()), spans);

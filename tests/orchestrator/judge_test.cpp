@@ -71,6 +71,21 @@ TEST_F(JudgeTest, AClockNearerToAnotherStepWasNotDelivered) {
             "3 GHz requested on policy0, 2.79 GHz delivered (mean of 21 readings, 11 of them off)");
 }
 
+// A cap that came and went leaves no trace in the limits, but the kernel counts where it had each policy.
+TEST_F(JudgeTest, AClockThatTheKernelLeftMeanwhileWasNotDelivered) {
+  input_.residency["policy0"] = {{3e9, 0.96}, {2.2e9, 0.04}};
+  TrialRecord fine = trial_;
+  judge(fine, input_);
+  EXPECT_EQ(fine.verdict, Verdict::ok) << fine.verdict_text;
+  input_.residency["policy0"] = {{3e9, 0.6}, {2.2e9, 0.3}, {1e9, 0.1}};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::not_delivered);
+  EXPECT_EQ(trial_.verdict_text,
+            "3 GHz requested on policy0; the kernel had it at other clocks for 0.40 of 1.00 s "
+            "(stats/time_in_state): a "
+            "cap of the firmware, or somebody's hand");
+}
+
 TEST_F(JudgeTest, OneOddReadingIsNoVerdict) {
   clock_at(10, 10, 1e9);
   judge(trial_, input_);

@@ -121,12 +121,31 @@ TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
 TEST(Cpufreq, TakesTheBestSourceOfTheDeliveredClock) {
   TemporaryFolder acpi, pstate;
   machines::acpi_cpufreq(acpi);
+  acpi.attribute("/sys/devices/system/cpu/cpufreq/policy0/scaling_driver", "cppc_cpufreq");
   machines::intel_pstate(pstate, true);
   EXPECT_EQ(find_cpufreq(Sysfs(acpi.path())).probe->channels()[0].source,
             "/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq");
   const auto finding = find_cpufreq(Sysfs(pstate.path()));
   EXPECT_EQ(finding.probe->channels()[0].source, "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq");
   EXPECT_TRUE(finding.probe->channels()[0].under_load_only);  // APERF/MPERF
+}
+
+TEST(Cpufreq, WhatOnlyRepeatsTheRequestIsNoDeliveredClock) {
+  const std::string policy = "/sys/devices/system/cpu/cpufreq/policy0/";
+  TemporaryFolder root;
+  root.attribute(policy + "scaling_driver", "acpi-cpufreq");
+  root.attribute(policy + "scaling_cur_freq", "1000000");
+  const auto none = find_cpufreq(Sysfs(root.path()));
+  EXPECT_FALSE(none.probe);
+  EXPECT_EQ(none.problem,
+            "nothing tells at which clock the CPUs really run: there is neither APERF/MPERF nor a clock of "
+            "the hardware's "
+            "own, and scaling_cur_freq only repeats the request");
+  // acpi-cpufreq reads back what it wrote; a driver with feedback counters tells.
+  root.attribute(policy + "cpuinfo_cur_freq", "1000000");
+  EXPECT_FALSE(find_cpufreq(Sysfs(root.path())).probe);
+  root.attribute(policy + "scaling_driver", "cppc_cpufreq");
+  EXPECT_TRUE(find_cpufreq(Sysfs(root.path())).probe);
 }
 
 TEST(Thermal, ZonesOfOneTypeStayApart) {

@@ -65,7 +65,7 @@ class Faults(testbed.TestbedCase):
                 capped = trial["point"].endswith("=3 GHz")
                 self.assertEqual(trial["verdict"], "not_delivered" if capped else "ok", trial)
                 if capped:
-                    self.assertRegex(trial["verdict_text"], r"^3 GHz requested on policy0, [12]\.\d+ GHz delivered \(mean of \d+ readings, \d+ of them off\)$")
+                    self.assertRegex(trial["verdict_text"], r"^3 GHz requested on policy0; the kernel had it at other clocks for 0\.\d\d of \d\.\d\d s \(stats/time_in_state\): a cap of the firmware, or somebody's hand$")
             best = testbed.rows(out / "cap.sqlite", "SELECT point, energy_j FROM best")
             self.assertEqual([b["point"] for b in best], ["w cpu.frequency=1.4 GHz"])
             self.assertIn("No trial of the reference point counts together with one of this point", console)
