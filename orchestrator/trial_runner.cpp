@@ -98,7 +98,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   if (world_.guard != nullptr && world_.guard->keep_guardian())
     trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
   if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
-  const bool applied = apply_knobs(point, trial) && all_still_stand(trial);
+  const bool applied = set_all(point, trial);
   if (world_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
     if (!wait_for_conditions(trial)) return std::nullopt;
@@ -133,7 +133,8 @@ bool TrialRunner::sleep(Seconds length) {
 // False if a knob was refused, or on interruption.
 bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;  // a firmware's cap or a busy driver may pass
-  written_.clear();
+  stands_.clear();
+  trial.settings.clear();
   for (KnobFinding& finding : world_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisValue& value = *point.values[axis];
@@ -154,17 +155,13 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
         return false;
     }
     for (const AppliedSetting& setting : applied) {
+      stands_.insert(stands_.end(), setting.stands.begin(), setting.stands.end());
       trial.settings.push_back(
           {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
     }
     if (!problem.empty()) {
       refuse(trial, problem);
       return false;
-    }
-    if (world_.settings == nullptr || world_.knobs.size() < 2) continue;
-    for (const std::string& path : finding.knob->writes()) {
-      if (world_.settings->watches(path))
-        written_.push_back({finding.axis, path, world_.settings->read(path).text});
     }
   }
   if (world_.settings != nullptr) world_.settings->begin();
@@ -188,19 +185,35 @@ void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& 
   }
 }
 
-// A knob that was applied later may have undone an earlier one.
-bool TrialRunner::all_still_stand(TrialRecord& trial) {
-  for (const Written& one : written_) {
-    if (!one.text) continue;  // what cannot be read (a clock lock) its delivered clock tells
-    const auto now = world_.settings->read(one.path).text;
-    if (now == one.text) continue;
-    refuse(trial,
-           fmt::format("{}: {} read '{}' after it was set, and '{}' once the other knobs were set: one "
-                       "undoes the other",
-                       one.axis, one.path, printable(*one.text), printable(now.value_or("nothing"))));
-    return false;
+// Sets all knobs until each value that was read back still stands when all are set: a later knob may undo an
+// earlier one, and somebody may come in between. From then on the watch tells.
+bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
+  constexpr int tries = 3;
+  for (int attempt = 1;; ++attempt) {
+    if (!apply_knobs(point, trial)) return false;
+    const std::string problem = undone();
+    if (problem.empty()) return true;
+    if (attempt == tries) {
+      refuse(trial, problem);
+      return false;
+    }
   }
-  return true;
+}
+
+// The first value that does not stand any more; empty: all do. What cannot be read (a clock lock) its
+// delivered clock tells.
+std::string TrialRunner::undone() const {
+  if (world_.settings == nullptr) return {};
+  for (const SavedSetting& one : stands_) {
+    const auto now = world_.settings->stood_at(one.path);
+    // A choice among words is read with its own in brackets.
+    if (!now || *now == one.value || now->find("[" + one.value + "]") != std::string::npos) continue;
+    return fmt::format(
+        "{}: {} read '{}' when it was set, and '{}' once all knobs were: another one undoes it, or "
+        "somebody else",
+        one.knob, one.path, printable(one.value), printable(*now));
+  }
+  return {};
 }
 
 // What others changed during the trial spoils it. Returns what the firmware capped, for the clock to judge

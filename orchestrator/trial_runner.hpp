@@ -28,7 +28,8 @@ class TrialRunner {
  private:
   const PlanPoint& point_of(const PlannedTrial& trial) const;
   bool apply_knobs(const PlanPoint& point, TrialRecord& trial);
-  bool all_still_stand(TrialRecord& trial);
+  bool set_all(const PlanPoint& point, TrialRecord& trial);
+  std::string undone() const;
   static void refuse(TrialRecord& trial, const std::string& problem);
   std::string judge_changes(TrialRecord& trial);
   void require_unchanged_files(int workload, TrialRecord& trial, bool after);
@@ -56,17 +57,13 @@ class TrialRunner {
   bool watches_load_ =
       false;         // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
   Seconds lead_{0};  // the sampler's start before the launch: its edge then lies between two updates
-  std::vector<MarkedRun> runs_;    // of the trial at hand
-  std::map<int, double> busy_;     // of the trial at hand, per CPU
-  std::set<std::string> touched_;  // settings that were taken at least once, by path
-  bool sets_clocks_ = false;       // of CPUs
-  ClockResidency residency_;       // of the trial at hand
-  std::string others_on_boards_;   // just before or after the trial at hand
-  struct Written {
-    std::string axis, path;
-    std::optional<std::string> text;  // as it read just after its knob was applied
-  };
-  std::vector<Written> written_;                     // of the trial at hand
+  std::vector<MarkedRun> runs_;                      // of the trial at hand
+  std::map<int, double> busy_;                       // of the trial at hand, per CPU
+  std::set<std::string> touched_;                    // settings that were taken at least once, by path
+  bool sets_clocks_ = false;                         // of CPUs
+  ClockResidency residency_;                         // of the trial at hand
+  std::string others_on_boards_;                     // just before or after the trial at hand
+  std::vector<SavedSetting> stands_;                 // what each knob read back, of the trial at hand
   std::vector<std::vector<WorkFile>> files_;         // by workload
   std::set<int> ran_;                                // workloads that ran in this session
   std::set<std::string> marked_;                     // scenarios of which a trial marked regions in it

@@ -90,6 +90,8 @@ class CpuFrequency : public Knob {
       return setting;
     }
     const auto read_min = static_cast<long>(*min), read_max = static_cast<long>(*max);
+    setting.stands = {{axis_, policy.path + "/scaling_min_freq", std::to_string(khz)},
+                      {axis_, policy.path + "/scaling_max_freq", std::to_string(khz)}};
     setting.applied = read_min == read_max
                           ? value_of_khz(read_min).text
                           : fmt::format("{} to {}", value_of_khz(read_min).text, value_of_khz(read_max).text);

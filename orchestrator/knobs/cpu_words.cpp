@@ -61,6 +61,7 @@ class CpuWords : public Knob {
                 .read_until(
                     file.path, [&](const std::string& now) { return now == wanted; }, read_back_patience_ms)
                 .text);
+        setting.stands = {{axis_, file.path, wanted}};
         if (setting.applied != value.text) {
           setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text,
                                         setting.applied.value_or("nothing"));

@@ -24,6 +24,9 @@ struct AppliedSetting {
   std::string path = {}, text = {};
   bool untouched = false;  // refused in words that say that nothing was changed
   std::string note = {};   // somebody else had changed it since we did
+  // Where the value now stands and what was read back there, where it can be read: still so when the trial
+  // begins?
+  std::vector<SavedSetting> stands = {};
 };
 
 class Knob {
@@ -35,8 +38,7 @@ class Knob {
   // The settings it may change, itself or by side effect, with their text now, in the order in which they are
   // to be put back.
   virtual std::vector<SavedSetting> snapshot() const = 0;
-  // Where apply() puts the axis's value (paths as in snapshot()): no two axes may write to the same place,
-  // and what stands there must still stand when all knobs have been applied.
+  // Where apply() puts the axis's value (paths as in snapshot()): no two axes may write to the same place.
   virtual std::vector<std::string> writes() const = 0;
   // What apply() may write of settings that cannot be read or that others may change, by path: on record
   // before it is written, so that nobody takes it for somebody else's.

@@ -55,6 +55,8 @@ class LimitKnob : public Knob {
         setting.problem =
             system_error_text(fmt::format("{} {}: set {}", axis_, pair.target, value.text), error);
       } else {
+        setting.stands = {{axis_, pair.min_file, std::to_string(raw)},
+                          {axis_, pair.max_file, std::to_string(raw)}};
         const auto [min, max] = read_limits_back(sysfs_, pair.min_file, pair.max_file, raw);
         if (max)
           setting.applied =

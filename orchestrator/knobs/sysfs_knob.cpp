@@ -39,6 +39,7 @@ class SysfsKnob : public Knob {
     std::vector<SavedSetting> now;
     save_attribute(axis_, path_, sysfs_, now);
     setting.path = path_;
+    setting.stands = {{axis_, path_, value.text}};
     if (!now.empty()) setting.text = *(setting.applied = now.front().value);
     if (setting.applied != value.text) {
       setting.problem = fmt::format("{}: asked for {}, read back {} from {}", axis_, value.text,

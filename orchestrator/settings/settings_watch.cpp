@@ -112,11 +112,6 @@ std::optional<std::string> SettingsWatch::stood_at(const std::string& path) cons
   return std::nullopt;
 }
 
-bool SettingsWatch::watches(const std::string& path) const {
-  return std::any_of(watched_.begin(), watched_.end(),
-                     [&](const Watched& one) { return one.setting.path == path; });
-}
-
 void SettingsWatch::begin() {
   changes_.clear();
   cheap_cost_ = whole_cost_ = 0;

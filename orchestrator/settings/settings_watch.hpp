@@ -42,17 +42,15 @@ class SettingsWatch {
   void look();
   std::vector<SettingChange> end();
 
-  // Whether a setting at this path is looked at: not the files that say what runs just now.
-  bool watches(const std::string& path) const;
   // What a setting read at begin().
   std::optional<std::string> stood_at(const std::string& path) const;
-  // Reads one setting the cheapest way there is: NVML instead of nvidia-smi where it can be loaded.
-  SettingAccess::Read read(const std::string& path);
   // What one whole look at the cheap ones took at begin(), and at all of them.
   Seconds cost_of_a_look() const { return seconds(cheap_cost_); }
   Seconds cost_of_the_end() const { return seconds(whole_cost_); }
 
  private:
+  // The cheapest way there is: NVML instead of nvidia-smi where it can be loaded.
+  SettingAccess::Read read(const std::string& path);
   struct Watched {
     SavedSetting setting;
     std::string text;                           // what it read at begin()

@@ -109,6 +109,7 @@ class PowerFileKnob : public Knob {
           setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text,
                                         setting.applied.value_or("nothing"));
         if (now.text) last_[file.path] = setting.text = *now.text;
+        if (now.text) setting.stands = {{axis_, file.path, *now.text}};
         setting.path = file.path;
       }
       applied.push_back(setting);

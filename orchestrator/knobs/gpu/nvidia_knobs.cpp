@@ -290,6 +290,7 @@ class NvidiaPowerLimit : public Knob {
     setting.path = nvidia_setting(uuid, "power.limit");
     if (now) {
       last_[uuid] = setting.text = *now;
+      setting.stands = {{axis_, setting.path, *now}};
       setting.applied = format_quantity(parse_number(*now).value_or(0), Dimension::power);
     }
     setting.untouched = verdict.forbidden || verdict.unsupported;
