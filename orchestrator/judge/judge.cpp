@@ -61,18 +61,34 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
         fmt::format("the workload's values of '{}', which the objective is per, add up to no finite number",
                     input.objective.per));
   } else if (trial.units_incomplete && units > 0) {
-    set_verdict(
-        trial, Verdict::no_metric,
-        fmt::format(
-            "a run of the workload printed no '{}', which the objective is per, or its output was cut at "
-            "'output_cap'",
-            input.objective.per));
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("a run of the workload gave no readable '{}', which the objective is per, or its "
+                            "output was cut at "
+                            "'output_cap'",
+                            input.objective.per));
   } else if (units > 0) {
     trial.units = units;
   } else {
     set_verdict(
         trial, Verdict::no_metric,
         fmt::format("the workload printed no '{}' above 0, which the objective is per", input.objective.per));
+  }
+}
+
+// One sentence an axis: a machine may have a policy for each of 128 CPUs.
+void tell_unknown_clocks(TrialRecord& trial, const JudgeInput& input) {
+  std::map<int, std::pair<const SettingRecord*, int>> unknown;  // the first of each axis, how many
+  for (const SettingRecord& setting : trial.settings) {
+    if (!input.requested.contains(setting.axis) || setting.delivered) continue;
+    auto& [first, targets] = unknown[setting.axis];
+    if (targets++ == 0) first = &setting;
+  }
+  for (const auto& [axis, found] : unknown) {
+    const auto& [first, targets] = found;
+    trial.events.push_back(
+        {"delivered_unknown",
+         fmt::format("nothing tells at which clock {}{} really ran; {} was requested", first->target,
+                     targets == 1 ? "" : fmt::format(" and {} more", targets - 1), first->requested)});
   }
 }
 
@@ -171,6 +187,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   trial.region = regions.name;
   trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());
   trial.events.insert(trial.events.end(), regions.events.begin(), regions.events.end());
+  trial.units_incomplete = trial.units_incomplete || regions.bad_metrics.contains(input.objective.per);
   // Before "did not mark": a mark that was lost, or its other half, is why.
   if (!regions.lost.empty())
     set_verdict(trial, Verdict::marks_lost,
@@ -195,12 +212,8 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
     for (SettingRecord& setting : trial.settings) {
       if (input.requested.contains(setting.axis))
         delivered = judge_delivered(trial, setting, input, spans).value_or(false) && delivered;
-      if (input.requested.contains(setting.axis) && !setting.delivered) {
-        trial.events.push_back(
-            {"delivered_unknown", fmt::format("nothing tells at which clock {} really ran; {} was requested",
-                                              setting.target, setting.requested)});
-      }
     }
+    tell_unknown_clocks(trial, input);
   }
   if (!is_idle(trial.role)) judge_unseen_locks(trial, input);
   for (const auto& [domain, watts] : input.power_limit_w)

@@ -30,7 +30,8 @@ struct JudgeInput {
   std::map<int, std::string> board_clock;
   // Axes whose setting cannot be read back (a clock lock): the delivered clock is the only proof of it.
   std::set<int> shown_by_clock_only;
-  // Seconds of the trial in which the kernel had a target at a clock (Hz); empty where it does not count them.
+  // Seconds of the trial in which the kernel had a target at a clock (Hz); empty where it does not count
+  // them.
   std::map<std::string, std::map<double, double>> residency;
   std::map<std::string, double> power_limit_w;  // in force during the trial, by domain
   // What each axis was asked for at this point, in SI units.

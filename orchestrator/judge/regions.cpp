@@ -110,6 +110,7 @@ class RunReader {
                                                          "kept: of those regions only the first ones have "
                                                          "times; what counts is known whole",
                                                          plural(marks.others_dropped, "mark")));
+    into_.bad_metrics.insert(marks.bad_metrics.begin(), marks.bad_metrics.end());
     for (const std::string& name : marks.bad_metrics)
       complaints_.add("bad_metric", fmt::format("a value of metric '{}' cannot be read", name));
   }

@@ -6,6 +6,7 @@
 // one stretch, the outer.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +26,9 @@ struct Regions {
   std::vector<RegionRecord> all;  // in the order of their beginnings; `counted` is set
   std::string name;  // of what counts: a region's, several joined by " + ", '' for the whole process
   std::vector<MetricRecord> metrics;
-  std::vector<EventRecord> events;  // marks that make no sense
-  bool missing = false;             // a run marked nothing of what counts in others
+  std::set<std::string> bad_metrics;  // of which a value could not be read: their sum is not known
+  std::vector<EventRecord> events;    // marks that make no sense
+  bool missing = false;               // a run marked nothing of what counts in others
   // Why what counts is not known, by what the marks say; empty if it is.
   std::string unpaired;  // a begin without its end, or an end without its begin
   std::string lost;      // marks that were not written, or not kept

@@ -234,6 +234,22 @@ TEST_F(JudgeRegions, EnergyIsThatOfTheRegion) {
   EXPECT_NEAR(*trial_.objective, 0.4, 1e-12);
 }
 
+TEST_F(JudgeRegions, UnitsOfWhichOneCannotBeReadAreNotKnown) {
+  input_.runs = {run_of({{"begin train", 2000},
+                         {"end train", 4000},
+                         {"metric samples 500", 4100},
+                         {"metric samples nan", 4200},
+                         {"metric loss nan", 4200}},
+                        1000, 5000)};
+  TrialRecord of_time = trial_;
+  judge(of_time, input_);
+  EXPECT_EQ(of_time.verdict, Verdict::ok) << of_time.verdict_text;
+  input_.objective.per = "samples";
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::no_metric);
+  EXPECT_FALSE(trial_.units);
+}
+
 TEST_F(JudgeRegions, WhatWasNotMarkedOrPrintedDoesNotCount) {
   input_.region = "train";
   judge(trial_, input_);
