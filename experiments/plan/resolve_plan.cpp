@@ -395,11 +395,12 @@ class PlanResolver {
   void read_files(std::size_t w) {
     PlanWorkload& workload = plan_.workloads[w];
     const WorkloadSpec& spec = workload.spec;
+    const std::string folder = workload_folder(spec);
     std::vector<std::string> paths;
     const auto add = [&](const std::string& path) {
       if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
     };
-    if (const auto script = interpreted_script(plan_.experiment, spec)) add(*script);
+    if (const auto script = interpreted_script(spec, folder)) add(*script);
     for (const std::string& program : workload.executables) add(program);
     const std::size_t deciding = paths.size();
     std::set<std::vector<std::string>> commands;
@@ -410,10 +411,10 @@ class PlanResolver {
     if (spec.shell) commands.insert({""});
     for (const std::vector<std::string>& argv : commands) {
       for (const std::string& file :
-           named_work_files(argv, spec.shell ? spec.shell->text : "", workload_folder(spec), world_.path))
+           named_work_files(argv, spec.shell ? spec.shell->text : "", folder, world_.path))
         add(file);
     }
-    std::set<std::string> look_at{workload_folder(spec) + "/dvfs_plan_regions.py"};
+    std::set<std::string> look_at{folder + "/dvfs_plan_regions.py"};
     for (const std::string& path : paths) {
       look_at.insert(path);
       look_at.insert((std::filesystem::path(path).parent_path() / "dvfs_plan_regions.py").string());

@@ -96,7 +96,7 @@ bool marks_by_descriptor(const std::string& path) {
   return text.find("DVFS_PLAN_REGION_FD") != std::string::npos;
 }
 
-std::optional<std::string> interpreted_script(const Experiment& experiment, const WorkloadSpec& spec) {
+std::optional<std::string> interpreted_script(const WorkloadSpec& spec, const std::string& folder) {
   if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
   const std::string interpreter = fs::path(spec.command[0].text).filename().string();
   static const std::vector<std::string> interpreters{"python", "sh",   "bash",  "dash",    "perl",
@@ -105,8 +105,7 @@ std::optional<std::string> interpreted_script(const Experiment& experiment, cons
     return interpreter.starts_with(name) &&
            interpreter.find_first_not_of("0123456789.", name.size()) == std::string::npos;
   });
-  const auto file =
-      fs::path(experiment.folder) / (spec.folder ? spec.folder->text : "") / spec.command[1].text;
+  const fs::path file = fs::path(folder) / spec.command[1].text;
   std::error_code ignored;
   if (!known || !fs::is_regular_file(file, ignored)) return std::nullopt;
   return file.lexically_normal().string();

@@ -16,7 +16,6 @@
 
 namespace dvfs_plan {
 
-struct Experiment;
 struct WorkloadSpec;
 
 // Cheap to look at; where it is the same the contents are taken to be.
@@ -47,7 +46,8 @@ std::optional<WorkChange> changed_since(WorkFile& file);
 bool marks_by_descriptor(const std::string& path);
 
 // The script that an interpreter is given first, where it is a file: it, not the interpreter, is the work.
-std::optional<std::string> interpreted_script(const Experiment& experiment, const WorkloadSpec& spec);
+// `folder`: the workload's.
+std::optional<std::string> interpreted_script(const WorkloadSpec& spec, const std::string& folder);
 
 // Other files of the work that a command names, sorted. `words`: its program first, placeholders filled in.
 // `shell_text`: for /bin/sh -c; may be empty.

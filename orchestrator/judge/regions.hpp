@@ -1,7 +1,7 @@
 // Marks of a workload into the stretches of time that count. Pure.
 //
 // A region is what lies between a begin and the end that pairs with it: of the same name and the same
-// process.// Several processes (ranks) that mark one name are inside it together: what counts is the union of
+// process. Several processes (ranks) that mark one name are inside it together: what counts is the union of
 // their stretches, once; a pause in which none of them is inside is nobody's. A name begun inside itself is
 // one stretch, the outer.
 #pragma once

@@ -61,15 +61,17 @@ const char* axis_for(const std::string& path) {
 
 std::vector<Overlap> find_overlaps(const std::vector<KnobFinding>& knobs, const Sysfs& sysfs) {
   std::vector<Overlap> overlaps;
-  for (std::size_t later = 1; later < knobs.size(); ++later) {
-    if (!knobs[later].knob) continue;
-    const auto mine = knobs[later].knob->writes();
+  std::vector<std::set<std::string>> written;  // by each knob so far
+  for (std::size_t later = 0; later < knobs.size(); ++later) {
+    const auto mine = knobs[later].knob ? knobs[later].knob->writes() : std::vector<std::string>{};
+    written.push_back(real_places(mine, sysfs));
     // An experiment's own file: the other knobs do not know that somebody else sets it.
     const bool own_file = knobs[later].axis.starts_with("sysfs.");
     for (std::size_t other = 0; other < later; ++other) {
       if (!knobs[other].knob) continue;
-      const auto places = real_places(knobs[other].knob->writes(), sysfs);
-      const auto same = [&](const std::string& path) { return places.contains(real_place(path, sysfs)); };
+      const auto same = [&](const std::string& path) {
+        return written[other].contains(real_place(path, sysfs));
+      };
       const auto both = std::find_if(mine.begin(), mine.end(), same);
       if (both != mine.end()) {
         overlaps.push_back({knobs[later].axis, knobs[other].axis, *both, false});
