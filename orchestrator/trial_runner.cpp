@@ -164,7 +164,6 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
       return false;
     }
   }
-  if (world_.settings != nullptr) world_.settings->begin();
   return true;
 }
 
@@ -191,6 +190,7 @@ bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;
   for (int attempt = 1;; ++attempt) {
     if (!apply_knobs(point, trial)) return false;
+    if (world_.settings != nullptr) world_.settings->begin();
     const std::string problem = undone();
     if (problem.empty()) return true;
     if (attempt == tries) {
