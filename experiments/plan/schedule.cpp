@@ -122,16 +122,28 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
     if (options.idle && operating_points.insert(point.operating_point).second)
       idle.push_back(static_cast<int>(i));
   }
-  if (options.shuffled) {
-    shuffle(order, options.seed, block);
-    shuffle(references, options.seed, block);
-    shuffle(idle, options.seed, block);
-  }
   Block result(points, block, position);
+  if (options.shuffled) shuffle(idle, options.seed, block);
   for (const int i : idle) result.add(i, TrialRole::idle_before);
-  for (const int i : references) result.add(i, TrialRole::reference_first);
-  for (const int i : order) result.add(i, TrialRole::point);
-  for (const int i : references) result.add(i, TrialRole::reference_last);
+  if (options.shuffled) {
+    // The references too, twice each: every trial is then as likely at any place, and drift within a block,
+    // of whatever shape, leans to no point. First and last they would stand on a machine that warms up and
+    // one that has.
+    order.insert(order.end(), references.begin(), references.end());
+    order.insert(order.end(), references.begin(), references.end());
+    shuffle(order, options.seed, block);
+    std::set<int> begun;
+    for (const int i : order) {
+      const bool reference = std::find(references.begin(), references.end(), i) != references.end();
+      result.add(i, !reference               ? TrialRole::point
+                    : begun.insert(i).second ? TrialRole::reference_first
+                                             : TrialRole::reference_last);
+    }
+  } else {
+    for (const int i : references) result.add(i, TrialRole::reference_first);
+    for (const int i : order) result.add(i, TrialRole::point);
+    for (const int i : references) result.add(i, TrialRole::reference_last);
+  }
   for (const int i : idle) result.add(i, TrialRole::idle_after);
   return std::move(result).trials();
 }
