@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <random>
 
 #include "base/acting_as.hpp"
 #include "base/error.hpp"
@@ -21,7 +22,11 @@ namespace dvfs_plan {
 namespace {
 
 // A trial is not lengthened by more than this for the sake of its edges, however slow the sensor.
-constexpr Seconds longest_lead{0.3};
+constexpr Seconds longest_lead{0.4};
+// At least one whole interval between two renewals of the counter lies before the work and one behind it:
+// they tell what the machine drew beside it.
+constexpr double updates_beside = 2.5;
+constexpr Seconds longest_wait_for_rest{60};
 constexpr std::size_t most_runs = 100'000;
 
 constexpr std::size_t most_marks = 2'000'000;
@@ -56,6 +61,12 @@ struct AllRuns {
   }
 };
 
+// From 0 to 1, another one for each trial and the same when it is run again.
+double share_of(const std::string& key) {
+  std::mt19937_64 random(std::hash<std::string>{}(key));
+  return std::uniform_real_distribution<double>(0, 1)(random);
+}
+
 }  // namespace
 
 TrialRunner::TrialRunner(RunWorld& world)
@@ -68,13 +79,12 @@ TrialRunner::TrialRunner(RunWorld& world)
   watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
   for (const Channel& channel : world.sampler.channels())
     watches_load_ = watches_load_ || channel.under_load_only;
-  constexpr double updates = 1.2;
   for (const std::uint32_t channel : world.energy_channels) {
     const auto model = world.sensor_models.find(channel);
     if (model != world.sensor_models.end() && model->second.update)
-      lead_ = std::max(lead_, *model->second.update * updates);
+      update_ = std::max(update_, *model->second.update);
   }
-  lead_ = std::min(lead_, longest_lead);
+  lead_ = std::min(update_ * updates_beside, longest_lead);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
   sets_clocks_ = std::any_of(world.knobs.begin(), world.knobs.end(), [](const KnobFinding& finding) {
     return split_axis_name(finding.axis).base == "cpu.frequency";
@@ -104,6 +114,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (!wait_for_conditions(trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, false);
     if (!measure(point, trial)) return std::nullopt;
+    if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
     // Before all else: whatever was measured, it was of another setting.
     const std::string capped = judge_changes(trial);
@@ -314,11 +325,26 @@ bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
   return true;
 }
 
+// After work a machine draws more for a while: an idle window is taken again until power holds within it, or
+// the limit is over. False on interruption.
+bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
+  const Nanoseconds until = world_.clock.now() + nanoseconds(longest_wait_for_rest);
+  for (;;) {
+    JudgeInput input;
+    input.channels = world_.sampler.channels();
+    input.energy_channels = world_.energy_channels;
+    input.models = world_.sensor_models;
+    if (power_change(trial, input).value_or(0) == 0 || world_.clock.now() >= until) return true;
+    if (!measure(point, trial)) return false;
+  }
+}
+
 // Runs the workload, or rests, under the sampler. False on interruption.
 bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool idle = is_idle(trial.role);
   world_.sampler.start();
-  bool went_on = sleep(lead_);
+  // At another phase of the sensor each time, or its edges would err the same way in all trials.
+  bool went_on = sleep(lead_ + std::min(update_, longest_lead) * share_of(trial.key));
   // Around the command only: during the lead nothing of ours runs.
   const bool watches = watches_load_;
   const auto load_before = watches ? read_cpu_times(world_.sysfs) : CpuTimesOfAll{};

@@ -36,6 +36,7 @@ class TrialRunner {
   void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
   bool wait_for_conditions(TrialRecord& trial);
   LaunchSpec launch_spec(const PlanPoint& point) const;
+  bool wait_for_rest(const PlanPoint& point, TrialRecord& trial);
   bool measure(const PlanPoint& point, TrialRecord& trial);
   bool run_command(const PlanPoint& point, TrialRecord& trial);
   bool tells_units(const ChildResult& child, const MarkedRun& run,
@@ -56,7 +57,8 @@ class TrialRunner {
   std::map<std::string, std::vector<int>> cpus_of_target_;
   bool watches_load_ =
       false;         // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
-  Seconds lead_{0};  // the sampler's start before the launch: its edge then lies between two updates
+  Seconds update_{0};  // the longest of the energy source's sensors
+  Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
   std::vector<MarkedRun> runs_;                      // of the trial at hand
   std::map<int, double> busy_;                       // of the trial at hand, per CPU
   std::set<std::string> touched_;                    // settings that were taken at least once, by path

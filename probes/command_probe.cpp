@@ -21,6 +21,7 @@ class CommandProbe : public Probe {
       Channel full = channel;
       full.name = settings_.name + ":" + channel.name;
       full.probe = settings_.name;
+      full.told_when_new = true;
       full.source = join(settings_.launch.argv, " ");
       channels_.push_back(full);
     }

@@ -35,7 +35,7 @@ Sampler::~Sampler() {
   thread_.join();
 }
 
-void Sampler::read(Source& source) {
+Nanoseconds Sampler::read(Source& source) {
   const Nanoseconds before = clock_.now();
   source.probe->read(source.samples);
   const Nanoseconds took = clock_.now() - before;
@@ -48,6 +48,14 @@ void Sampler::read(Source& source) {
     readings_.push_back(
         {source.first_channel + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
   }
+  return middle;
+}
+
+Nanoseconds Sampler::next_look(Source& source, Nanoseconds looked, Nanoseconds now) {
+  const std::optional<double> value = source.samples[source.followed_channel].value;
+  const bool changed = value && source.followed_value && *value != *source.followed_value;
+  if (value) source.followed_value = value;
+  return std::max(source.followed.next(looked, source.cost, changed), now);
 }
 
 void Sampler::refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample) {
@@ -90,7 +98,21 @@ std::vector<Reading> Sampler::look(const std::string& unit) {
 
 void Sampler::set_period(std::uint32_t channel, Seconds period) {
   const std::lock_guard lock(mutex_);
-  sources_.at(source_of(channel)).period = std::max<Nanoseconds>(nanoseconds(period), 100'000);
+  Source& source = sources_.at(source_of(channel));
+  source.period = std::max<Nanoseconds>(nanoseconds(period), 100'000);
+  source.followed = {};
+}
+
+void Sampler::follow(std::uint32_t channel, Seconds update) {
+  const std::lock_guard lock(mutex_);
+  Source& source = sources_.at(source_of(channel));
+  source.period = nanoseconds(update);
+  source.followed = FollowedUpdates(nanoseconds(update));
+  source.followed_channel = channel - source.first_channel;
+}
+
+bool Sampler::follows(std::uint32_t channel) const {
+  return sources_.at(source_of(channel)).followed.follows();
 }
 
 Seconds Sampler::read_cost(std::uint32_t channel) const {
@@ -105,7 +127,11 @@ Seconds Sampler::period(std::uint32_t channel) const {
 void Sampler::read_due(Nanoseconds now) {
   for (Source& source : sources_) {
     if (source.due > now) continue;
-    read(source);
+    const Nanoseconds looked = read(source);
+    if (source.followed.follows()) {
+      source.due = next_look(source, looked, clock_.now());
+      continue;
+    }
     // Stay on the grid; after a stall go on from now instead of catching up in a burst.
     source.due += source.period;
     if (source.due <= now) source.due = now + source.period;
@@ -128,8 +154,10 @@ void Sampler::start() {
   const Nanoseconds now = clock_.now();
   for (Source& source : sources_) {
     source.probe->begin();
-    read(source);
-    source.due = now + source.period;
+    source.followed.begin();
+    source.followed_value.reset();
+    const Nanoseconds looked = read(source);
+    source.due = source.followed.follows() ? next_look(source, looked, clock_.now()) : now + source.period;
   }
   if (sources_.empty() || drive_ == Drive::caller) return;
   sampling_ = true;

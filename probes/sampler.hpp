@@ -1,5 +1,6 @@
-// Reads probes while a trial runs: once just before the child starts, then each probe at its own period in
-// one thread, once just after the child ends. Readings carry the time in the middle of their read.
+// Reads probes while a trial runs: once just before the child starts, then each probe at its own period, or
+// just after each renewal of its counter, in one thread, once just after the child ends. Readings carry the
+// time in the middle of their read.
 #pragma once
 
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "probes/follow.hpp"
 #include "probes/probe.hpp"
 
 namespace dvfs_plan {
@@ -43,6 +45,11 @@ class Sampler {
   // How often the probe is read that has this channel; from the next start() on.
   void set_period(std::uint32_t channel, Seconds period);
   Seconds period(std::uint32_t channel) const;
+  // Looks at the probe of this counter just after each of its renewals, which come once an `update`. Only
+  // where it is the probe's only counter: two have two phases. From the next start() on; set_period() ends
+  // it.
+  void follow(std::uint32_t channel, Seconds update);
+  bool follows(std::uint32_t channel) const;
   // Which probe it belongs to, counted in the order they were handed in.
   std::size_t source_of(std::uint32_t channel) const;
   // How long one read of that probe took lately: an NVML energy counter keeps a CPU busy for 4 ms.
@@ -68,9 +75,14 @@ class Sampler {
     Nanoseconds due = 0;
     Nanoseconds cost = 0;  // of a read, smoothed
     std::vector<Sample> samples;
+    FollowedUpdates followed;
+    std::size_t followed_channel = 0;  // of the probe
+    std::optional<double> followed_value;
   };
 
-  void read(Source& source);
+  // Returns when the value was read.
+  Nanoseconds read(Source& source);
+  Nanoseconds next_look(Source& source, Nanoseconds looked, Nanoseconds now);
   void refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample);
   void run();
 

@@ -49,6 +49,10 @@ struct JudgeInput {
 // and readings are there.
 void judge(TrialRecord& trial, const JudgeInput& input);
 
+// How much the power of the energy source changed within an idle window, W: the mean of its second half less
+// that of its first, beyond what the sensors may be off by; 0 if it held. nullopt: not known.
+std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& input);
+
 // The objective from joules and seconds, per run or per unit alike; nullopt if it needs joules and there are
 // none.
 std::optional<double> objective_value(const ObjectiveSpec& objective, std::optional<double> joules,

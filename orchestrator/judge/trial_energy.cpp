@@ -71,6 +71,8 @@ SensorModel model_of(const JudgeInput& input, std::uint32_t channel, bool idle) 
   const auto known = input.models.find(channel);
   SensorModel model = known == input.models.end() ? SensorModel{} : known->second;
   model.may_be_flat = idle;
+  model.lag = Seconds{input.channels[channel].lags_up_to_s};
+  model.told_when_new = input.channels[channel].told_when_new;
   // A gauge that is a mean follows a step as late as it looks back.
   const auto& averages = input.channels[channel].averages_over_s;
   if (averages && (!model.rise || model.rise->value() < *averages)) model.rise = Seconds{*averages};
@@ -86,43 +88,34 @@ bool moved_before(std::span<const Reading> readings, std::uint32_t channel, cons
   return known != readings.end() && *known->value != before->second;
 }
 
-// Stretches with less between them than half of what the sensor resolves cannot be told apart.
+// Of a gauge, stretches with less between them than half of what it resolves cannot be told apart.
 Nanoseconds joining_gap(const EnergyCurve& curve) {
   constexpr Nanoseconds least = 1'000'000;
-  return std::max(least, nanoseconds(Seconds{curve.resolves() / 2}));
+  return curve.counter() ? least : std::max(least, nanoseconds(Seconds{curve.resolves() / 2}));
 }
 
 ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel, const Regions& regions) {
-  ChannelEnergy sum;
-  sum.channel = channel;
-  double joules = 0, half_width = 0, as_read = 0;
-  for (const Span& span : counted_spans(regions, joining_gap(curve))) {
-    const ChannelEnergy one = curve.between(span.from, span.to);
-    sum.readings = one.readings;
-    if (!one.joules) {
-      sum.fault = one.fault;
-      return sum;
-    }
+  const auto spans = counted_spans(regions, joining_gap(curve));
+  std::vector<Window> windows;
+  double counted = 0, whole = 0, smeared = 0;
+  for (const Span& span : spans) {
+    windows.push_back({span.from, span.to});
     const double length = seconds(span.to - span.from).value();
-    const double share = span.counted_s / length;
-    joules += *one.joules * share;
-    as_read += one.as_read_j.value_or(0) * share;
-    // What the gaps inside drew is not known apart. Errors of many spans have the same sign (the same load
-    // ends and begins at each), so they add up; and what is shorter than the sensor resolves is smeared with
-    // its neighbours.
-    double half = *one.half_width_j * share + *one.joules * (1 - share);
-    if (regions.name != "" && length < 2 * curve.resolves())
-      half += *one.joules * std::min(1.0, curve.resolves() / length);
-    half_width += half;
-    sum.fresh += one.fresh;
+    counted += span.counted_s;
+    whole += length;
+    // What is shorter than a gauge resolves is smeared with its neighbours.
+    if (!curve.counter() && !regions.name.empty() && length < 2 * curve.resolves())
+      smeared += length * std::min(1.0, curve.resolves() / length);
   }
-  if (sum.readings == 0) {
-    sum.fault = EnergyFault::absent;
-    return sum;
-  }
-  sum.joules = joules;
-  sum.half_width_j = half_width;
-  if (curve.counter()) sum.as_read_j = as_read;
+  ChannelEnergy sum = curve.over(windows);
+  sum.channel = channel;
+  if (sum.readings == 0 && sum.fault == EnergyFault::none) sum.fault = EnergyFault::absent;
+  if (!sum.joules) return sum;
+  // What the gaps inside the joined stretches drew is not known apart.
+  const double share = whole > 0 ? counted / whole : 1;
+  *sum.half_width_j = *sum.half_width_j * share + *sum.joules * (1 - share) + *sum.joules * smeared / whole;
+  *sum.joules *= share;
+  if (sum.as_read_j) *sum.as_read_j *= share;
   return sum;
 }
 
@@ -150,30 +143,102 @@ void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurv
   }
 }
 
-void compare_sources(TrialRecord& trial, const JudgeInput& input) {
-  for (const ChannelEnergy& integral : trial.energies) {
-    const Channel& mine = input.channels[integral.channel];
-    if (mine.kind != ChannelKind::gauge || !integral.joules) continue;
-    for (const ChannelEnergy& counter : trial.energies) {
-      const Channel& other = input.channels[counter.channel];
-      if (other.kind != ChannelKind::counter || other.domain != mine.domain || !counter.joules ||
-          *counter.joules <= 0)
-        continue;
-      const double difference = *integral.joules / *counter.joules - 1;
-      const double explained = (*integral.half_width_j + *counter.half_width_j) / *counter.joules;
-      if (std::abs(difference) <= std::max(difference_to_tell, explained)) continue;
-      const std::string text =
-          fmt::format("{} and {} differ by {:+.1f} %", mine.name, other.name, 100 * difference);
-      const auto& source = input.energy_channels;
-      const bool matters = std::find(source.begin(), source.end(), counter.channel) != source.end() ||
-                           std::find(source.begin(), source.end(), integral.channel) != source.end();
-      if (matters && input.energy_needed && std::abs(difference) > difference_too_large)
-        set_verdict(trial, Verdict::sensors_disagree, text + ": one of them is wrong");
-      else
-        trial.events.push_back({"sensors_disagree", text});
+// The shortest time that a sensor can tell apart from what lies beside it.
+struct Resolution {
+  double time = 0;   // s
+  const char* what;  // it is so long for
+};
+Resolution resolution_of(const EnergyCurve& curve, const Channel& channel, const SensorModel& model) {
+  Resolution resolution{curve.resolves(), "it is renewed every"};
+  if (model.rise && model.rise->value() > resolution.time)
+    resolution = {model.rise->value(), "it follows within"};
+  if (channel.averages_over_s.value_or(0) >= resolution.time)
+    resolution = {*channel.averages_over_s, "it is a mean over"};
+  return resolution;
+}
+
+// Of what counts, the shortest stretch; and the shortest pause between two.
+struct Shortest {
+  double stretch = INFINITY, pause = INFINITY;
+};
+Shortest shortest_of(const Regions& regions) {
+  Shortest shortest;
+  const auto spans = counted_spans(regions, 0);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    shortest.stretch = std::min(shortest.stretch, seconds(spans[i].to - spans[i].from).value());
+    if (i > 0) shortest.pause = std::min(shortest.pause, seconds(spans[i].from - spans[i - 1].to).value());
+  }
+  return shortest;
+}
+
+// Two sensors tell the same domain's energy. A difference spoils the trial only where both can resolve what
+// counts, and never a counter by the word of a gauge: that samples the power now and then or smooths it, the
+// counter sums it.
+class SourceComparison {
+ public:
+  SourceComparison(TrialRecord& trial, const JudgeInput& input,
+                   const std::map<std::uint32_t, EnergyCurve>& curves, const Regions& regions)
+      : trial_(trial), input_(input), curves_(curves), shortest_(shortest_of(regions)) {}
+
+  void compare_all() {
+    for (const ChannelEnergy& mine : trial_.energies) {
+      for (const ChannelEnergy& other : trial_.energies) {
+        const Channel &a = input_.channels[mine.channel], &b = input_.channels[other.channel];
+        const bool reference = b.kind == ChannelKind::counter
+                                   ? a.kind == ChannelKind::gauge || other.channel < mine.channel
+                                   : a.kind == ChannelKind::gauge && other.channel < mine.channel;
+        if (mine.channel != other.channel && a.domain == b.domain && reference && mine.joules &&
+            other.joules && *other.joules > 0)
+          compare(mine, other);
+      }
     }
   }
-}
+
+ private:
+  bool used(std::uint32_t channel) const {
+    return std::find(input_.energy_channels.begin(), input_.energy_channels.end(), channel) !=
+           input_.energy_channels.end();
+  }
+
+  // Why a sensor cannot tell what counts; empty: it can.
+  std::string too_coarse(std::uint32_t channel) const {
+    const Channel& of = input_.channels[channel];
+    const Resolution resolution =
+        resolution_of(curves_.at(channel), of, model_of(input_, channel, is_idle(trial_.role)));
+    constexpr double times = 3;
+    const double shortest = std::min(shortest_.stretch, shortest_.pause);
+    if (shortest >= times * resolution.time) return {};
+    return fmt::format("{} cannot tell {} of {} apart, as {} {}", of.name,
+                       shortest_.stretch <= shortest_.pause ? "stretches" : "pauses",
+                       format_duration(Seconds{shortest}), resolution.what,
+                       format_duration(Seconds{resolution.time}));
+  }
+
+  void compare(const ChannelEnergy& mine, const ChannelEnergy& other) {
+    const Channel &a = input_.channels[mine.channel], &b = input_.channels[other.channel];
+    const double difference = *mine.joules / *other.joules - 1;
+    const double explained = (*mine.half_width_j + *other.half_width_j) / *other.joules;
+    if (std::abs(difference) <= std::max(difference_to_tell, explained)) return;
+    const std::string text = fmt::format("{} and {} differ by {:+.1f} %", a.name, b.name, 100 * difference);
+    std::string because = too_coarse(mine.channel);
+    if (because.empty()) because = too_coarse(other.channel);
+    const bool of_a_gauge = a.kind != b.kind && used(other.channel);
+    const bool matters = used(mine.channel) || used(other.channel);
+    if (because.empty() && matters && !of_a_gauge && input_.energy_needed &&
+        std::abs(difference) > difference_too_large) {
+      set_verdict(trial_, Verdict::sensors_disagree, text + ": one of them is wrong");
+      return;
+    }
+    if (because.empty() && of_a_gauge)
+      because = fmt::format("the counter is used, which sums what {} samples now and then", a.name);
+    trial_.events.push_back({"sensors_disagree", because.empty() ? text : text + ": " + because});
+  }
+
+  TrialRecord& trial_;
+  const JudgeInput& input_;
+  const std::map<std::uint32_t, EnergyCurve>& curves_;
+  Shortest shortest_;
+};
 
 void say_if_too_short(TrialRecord& trial, const std::optional<Seconds>& update) {
   if (!trial.energy_j || !trial.region_s || trial.runs.empty()) return;
@@ -194,7 +259,39 @@ void say_if_too_short(TrialRecord& trial, const std::optional<Seconds>& update) 
   trial.events.push_back({"short_region", text});
 }
 
+// A machine that has just worked still draws more for a while: half of what changed within the window may be
+// of that.
+void judge_idle(TrialRecord& trial, const JudgeInput& input) {
+  const auto change = power_change(trial, input);
+  if (!change || *change == 0) return;
+  const double length = seconds(trial.child.ended - trial.child.started).value();
+  trial.energy_half_width_j = *trial.energy_half_width_j + std::abs(*change) / 2 * length;
+  trial.events.push_back(
+      {"idle_unsteady", fmt::format("the machine was not at rest yet: its power changed by {:+.3g} W "
+                                    "within the idle window, half of which is added to its half-width",
+                                    *change)});
+}
+
 }  // namespace
+
+std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& input) {
+  const Nanoseconds middle = (trial.child.started + trial.child.ended) / 2;
+  const double half = seconds(middle - trial.child.started).value();
+  double change = 0, allowed = 0, watts = 0;
+  for (const std::uint32_t channel : input.energy_channels) {
+    const EnergyCurve curve(input.channels[channel], of_channel(trial.readings, channel),
+                            model_of(input, channel, true));
+    const auto first = curve.between(trial.child.started, middle),
+               second = curve.between(middle, trial.child.ended);
+    if (!first.joules || !second.joules || half <= 0) return std::nullopt;
+    change += (*second.joules - *first.joules) / half;
+    watts += *first.joules / half;
+    allowed = std::hypot(allowed, *first.half_width_j / half, *second.half_width_j / half);
+  }
+  // A machine at rest wanders by some per cent; it is not cooling down then.
+  constexpr double wanders = 0.02;
+  return std::abs(change) <= std::max(allowed, wanders * watts) ? 0 : change;
+}
 
 void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& regions) {
   std::map<std::uint32_t, EnergyCurve> curves;
@@ -237,8 +334,9 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     trial.energy_j = total;
     trial.energy_half_width_j = std::sqrt(squares);
     energy_of_each(trial, curves, input);
-    compare_sources(trial, input);
+    SourceComparison(trial, input, curves, regions).compare_all();
     if (counts_for_its_point(trial.role)) say_if_too_short(trial, update);
+    if (idle) judge_idle(trial, input);
     return;
   }
   trial.fresh_readings = 0;

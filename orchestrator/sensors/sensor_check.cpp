@@ -44,6 +44,23 @@ bool any_slow(const std::vector<Channel>& channels, const std::vector<Reading>& 
   return false;
 }
 
+// A counter that is renewed seldom enough for its phase to matter, alone in its probe (two have two phases),
+// and whose reads leave time to find it.
+bool worth_following(const Sampler& sampler, const SensorCheck& check, std::uint32_t channel) {
+  const auto& channels = sampler.channels();
+  const ChannelAudit& audit = check.audit.channels[channel];
+  constexpr Seconds least{0.02};
+  constexpr double reads = 5;
+  if (channels[channel].kind != ChannelKind::counter || channels[channel].told_when_new || !audit.update ||
+      audit.at_least || *audit.update < least || *audit.update < sampler.read_cost(channel) * reads)
+    return false;
+  int counters = 0;
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    counters += measures_energy(channels[i]) && sampler.source_of(i) == sampler.source_of(channel) ? 1 : 0;
+  }
+  return counters == 1;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> SensorCheck::unusable() const {
@@ -114,6 +131,10 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   }
   for (const auto& [channel, own] : own_period)
     sampler.set_period(channel, needed.at(sampler.source_of(channel)));
+  for (const auto& [channel, own] : own_period) {
+    if (worth_following(sampler, check, channel))
+      sampler.follow(channel, *check.audit.channels[channel].update);
+  }
   return check;
 }
 

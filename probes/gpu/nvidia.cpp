@@ -18,12 +18,14 @@ ProbeFinding find_nvidia(const ProbeRequest& request) {
   const auto opened = NvmlLibrary::open(request.sysfs);
   if (any && opened.library) {
     NvmlProbes probes = make_nvml_probes(opened.library, request.boards);
-    for (auto* part : {&probes.energy, &probes.power, &probes.state, &probes.slow}) {
-      if (!*part) continue;
+    auto parts = std::move(probes.energy);
+    for (auto* part : {&probes.power, &probes.state, &probes.slow}) parts.push_back(std::move(*part));
+    for (auto& part : parts) {
+      if (!part) continue;
       if (!finding.probe)
-        finding.probe = std::move(*part);
+        finding.probe = std::move(part);
       else
-        finding.others.push_back(std::move(*part));
+        finding.others.push_back(std::move(part));
     }
     finding.problem = join(probes.lacks, "; ");
   } else if (const auto smi = NvidiaSmi::find(request.sysfs); any && smi) {

@@ -1,5 +1,6 @@
-// Probes over NVML: what a board's own sensors say. Four of them, because they are worth reading at different
-// rates: the energy counter keeps a CPU busy for 4 ms a read on an H200, power and clocks for microseconds.
+// Probes over NVML: what a board's own sensors say. Several, because they are worth reading at different
+// rates: an energy counter keeps a CPU busy for 4 ms a read on an H200 and is followed in its own phase,
+// board by board; power and clocks take microseconds.
 #pragma once
 
 #include <memory>
@@ -13,11 +14,11 @@
 namespace dvfs_plan {
 
 struct NvmlProbes {
-  std::unique_ptr<Probe> energy;   // total energy
-  std::unique_ptr<Probe> power;    // instant and average
-  std::unique_ptr<Probe> state;    // clocks, utilisation, time held down by each limit
-  std::unique_ptr<Probe> slow;     // temperatures, memory in use
-  std::vector<std::string> lacks;  // "gpu-0 has no total energy counter"
+  std::vector<std::unique_ptr<Probe>> energy;  // total energy, one a board
+  std::unique_ptr<Probe> power;                // instant and average
+  std::unique_ptr<Probe> state;                // clocks, utilisation, time held down by each limit
+  std::unique_ptr<Probe> slow;                 // temperatures, memory in use
+  std::vector<std::string> lacks;              // "gpu-0 has no total energy counter"
 };
 
 // Each channel is tried once; those that the board does not have are left out and named.

@@ -1,15 +1,14 @@
 // Readings of one sensor into joules with the half-width that the sensor itself adds. Pure: no clock, no
 // file.
 //
-// A sensor renews its value every `update`; reading it faster only repeats it. The curve therefore stands on
-// the fresh values, each placed half way between the last look that still saw the old value and the first
-// that saw the new one. A counter's energy is the difference of its curve, corrected for wraps by the
-// channel's own range; a gauge's is the trapezoid. Both are interpolated at the edges of the window.
+// The curve stands on the fresh values (fresh_values.hpp). A counter's energy is the sum of its steps,
+// corrected for wraps by the channel's own range, divided at the edges (counter_energy.hpp); a gauge's is the
+// trapezoid, interpolated at the edges.
 //
 // What the half-width (95 %) stands for:
-//   counter  within the update interval that holds an edge, only the interval's sum is known. The estimate
-//            takes the power before the interval up to the edge and the power after it from there; what of
-//            the sum that leaves unexplained may lie on either side. Beside it: when each update happened.
+//   counter  how what was drawn within an interval that an edge divides may lie to either side of it, and
+//   when
+//            each renewal happened.
 //   gauge    what lies between two fresh values is not seen: 1.386 x update x the root of the summed squares
 //            of their differences (1.96 sd of independent errors as large as the differences show), and the
 //            step at each edge times half the longer of update and rise.
@@ -24,6 +23,7 @@
 #include <vector>
 
 #include "base/reading.hpp"
+#include "results/energy/fresh_values.hpp"
 
 namespace dvfs_plan {
 
@@ -44,6 +44,8 @@ struct ChannelEnergy {
 struct SensorModel {
   std::optional<Seconds> update;  // between fresh values
   std::optional<Seconds> rise;    // from a step of the load to 90 % of it
+  Seconds lag{0};                 // a counter's value is the sum up to a moment up to so long before
+  bool told_when_new = false;     // each reading is as new as its time
   bool may_be_flat = false;       // a machine at rest may well draw the same all the time
 };
 
@@ -57,6 +59,11 @@ std::vector<Reading> of_channel(std::span<const Reading> readings, std::uint32_t
 // values if they were read often enough to see it, else nullopt.
 std::optional<Seconds> update_period(std::span<const Reading> readings);
 
+// A stretch of CLOCK_MONOTONIC that counts.
+struct Window {
+  Nanoseconds from = 0, to = 0;
+};
+
 class EnergyCurve {
  public:
   // `readings` are of this channel only, in time order.
@@ -64,6 +71,8 @@ class EnergyCurve {
 
   // Energy between two times of CLOCK_MONOTONIC. What is not known is nullopt with the reason in `fault`.
   ChannelEnergy between(Nanoseconds from, Nanoseconds to) const;
+  // Of disjoint stretches in time order together: what is alike in them is learnt from all.
+  ChannelEnergy over(std::span<const Window> windows) const;
 
   // Between fresh values; nullopt if neither the readings nor the model tell.
   std::optional<Seconds> update() const { return update_; }
@@ -75,7 +84,6 @@ class EnergyCurve {
   struct Point {
     double time;         // s since origin_
     double value;        // J without wraps, or W
-    double uncertain;    // s: the value became visible within +- this of `time`
     double joules = 0;   // gauge: trapezoid up to here
     double squares = 0;  // gauge: summed squared differences up to here
   };
@@ -84,28 +92,28 @@ class EnergyCurve {
     double half_width;
   };
 
-  void find_fresh(const std::vector<Point>& known);
-  void repeat_until(double time, double update, double times);
-  EnergyFault find_fault(const std::vector<Point>& known) const;
-  EnergyFault unwrap(std::vector<Point>& known) const;
+  void keep_fresh(const std::vector<Look>& looks);
+  EnergyFault find_fault(const std::vector<Look>& known) const;
+  EnergyFault unwrap(std::vector<Look>& known) const;
   void sum_up();
   double seconds_of(Nanoseconds time) const { return static_cast<double>(time - origin_) * 1e-9; }
   std::size_t interval_of(double time) const;  // index of the point that ends it; 0 and size() are outside
-  double slope(std::size_t interval) const;
-  Edge counter_edge(double time) const;
   Edge gauge_edge(double time) const;
+  double gauge_square(double from, double to) const;
   double power_at(double time) const;
   double visible_at(double time) const;
   bool encloses(double from, double to) const;
   bool has_gap(double from, double to) const;
   bool has_impossible(double from, double to) const;
+  EnergyFault fault_between(double from, double to) const;
 
   bool counter_;
   std::optional<double> wraps_at_;
   double most_watts_;  // that its domain can draw
   SensorModel model_;
   Nanoseconds origin_ = 0;
-  std::vector<Point> points_;  // fresh ones
+  std::vector<FreshValue> counts_;  // of a counter, fresh ones
+  std::vector<Point> points_;       // of a gauge
   std::optional<Seconds> update_;
   double first_read_ = 0, last_read_ = 0;
   double lowest_ = 0, highest_ = 0;                // of the fresh values

@@ -28,11 +28,12 @@ CREATE VIEW workloads AS SELECT name AS workload, command FROM workload;
 --| operating_point: the knobs' settings
 --| block: which
 --| idle_power_w: mean
---| idle_half_width_w: 95 %, the sensors' own part
+--| idle_half_width_w: 95 %: the sensors' own part, and half of what the windows differ by
 --| windows: how many it was measured in
 CREATE VIEW idle AS
   SELECT p.operating_point, t.block, avg(t.energy_j / t.region_s) AS idle_power_w,
-         sqrt(sum(t.energy_half_width_j * t.energy_half_width_j / (t.region_s * t.region_s))) / count(*) AS idle_half_width_w,
+         sqrt(sum(t.energy_half_width_j * t.energy_half_width_j / (t.region_s * t.region_s)) / (count(*) * count(*))
+              + (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) * (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) / 4) AS idle_half_width_w,
          count(*) AS windows
   FROM trial t JOIN point p ON p.id = t.point_id
   WHERE t.role IN ('idle_before', 'idle_after') AND t.verdict = 'ok' AND t.energy_j IS NOT NULL

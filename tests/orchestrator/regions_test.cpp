@@ -279,15 +279,38 @@ TEST_F(JudgeRegions, ForeignLoadAndThrottlingAreVerdictsWithTheirFigures) {
             "other processes took 2.00 s of CPU time in 4.00 s (50 % of one CPU; up to 20 % counts)");
 }
 
-TEST_F(JudgeRegions, SourcesOfOneDomainThatDisagreeSpoilTheTrial) {
+TEST_F(JudgeRegions, ASourceIsNotDisprovedByOneThatCannotTell) {
   channels_.push_back(gauge("package-0"));
   channels_[1].name = "meter";
   input_.channels = channels_;
   TrialRecord off = trial_;
   for (int i = 0; i <= 60; ++i) off.readings.push_back(at(i * 100 * ms, 130 + 0.1 * (i % 2), 1));
+  // By a gauge alone, which samples now and then, no counter is excluded.
+  TrialRecord by_counter = off;
+  judge(by_counter, input_);
+  EXPECT_EQ(by_counter.verdict, Verdict::ok);
+  ASSERT_FALSE(by_counter.events.empty());
+  EXPECT_EQ(by_counter.events[0].message,
+            "meter and c:package-0 differ by +30.1 %: the counter is used, which sums what meter samples now "
+            "and then");
+  // A gauge that is used is, by a counter that resolves what counts as well.
+  input_.energy_channels = {1};
+  TrialRecord by_gauge = off;
+  judge(by_gauge, input_);
+  EXPECT_EQ(by_gauge.verdict, Verdict::sensors_disagree);
+  EXPECT_EQ(by_gauge.verdict_text, "meter and c:package-0 differ by +30.1 %: one of them is wrong");
+  // Not where it is a mean over longer than what counts.
+  channels_[1].averages_over_s = 2;
+  input_.channels = channels_;
   judge(off, input_);
-  EXPECT_EQ(off.verdict, Verdict::sensors_disagree);
-  EXPECT_EQ(off.verdict_text, "meter and c:package-0 differ by +30.1 %: one of them is wrong");
+  EXPECT_EQ(off.verdict, Verdict::ok);
+  ASSERT_FALSE(off.events.empty());
+  EXPECT_EQ(off.events[0].message,
+            "meter and c:package-0 differ by +30.1 %: meter cannot tell stretches of 4.0 s apart, as it is a "
+            "mean over 2.0 s");
+  channels_[1].averages_over_s.reset();
+  input_.channels = channels_;
+  input_.energy_channels = {0};
   for (int i = 0; i <= 60; ++i) trial_.readings.push_back(at(i * 100 * ms, 108 + 0.1 * (i % 2), 1));
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::ok);

@@ -12,11 +12,15 @@
 namespace dvfs_plan {
 namespace {
 
+// A sensor whose readings are as new as their time: no renewals to place.
+const SensorModel told{
+    .update = {}, .rise = {}, .lag = Seconds{0}, .told_when_new = true, .may_be_flat = false};
+
 TEST(Energy, CorrectsOneCounterWrapByTheChannelsOwnRange) {
   // DRAM wraps at 65 712.999613 J, a quarter of what the package does.
   const auto energy =
       energy_between(counter("dram-0", 65712.999613),
-                     std::vector{at(0, 65712.0), at(1 * s, 65712.9), at(2 * s, 0.500387)}, 0, 2 * s);
+                     std::vector{at(0, 65712.0), at(1 * s, 65712.9), at(2 * s, 0.500387)}, 0, 2 * s, told);
   EXPECT_NEAR(*energy.joules, 1.5, 1e-9);
 }
 
@@ -40,10 +44,10 @@ TEST(Energy, ACounterThatGoesBackWithoutARangeIsNotKnown) {
 
 TEST(Energy, InterpolatesTheEdges) {
   // 100 W throughout; the window lies between readings.
-  EXPECT_NEAR(
-      *energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms, 1750 * ms)
-           .joules,
-      150, 1e-9);
+  EXPECT_NEAR(*energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms,
+                              1750 * ms, told)
+                   .joules,
+              150, 1e-9);
   EXPECT_NEAR(
       *energy_between(gauge(), std::vector{at(0, 90), at(s, 100), at(2 * s, 110)}, 500 * ms, 1500 * ms)
            .joules,
@@ -98,7 +102,7 @@ TEST(Energy, AMeterThatSpeaksWhenItLikesLosesNothingAtTheEdges) {
   // A 50 W counter read every 100 ms, the window 70 ms longer on both sides.
   std::vector<Reading> readings;
   for (int i = 1; i <= 10; ++i) readings.push_back(at(i * 100 * ms, 5.0 * i));
-  EXPECT_NEAR(*energy_between(counter("wall"), readings, 30 * ms, 1070 * ms).joules, 52, 1e-9);
+  EXPECT_NEAR(*energy_between(counter("wall"), readings, 30 * ms, 1070 * ms, told).joules, 52, 1e-9);
 }
 
 TEST(Energy, AHoleInTheMiddleIsNotBridged) {

@@ -1,0 +1,315 @@
+#include "results/energy/counter_energy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace dvfs_plan {
+namespace {
+
+constexpr double normal_95 = 1.96;
+constexpr double negligible = 1e-9;  // s
+// Neighbouring intervals that tell what a side draws beside an edge, and how much that varies.
+constexpr std::size_t nearest = 4;
+// What power varies by from one interval to the next, a share, where too few were seen to tell; weighs as
+// much as one difference seen.
+constexpr double presumed_variation = 0.04;
+// Known from a single interval only.
+constexpr double variation_of_one = 0.1;
+// Standard deviation of a uniform distribution, of its range.
+constexpr double of_uniform = 0.2887;
+
+constexpr double several_renewals = 1.15;  // in one interval, by its length in updates
+// How alike the errors at the edges of several stretches are: the same load begins and ends at each.
+constexpr double alike = 0.2;
+
+struct Interval {
+  double from = 0, to = 0, joules = 0;
+  double from_uncertain = 0, to_uncertain = 0;
+  bool seen = true;     // false: beyond the first or last value; goes on as it went
+  double inside = 0;    // s of it that count
+  std::size_t gap = 0;  // the first gap or stretch that it touches: gap g lies before stretch g
+  bool begins_inside = false, ends_inside = false;
+  double length() const { return to - from; }
+  double outside() const { return length() - inside; }
+  double power() const { return joules / length(); }
+};
+
+// What a side drew beside an edge, W; no variance: it may be anything.
+struct Guess {
+  double watts = 0;
+  std::optional<double> variance;
+};
+
+// Intervals of one side, by index.
+using Side = std::vector<std::size_t>;
+
+class Counted {
+ public:
+  Counted(std::span<const FreshValue> values, std::span<const Stretch> stretches, double lag, double update)
+      : stretches_(stretches), lag_(lag), update_(update) {
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      const FreshValue &a = values[i - 1], &b = values[i];
+      if (b.time - a.time <= negligible) continue;
+      intervals_.push_back({.from = a.time - lag / 2,
+                            .to = b.time - lag / 2,
+                            .joules = b.value - a.value,
+                            .from_uncertain = a.uncertain,
+                            .to_uncertain = b.uncertain});
+    }
+    go_on_beyond_the_ends();
+    find_what_counts();
+  }
+
+  CountedEnergy sum() const {
+    CountedEnergy energy;
+    double shape = 0, timing = 0, added_up = 0;
+    for (std::size_t i = 0; i < intervals_.size(); ++i) {
+      const double before = shape;
+      const Interval& one = intervals_[i];
+      if (one.inside == 0) continue;
+      if (!one.seen) {
+        const double joules = one.power() * one.inside;
+        energy.joules += joules;
+        shape += std::pow(joules / normal_95, 2);
+      } else if (one.outside() == 0) {
+        energy.joules += one.joules;
+      } else {
+        divide(i, energy.joules, shape, timing);
+      }
+      added_up += std::sqrt(shape - before);
+    }
+    if (stretches_.size() > 1) shape += alike * std::max(0.0, added_up * added_up - shape);
+    energy.shape = normal_95 * std::sqrt(shape);
+    energy.timing = normal_95 * std::sqrt(timing);
+    return energy;
+  }
+
+ private:
+  // Beyond its first and last value a counter goes on as it went.
+  void go_on_beyond_the_ends() {
+    if (intervals_.empty() || stretches_.empty()) return;
+    const Interval first = intervals_.front(), last = intervals_.back();
+    const double from = stretches_.front().from, to = stretches_.back().to;
+    if (from < first.from)
+      intervals_.insert(
+          intervals_.begin(),
+          {.from = from, .to = first.from, .joules = first.power() * (first.from - from), .seen = false});
+    if (to > last.to)
+      intervals_.push_back(
+          {.from = last.to, .to = to, .joules = last.power() * (to - last.to), .seen = false});
+  }
+
+  void find_what_counts() {
+    gaps_.resize(stretches_.size() + 1);
+    wholes_.resize(stretches_.size());
+    std::size_t s = 0;
+    for (std::size_t i = 0; i < intervals_.size(); ++i) {
+      Interval& one = intervals_[i];
+      while (s < stretches_.size() && stretches_[s].to <= one.from + negligible) ++s;
+      one.gap = s;
+      for (std::size_t k = s; k < stretches_.size() && stretches_[k].from < one.to; ++k) {
+        one.inside +=
+            std::max(0.0, std::min(one.to, stretches_[k].to) - std::max(one.from, stretches_[k].from));
+        one.begins_inside = one.begins_inside || stretches_[k].from <= one.from + negligible;
+        one.ends_inside = one.ends_inside || stretches_[k].to >= one.to - negligible;
+      }
+      if (one.outside() < negligible) one.inside = one.length();
+      if (one.inside < negligible) one.inside = 0;
+      if (!one.seen) continue;
+      if (one.outside() == 0) wholes_[s].push_back(i);
+      if (one.inside == 0) gaps_[s].push_back(i);
+    }
+  }
+
+  // An interval that an edge divides.
+  void divide(std::size_t i, double& joules, double& shape, double& timing) const {
+    const Interval& one = intervals_[i];
+    const Guess in = inside_of(i), out = outside_of(i, in);
+    const double a = one.inside, o = one.outside();
+    // Looks slower than the sensor see intervals of several renewals: what neighbours drew says little of it.
+    const bool several = update_ > 0 && one.length() > several_renewals * update_;
+    double in_watts = in.watts, out_watts = out.watts;
+    double share = a / one.length();  // of what the guesses leave unexplained, the inside's
+    double mine = share * one.joules, variance = 0;
+    if (in.variance && out.variance) {
+      const double of_in = a * a * *in.variance, of_out = o * o * *out.variance;
+      share = of_in / (of_in + of_out);
+      const double unexplained = one.joules - a * in_watts - o * out_watts;
+      mine = a * in_watts + share * unexplained;
+      // More than the guesses allow: they were worth less than thought.
+      variance =
+          of_in * of_out / (of_in + of_out) * std::max(1.0, unexplained * unexplained / (of_in + of_out));
+    } else if (out.variance && several) {
+      // All that is beyond the outside's power may be the inside's, or of something else that was not
+      // resolved.
+      const double all = std::max(0.0, one.joules - o * out_watts);
+      variance = std::pow((all - mine) / 2, 2);
+      mine = (all + mine) / 2;
+    } else if (out.variance) {
+      share = 1;
+      mine = one.joules - o * out_watts;
+      variance = o * o * *out.variance;
+      in_watts = std::max(0.0, mine) / a;
+    } else if (in.variance) {
+      share = 0;
+      mine = a * in_watts;
+      variance = a * a * *in.variance;
+      out_watts = std::max(0.0, one.joules - mine) / o;
+    } else {
+      // Nothing is known of either side.
+      in_watts = out_watts = one.power();
+      variance = std::pow(std::max(mine, one.joules - mine) / normal_95, 2);
+    }
+    if (several)
+      variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);
+    joules += std::clamp(mine, 0.0, one.joules);
+    shape += variance;
+    // A renewal that was earlier or later than placed moves power from one interval to the next.
+    const auto moment = [&](double uncertain) { return (uncertain * uncertain + lag_ * lag_ / 4) / 3; };
+    const double left = one.begins_inside ? (1 - share) * in_watts : share * out_watts,
+                 right = one.ends_inside ? (1 - share) * in_watts : share * out_watts;
+    timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
+  }
+
+  // What neighbouring whole intervals of one side drew together.
+  struct Run {
+    double joules = 0, length = 0, uncertain = 0;  // s: of its two ends together, standard deviation
+    double power() const { return joules / length; }
+    double timing_variance() const { return std::pow(power() * uncertain / length, 2); }
+  };
+
+  // Whole intervals of one side from `at` on, away from interval i: so many that it matters little when the
+  // ends were renewed.
+  Run take_run(const Side& side, std::size_t& low, std::size_t& high, std::size_t i) const {
+    const bool downwards = low > 0 && (high >= side.size() || i - side[low - 1] <= side[high] - i);
+    Run run;
+    constexpr double known_well = 0.1;
+    std::optional<std::size_t> before;
+    double near_end = 0;
+    while (downwards ? low > 0 : high < side.size()) {
+      const std::size_t next = downwards ? side[low - 1] : side[high];
+      if (before && next + 1 != *before && *before + 1 != next) break;
+      const Interval& one = intervals_[next];
+      if (!before) near_end = downwards ? one.to_uncertain : one.from_uncertain;
+      before = next;
+      downwards ? --low : ++high;
+      run.joules += one.joules;
+      run.length += one.length();
+      const double far_end = downwards ? one.from_uncertain : one.to_uncertain;
+      run.uncertain = std::sqrt((near_end * near_end + far_end * far_end) / 3);
+      if (run.uncertain <= known_well * run.length) break;
+    }
+    return run;
+  }
+
+  // From the intervals of one side, by how near they are to interval i.
+  Guess guess(const Side& side, std::size_t i) const {
+    if (side.empty()) return {};
+    std::size_t high = static_cast<std::size_t>(std::lower_bound(side.begin(), side.end(), i) - side.begin());
+    std::size_t low = high;
+    std::vector<Run> runs;  // the nearest first
+    while (runs.size() < nearest && (low > 0 || high < side.size()))
+      runs.push_back(take_run(side, low, high, i));
+    const double first = runs[0].power();
+    if (runs.size() == 1) return {first, std::pow(variation_of_one * first, 2) + runs[0].timing_variance()};
+    double squares = std::pow(presumed_variation * first, 2);
+    for (std::size_t k = 1; k < runs.size(); ++k)
+      squares += std::pow(runs[k].power() - runs[k - 1].power(), 2);
+    return {(2 * first + runs[1].power()) / 3,
+            squares / static_cast<double>(runs.size()) + runs[0].timing_variance()};
+  }
+
+  // Of several stretches or gaps together: all intervals, in time order.
+  static Side all_of(const std::vector<Side>& sides, std::size_t from, std::size_t to) {
+    Side all;
+    for (std::size_t k = from; k < to; ++k) all.insert(all.end(), sides[k].begin(), sides[k].end());
+    return all;
+  }
+  // Their mean and how they scatter about it.
+  Guess mean_of(const Side& side) const {
+    if (side.empty()) return {};
+    double sum = 0, squares = 0;
+    for (const std::size_t i : side) sum += intervals_[i].power();
+    const double mean = sum / static_cast<double>(side.size());
+    for (const std::size_t i : side) squares += std::pow(intervals_[i].power() - mean, 2);
+    const double presumed = std::pow(variation_of_one * mean, 2);
+    return {mean, (squares + presumed) / static_cast<double>(side.size())};
+  }
+
+  Guess inside_of(std::size_t i) const {
+    const Interval& one = intervals_[i];
+    double length = 0, watts = 0, variance = 0;
+    for (std::size_t k = one.gap; k < stretches_.size() && stretches_[k].from < one.to; ++k) {
+      const double part = std::min(one.to, stretches_[k].to) - std::max(one.from, stretches_[k].from);
+      // A stretch without a whole interval of its own is like the others.
+      Guess mine = guess(wholes_[k], i);
+      if (!mine.variance) mine = mean_of_all_stretches();
+      if (!mine.variance) return {};
+      length += part;
+      watts += part * mine.watts;
+      variance += part * part * *mine.variance;
+    }
+    if (length <= 0) return {};
+    return {watts / length, variance / (length * length)};
+  }
+
+  Guess outside_of(std::size_t i, const Guess& in) const {
+    const Interval& one = intervals_[i];
+    double length = 0, watts = 0, variance = 0;
+    for (std::size_t g = one.gap; g <= stretches_.size(); ++g) {
+      const double from = g == 0 ? one.from : std::max(one.from, stretches_[g - 1].to),
+                   to = g == stretches_.size() ? one.to : std::min(one.to, stretches_[g].from);
+      if (g > 0 && stretches_[g - 1].to >= one.to) break;
+      if (to <= from) continue;
+      Guess mine = guess(gaps_[g], i);
+      if (!mine.variance && g > 0 && g < stretches_.size()) mine = inner_gap(in);
+      if (!mine.variance) return {};
+      length += to - from;
+      watts += (to - from) * mine.watts;
+      variance += (to - from) * (to - from) * *mine.variance;
+    }
+    if (length <= 0) return {};
+    return {watts / length, variance / (length * length)};
+  }
+
+  const Guess& mean_of_all_stretches() const {
+    if (!all_stretches_) all_stretches_ = mean_of(all_of(wholes_, 0, wholes_.size()));
+    return *all_stretches_;
+  }
+
+  // A gap too short for a whole interval of its own: like other gaps between stretches; if none holds one,
+  // somewhere between what the machine draws outside of all and inside.
+  Guess inner_gap(const Guess& in) const {
+    if (!inner_gaps_) inner_gaps_ = mean_of(all_of(gaps_, 1, gaps_.size() - 1));
+    if (inner_gaps_->variance) return *inner_gaps_;
+    if (!outermost_) {
+      Side ends = gaps_.front();
+      ends.insert(ends.end(), gaps_.back().begin(), gaps_.back().end());
+      outermost_ = mean_of(ends);
+    }
+    if (!outermost_->variance || !in.variance) return {};
+    return {(outermost_->watts + in.watts) / 2,
+            std::pow(of_uniform * (in.watts - outermost_->watts), 2) + *outermost_->variance};
+  }
+
+  std::span<const Stretch> stretches_;
+  double lag_, update_;
+  std::vector<Interval> intervals_;
+  std::vector<Side> gaps_;    // whole intervals in the gap before each stretch, and behind the last
+  std::vector<Side> wholes_;  // whole intervals in each stretch
+  mutable std::optional<Guess> all_stretches_, inner_gaps_, outermost_;
+};
+
+}  // namespace
+
+double CountedEnergy::half_width() const {
+  return std::hypot(shape, timing);
+}
+
+CountedEnergy counted_energy(std::span<const FreshValue> values, std::span<const Stretch> stretches,
+                             double lag, double update) {
+  return Counted(values, stretches, lag, update).sum();
+}
+
+}  // namespace dvfs_plan

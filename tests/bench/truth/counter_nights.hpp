@@ -1,0 +1,46 @@
+// Energy counters whose truth is known: random loads, read through the real sampler in virtual time and
+// judged by EnergyCurve, for counting how often the stated half-width holds. The sensor is as a recorded H200
+// is (../shared/fixtures/nvidia-h200): its value is renewed on a grid of its own, some per cent late, and is
+// the sum up to a little before that.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/energy/energy_curve.hpp"
+
+namespace dvfs_plan::truth {
+
+enum class Load {
+  process,  // the region is a process: idle before and after, with a start and an end of its own
+  inside,   // a region marked inside steady work
+  between,  // other work before and after
+  step,     // a change of power inside the region
+  square,   // on and off inside the region
+  many,     // several short regions with rests between
+};
+inline constexpr Load all_loads[] = {Load::process, Load::inside, Load::between,
+                                     Load::step,    Load::square, Load::many};
+std::string to_string(Load load);
+
+struct CounterConditions {
+  Load load = Load::process;
+  double look = 0.5;                // between looks, in updates; 0: the sampler follows the sensor
+  std::optional<double> region;     // in updates; nullopt: drawn, 0.3 to 300 by logarithm
+  int boards = 1;                   // each a counter of its own; their sum is stated
+  double update = 0.1;              // s
+  std::optional<double> read_cost;  // of a look, in updates; nullopt: 0.04
+};
+
+struct Outcome {
+  double truth = 0;
+  std::optional<double> joules;
+  double half_width = 0;
+  int looks = 0;
+  double updates = 0;  // that passed while it was looked at
+};
+Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed);
+
+}  // namespace dvfs_plan::truth

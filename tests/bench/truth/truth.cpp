@@ -1,0 +1,110 @@
+// How often what the program states is so: each claim through the program's own code, on nights whose truth
+// is known, beside how wide it is. `./dev bench truth`.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tests/bench/truth/counter_nights.hpp"
+#include "tests/bench/truth/recorded_loads.hpp"
+
+namespace dvfs_plan::truth {
+namespace {
+
+struct Tally {
+  int nights = 0, known = 0, covered = 0;
+  double width = 0, error = 0, looks = 0, updates = 0;
+  void add(const Outcome& outcome) {
+    ++nights;
+    looks += outcome.looks;
+    updates += outcome.updates;
+    if (!outcome.joules) return;
+    ++known;
+    const double off = std::abs(*outcome.joules - outcome.truth);
+    covered += off <= outcome.half_width ? 1 : 0;
+    width += outcome.half_width / outcome.truth;
+    error += off / outcome.truth;
+  }
+};
+
+void print(const std::string& claim, const std::string& conditions, const Tally& t) {
+  fmt::print("| {} | {} | {} | {:.1f} % | {:.2f} % | {:.2f} % | {:.2f} |\n", claim, conditions, t.known,
+             100.0 * t.covered / t.known, 100 * t.width / t.known, 100 * t.error / t.known,
+             t.looks / t.updates);
+}
+
+void recorded_loads(int nights) {
+  const std::string folder = std::string(DVFS_PLAN_SOURCE) + "/../shared/fixtures/nvidia-h200/loads";
+  for (const char* recording : {"steady", "many"}) {
+    const auto counter = RecordedCounter::open(folder, recording);
+    if (!counter) {
+      fmt::print("(the recording {} is not here: {})\n", recording, folder);
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const RecordedLoad& load : counter->loads()) {
+      if (names.empty() || names.back() != load.name) names.push_back(load.name);
+    }
+    for (const std::string& name : names) {
+      for (const double look : {0.0, 0.005, 0.02, 0.05, 0.072, 0.08, 0.1, 0.16, 0.3, 0.5}) {
+        Tally tally;
+        for (int seed = 1; tally.nights < std::max(36, nights / 10); ++seed) {
+          for (const RecordedLoad& load : counter->loads()) {
+            if (load.name == name) tally.add(counter->measure(load, look, static_cast<std::uint64_t>(seed)));
+          }
+        }
+        print("energy of a counter, recorded",
+              fmt::format("{}, looks {}", name,
+                          look > 0 ? fmt::format("{:g} ms apart", 1e3 * look) : "that follow"),
+              tally);
+      }
+      double error = 0;
+      int loads = 0;
+      for (const RecordedLoad& load : counter->loads()) {
+        if (load.name != name) continue;
+        error += std::abs(counter->plain_difference(load) / load.joules - 1);
+        ++loads;
+      }
+      fmt::print("| plain difference at the edges | {} | {} | | | {:.2f} % | |\n", name, loads,
+                 100 * error / loads);
+    }
+  }
+}
+
+int run(int nights) {
+  fmt::print("| claim | conditions | nights | holds | mean half-width | mean error | looks an update |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
+  const auto counters = [&](const std::string& text, CounterConditions conditions) {
+    Tally tally;
+    for (int seed = 1; seed <= nights; ++seed)
+      tally.add(measure_counters(conditions, static_cast<std::uint64_t>(seed)));
+    print("energy of a counter", text, tally);
+  };
+  for (const Load load : all_loads) {
+    for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 1.0, 1.3, 2.0, 5.0, 10.0})
+      counters(fmt::format("{}, looks {}", to_string(load),
+                           look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
+               {.load = load, .look = look, .region = {}, .boards = 1, .update = 0.1, .read_cost = {}});
+  }
+  for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0})
+    counters(
+        fmt::format("process of {:g} updates, looks that follow", region),
+        {.load = Load::process, .look = 0, .region = region, .boards = 1, .update = 0.1, .read_cost = {}});
+  for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0})
+    counters(
+        fmt::format("inside, {:g} updates, looks that follow", region),
+        {.load = Load::inside, .look = 0, .region = region, .boards = 1, .update = 0.1, .read_cost = {}});
+  counters("process, two boards, looks that follow",
+           {.load = Load::process, .look = 0, .region = {}, .boards = 2, .update = 0.1, .read_cost = {}});
+  recorded_loads(nights);
+  return 0;
+}
+
+}  // namespace
+}  // namespace dvfs_plan::truth
+
+int main(int argc, char** argv) {
+  return dvfs_plan::truth::run(argc > 1 ? std::atoi(argv[1]) : 2000);
+}
