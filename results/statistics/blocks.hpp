@@ -29,6 +29,8 @@ enum class ChangeOf { saving, increase };
 std::optional<Change> paired_change(std::span<const BlockedValue> values, int point, int reference,
                                     ChangeOf what, double sensor = 0);
 
+class NoiseModel;
+
 // The additive model log value = point + block + error by least squares.
 class BlockModel {
  public:
@@ -39,15 +41,17 @@ class BlockModel {
   int degrees_of_freedom() const { return degrees_of_freedom_; }
   double error_variance() const { return error_variance_; }  // of a logarithm; 0 without degrees of freedom
 
-  // The points that cannot be told from the best at `level`: multiple comparisons with the best (Hsu 1984)
-  // with Bonferroni's correction in place of Dunnett's, which keeps at least the level. Contains the true
-  // best with probability 1 - level. All of `among` that have a value if there is nothing to judge the error
-  // by.
-  // `sensor`: what the sensors alone add to each point's mean, relative half-widths; empty: nothing.
+  // The points that cannot be told from the best at `level`: multiple comparisons with the best (Hsu 1984),
+  // its quantile counted on draws of each point's own noise (noise_model.hpp), so that a point far noisier
+  // than the others is not dropped by their scatter. Contains the true best with probability 1 - level at
+  // least. All of `among` that have a value if there is nothing to judge the error by. `sensor`: what the
+  // sensors alone add to each point's mean, relative half-widths; empty: nothing.
   std::vector<int> not_worse_than_best(std::span<const int> among, double level,
                                        std::span<const double> sensor = {}) const;
 
  private:
+  bool worse_than_one(int i, const std::vector<int>& candidates, const NoiseModel& noise, double level,
+                      std::span<const double> sensor) const;
   double contrast_variance(int a,
                            int b) const;  // in units of the error's variance; infinite if not estimable
 
@@ -58,6 +62,7 @@ class BlockModel {
   std::vector<std::vector<double>> projection_;  // onto what of the blocks can be estimated
   double error_variance_ = 0;
   int degrees_of_freedom_ = 0;
+  std::vector<BlockedValue> values_;
 };
 
 }  // namespace dvfs_plan
