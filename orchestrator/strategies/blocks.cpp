@@ -9,6 +9,7 @@
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
+#include "results/statistics/noise_model.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -154,7 +155,7 @@ class RandomisedBlocks : public Strategy {
 
   struct Candidate {
     int point;
-    double half_width;  // of the saving, or of the mean where there is no reference; relative
+    double variance;  // of its mean logarithm, as far as the first blocks tell
   };
 
   // Composed from the blocks before it only: the same whether it is asked for before or in the middle of the
@@ -167,13 +168,13 @@ class RandomisedBlocks : public Strategy {
     }
     const auto candidates = find_candidates(number, history);
     const auto& budget = plan_.experiment.budget;
-    const std::size_t wider_half = budget.any() ? (candidates.size() + 1) / 2 : candidates.size();
+    const std::size_t half = budget.any() ? (candidates.size() + 1) / 2 : candidates.size();
     std::vector<int> chosen;
     std::set<std::string> scenarios;
     int left = budget.trials ? *budget.trials - spent : std::numeric_limits<int>::max();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       // A remainder too small for a block of its own goes into this one.
-      if (i >= wider_half && left >= least_block()) break;
+      if (i >= half && left >= least_block()) break;
       const Candidate& candidate = candidates[i];
       const PlanPoint& point = plan_.points[static_cast<std::size_t>(candidate.point)];
       const bool with_references = options_.references && reference_of_.contains(point.scenario) &&
@@ -194,55 +195,73 @@ class RandomisedBlocks : public Strategy {
   // A point and its references.
   int least_block() const { return options_.references && plan_.points.size() > 1 ? 3 : 1; }
 
-  std::vector<Candidate> find_candidates(int number, const History& history) const {
+  std::vector<BlockedValue> first_blocks(const std::string& scenario, const History& history) const {
     std::vector<BlockedValue> values;
-    std::map<int, std::set<int>> blocks_of_point;
-    std::map<int, std::vector<double>> values_of_point, sensor_of_point;
-    const bool of_energy = plan_.experiment.objective.minimise != Objective::time;
+    for (const FinishedTrial& trial : history.trials()) {
+      const bool mine = plan_.points[static_cast<std::size_t>(trial.point)].scenario == scenario;
+      if (mine && trial.block <= repeat_.min && trial.counts && trial.objective && *trial.objective > 0)
+        values.push_back({trial.point, trial.block, *trial.objective});
+    }
+    return values;
+  }
+
+  // How noisy each point is, by the first blocks alone and with the others in view: to look again and again,
+  // and at each point's own few trials, is to run on what was noisy by luck.
+  NoiseModel noise_of_first_blocks(const std::string& scenario, const History& history) const {
+    return {first_blocks(scenario, history), static_cast<int>(plan_.points.size())};
+  }
+
+  // In how many blocks a scenario is run for its savings to be known to `until`. Decided once, from the first
+  // blocks' scatter about point + block, over all its points, and not looked at again: who stops as soon as
+  // an interval happens to be narrow stops on luck, and the interval does not hold what it says.
+  int wanted_blocks(const std::string& scenario, const History& history) const {
+    const BlockModel model(first_blocks(scenario, history), static_cast<int>(plan_.points.size()));
+    // Of one trial against the mean of two references.
+    const double trials =
+        options_.references && reference_of_.contains(scenario) && has_others(scenario) ? 1.5 : 1;
+    for (int blocks = repeat_.min; blocks < repeat_.max; ++blocks) {
+      if (blocks < 2 || model.degrees_of_freedom() < 1) continue;
+      if (student_t(0.95, blocks - 1) * std::sqrt(trials * model.error_variance() / blocks) <= *repeat_.until)
+        return blocks;
+    }
+    return repeat_.max;
+  }
+
+  std::vector<Candidate> find_candidates(int number, const History& history) const {
+    std::map<int, std::set<int>> blocks_of_point, counted_blocks;
     for (const FinishedTrial& trial : history.trials()) {
       if (trial.block >= number) continue;
       if (!is_idle(trial.role) && trial.role != TrialRole::warm_up)
         blocks_of_point[trial.point].insert(trial.block);
-      if (!trial.counts || !trial.objective || *trial.objective <= 0) continue;
-      values.push_back({trial.point, trial.block, *trial.objective});
-      values_of_point[trial.point].push_back(*trial.objective);
-      if (of_energy)
-        sensor_of_point[trial.point].push_back(*trial.objective * trial.sensor_share.value_or(0));
+      if (trial.counts && trial.objective && *trial.objective > 0)
+        counted_blocks[trial.point].insert(trial.block);
     }
+    std::map<std::string, int> wanted;
+    std::map<std::string, NoiseModel> noise;
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < plan_.points.size(); ++i) {
       const int point = static_cast<int>(i);
-      const auto reference = reference_of_.find(plan_.points[i].scenario);
+      const std::string& scenario = plan_.points[i].scenario;
+      const auto reference = reference_of_.find(scenario);
       const bool is_reference = reference != reference_of_.end() && reference->second == point;
       if (static_cast<int>(blocks_of_point[point].size()) >= repeat_.max) continue;
-      std::optional<double> half_width;
-      if (reference != reference_of_.end() && !is_reference) {
-        const double sensor =
-            std::hypot(sensor_share(values_of_point[point], sensor_of_point[point]),
-                       sensor_share(values_of_point[reference->second], sensor_of_point[reference->second]));
-        const auto change = paired_change(values, point, reference->second, ChangeOf::saving, sensor);
-        if (change && change->low) half_width = (*change->high - *change->low) / 2;
-      } else {
-        const auto mean = estimate(values_of_point[point], sensor_of_point[point]);
-        if (mean && mean->half_width) half_width = *mean->half_width / mean->mean;
-      }
       // The reference is run twice in every block of its scenario; alone it is no reason for one.
-      if (is_reference && options_.references && has_others(plan_.points[i].scenario)) continue;
+      if (is_reference && options_.references && has_others(scenario)) continue;
       // A point that never counted is not made to count by running it again and again: its causes are not
       // chance.
-      if (values_of_point[point].empty()) continue;
-      if (half_width && repeat_.until && *half_width <= *repeat_.until) continue;
-      candidates.push_back({point, half_width.value_or(std::numeric_limits<double>::infinity())});
+      if (counted_blocks[point].empty()) continue;
+      if (repeat_.until) {
+        if (!wanted.contains(scenario)) wanted[scenario] = wanted_blocks(scenario, history);
+        if (static_cast<int>(blocks_of_point[point].size()) >= wanted[scenario]) continue;
+      }
+      if (!noise.contains(scenario)) noise.emplace(scenario, noise_of_first_blocks(scenario, history));
+      const NoiseModel& model = noise.at(scenario);
+      candidates.push_back({point, (model.known() ? model.variance(point) : 1.0) /
+                                       static_cast<double>(counted_blocks[point].size())});
     }
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.half_width > b.half_width; });
+                     [](const Candidate& a, const Candidate& b) { return a.variance > b.variance; });
     return candidates;
-  }
-
-  // What the sensors add to the mean, relative.
-  static double sensor_share(const std::vector<double>& values, const std::vector<double>& sensor) {
-    const auto mean = estimate(values, sensor);
-    return mean && mean->sensor_half_width ? *mean->sensor_half_width / mean->mean : 0;
   }
 
   bool has_others(const std::string& scenario) const {

@@ -110,10 +110,11 @@ TEST(Blocks, GoOnUntilTheIntervalsAreNarrowEnough) {
   night.run([&](const PlannedTrial& trial) {
     return (10 - trial.point) * std::exp((trial.point == 1 ? 0.03 : 0.003) * noise(random));
   });
-  EXPECT_EQ(night.of_point[0], 3);
-  EXPECT_EQ(night.of_point[2], 3);
-  EXPECT_GT(night.of_point[1], 6);
-  EXPECT_LE(night.of_point[1], 20);
+  // Decided once for all of them: to stop each when its own interval happens to be narrow is to stop on luck.
+  EXPECT_GT(night.of_point[1], 3);
+  EXPECT_LT(night.of_point[1], 20);
+  EXPECT_EQ(night.of_point[0], night.of_point[1]);
+  EXPECT_EQ(night.of_point[2], night.of_point[1]);
 }
 
 TEST(Blocks, ATrialBudgetIsSpentAsAnnounced) {
