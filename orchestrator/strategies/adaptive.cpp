@@ -193,7 +193,7 @@ class AdaptiveSearch : public Strategy {
                                                  [&](int p) { return model.feasible(p) < hardly_possible; });
     if (impossible && past.counted >= 2 * first_points(s)) return true;
     const auto close = close_enough(candidates, model);
-    return close && often_enough(s, *close);
+    return close && often_enough(s, *close) && not_looked_at(s, candidates).empty();
   }
 
   // The setting that would be named, if the bound on its regret is what was asked for.
@@ -209,9 +209,33 @@ class AdaptiveSearch : public Strategy {
     return sure ? std::optional(optimum->point) : std::nullopt;
   }
 
-  // Run twice at least, so that it is not named by an accident.
+  // Run so often that it is not named by an accident: a boost that came, a neighbour that slept.
   bool often_enough(std::size_t s, int point) const {
-    return scenarios_[s].size() == 1 || points_[static_cast<std::size_t>(point)].counted >= 2;
+    constexpr int often = 4;
+    return scenarios_[s].size() == 1 || points_[static_cast<std::size_t>(point)].counted >= often;
+  }
+
+  // The candidates in parts of an axis in which none was run: each value of an axis or, of more, each
+  // twentieth of it is looked at before the search ends. What jumps shows only where it is run.
+  std::vector<int> not_looked_at(std::size_t s, const std::vector<int>& candidates) const {
+    constexpr std::size_t most_parts = 20;
+    std::set<int> left;
+    for (std::size_t a = 0; a < surface_.grid.axes.size(); ++a) {
+      const auto& axis = surface_.grid.axes[a];
+      if (axis.scenario) continue;
+      const std::size_t values = axis.x.size(), parts = std::min(values, most_parts);
+      const auto part = [&](int p) {
+        return static_cast<std::size_t>(surface_.grid.cells[static_cast<std::size_t>(p)][a]) * parts / values;
+      };
+      std::set<std::size_t> seen;
+      for (const int p : scenarios_[s]) {
+        if (points_[static_cast<std::size_t>(p)].runs > 0) seen.insert(part(p));
+      }
+      for (const int p : candidates) {
+        if (!seen.contains(part(p))) left.insert(p);
+      }
+    }
+    return {left.begin(), left.end()};
   }
 
   int choose(std::size_t s, int block, const History& history) {
@@ -230,12 +254,23 @@ class AdaptiveSearch : public Strategy {
     }
     if (past_[s].counted == 0 || past_[s].counted < first_points(s)) return farthest(s, candidates);
     const OptimumModel& model = model_of(history);
-    if (const auto close = close_enough(candidates, model); close && !often_enough(s, *close)) return *close;
+    if (const auto close = close_enough(candidates, model)) {
+      const auto left = not_looked_at(s, candidates);
+      if (!left.empty()) return farthest(s, left);
+      if (!often_enough(s, *close)) return *close;
+    }
     // On a surface that it cannot model every other trial goes where nothing is known yet, at worst to the
     // last point.
     if (model.doubtful(static_cast<int>(s)) && past_[s].counted % 2 == 0) {
       const auto fresh = not_run(candidates);
       if (!fresh.empty()) return farthest(s, fresh);
+    }
+    // With so many trials none is lost by looking early at what must be looked at before the end; a search
+    // that has no end but its last trial has then seen the whole of each axis, too.
+    constexpr int many = 24;
+    if (past_[s].counted >= many && past_[s].counted % 2 == 1) {
+      const auto left = not_looked_at(s, candidates);
+      if (!left.empty()) return farthest(s, left);
     }
     const auto values = model.value_of_trial(candidates);
     const auto most = std::max_element(values.begin(), values.end());

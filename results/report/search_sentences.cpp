@@ -34,6 +34,11 @@ std::string bound_sentences(const SearchSummary& search) {
       100 * search.rule.confidence, settings, search.constrained ? " that holds the constraints" : "",
       at_most_better(search.bound), search.settings_run, settings, search.trials,
       search.trials == 1 ? "" : "s");
+  if (static_cast<std::size_t>(search.settings_run) < settings)
+    text +=
+        " That takes those not run to go on as those beside them: they may bend, step or scatter as these "
+        "do, "
+        "but no dip may hide between two that were run.";
   if (search.hopeless > 0)
     text += fmt::format(" {} setting{} failed or {} disturbed each time, and {} left out.", search.hopeless,
                         search.hopeless == 1 ? "" : "s", search.hopeless == 1 ? "was" : "were",

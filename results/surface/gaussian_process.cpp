@@ -1,6 +1,8 @@
 #include "results/surface/gaussian_process.hpp"
 
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "results/surface/gp_model.hpp"
 
@@ -50,16 +52,28 @@ double GaussianProcess::noise_sd() const {
   return std::sqrt(squares / static_cast<double>(parts_->fit.components.size()));
 }
 
+int GaussianProcess::settings() const {
+  const std::vector<int>& points = parts_->model.data().point;
+  return static_cast<int>(std::set<int>(points.begin(), points.end()).size());
+}
+
 double GaussianProcess::misfit() const {
   const Index n = parts_->model.trials();
+  std::map<int, std::vector<Index>> trials;
+  for (Index i = 0; i < n; ++i) trials[parts_->model.point_of(i)].push_back(i);
   double squares = 0;
   for (const GpComponent& c : parts_->fit.components) {
     const MatrixXd inverse =
         Eigen::LLT<MatrixXd>(parts_->model.covariance(c)).solve(MatrixXd::Identity(n, n));
     const VectorXd alpha = inverse * parts_->model.y();
-    squares += (alpha.array().square() / inverse.diagonal().array()).mean();
+    for (const auto& [point, mine] : trials) {
+      const auto runs = static_cast<Index>(mine.size());
+      const Eigen::LLT<MatrixXd> left_out(inverse(mine, mine));
+      const double off = left_out.solve(alpha(mine)).sum();
+      squares += off * off / left_out.solve(VectorXd::Ones(runs)).sum();
+    }
   }
-  return squares / static_cast<double>(parts_->fit.components.size());
+  return squares / static_cast<double>(trials.size() * parts_->fit.components.size());
 }
 
 }  // namespace dvfs_plan

@@ -1,17 +1,22 @@
 // What is known of one quantity (log time, log power, a metric) at every setting after some trials, by a
 // Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006):
 //
-//   y = level + slope of each axis + a bend + smooth part + scatter of the setting  |  + block + noise of the
-//   trial
+//   y = level + slope of each axis + a bend + a step + smooth part + rough part + scatter of the setting
+//       | + block + noise of the trial
 //
 // The bend is a change of slope at one value of one axis, where there is one: the end of the flat part of the
 // voltage curve, the clock at which memory becomes the limit, the power limit that no longer binds
-// (measurement of P0 + c f V^2 with V flat, then rising). The smooth part has a product kernel of Matern 5/2
-// over ordered axes and one correlation over words. The scatter is what a setting keeps over all its
-// repetitions and its neighbours do not share: with much of it the process knows that what was not run is not
-// known. Hyper-parameters are not fixed at their best values: draws come from several, weighted by how well
-// they explain the trials (importance sampling around the maxima that NLopt finds), so that few trials give
-// wide bands.
+// (measurement of P0 + c f V^2 with V flat, then rising). The step is a level that changes from one value of
+// one axis to the next, where it does: a power rail, a memory clock that comes with a core clock. Where in a
+// gap between two trials it lies is open, so the good side may reach up to the next trial on the bad one. The
+// smooth part has a product kernel of Matern 5/2 over ordered axes and one correlation over words. The rough
+// part is whatever else jumps, ranges of clocks with a voltage of their own: levels that last for a while and
+// then change at once have the exponential kernel. With it, two trials that are alike on either side of a gap
+// do not vouch for all that lies in the gap. The scatter is what a setting keeps over all its repetitions and
+// its neighbours do not share: with much of it the process knows that what was not run is not known.
+// Hyper-parameters are not fixed at their best values: draws come from several, weighted by how well they
+// explain the trials (importance sampling around the maxima that NLopt finds), so that few trials give wide
+// bands.
 #pragma once
 
 #include <Eigen/Dense>
@@ -33,9 +38,11 @@ struct SurfacePrior {
   double level_sd = 1;   // about the trials' own mean
   double slope_sd = 1;   // of y per logarithm of the axis' value: time goes with f^-1 at most
   double word_sd = 0.3;  // of the offset of a word
+  double step_sd = 0.1;
   Expectation smooth{0.1, 1.0};
-  Expectation length{0.5, 0.8};  // of the swept range
-  Expectation noise{0.01, 1.0};  // of a trial
+  Expectation length{0.5, 0.8};   // of the swept range
+  Expectation noise{0.01, 1.0};   // of a trial
+  Expectation rough{0.004, 1.5};  // over the whole of what is swept
   Expectation scatter{0.004, 1.5};
   Expectation block{0.0005, 0.8};  // of what all trials of a block share: drift
   // From earlier results, one row a point: their mean, and in columns how they differ from it. Empty: none.
@@ -66,9 +73,12 @@ class GaussianProcess {
   double log_evidence() const;
   // Standard deviation of one more trial about the setting's own value.
   double noise_sd() const;
-  // Mean square of the trials' leave-one-out residuals in their own standard deviations: near 1 where the
-  // model holds, above where it is too sure of itself.
+  // How well the model foretells a setting from all others: mean square, over the settings run, of the mean
+  // of a setting's trials less what the others' trials make of it, in standard deviations. Near 1 where the
+  // model holds, above where it is too sure of itself. A setting is left out with all its trials: they
+  // foretell each other.
   double misfit() const;
+  int settings() const;  // run at least once
 
  private:
   struct Parts;

@@ -38,15 +38,11 @@ MatrixXd axis_factor(const GpModel& model, const VectorXd& theta, Index a) {
   return factor.leftCols(std::max<Index>(rank, 1));
 }
 
-// Of the smooth part at every cell of the grid, of variance 1: cells x count. The product kernel's factor is
-// the Kronecker product of its axes' factors, applied axis by axis.
-MatrixXd smooth_draws(const GpModel& model, const VectorXd& theta, Index count, std::uint64_t seed) {
-  std::vector<MatrixXd> factors;
+// Of a product kernel at every cell of the grid: cells x count. Its factor is the Kronecker product of its
+// axes' factors, applied axis by axis.
+MatrixXd product_draws(const std::vector<MatrixXd>& factors, Index count, std::uint64_t seed) {
   Index rank = 1;
-  for (Index a = 0; a < model.axes(); ++a) {
-    factors.push_back(axis_factor(model, theta, a));
-    rank *= factors.back().cols();
-  }
+  for (const MatrixXd& factor : factors) rank *= factor.cols();
   MatrixXd tensor = normal_matrix(rank, count, seed);
   Index before = 1, after = rank * count;
   for (const MatrixXd& factor : factors) {
@@ -72,15 +68,23 @@ MatrixXd prior_draws(const GpModel& model, const GpComponent& component, Index c
     drawn += std::exp(theta(model.at_shapes())) * model.prior().shapes *
              normal_matrix(model.prior().shapes.cols(), count, seed + 2);
   if (component.bend >= 0) drawn += model.bends().col(component.bend) * normal_matrix(1, count, seed + 7);
+  if (component.step_axis >= 0)
+    drawn += model.step(component.step_axis, component.step) * normal_matrix(1, count, seed + 9);
   drawn += std::exp(theta(model.at_scatter())) * normal_matrix(points, count, seed + 3);
-  const MatrixXd smooth = smooth_draws(model, theta, count, seed + 4);
+  std::vector<MatrixXd> of_smooth, of_rough;
+  for (Index a = 0; a < model.axes(); ++a) {
+    of_smooth.push_back(axis_factor(model, theta, a));
+    of_rough.push_back(model.rough_factor(a));
+  }
+  const MatrixXd level_free = std::exp(theta(0)) * product_draws(of_smooth, count, seed + 4) +
+                              std::exp(theta(model.at_rough())) * product_draws(of_rough, count, seed + 8);
   for (int p = 0; p < points; ++p) {
     Index index = 0, stride = 1;
     for (Index a = 0; a < model.axes(); ++a) {
       index += stride * model.cell(p, a);
       stride *= static_cast<Index>(model.axis(a).x.size());
     }
-    drawn.row(p) += std::exp(theta(0)) * smooth.row(index);
+    drawn.row(p) += level_free.row(index);
   }
   return drawn;
 }
@@ -96,6 +100,10 @@ MatrixXd cross_covariance(const GpModel& model, const GpComponent& component) {
   if (component.bend >= 0) {
     const VectorXd bend = model.bends().col(component.bend);
     cross += bend * model.of_trials(bend).transpose();
+  }
+  if (component.step_axis >= 0) {
+    const VectorXd step = model.step(component.step_axis, component.step);
+    cross += step * model.of_trials(step).transpose();
   }
   ArrayXXd smooth = ArrayXXd::Constant(points, model.trials(), std::exp(2 * theta(0)));
   for (Index a = 0; a < model.axes(); ++a) {
@@ -113,6 +121,7 @@ MatrixXd cross_covariance(const GpModel& model, const GpComponent& component) {
     }
   }
   cross += smooth.matrix();
+  cross += std::exp(2 * theta(model.at_rough())) * model.rough();
   for (Index i = 0; i < model.trials(); ++i)
     cross(model.point_of(i), i) += std::exp(2 * theta(model.at_scatter()));
   return cross;

@@ -106,8 +106,8 @@ class Sampling {
   static constexpr double wider = 1.4;  // tails are heavier than the curvature at the top says
 
   struct Candidate {
-    GpComponent component;
     std::size_t theta = 0;  // which draw of theta it belongs to
+    Index bend = -1, gap = -1;
     double log_weight = 0;
   };
 
@@ -127,8 +127,8 @@ class Sampling {
     return std::log(density);
   }
 
-  // Without a bend and with each one: a bend adds rank one to the covariance, so its likelihood follows from
-  // the one without (matrix determinant lemma).
+  // With each bend or none and a step in each gap or none: each adds rank one to the covariance, so the
+  // likelihood follows from the one without (matrix determinant lemma).
   void add(const VectorXd& theta) {
     const Eigen::LLT<MatrixXd> factor(model_.covariance({theta, -1}));
     if (factor.info() != Eigen::Success) return;
@@ -137,19 +137,41 @@ class Sampling {
     const double base = -0.5 * w.squaredNorm() - factor.matrixLLT().diagonal().array().log().sum() -
                         0.5 * off.squaredNorm() - log_density_of_draw(theta);
     if (!std::isfinite(base)) return;
-    const Index bends = model_.bends().cols();
-    const double none = bends > 0 ? 1 - GpModel::bends_at_all : 1;
-    candidates_.push_back({{theta, -1}, thetas_, base + std::log(none)});
-    if (bends > 0) {
-      const MatrixXd v = factor.matrixL().solve(model_.of_trials(model_.bends()));
-      const double each = std::log(GpModel::bends_at_all / static_cast<double>(bends));
+    const Index bends = model_.bends().cols(), gaps = static_cast<Index>(model_.gaps().size());
+    MatrixXd breaks(model_.trials(), bends + gaps);
+    VectorXd log_prior(bends + gaps);
+    breaks.leftCols(bends) = model_.of_trials(model_.bends());
+    log_prior.head(bends).setConstant(std::log(GpModel::bends_at_all / static_cast<double>(bends)));
+    double step_shown = 0;
+    for (Index g = 0; g < gaps; ++g) {
+      const GpModel::Gap& gap = model_.gaps()[static_cast<std::size_t>(g)];
+      breaks.col(bends + g) = model_.of_trials(model_.step(gap.axis, gap.to));
+      log_prior(bends + g) = std::log(GpModel::steps_at_all * gap.share);
+      step_shown += GpModel::steps_at_all * gap.share;
+    }
+    const double no_bend = bends > 0 ? std::log(1 - GpModel::bends_at_all) : 0,
+                 no_step = std::log1p(-step_shown);
+    const MatrixXd v = factor.matrixL().solve(breaks);
+    const VectorXd gain = 1 + v.colwise().squaredNorm().transpose().array(), along = v.transpose() * w;
+    const MatrixXd across = v.leftCols(bends).transpose() * v.rightCols(gaps);
+    const auto alone = [&](Index k) {
+      return log_prior(k) - 0.5 * std::log(gain(k)) + 0.5 * along(k) * along(k) / gain(k);
+    };
+    candidates_.push_back({thetas_.size(), -1, -1, base + no_bend + no_step});
+    for (Index b = 0; b < bends; ++b)
+      candidates_.push_back({thetas_.size(), b, -1, base + no_step + alone(b)});
+    for (Index g = 0; g < gaps; ++g) {
+      const Index k = bends + g;
+      candidates_.push_back({thetas_.size(), -1, g, base + no_bend + alone(k)});
       for (Index b = 0; b < bends; ++b) {
-        const double gain = 1 + v.col(b).squaredNorm(), along = v.col(b).dot(w);
+        const double left = gain(k) - across(b, g) * across(b, g) / gain(b);
+        const double rest = along(k) - across(b, g) * along(b) / gain(b);
         candidates_.push_back(
-            {{theta, b}, thetas_, base + each - 0.5 * std::log(gain) + 0.5 * along * along / gain});
+            {thetas_.size(), b, g,
+             base + alone(b) + log_prior(k) - 0.5 * std::log(left) + 0.5 * rest * rest / left});
       }
     }
-    ++thetas_;
+    thetas_.push_back(theta);
   }
 
   // The mean importance weight; constants of pi cancel between draw and prior.
@@ -165,7 +187,7 @@ class Sampling {
   std::vector<GpComponent> resample(std::size_t count) const {
     double most = -std::numeric_limits<double>::infinity();
     for (const Candidate& c : candidates_) most = std::max(most, c.log_weight);
-    std::vector<double> weights, of_theta(thetas_, 0);
+    std::vector<double> weights, of_theta(thetas_.size(), 0);
     double sum = 0;
     for (const Candidate& c : candidates_) {
       weights.push_back(std::exp(c.log_weight - most));
@@ -185,7 +207,14 @@ class Sampling {
     for (std::size_t k = 0; k < count; ++k) {
       const double wanted = (static_cast<double>(k) + 0.5) / static_cast<double>(count) * kept;
       while (at + 1 < weights.size() && reached + weights[at] < wanted) reached += weights[at++];
-      components.push_back(candidates_[at].component);
+      const Candidate& c = candidates_[at];
+      GpComponent& one = components.emplace_back(GpComponent{thetas_[c.theta], c.bend});
+      if (c.gap < 0) continue;
+      // Evenly over the gap, one component after the other.
+      const GpModel::Gap& gap = model_.gaps()[static_cast<std::size_t>(c.gap)];
+      const double golden = std::fmod(0.6180339887 * static_cast<double>(k + 1), 1.0);
+      one.step_axis = gap.axis;
+      one.step = gap.from + static_cast<int>(golden * (gap.to - gap.from + 1));
     }
     return components;
   }
@@ -193,7 +222,7 @@ class Sampling {
   const GpModel& model_;
   std::vector<Mode> modes_;
   std::vector<Candidate> candidates_;
-  std::size_t thetas_ = 0;
+  std::vector<VectorXd> thetas_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace dvfs_plan {
 
@@ -17,7 +18,9 @@ GpModel::GpModel(SettingsGrid grid, SurfacePrior prior, Observations data)
   take_levels_out();
   make_features();
   make_bends();
+  make_gaps();
   make_pairs();
+  make_rough();
   make_expectations();
 }
 
@@ -101,6 +104,25 @@ void GpModel::make_bends() {
   for (std::size_t c = 0; c < columns.size(); ++c) bends_.col(static_cast<Index>(c)) = columns[c];
 }
 
+VectorXd GpModel::step(Index a, int from) const {
+  VectorXd column(grid_.points());
+  for (int p = 0; p < grid_.points(); ++p) column(p) = cell(p, a) >= from ? prior_.step_sd : 0.0;
+  return column;
+}
+
+void GpModel::make_gaps() {
+  int places = 0;
+  for (Index a = 0; a < axes(); ++a) {
+    if (!axis(a).ordered || axis(a).scenario) continue;
+    std::set<int> run;
+    for (Index i = 0; i < trials(); ++i) run.insert(cell(point_of(i), a));
+    for (auto above = std::next(run.begin()); above != run.end(); ++above)
+      gaps_.push_back({a, *std::prev(above) + 1, *above, 0});
+    places += static_cast<int>(axis(a).x.size()) - 1;
+  }
+  for (Gap& gap : gaps_) gap.share = static_cast<double>(gap.to - gap.from + 1) / places;
+}
+
 MatrixXd GpModel::of_trials(const MatrixXd& of_points) const {
   MatrixXd mine(trials(), of_points.cols());
   for (Index i = 0; i < trials(); ++i) mine.row(i) = of_points.row(point_of(i));
@@ -115,9 +137,13 @@ double GpModel::distance(Index a, int value, int other) const {
 void GpModel::make_pairs() {
   const MatrixXd features = of_trials(features_), bends = of_trials(bends_);
   trend_ = features * features.transpose();
-  mean_bend_ = MatrixXd::Zero(trials(), trials());
+  mean_breaks_ = MatrixXd::Zero(trials(), trials());
   if (bends.cols() > 0)
-    mean_bend_ = bends * bends.transpose() * (bends_at_all / static_cast<double>(bends.cols()));
+    mean_breaks_ = bends * bends.transpose() * (bends_at_all / static_cast<double>(bends.cols()));
+  for (const Gap& gap : gaps_) {
+    const VectorXd step = of_trials(this->step(gap.axis, gap.to));
+    mean_breaks_ += steps_at_all * gap.share * step * step.transpose();
+  }
   if (prior_.shapes.cols() > 0) {
     const MatrixXd shapes = of_trials(prior_.shapes);
     shapes_ = shapes * shapes.transpose();
@@ -150,6 +176,27 @@ void GpModel::make_pairs() {
   }
 }
 
+// How far levels that jump are alike over all that is swept: little, so that more of it is roughness.
+constexpr double rough_length = 1;
+
+void GpModel::make_rough() {
+  rough_ = MatrixXd::Ones(grid_.points(), trials());
+  for (Index a = 0; a < axes(); ++a) {
+    const auto n = static_cast<Index>(axis(a).x.size());
+    MatrixXd kernel(n, n);
+    for (Index i = 0; i < n; ++i) {
+      for (Index k = 0; k < n; ++k)
+        kernel(i, k) = std::exp(-distance(a, static_cast<int>(i), static_cast<int>(k)) / rough_length);
+    }
+    for (Index i = 0; i < trials(); ++i) {
+      for (int p = 0; p < grid_.points(); ++p) rough_(p, i) *= kernel(cell(p, a), cell(point_of(i), a));
+    }
+    kernel.diagonal().array() += smallest_variance;  // values may be equal
+    rough_factors_.push_back(Eigen::LLT<MatrixXd>(kernel).matrixL());
+  }
+  rough_of_trials_ = of_trials(rough_);
+}
+
 void GpModel::make_expectations() {
   constexpr Expectation correlation{1, 1.5};  // of words: odds
   constexpr Expectation of_shapes{0.7, 0.7};
@@ -164,6 +211,7 @@ void GpModel::make_expectations() {
   set(at_noise(), prior_.noise);
   set(at_scatter(), prior_.scatter);
   set(at_block(), prior_.block);
+  set(at_rough(), prior_.rough);
   if (prior_.shapes.cols() > 0) set(at_shapes(), of_shapes);
 }
 
@@ -188,7 +236,8 @@ MatrixXd GpModel::base_covariance(const VectorXd& theta, ArrayXXd* smooth) const
   for (Index a = 0; a < axes(); ++a)
     product *= of_pairs(axis_kernel(distances_[static_cast<std::size_t>(a)], theta(at_length(a)), a), a);
   MatrixXd whole = trend_ + product.matrix() + std::exp(2 * theta(at_scatter())) * same_point_ +
-                   std::exp(2 * theta(at_block())) * same_block_;
+                   std::exp(2 * theta(at_block())) * same_block_ +
+                   std::exp(2 * theta(at_rough())) * rough_of_trials_;
   if (shapes_.size() > 0) whole += std::exp(2 * theta(at_shapes())) * shapes_;
   for (Index i = 0; i < trials(); ++i)
     whole(i, i) += std::exp(2 * theta(at_noise())) + known_sd(i) * known_sd(i) + smallest_variance;
@@ -202,12 +251,16 @@ MatrixXd GpModel::covariance(const GpComponent& component) const {
     const VectorXd bend = of_trials(bends_.col(component.bend));
     whole += bend * bend.transpose();
   }
+  if (component.step_axis >= 0) {
+    const VectorXd step = of_trials(this->step(component.step_axis, component.step));
+    whole += step * step.transpose();
+  }
   return whole;
 }
 
 double GpModel::log_posterior(const VectorXd& theta, VectorXd* gradient) const {
   ArrayXXd smooth;
-  const Eigen::LLT<MatrixXd> factor(base_covariance(theta, &smooth) + mean_bend_);
+  const Eigen::LLT<MatrixXd> factor(base_covariance(theta, &smooth) + mean_breaks_);
   if (factor.info() != Eigen::Success) return -std::numeric_limits<double>::infinity();
   const VectorXd alpha = factor.solve(y_);
   const VectorXd off = (theta - centre_).cwiseQuotient(spread_);
@@ -234,6 +287,7 @@ double GpModel::log_posterior(const VectorXd& theta, VectorXd* gradient) const {
   (*gradient)(at_noise()) = std::exp(2 * theta(at_noise())) * w.matrix().trace();
   (*gradient)(at_scatter()) = std::exp(2 * theta(at_scatter())) * (w * same_point_.array()).sum();
   (*gradient)(at_block()) = std::exp(2 * theta(at_block())) * (w * same_block_.array()).sum();
+  (*gradient)(at_rough()) = std::exp(2 * theta(at_rough())) * (w * rough_of_trials_.array()).sum();
   if (shapes_.size() > 0)
     (*gradient)(at_shapes()) = std::exp(2 * theta(at_shapes())) * (w * shapes_.array()).sum();
   *gradient -= off.cwiseQuotient(spread_);

@@ -14,11 +14,16 @@
 namespace dvfs_plan {
 
 // One way the surface may be. `theta` holds logarithms (of correlations: log odds) in this order: standard
-// deviation of the smooth part, length scale of each axis, noise, scatter, block, shapes (if there are any).
+// deviation of the smooth part, length scale of each axis, noise, scatter, block, rough part, shapes (if
+// there are any).
 struct GpComponent {
   Eigen::VectorXd theta;
-  Eigen::Index bend = -1;  // column of GpModel::bends; -1: none
-  bool operator==(const GpComponent& other) const { return bend == other.bend && theta == other.theta; }
+  Eigen::Index bend = -1;       // column of GpModel::bends; -1: none
+  Eigen::Index step_axis = -1;  // -1: none
+  int step = 0;                 // from this value of the axis on the level is another
+  bool operator==(const GpComponent& other) const {
+    return bend == other.bend && step_axis == other.step_axis && step == other.step && theta == other.theta;
+  }
 };
 
 class GpModel {
@@ -33,7 +38,8 @@ class GpModel {
   Eigen::Index at_noise() const { return 1 + axes(); }
   Eigen::Index at_scatter() const { return at_noise() + 1; }
   Eigen::Index at_block() const { return at_noise() + 2; }
-  Eigen::Index at_shapes() const { return at_noise() + 3; }
+  Eigen::Index at_rough() const { return at_noise() + 3; }
+  Eigen::Index at_shapes() const { return at_noise() + 4; }
 
   const SettingsGrid& grid() const { return grid_; }
   const SettingsGrid::Axis& axis(Eigen::Index a) const { return grid_.axes[static_cast<std::size_t>(a)]; }
@@ -51,6 +57,15 @@ class GpModel {
   // One column a bend: from a value of an axis on the slope is another.
   const Eigen::MatrixXd& bends() const { return bends_; }
   static constexpr double bends_at_all = 0.5;  // prior probability that there is a bend
+  // Steps between the same two trials look the same to all trials.
+  struct Gap {
+    Eigen::Index axis;
+    int from, to;  // where the step may be
+    double share;  // prior probability that it is there, if there is one
+  };
+  const std::vector<Gap>& gaps() const { return gaps_; }
+  Eigen::VectorXd step(Eigen::Index axis, int from) const;  // one row a point
+  static constexpr double steps_at_all = 0.3;
 
   // What is expected of theta before any trial.
   const Eigen::VectorXd& centre() const { return centre_; }
@@ -67,14 +82,19 @@ class GpModel {
     return value_of_trial_[static_cast<std::size_t>(a)][static_cast<std::size_t>(trial)];
   }
   Eigen::ArrayXXd axis_kernel(const Eigen::ArrayXXd& distance, double theta, Eigen::Index a) const;
+  // Of the rough part, of variance 1: covariance of points x trials, and a factor L of an axis' kernel L L'.
+  const Eigen::MatrixXd& rough() const { return rough_; }
+  const Eigen::MatrixXd& rough_factor(Eigen::Index a) const {
+    return rough_factors_[static_cast<std::size_t>(a)];
+  }
 
   // Of the trials, noise and blocks included.
   Eigen::MatrixXd covariance(const GpComponent& component) const;
   // Rows of a points' matrix, one a trial.
   Eigen::MatrixXd of_trials(const Eigen::MatrixXd& of_points) const;
 
-  // Logarithm of marginal likelihood times prior density, with all bends there a little; for finding theta.
-  // Minus infinity where the covariance is not positive definite.
+  // Logarithm of marginal likelihood times prior density, with all bends and steps there a little; for
+  // finding theta. Minus infinity where the covariance is not positive definite.
   double log_posterior(const Eigen::VectorXd& theta, Eigen::VectorXd* gradient) const;
 
   static constexpr double smallest_variance = 1e-10;  // keeps the covariance of equal trials invertible
@@ -84,7 +104,9 @@ class GpModel {
   void take_levels_out();
   void make_features();
   void make_bends();
+  void make_gaps();
   void make_pairs();
+  void make_rough();
   void make_expectations();
   Eigen::ArrayXXd of_pairs(const Eigen::ArrayXXd& of_values, Eigen::Index a) const;
   Eigen::MatrixXd base_covariance(const Eigen::VectorXd& theta, Eigen::ArrayXXd* smooth) const;
@@ -95,7 +117,9 @@ class GpModel {
   Eigen::VectorXd y_, levels_, centre_, spread_;
   Eigen::MatrixXd features_, bends_;
   // Of pairs of trials.
-  Eigen::MatrixXd trend_, mean_bend_, shapes_, same_point_, same_block_;
+  Eigen::MatrixXd trend_, mean_breaks_, shapes_, same_point_, same_block_, rough_, rough_of_trials_;
+  std::vector<Gap> gaps_;
+  std::vector<Eigen::MatrixXd> rough_factors_;  // of each axis
   std::vector<std::vector<int>> values_run_;
   std::vector<std::vector<Eigen::Index>> value_of_trial_;
   std::vector<Eigen::ArrayXXd> distances_;  // of the values run

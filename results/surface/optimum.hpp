@@ -89,8 +89,8 @@ class OptimumModel {
   SurfaceComparison compare(int point, int other) const;
 
   std::vector<SurfaceBand> bands(const std::vector<int>& candidates) const;
-  // Of a scenario, the worse of its quantities: mean square of the trials' standardised leave-one-out
-  // residuals. Bounds are widened by its root where it is above 1.
+  // Of a scenario, the worse of its quantities: GaussianProcess::misfit(). All draws of a quantity are
+  // widened by its root where it is above 1.
   double misfit(int scenario) const { return misfit_[static_cast<std::size_t>(scenario)]; }
   // The surface is not as the model says: what it expects of trials is not to be trusted.
   bool doubtful(int scenario) const { return misfit(scenario) > 2.5; }

@@ -1,6 +1,8 @@
 #include "results/surface/quantity_draws.hpp"
 
 #include <algorithm>
+#include <boost/random/chi_squared_distribution.hpp>
+#include <boost/random/mersenne_twister.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -32,6 +34,22 @@ SurfacePrior with_shapes(SurfacePrior prior, const MatrixXd& shapes, const std::
   prior.expected = mine.rowwise().mean();
   prior.shapes = (mine.colwise() - prior.expected) / std::sqrt(static_cast<double>(shapes.cols() - 1));
   return prior;
+}
+
+// A process is as sure of the settings that were not run as its prior lets it be. How far it is to be
+// believed is seen at those that were: its draws are widened by how badly it foretells them, and as few
+// settings say little of that, with the tails of Student's t.
+MatrixXd widened_draws(const GaussianProcess& process, int count, std::uint64_t seed) {
+  constexpr double believed = 4;  // settings that what is known beforehand is worth
+  const double settings = process.settings(), freedom = believed + settings;
+  const double squares = believed + settings * std::max(1.0, process.misfit());
+  boost::random::mt19937_64 engine(seed + 99);
+  boost::random::chi_squared_distribution<double> chi_squared(freedom);
+  MatrixXd draws = process.draws(count, seed);
+  const Eigen::VectorXd mean = draws.rowwise().mean();
+  for (Index s = 0; s < draws.cols(); ++s)
+    draws.col(s) = mean + std::sqrt(squares / chi_squared(engine)) * (draws.col(s) - mean);
+  return draws;
 }
 
 Alone fit_alone(const SettingsGrid& grid, const std::vector<int>& scenario, int which,
@@ -97,7 +115,7 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
   if (known > 1 && data.size() <= most_shared_trials && cells <= most_shared_cells) {
     const GaussianProcess shared(grid, prior, data);
     if (shared.log_evidence() > evidence) {
-      result.draws = shared.draws(count, seed);
+      result.draws = widened_draws(shared, count, seed);
       result.noise_sd = shared.noise_sd();
       result.misfit.assign(each.size(), shared.misfit());
       result.shared = true;
@@ -108,7 +126,7 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
   for (int s = 0; s < scenarios; ++s) {
     const Alone& alone = each[static_cast<std::size_t>(s)];
     if (!alone.process) continue;
-    const MatrixXd mine = alone.process->draws(count, seed + static_cast<std::uint64_t>(s) * 7919);
+    const MatrixXd mine = widened_draws(*alone.process, count, seed + static_cast<std::uint64_t>(s) * 7919);
     for (std::size_t i = 0; i < alone.points.size(); ++i)
       result.draws.row(alone.points[i]) = mine.row(static_cast<Index>(i));
     result.noise_sd = std::max(result.noise_sd, alone.process->noise_sd());
