@@ -27,11 +27,24 @@ TemperatureGate::Outcome TemperatureGate::wait(Interruption& interruption, const
       outcome.temperature_c = std::max(outcome.temperature_c.value_or(celsius), celsius);
     if (now.empty() || !band_) return outcome;
     if (start_.empty()) start_ = now;
-    const auto too_warm = std::find_if(now.begin(), now.end(), [&](const auto& one) {
+    const auto off_by = [&](const auto& one) {
       const auto at_start = start_.find(one.first);
-      return at_start != start_.end() && one.second > at_start->second + *band_;
-    });
+      return at_start == start_.end() ? 0.0 : one.second - at_start->second;
+    };
+    const auto too_warm =
+        std::find_if(now.begin(), now.end(), [&](const auto& one) { return off_by(one) > *band_; });
+    const auto too_cold =
+        std::find_if(now.begin(), now.end(), [&](const auto& one) { return off_by(one) < -*band_; });
     outcome.waited = seconds(clock.now() - began);
+    if (too_warm == now.end() && too_cold != now.end()) {
+      // Waiting does not warm it. What it is now is the machine's state from now on.
+      outcome.word = "timed_out";
+      outcome.message =
+          fmt::format("{} is at {:.1f} C, {:.1f} C below the block's start: waiting does not warm it",
+                      sampler_.channels()[too_cold->first].name, too_cold->second, -off_by(*too_cold));
+      start_ = now;
+      return outcome;
+    }
     if (too_warm == now.end()) {
       outcome.word = outcome.waited > between_looks ? "waited" : "in_band";
       return outcome;
@@ -40,11 +53,11 @@ TemperatureGate::Outcome TemperatureGate::wait(Interruption& interruption, const
       outcome.word = "timed_out";
       outcome.message =
           fmt::format("{} is at {:.1f} C, {:.1f} C above the block's start, and did not come back within {}",
-                      sampler_.channels()[too_warm->first].name, too_warm->second,
-                      too_warm->second - start_.at(too_warm->first), format_duration(limit_));
+                      sampler_.channels()[too_warm->first].name, too_warm->second, off_by(*too_warm),
+                      format_duration(limit_));
       // What does not come back within the limit is the machine's state from now on: waiting so long before
       // each trial would eat the night.
-      for (const auto& [channel, celsius] : now) start_[channel] = std::max(start_[channel], celsius);
+      start_ = now;
       return outcome;
     }
     outcome.temperature_c.reset();

@@ -240,22 +240,24 @@ class SourceComparison {
   Shortest shortest_;
 };
 
-void say_if_too_short(TrialRecord& trial, const std::optional<Seconds>& update) {
+void say_if_too_short(TrialRecord& trial) {
   if (!trial.energy_j || !trial.region_s || trial.runs.empty()) return;
   const double share = trial.energy_half_width_j.value_or(0) / std::max(1e-12, *trial.energy_j);
   if (trial.fresh_readings >= fresh_wanted && share <= sensor_share_wanted) return;
-  std::string text = update ? region_advice(*update, Seconds{*trial.region_s}, sensor_share_wanted / 2) : "";
-  if (share > share_of_no_use) {
+  std::string text = fmt::format("{} fresh readings in {:.3g} s: the sensor alone adds ±{:.2g} %",
+                                 trial.fresh_readings, *trial.region_s, 100 * share);
+  if (share > share_of_no_use)
     text = fmt::format(
         "what counts is too short for the sensor, which is then known to ±{:.2g} % only; mark one region "
-        "around "
-        "the steps, or lengthen it",
+        "around the "
+        "steps, or lengthen it",
         100 * share);
-  }
-  if (text.empty())
-    text = fmt::format(
-        "{} fresh readings in {:.3g} s: the sensor alone adds ±{:.2g} %; a longer region is known better",
-        trial.fresh_readings, *trial.region_s, 100 * share);
+  else if (share > sensor_share_wanted)
+    // What the edges add is the same however long the region is.
+    text += fmt::format("; run it {:.0f} times inside one region or lengthen it",
+                        std::ceil(2 * share / sensor_share_wanted));
+  else
+    text += "; a longer region is known better";
   trial.events.push_back({"short_region", text});
 }
 
@@ -306,7 +308,6 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
   }
   double total = 0, squares = 0;
   bool known = !input.energy_channels.empty();
-  std::optional<Seconds> update;
   trial.fresh_readings = known ? INT32_MAX : 0;
   for (const std::uint32_t channel : input.energy_channels) {
     const auto energy = std::find_if(trial.energies.begin(), trial.energies.end(),
@@ -315,8 +316,6 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
       total += *energy->joules;
       squares += *energy->half_width_j * *energy->half_width_j;
       trial.fresh_readings = std::min(trial.fresh_readings, energy->fresh);
-      const auto mine = curves.at(channel).update();
-      if (mine && (!update || *mine > *update)) update = mine;
       continue;
     }
     known = false;
@@ -335,7 +334,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     trial.energy_half_width_j = std::sqrt(squares);
     energy_of_each(trial, curves, input);
     SourceComparison(trial, input, curves, regions).compare_all();
-    if (counts_for_its_point(trial.role)) say_if_too_short(trial, update);
+    if (counts_for_its_point(trial.role)) say_if_too_short(trial);
     if (idle) judge_idle(trial, input);
     return;
   }

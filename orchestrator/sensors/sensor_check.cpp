@@ -84,12 +84,14 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
                           Interruption* interruption) {
   SensorCheck check;
   const auto& channels = sampler.channels();
-  std::map<std::uint32_t, Seconds> own_period;
+  std::map<std::uint32_t, Seconds> own_period, asked_period;
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
-    if (!measures_energy(channels[i]) || fixed.contains(channels[i].probe)) continue;
-    own_period[i] = sampler.period(i);
+    if (!measures_energy(channels[i]) || channels[i].told_when_new) continue;
+    (fixed.contains(channels[i].probe) ? asked_period : own_period)[i] = sampler.period(i);
   }
-  for (const auto& [channel, own] : own_period) sampler.set_period(channel, std::min(own, fast_look));
+  for (const auto* periods : {&own_period, &asked_period}) {
+    for (const auto& [channel, own] : *periods) sampler.set_period(channel, std::min(own, fast_look));
+  }
 
   sampler.start();
   const Nanoseconds from = clock.now();
@@ -131,6 +133,7 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   }
   for (const auto& [channel, own] : own_period)
     sampler.set_period(channel, needed.at(sampler.source_of(channel)));
+  for (const auto& [channel, asked] : asked_period) sampler.set_period(channel, asked);
   for (const auto& [channel, own] : own_period) {
     if (worth_following(sampler, check, channel))
       sampler.follow(channel, *check.audit.channels[channel].update);

@@ -79,6 +79,7 @@ class Counted {
       }
       added_up += std::sqrt(shape - before);
     }
+    for (std::size_t i = 1; i < intervals_.size(); ++i) timing += beside_an_edge(i);
     if (stretches_.size() > 1) shape += alike * std::max(0.0, added_up * added_up - shape);
     energy.shape = normal_95 * std::sqrt(shape);
     energy.timing = normal_95 * std::sqrt(timing);
@@ -120,6 +121,29 @@ class Counted {
       if (one.outside() == 0) wholes_[s].push_back(i);
       if (one.inside == 0) gaps_[s].push_back(i);
     }
+  }
+
+  // A renewal that lies so near to an edge that it may have come on its other side: what was drawn between
+  // the two is then counted on the wrong one. Variance, J^2.
+  double beside_an_edge(std::size_t i) const {
+    const double at = intervals_[i].from, uncertain = intervals_[i].from_uncertain;
+    if (uncertain <= negligible) return 0;
+    double most = 0, least = INFINITY;
+    for (std::size_t k = i > 1 ? i - 2 : 0; k < std::min(intervals_.size(), i + 2); ++k) {
+      most = std::max(most, intervals_[k].power());
+      least = std::min(least, intervals_[k].power());
+    }
+    double variance = 0;
+    const auto add = [&](double edge) {
+      const double over = uncertain - std::abs(at - edge);
+      if (over > 0) variance += std::pow(most - least, 2) * over * over * over / (6 * uncertain);
+    };
+    const std::size_t first = intervals_[i].gap > 0 ? intervals_[i].gap - 1 : 0;
+    for (std::size_t k = first; k < stretches_.size() && stretches_[k].from < at + uncertain; ++k) {
+      add(stretches_[k].from);
+      add(stretches_[k].to);
+    }
+    return variance;
   }
 
   // An interval that an edge divides.

@@ -165,24 +165,6 @@ SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Rea
   return audit;
 }
 
-double best_half_width(Seconds update, Seconds region) {
-  // Two edges, each uniform within +-update/4: their sum stays within 1.55 of that at 95 %.
-  return 1.55 * update.value() / 4 / region.value();
-}
-
-Seconds shortest_region(Seconds update, double share) {
-  return Seconds{1.55 * update.value() / 4 / share};
-}
-
-std::string region_advice(Seconds update, Seconds region, double share) {
-  const double best = best_half_width(update, region);
-  if (best <= share || region.value() <= 0) return {};
-  return fmt::format(
-      "this region is {} and the sensor updates every {}: at best ±{:.2g} %; run it {:.0f} times inside one "
-      "region or lengthen it",
-      format_duration(region), format_duration(update), 100 * best, std::ceil(best / share));
-}
-
 bool Agreement::impossible() const {
   constexpr double part_may_exceed = 0.05, same_may_differ = 0.15;
   return part_of_other ? difference() > part_may_exceed + half_width

@@ -58,15 +58,6 @@ struct SensorAudit {
 SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings,
                           Nanoseconds from, Nanoseconds to, std::optional<Nanoseconds> load_from);
 
-// The 95 % half-width, as a share, that a sensor with this update adds to a steady region of this length when
-// it is read twice an update: each edge is known to a quarter of an update.
-double best_half_width(Seconds update, Seconds region);
-// The shortest region whose sensor part stays within `share`.
-Seconds shortest_region(Seconds update, double share);
-// "this region is 0.8 s and the sensor updates every 100 ms: at best ±5 %; run it 10 times inside one region
-// or lengthen it"; empty if the region is long enough for `share`.
-std::string region_advice(Seconds update, Seconds region, double share);
-
 // "meter and counter differ by +0.34 %", "package-0 is 74.0 % of psys".
 std::string agreement_text(const Agreement& agreement, std::span<const Channel> channels);
 // One line a channel, for people.

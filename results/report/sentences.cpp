@@ -282,8 +282,8 @@ std::vector<std::string> further_sentences(const Summary& summary) {
           "the reference drifted by more than {:g} %, and more than the sensors explain, within block{} {}; "
           "{}",
           100 * summary.experiment.drift_limit, flagged.size() == 1 ? "" : "s", join(flagged, ", "),
-          summary.experiment.shuffled ? "the order within a block is random, so drift widens the intervals "
-                                        "and does not lean to any point"
+          summary.experiment.shuffled ? "the order within a block is random, the reference's too, so drift "
+                                        "widens the intervals and leans to no point on the average"
                                       : "the order was as listed, so the drift is in the savings"));
     }
     if (scenario.drift_of_night && scenario.drift.size() > 1) {

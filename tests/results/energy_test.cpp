@@ -169,14 +169,5 @@ TEST(SensorAudit, TellsStatesRisesAndWhetherPartsFitTheirWholes) {
             "c:package-0 is 133.3 % of c:psys, which holds it: one of them is wrong");
 }
 
-TEST(SensorAudit, AdvisesOnRegionsThatAreTooShort) {
-  EXPECT_EQ(region_advice(Seconds{0.1}, Seconds{0.8}, 0.01),
-            "this region is 800 ms and the sensor updates every 100 ms: at best ±4.8 %; run it 5 times "
-            "inside one region or "
-            "lengthen it");
-  EXPECT_EQ(region_advice(Seconds{0.1}, Seconds{30}, 0.01), "");
-  EXPECT_NEAR(shortest_region(Seconds{0.1}, 0.01).value(), 3.875, 1e-9);
-}
-
 }  // namespace
 }  // namespace dvfs_plan
