@@ -142,6 +142,8 @@ Json scenario_json(const ScenarioSummary& scenario) {
       scenario.best ? settings_json(scenario.points[*scenario.best].settings) : Json(nullptr);
   one["best_delivered_instead"] =
       scenario.best ? delivered_json(scenario.points[*scenario.best]) : Json(nullptr);
+  one["gain_of_best"] = to_json(scenario.gain_of_best);
+  one["best_chosen_among"] = scenario.chosen_among;
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);
   one["not_told_apart"] = Json::array();

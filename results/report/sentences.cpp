@@ -45,13 +45,14 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
-std::string change_text(const Change& change, std::string_view more, std::string_view less) {
+std::string change_text(const Change& change, std::string_view more, std::string_view less,
+                        const std::string& how = {}) {
   const bool positive = change.value >= 0;
   std::string text = fmt::format("{} {}", percent(std::abs(change.value)), positive ? more : less);
   if (change.low && change.high) {
     // Said from the side of the word: "3 % more (95 % interval 1 % to 5 %)".
     const double low = positive ? *change.low : -*change.high, high = positive ? *change.high : -*change.low;
-    text += fmt::format(" (95 % interval {:.1f} to {:.1f} %)", low * 100, high * 100);
+    text += fmt::format(" (95 % interval {:.1f} to {:.1f} %{})", low * 100, high * 100, how);
   } else {
     text += " (from one block: no interval)";
   }
@@ -95,14 +96,22 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   std::vector<std::string> changes;
   const Objective objective = summary.experiment.objective.minimise;
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
-  if (best.gain && objective == Objective::cost)
-    changes.push_back(change_text(*best.gain, "less cost", "more cost"));
-  if (best.gain && of_product)
-    changes.push_back(change_text(*best.gain, "less of the product", "more of the product"));
-  if (best.saving) changes.push_back(change_text(*best.saving, "less energy", "more energy"));
+  // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
+  const std::optional<Change>& gain = scenario.gain_of_best ? scenario.gain_of_best : best.gain;
+  const std::string how = scenario.gain_of_best && scenario.chosen_among > 1
+                              ? fmt::format(", as the least of {}", scenario.chosen_among)
+                              : "";
+  if (gain && objective == Objective::cost)
+    changes.push_back(change_text(*gain, "less cost", "more cost", how));
+  if (gain && of_product)
+    changes.push_back(change_text(*gain, "less of the product", "more of the product", how));
+  if (gain && objective == Objective::energy)
+    changes.push_back(change_text(*gain, "less energy", "more energy", how));
+  else if (best.saving)
+    changes.push_back(change_text(*best.saving, "less energy", "more energy"));
   if (best.slowdown) changes.push_back(change_text(*best.slowdown, "slower", "faster"));
   text += " " + join(changes, ", ") + ".";
-  const auto& claim = objective == Objective::energy ? best.saving : best.gain;
+  const auto& claim = gain;
   if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {
     text += fmt::format(
         " The interval of the {} holds zero: that this point is better than the reference is not shown.",

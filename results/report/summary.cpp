@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "results/report/settings_order.hpp"
 #include "results/report/trade_offs.hpp"
+#include "results/statistics/winner.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -331,7 +332,20 @@ class Scenario {
       if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
         reference.not_told_apart = true;
     }
+    correct_for_the_choice(feasible);
     after_ranking();
+  }
+
+  void correct_for_the_choice(const std::vector<int>& feasible) {
+    if (!result_.reference || *result_.reference == *result_.best) return;
+    const int reference = static_cast<int>(*result_.reference);
+    for (const int point : feasible) result_.chosen_among += point == reference ? 0 : 1;
+    const double sensor =
+        experiment_.objective.minimise == Objective::time
+            ? 0
+            : sensor_part(result_.points[*result_.best], result_.points[*result_.reference]);
+    result_.gain_of_best = winners_saving(objective_, static_cast<int>(result_.points.size()),
+                                          static_cast<int>(*result_.best), reference, feasible, sensor);
   }
 
   void after_ranking() {

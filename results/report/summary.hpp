@@ -101,6 +101,10 @@ struct ScenarioSummary {
   std::vector<PointSummary> points;      // by axis values, ascending
   std::optional<std::size_t> best;       // index into points
   std::optional<std::size_t> reference;  // index into points
+  // How much less of the objective the best has than the reference, by itself and for having been chosen as the least
+  // of so many (results/statistics/winner.hpp); none for a search.
+  std::optional<Change> gain_of_best;
+  int chosen_among = 0;
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
   // The least energy within any tolerated slowdown, of the points that hold all other constraints: each holds
   // from its limit to the next one's.

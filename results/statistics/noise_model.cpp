@@ -110,25 +110,29 @@ class Posterior {
       for (const double noisy : shares_of_noisy) {
         double sum = 0;
         for (const Scatter& one : scatter) sum += log_mixture(one, variance, noisy);
-        cells_.push_back({variance, noisy, sum});
+        cells_.push_back({variance, noisy, sum, {}, {}});
         most = std::max(most, sum);
       }
     }
     double sum = 0;
     for (Cell& cell : cells_) sum += cell.weight = std::exp(cell.weight - most);
     for (Cell& cell : cells_) cell.weight /= sum;
+    std::erase_if(cells_, [](const Cell& cell) { return cell.weight < 1e-6; });
+    for (Cell& cell : cells_) {
+      for (const Scatter& one : scatter) {
+        cell.chances.push_back(of_factors(one, cell.variance, cell.noisy));
+        cell.doubted.push_back(of_factors(one, cell.variance, doubted_share));
+      }
+    }
   }
   bool known() const { return !cells_.empty(); }
 
   std::vector<double> mean_precisions() const {
     std::vector<double> precisions(scatter_.size(), 0);
     for (const Cell& cell : cells_) {
-      constexpr double negligible = 1e-6;
-      if (cell.weight < negligible) continue;
       for (std::size_t p = 0; p < scatter_.size(); ++p) {
-        const auto factor = of_factors(scatter_[p], cell.variance, cell.noisy);
         for (std::size_t r = 0; r < factors.size(); ++r)
-          precisions[p] += cell.weight * factor[r] / (cell.variance * factors[r]);
+          precisions[p] += cell.weight * cell.chances[p][r] / (cell.variance * factors[r]);
       }
     }
     return precisions;
@@ -146,24 +150,25 @@ class Posterior {
       break;
     }
     NoiseModel::Draw draw;
-    for (const Scatter& one : scatter_) {
-      const auto pick = [&](double noisy) {
-        const auto chance = of_factors(one, cell->variance, noisy);
+    for (std::size_t p = 0; p < scatter_.size(); ++p) {
+      const auto pick = [&](const Chances& chance) {
         double v = uniform(random);
         std::size_t r = 0;
         while (r + 1 < factors.size() && v > chance[r]) v -= chance[r++];
         return cell->variance * factors[r];
       };
-      draw.variance.push_back(pick(cell->noisy));
-      draw.doubted.push_back(pick(doubted_share));
+      draw.variance.push_back(pick(cell->chances[p]));
+      draw.doubted.push_back(pick(cell->doubted[p]));
       draw.normal.push_back(normal(random));
     }
     return draw;
   }
 
  private:
+  using Chances = std::array<double, factors.size()>;  // of each factor
   struct Cell {
     double variance, noisy, weight;
+    std::vector<Chances> chances, doubted;  // of each point
   };
   static std::array<double, factors.size()> logs(const Scatter& one, double variance, double noisy) {
     std::array<double, factors.size()> logs{};
@@ -178,7 +183,7 @@ class Posterior {
     for (const double log : each) sum += std::exp(log - most);
     return most + std::log(sum);
   }
-  static std::array<double, factors.size()> of_factors(const Scatter& one, double variance, double noisy) {
+  static Chances of_factors(const Scatter& one, double variance, double noisy) {
     auto each = logs(one, variance, noisy);
     const double most = *std::max_element(each.begin(), each.end());
     double sum = 0;

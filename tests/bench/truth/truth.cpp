@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/bench/truth/blocked_nights.hpp"
 #include "tests/bench/truth/counter_nights.hpp"
 #include "tests/bench/truth/recorded_loads.hpp"
 
@@ -73,6 +74,72 @@ void recorded_loads(int nights) {
   }
 }
 
+// Of so many nights the set and the named point are stated too: they take longer.
+int with_sets(int nights) {
+  return std::max(100, nights / 4);
+}
+
+void blocked_nights(int nights) {
+  fmt::print("\n| claim | conditions | stated | holds | mean width | beside it |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- |\n");
+  for (const int blocks : {3, 5, 10}) {
+    for (const Drift drift : all_drifts) {
+      BlockConditions conditions;
+      conditions.drift = drift;
+      conditions.blocks = blocks;
+      conditions.alike = true;
+      int stated = 0, hold = 0;
+      double width = 0;
+      for (int seed = 1; seed <= nights; ++seed) {
+        const BlockOutcome one = state_a_night(conditions, static_cast<std::uint64_t>(seed), false);
+        stated += one.savings;
+        hold += one.savings_hold;
+        width += one.savings_width;
+      }
+      fmt::print("| saving, A against A | {}, {} blocks of 12 points | {} | {:.1f} % | {:.2f} % | |\n",
+                 to_string(drift), blocks, stated, 100.0 * hold / stated, 100 * width / stated);
+    }
+  }
+  for (const int points : {5, 12, 25, 110}) {
+    for (const int blocks : {3, 5, 10}) {
+      if (points == 110 && blocks > 3) continue;
+      for (const Noise noise : {Noise::equal, Noise::noisy_best, Noise::half_noisy}) {
+        for (const bool alike : {true, false}) {
+          BlockConditions conditions;
+          conditions.noise = noise;
+          conditions.points = points;
+          conditions.blocks = blocks;
+          conditions.alike = alike;
+          int known = 0, in_set = 0, all = 0, named = 0, plain = 0;
+          double set = 0, width = 0, plain_width = 0;
+          for (int seed = 1; seed <= (points > 50 ? 100 : with_sets(nights)); ++seed) {
+            const BlockOutcome one = state_a_night(conditions, static_cast<std::uint64_t>(seed), true);
+            ++all;
+            in_set += one.best_in_set ? 1 : 0;
+            set += one.set;
+            if (!one.named) continue;
+            ++known;
+            named += one.named_holds ? 1 : 0;
+            plain += one.plain_holds ? 1 : 0;
+            width += one.named_width;
+            plain_width += one.plain_width;
+          }
+          const std::string text = fmt::format("{}, {}, {} blocks of {}", to_string(noise),
+                                               alike ? "all alike" : "a valley", blocks, points);
+          fmt::print("| best in the set | {} | {} | {:.1f} % | {:.2f} points | |\n", text, all,
+                     100.0 * in_set / all, set / all);
+          if (known > 0)
+            fmt::print(
+                "| saving of the named point | {} | {} | {:.1f} % | {:.2f} % | its own pairs: {:.1f} %, "
+                "{:.2f} % wide |\n",
+                text, known, 100.0 * named / known, 100 * width / known, 100.0 * plain / known,
+                100 * plain_width / known);
+        }
+      }
+    }
+  }
+}
+
 int run(int nights) {
   fmt::print("| claim | conditions | nights | holds | mean half-width | mean error | looks an update |\n");
   fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
@@ -99,6 +166,7 @@ int run(int nights) {
   counters("process, two boards, looks that follow",
            {.load = Load::process, .look = 0, .region = {}, .boards = 2, .update = 0.1, .read_cost = {}});
   recorded_loads(nights);
+  blocked_nights(nights);
   return 0;
 }
 
