@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
@@ -75,7 +78,15 @@ class CommandLineParser {
     report->add_option("--png", options_.png, "the same as PNG")->type_name("PREFIX");
     auto* compared = add("compare", "two results of one plan: what changed beyond the noise", compare_command,
                          "BEFORE", "the result file before");
-    compared->add_option("AFTER", options_.other, "the result file after")->required();
+    compared
+        ->add_option(
+            "AFTER", options_.others,
+            "the result file after; of several nights a side: BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
+        ->required();
+    compared
+        ->add_option("--fail-if-worse", options_.worse,
+                     "exit with 1 if energy or time rose by more than this at any point, beyond the noise")
+        ->type_name("SHARE");
     compared->add_option("--html", options_.html, "write it as one page for a browser");
     auto* exported = add("export", "a table as CSV, JSON Lines or Parquet (or the report as JSON)",
                          export_command, "RESULT", "the result file");
@@ -98,8 +109,14 @@ class CommandLineParser {
   }
 
   int run(int argc, char** argv) {
+    // `--` parts the results before from those after; the parser would take it for the end of the options.
+    std::vector<const char*> words(argv, argv + argc);
+    if (argc > 1 && std::string_view(argv[1]) == "compare")
+      std::replace_if(
+          words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; },
+          between_sides);
     try {
-      app_.parse(argc, argv);
+      app_.parse(argc, words.data());
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
       if (code != 0 && !options_.file.empty() && options_.file.find('.') == std::string::npos) {

@@ -1,8 +1,11 @@
 // dvfs-plan compare BEFORE AFTER
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/units.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "results/compare/comparison_json.hpp"
 #include "results/report/report.hpp"
@@ -20,20 +23,69 @@ ComparedResult read_result(const std::string& file) {
   return {file, store.plan_hash(), store.machine_facts(), commands, summary_of(store), store.trials()};
 }
 
+struct Sides {
+  std::vector<std::string> before, after;
+};
+
+Sides sides_of(const Options& options) {
+  Sides sides{{options.file}, {}};
+  const auto part = std::find(options.others.begin(), options.others.end(), between_sides);
+  if (part == options.others.end()) {
+    sides.after = options.others;
+    if (sides.after.size() == 1) return sides;
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("compare: {} results are named, and not which are before and which after",
+                            1 + options.others.size()),
+                "two results, or several nights a side with -- between: compare A1 A2 -- B1 B2");
+  }
+  sides.before.insert(sides.before.end(), options.others.begin(), part);
+  sides.after.assign(part + 1, options.others.end());
+  if (sides.before.size() < 2 || sides.after.size() < 2)
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("compare: {} before and {} after: how nights differ is told by two a side at least",
+                    sides.before.size(), sides.after.size()),
+        "compare A1 A2 -- B1 B2; of single nights (compare A B) what is relative to the reference is judged");
+  return sides;
+}
+
+std::vector<ComparedResult> read_results(const std::vector<std::string>& files) {
+  std::vector<ComparedResult> results;
+  for (const std::string& file : files) results.push_back(read_result(file));
+  return results;
+}
+
+// What the shell shall know: whether anything is worse than allowed.
+ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
+  if (limit.empty()) return ExitCode::done;
+  const auto given = parse_quantity(limit);
+  const auto share =
+      given && given->dimension == Dimension::ratio ? std::optional(given->value) : std::nullopt;
+  if (!share)
+    throw Error(ExitCode::bad_experiment, fmt::format("--fail-if-worse '{}' is no share", limit),
+                "as in 2% or '2 %'");
+  if (!worse_by_more_than(comparison, *share)) return ExitCode::done;
+  write_stderr(fmt::format("worse by more than {:g} %\n", 100 * *share));
+  return ExitCode::some_trials_failed;
+}
+
 }  // namespace
 
 int compare_command(const Options& options) {
-  const Comparison comparison = compare(read_result(options.file), read_result(options.other));
+  const Sides sides = sides_of(options);
+  const Comparison comparison = compare(read_results(sides.before), read_results(sides.after));
+  const ExitCode verdict = verdict_of(comparison, options.worse);
   if (!options.html.empty()) {
-    refuse_the_result_itself(options.html, "--html", options.file);
-    refuse_the_result_itself(options.html, "--html", options.other);
+    for (const auto* files : {&sides.before, &sides.after}) {
+      for (const std::string& file : *files) refuse_the_result_itself(options.html, "--html", file);
+    }
     write_html_comparison(comparison, options.html);
     write_stderr(fmt::format("the page is {}\n", options.html));
-    if (!options.json) return static_cast<int>(ExitCode::done);
+    if (!options.json) return static_cast<int>(verdict);
   }
   write_answer(options.json ? json_comparison(comparison)
                             : terminal_comparison(comparison, is_terminal_stdout()));
-  return static_cast<int>(ExitCode::done);
+  return static_cast<int>(verdict);
 }
 
 }  // namespace dvfs_plan

@@ -31,11 +31,16 @@ struct Options {
   std::string html;              // report, compare: the page to write
   std::string svg, png;          // report: prefixes of the figures to draw
   bool watch = false;            // status
-  std::string other;             // compare: the result after
-  std::string query;             // sql
-  bool csv = false;              // sql
+  std::vector<std::string>
+      others;         // compare: the result after; or more before, the separator, and those after
+  std::string worse;  // compare: fail if anything is worse by more than this
+  std::string query;  // sql
+  bool csv = false;   // sql
   ReplayOptions replay;
 };
+
+// What stands for `--` between several results before and several after.
+inline constexpr const char* between_sides = "\n--\n";
 
 int run_command(const Options& options);
 int check_command(const Options& options);

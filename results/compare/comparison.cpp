@@ -28,25 +28,96 @@ std::optional<double> objective_of(const TrialRow& trial) {
   return trial.objective_value;
 }
 
-// One quantity of one scenario of a night: its trials by point, and how they scatter.
-struct Night {
-  std::map<std::string, std::vector<double>> values;
+// One quantity of one scenario: values by point, and how they scatter.
+struct Values {
+  std::map<std::string, std::vector<double>> of_point;
   std::optional<NightError> error;
 };
 
-Night night_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
-  Night night;
-  std::map<std::string, int> index;
-  std::vector<BlockedValue> blocked;
+std::vector<const TrialRow*> counted(const std::vector<TrialRow>& trials, const std::string& scenario,
+                                     Quantity quantity) {
+  std::vector<const TrialRow*> found;
   for (const TrialRow& trial : trials) {
     const auto value = quantity(trial);
-    if (trial.scenario != scenario || !trial.counts() || !value || !(*value > 0)) continue;
-    night.values[trial.point].push_back(*value);
-    const int point = index.try_emplace(trial.point, static_cast<int>(index.size())).first->second;
-    blocked.push_back({point, trial.block, *value});
+    if (trial.scenario == scenario && trial.counts() && value && *value > 0) found.push_back(&trial);
+  }
+  return found;
+}
+
+Values levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  Values night;
+  std::map<std::string, int> index;
+  std::vector<BlockedValue> blocked;
+  for (const TrialRow* trial : counted(trials, scenario, quantity)) {
+    night.of_point[trial->point].push_back(*quantity(*trial));
+    const int point = index.try_emplace(trial->point, static_cast<int>(index.size())).first->second;
+    blocked.push_back({point, trial->block, *quantity(*trial)});
   }
   night.error = night_error(blocked, static_cast<int>(index.size()));
   return night;
+}
+
+// Of each point and block, the ratio to the reference of that block. What the reference's own trials add is
+// common to all points of a block and known by the number of blocks only.
+Values ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  Values night;
+  std::map<int, std::vector<double>> references;
+  const auto rows = counted(trials, scenario, quantity);
+  for (const TrialRow* trial : rows) {
+    if (trial->is_reference) references[trial->block].push_back(std::log(*quantity(*trial)));
+  }
+  std::map<std::string, std::map<int, std::vector<double>>> logs;
+  double references_a_block = 0;
+  for (const auto& [block, values] : references)
+    references_a_block += static_cast<double>(values.size()) / static_cast<double>(references.size());
+  for (const TrialRow* trial : rows) {
+    const auto base = references.find(trial->block);
+    if (trial->is_reference || base == references.end()) continue;
+    logs[trial->point][trial->block].push_back(std::log(*quantity(*trial)) - estimate(base->second)->mean);
+  }
+  double squares = 0, degrees = 0;
+  std::set<int> blocks;
+  for (const auto& [point, of_block] : logs) {
+    std::vector<double> values;
+    for (const auto& [block, more] : of_block) {
+      values.push_back(estimate(more)->mean);
+      night.of_point[point].push_back(std::exp(values.back()));
+      blocks.insert(block);
+    }
+    const auto mean = estimate(values);
+    for (const double value : values) squares += std::pow(value - mean->mean, 2);
+    degrees += static_cast<double>(values.size()) - 1;
+  }
+  if (degrees < 1) return night;
+  const double shared =
+      1 / (1 + std::max(1.0, references_a_block));  // of the variance of a ratio, the reference's
+  night.error = NightError{(1 - shared) * squares / degrees, degrees, shared * squares / degrees,
+                           std::max(1.0, static_cast<double>(blocks.size()) - 1)};
+  return night;
+}
+
+// Of several nights, each night's mean level; how nights differ is common to all points, and known by their
+// number only.
+Values levels_of_nights(const std::vector<ComparedResult>& nights, const std::string& scenario,
+                        Quantity quantity) {
+  Values all;
+  for (const ComparedResult& night : nights) {
+    for (const auto& [point, values] : levels_of(night.trials, scenario, quantity).of_point) {
+      std::vector<double> logs;
+      for (const double value : values) logs.push_back(std::log(value));
+      all.of_point[point].push_back(std::exp(estimate(logs)->mean));
+    }
+  }
+  double squares = 0, degrees = 0;
+  for (const auto& [point, values] : all.of_point) {
+    std::vector<double> logs;
+    for (const double value : values) logs.push_back(std::log(value));
+    const double mean = estimate(logs)->mean;
+    for (const double log : logs) squares += (log - mean) * (log - mean);
+    degrees += static_cast<double>(logs.size()) - 1;
+  }
+  if (degrees >= 1) all.error = NightError{0, 1, squares / degrees, static_cast<double>(nights.size()) - 1};
+  return all;
 }
 
 double sensor_share(const std::optional<Estimate>& estimate) {
@@ -56,9 +127,15 @@ double sensor_share(const std::optional<Estimate>& estimate) {
 
 class ScenarioComparison {
  public:
-  ScenarioComparison(const ComparedResult& one, const ScenarioSummary& before, const ComparedResult& other,
-                     const ScenarioSummary& after, bool energies_compare)
-      : one_(one), other_(other), energies_compare_(energies_compare), before_(before), after_(after) {}
+  ScenarioComparison(const std::vector<ComparedResult>& ones, const ScenarioSummary& before,
+                     const std::vector<ComparedResult>& others, const ScenarioSummary& after,
+                     bool energies_compare, bool of_levels)
+      : ones_(ones),
+        others_(others),
+        energies_compare_(energies_compare),
+        of_levels_(of_levels),
+        before_(before),
+        after_(after) {}
 
   ComparedScenario finish() {
     result_.scenario = before_.scenario;
@@ -76,8 +153,8 @@ class ScenarioComparison {
       judge(&ComparedPoint::power, power_of);
     }
     judge(&ComparedPoint::time, time_of);
-    result_.all_energy = all(&ComparedPoint::energy);
-    result_.all_time = all(&ComparedPoint::time);
+    if (energies_compare_) result_.all_energy = all(&ComparedPoint::energy_level);
+    result_.all_time = all(&ComparedPoint::time_level);
     compare_best();
     return std::move(result_);
   }
@@ -95,17 +172,25 @@ class ScenarioComparison {
     one.called = settings_text(before);
     one.before = before;
     one.after = after;
+    const auto level = [](const std::optional<Estimate>& a, const std::optional<Estimate>& b) {
+      return a && b && a->mean > 0 && b->mean > 0 ? std::optional(b->mean / a->mean - 1) : std::nullopt;
+    };
+    if (energies_compare_) one.energy_level = level(before.work_energy, after.work_energy);
+    one.time_level = level(before.work_time, after.work_time);
     if (before.saving) one.saving_before = before.saving->value;
     if (after.saving) one.saving_after = after.saving->value;
     result_.points.push_back(std::move(one));
   }
 
   void judge(ChangeOfPoint ComparedPoint::*field, Quantity quantity) {
-    const Night before = night_of(one_.trials, before_.scenario, quantity),
-                after = night_of(other_.trials, after_.scenario, quantity);
+    const auto values_of = [&](const std::vector<ComparedResult>& nights) {
+      return of_levels_ ? levels_of_nights(nights, before_.scenario, quantity)
+                        : ratios_of(nights.front().trials, before_.scenario, quantity);
+    };
+    const Values before = values_of(ones_), after = values_of(others_);
     const auto change = [&](const ComparedPoint& point, double confidence) -> std::optional<Change> {
-      const auto a = before.values.find(point.point), b = after.values.find(point.point);
-      if (a == before.values.end() || b == after.values.end()) return std::nullopt;
+      const auto a = before.of_point.find(point.point), b = after.of_point.find(point.point);
+      if (a == before.of_point.end() || b == after.of_point.end()) return std::nullopt;
       const bool of_sensors = quantity != time_of;
       return change_between(a->second, before.error, b->second, after.error, confidence,
                             of_sensors ? sensor_share(point.before.work_energy) : 0,
@@ -125,10 +210,10 @@ class ScenarioComparison {
 
   // How much higher the night as a whole lies. Without an interval: what shifts a night shifts all its points
   // together, and two nights do not tell how much that scatters.
-  ChangeOfPoint all(ChangeOfPoint ComparedPoint::*quantity) const {
+  ChangeOfPoint all(std::optional<double> ComparedPoint::*level) const {
     std::vector<double> logs;
     for (const ComparedPoint& point : result_.points) {
-      if (const auto& c = (point.*quantity).change) logs.push_back(std::log1p(c->value));
+      if (point.*level) logs.push_back(std::log1p(*(point.*level)));
     }
     const auto mean = estimate(logs);
     ChangeOfPoint result;
@@ -148,15 +233,15 @@ class ScenarioComparison {
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
     if (old->point == best.point) return;
-    const Night night = night_of(other_.trials, after_.scenario, objective_of);
-    const auto a = night.values.find(best.point), b = night.values.find(old->point);
-    if (a != night.values.end() && b != night.values.end())
+    const Values night = levels_of(others_.front().trials, after_.scenario, objective_of);
+    const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
+    if (a != night.of_point.end() && b != night.of_point.end())
       result_.cost_of_old_best = change_between(a->second, night.error, b->second, night.error, 0.95,
                                                 sensor_share(best.objective), sensor_share(old->objective));
   }
 
-  const ComparedResult &one_, &other_;
-  bool energies_compare_;
+  const std::vector<ComparedResult>&ones_, &others_;
+  bool energies_compare_, of_levels_;
   const ScenarioSummary &before_, &after_;
   ComparedScenario result_;
 };
@@ -212,11 +297,22 @@ std::vector<Difference> machine_differences(const ComparedResult& before, const 
 
 }  // namespace
 
-Comparison compare(const ComparedResult& before, const ComparedResult& after) {
+Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<ComparedResult>& others) {
   Comparison comparison;
-  comparison.name_before = before.file;
-  comparison.name_after = after.file;
-  comparison.same_plan = before.plan_hash == after.plan_hash;
+  const ComparedResult &before = ones.front(), &after = others.front();
+  const auto names = [](const std::vector<ComparedResult>& nights) {
+    std::vector<std::string> files;
+    for (const ComparedResult& night : nights) files.push_back(night.file);
+    return join(files, ", ");
+  };
+  comparison.name_before = names(ones);
+  comparison.name_after = names(others);
+  comparison.of_levels = ones.size() > 1 && others.size() > 1;
+  comparison.same_plan = true;
+  for (const auto* nights : {&ones, &others}) {
+    for (const ComparedResult& night : *nights)
+      comparison.same_plan = comparison.same_plan && night.plan_hash == before.plan_hash;
+  }
   const ExperimentRow &a = before.summary.experiment, &b = after.summary.experiment;
   comparison.energies_compare = a.energy_source == b.energy_source && a.objective.per == b.objective.per;
   comparison.warnings = warnings_of(before, after);
@@ -224,8 +320,9 @@ Comparison compare(const ComparedResult& before, const ComparedResult& after) {
   for (const ScenarioSummary& scenario : before.summary.scenarios) {
     for (const ScenarioSummary& other : after.summary.scenarios) {
       if (other.scenario == scenario.scenario)
-        comparison.scenarios.push_back(
-            ScenarioComparison(before, scenario, after, other, comparison.energies_compare).finish());
+        comparison.scenarios.push_back(ScenarioComparison(ones, scenario, others, other,
+                                                          comparison.energies_compare, comparison.of_levels)
+                                           .finish());
     }
   }
   for (const ComparedScenario& scenario : comparison.scenarios) {
@@ -238,6 +335,18 @@ Comparison compare(const ComparedResult& before, const ComparedResult& after) {
     comparison.warnings.push_back(
         "the two have no work in common: no workload and parameters of the one are in the other");
   return comparison;
+}
+
+bool worse_by_more_than(const Comparison& comparison, double limit) {
+  const auto worse = [&](const ChangeOfPoint& one) {
+    return one.beyond_noise && one.change && one.change->low && *one.change->low > limit;
+  };
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    for (const ComparedPoint& point : scenario.points) {
+      if (worse(point.energy) || worse(point.time)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace dvfs_plan

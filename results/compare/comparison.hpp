@@ -1,11 +1,12 @@
-// Two results of the same plan, before and after: what changed beyond the noise, point by point. Pure.
+// Results of the same plan, before and after: what changed beyond the noise, point by point. Pure.
 //
-// Trials of two nights are independent samples; each night's scatter is pooled over its points
-// (statistics/between_nights.hpp) and the sensors' own part is added. A night may lie higher as a whole
-// (another ambient temperature, another board's gain): the change of the saving against the reference, in
-// which that cancels, stands beside it. "Beyond the noise" is said at 5 % for all points of a scenario and
-// all three quantities together (Bonferroni), so that among two hundred points none is expected to be called
-// changed by chance.
+// Two nights of one unchanged machine differ by half a per cent to two as a whole (another ambient
+// temperature, another board's gain), and one night of each does not tell by how much. Of two single nights
+// only what is relative to the reference of the same night is therefore judged, in which that cancels; levels
+// are shown, and nothing is claimed of them. Levels are judged where each side has two nights or more: then
+// the nights themselves tell how nights differ. "Beyond the noise" is said at 5 % for all points of a
+// scenario and all three quantities together (Bonferroni), so that among two hundred points none is expected
+// to be called changed by chance.
 #pragma once
 
 #include <map>
@@ -27,7 +28,10 @@ struct ChangeOfPoint {
 struct ComparedPoint {
   std::string point, called;
   PointSummary before, after;
-  ChangeOfPoint energy, time, power;  // of a unit of work where the objective is, else of a run
+  // Of a unit of work where the objective is, else of a run: relative to the night's reference, or of the
+  // level itself (Comparison::of_levels).
+  ChangeOfPoint energy, time, power;
+  std::optional<double> energy_level, time_level;  // change of the level, a share; nothing is claimed of it
   std::optional<double> saving_before, saving_after;
 };
 
@@ -50,6 +54,7 @@ struct Difference {
 
 struct Comparison {
   std::string name_before, name_after;  // the files
+  bool of_levels = false;               // several nights on each side: levels are judged
   bool same_plan = false;
   bool energies_compare =
       true;  // both are of the same domains and unit of work; else only times are compared
@@ -67,7 +72,14 @@ struct ComparedResult {
   std::vector<TrialRow> trials;
 };
 
-Comparison compare(const ComparedResult& before, const ComparedResult& after);
+// Of several nights a side the first one's points and best are shown.
+Comparison compare(const std::vector<ComparedResult>& before, const std::vector<ComparedResult>& after);
+inline Comparison compare(const ComparedResult& before, const ComparedResult& after) {
+  return compare(std::vector{before}, std::vector{after});
+}
+
+// Whether energy or time rose by more than `limit` at any point, beyond the noise and by its whole interval.
+bool worse_by_more_than(const Comparison& comparison, double limit);
 
 // What changed, in words; one a scenario and one for what may not be comparable.
 std::vector<std::string> comparison_sentences(const Comparison& comparison);

@@ -51,15 +51,22 @@ Json point_json(const ComparedPoint& point) {
           {"energy", to_json(point.energy)},
           {"time", to_json(point.time)},
           {"power", to_json(point.power)},
+          {"energy_level", or_null(point.energy_level)},
+          {"time_level", or_null(point.time_level)},
           {"saving_before", or_null(point.saving_before)},
           {"saving_after", or_null(point.saving_after)}};
 }
 
 Json comparison_object(const Comparison& c) {
-  Json json{{"before", c.name_before},  {"after", c.name_after},
-            {"same_plan", c.same_plan}, {"energies_compare", c.energies_compare},
-            {"warnings", c.warnings},   {"answer", comparison_sentences(c)},
-            {"machine", Json::array()}, {"scenarios", Json::array()}};
+  Json json{{"before", c.name_before},
+            {"after", c.name_after},
+            {"of_levels", c.of_levels},
+            {"same_plan", c.same_plan},
+            {"energies_compare", c.energies_compare},
+            {"warnings", c.warnings},
+            {"answer", comparison_sentences(c)},
+            {"machine", Json::array()},
+            {"scenarios", Json::array()}};
   for (const Difference& d : c.machine)
     json["machine"].push_back({{"what", d.what}, {"before", d.before}, {"after", d.after}});
   for (const ComparedScenario& s : c.scenarios) {

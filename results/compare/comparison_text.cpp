@@ -87,21 +87,25 @@ std::string best_text(const ComparedScenario& scenario) {
   return text + ".";
 }
 
-std::string sentence(const ComparedScenario& scenario, bool energies_compare) {
+std::string sentence(const ComparedScenario& scenario, bool energies_compare, bool of_levels) {
   std::vector<std::string> what, all;
   if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
   what.push_back(changed(scenario, &ComparedPoint::time, "time"));
   std::string text =
-      fmt::format("{}: {} points are in both. Beyond the noise (5 % for all points together) {}.",
-                  scenario.scenario, scenario.points.size(), join(what, ", and "));
+      fmt::format("{}: {} points are in both. {} (beyond the noise, 5 % for all points together) {}.",
+                  scenario.scenario, scenario.points.size(),
+                  of_levels ? "As nights differ among themselves" : "Against the reference of its own night",
+                  join(what, ", and "));
   if (scenario.all_energy.change)
     all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
   if (scenario.all_time.change)
     all.push_back(fmt::format("time changed by {}", with_interval(*scenario.all_time.change)));
   if (!all.empty())
     text += fmt::format(
-        " On average over all points {} (no interval: what shifts a whole night is not known from two).",
-        join(all, ", "));
+        " On average over all points {}{}.", join(all, ", "),
+        of_levels ? ""
+                  : " (no interval: what shifts a whole night is not known from two; `compare A1 A2 -- "
+                    "B1 B2` judges it from several)");
   return energies_compare ? text + best_text(scenario) : text;
 }
 
@@ -110,7 +114,7 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare) {
 std::vector<std::string> comparison_sentences(const Comparison& comparison) {
   std::vector<std::string> sentences;
   for (const ComparedScenario& scenario : comparison.scenarios)
-    sentences.push_back(sentence(scenario, comparison.energies_compare));
+    sentences.push_back(sentence(scenario, comparison.energies_compare, comparison.of_levels));
   return sentences;
 }
 
@@ -123,8 +127,10 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
   for (const ComparedScenario& scenario : comparison.scenarios) {
     text += fmt::format("\n{}\n", printable(scenario.scenario));
     TextTable table;
-    table.row({" ", "setting", "energy before", "after", "change", "time: change", "mean power: change",
-               "saving before", "after"});
+    const bool levels = comparison.of_levels;
+    table.row({" ", "setting", "energy before", "after", levels ? "change" : "against the reference",
+               levels ? "time: change" : "time: likewise",
+               levels ? "mean power: change" : "mean power: likewise", "saving before", "after"});
     for (const ComparedPoint& point : scenario.points) {
       const bool before = scenario.best_before == point.point, after = scenario.best_after == point.point;
       table.row({before && after ? "*"
@@ -145,10 +151,12 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
     missing(scenario.only_after, "after");
   }
   if (!comparison.scenarios.empty())
-    text +=
-        "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point (each night's "
-        "scatter, pooled over its points, and the sensors' own part); ! "
-        "is beyond the noise at 5 % for all points together. — is not known.\n";
+    text += fmt::format(
+        "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point ({}, and the "
+        "sensors' own part); ! is beyond the noise at 5 % for all points together. — is not known.\n",
+        comparison.of_levels ? "by how nights differ"
+                             : "change of its ratio to the reference of its own night, by each night's "
+                               "scatter, pooled over its points");
   if (!comparison.machine.empty()) {
     text += "\nWhat differs between the two machines as they were:\n";
     TextTable table;

@@ -304,7 +304,7 @@ test("before and after", async () => {
   const json = JSON.parse(program("compare", a, b, "--json"));
   const opened = await openPage(html);
   const rows = series(await drawn(opened.page), "changes", "within the noise").rows;
-  assert.deepEqual(rows.map((r) => r[1]), json.scenarios[0].points.filter((p) => !p.energy.beyond_noise).map((p) => 100 * p.energy.value));
+  assert.deepEqual(rows.map((r) => r[1]), json.scenarios[0].points.filter((p) => p.energy && !p.energy.beyond_noise).map((p) => 100 * p.energy.value));
   assert.equal(await opened.page.textContent("#answer .sentence"), json.answer[0]);
   nothingWrong(opened);
   await opened.page.close();

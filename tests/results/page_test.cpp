@@ -268,9 +268,47 @@ TEST(Compare, AResultWithItself) {
   const Comparison c = compare(a, a);
   EXPECT_FALSE(c.scenarios[0].points[0].energy.beyond_noise);
   EXPECT_EQ(c.scenarios[0].points[0].energy.change->value, 0);
+  EXPECT_FALSE(
+      c.scenarios[0].points[1].energy.change);  // the reference: of a night's level nothing is claimed
   EXPECT_THAT(comparison_sentences(c).at(0),
-              HasSubstr("energy changed at none of the 2 that could be judged, and time changed at none of "
-                        "the 2 that could be judged."));
+              HasSubstr("energy changed at none of the 1 that could be judged, and time changed at none of "
+                        "the 1 that could be judged."));
+}
+
+// The same machine in two nights, the second lying higher as a whole.
+ComparedResult higher_by(ComparedResult night, double share) {
+  for (TrialRow& trial : night.trials) {
+    for (auto* value : {&trial.energy_j, &trial.objective_value, &trial.mean_power_w})
+      *value = **value * (1 + share);
+  }
+  night.summary = summarise(night.summary.experiment, night.trials);
+  return night;
+}
+
+TEST(Compare, ANightThatLiesHigherAsAWholeIsNoChange) {
+  const auto a = night("a.sqlite", 1, 7), b = night("b.sqlite", 1, 8);
+  const Comparison c = compare(a, higher_by(b, 0.05));
+  for (const ComparedPoint& point : c.scenarios[0].points)
+    EXPECT_FALSE(point.energy.beyond_noise) << point.point;
+  EXPECT_NEAR(c.scenarios[0].all_energy.change->value, 0.05, 0.01);
+  EXPECT_FALSE(c.scenarios[0].all_energy.change->low);
+  EXPECT_FALSE(worse_by_more_than(c, 0));
+}
+
+TEST(Compare, LevelsAreJudgedByHowNightsDiffer) {
+  const auto nights = [](double more, std::uint64_t seed) {
+    std::vector<ComparedResult> several;
+    for (std::uint64_t n = 0; n < 4; ++n)
+      several.push_back(higher_by(night("n.sqlite", 1, seed + n), more + 0.004 * (n % 2 == 0 ? 1 : -1)));
+    return several;
+  };
+  const Comparison same = compare(nights(0, 1), nights(0.002, 11)),
+                   higher = compare(nights(0, 1), nights(0.05, 11));
+  EXPECT_TRUE(same.of_levels);
+  for (const ComparedPoint& point : same.scenarios[0].points) EXPECT_FALSE(point.energy.beyond_noise);
+  for (const ComparedPoint& point : higher.scenarios[0].points) EXPECT_TRUE(point.energy.beyond_noise);
+  EXPECT_TRUE(worse_by_more_than(higher, 0.02));
+  EXPECT_FALSE(worse_by_more_than(higher, 0.05));
 }
 
 TEST(Compare, EnergiesOfDifferentThingsAreNotCompared) {
