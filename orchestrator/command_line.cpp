@@ -75,6 +75,9 @@ class CommandLineParser {
         ->add_option("--svg", options_.svg,
                      "draw the two main figures, PREFIX-settings.svg and PREFIX-trade-off.svg")
         ->type_name("PREFIX");
+    report->add_flag(
+        "--recompute", options_.recompute,
+        "judge all energies anew from the stored readings, and say what differs from what is stored");
     report->add_option("--png", options_.png, "the same as PNG")->type_name("PREFIX");
     auto* compared = add("compare", "two results of one plan: what changed beyond the noise", compare_command,
                          "BEFORE", "the result file before");

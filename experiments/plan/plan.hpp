@@ -84,6 +84,7 @@ enum class TrialRole {
   idle_after,
 };
 std::string_view to_string(TrialRole role);
+TrialRole parse_role(std::string_view text);  // its inverse; `point` for any other text
 bool is_idle(TrialRole role);
 bool counts_for_its_point(TrialRole role);
 

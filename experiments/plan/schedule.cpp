@@ -66,6 +66,14 @@ std::string_view to_string(TrialRole role) {
   return "?";
 }
 
+TrialRole parse_role(std::string_view text) {
+  for (const TrialRole role : {TrialRole::point, TrialRole::reference_first, TrialRole::reference_last,
+                               TrialRole::warm_up, TrialRole::idle_before, TrialRole::idle_after}) {
+    if (text == to_string(role)) return role;
+  }
+  return TrialRole::point;
+}
+
 bool is_idle(TrialRole role) {
   return role == TrialRole::idle_before || role == TrialRole::idle_after;
 }

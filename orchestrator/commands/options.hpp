@@ -29,6 +29,7 @@ struct Options {
   std::string table = "trials";  // export
   std::string format = "csv";    // export
   std::string html;              // report, compare: the page to write
+  bool recompute = false;        // report: energies anew from the readings
   std::string svg, png;          // report: prefixes of the figures to draw
   bool watch = false;            // status
   std::vector<std::string>

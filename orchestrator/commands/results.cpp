@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/draw_figures.hpp"
 #include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/recompute.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "results/export/table.hpp"
 #include "results/page/html_report.hpp"
@@ -36,6 +37,11 @@ void refuse_the_result_itself(const std::string& output, const char* option, con
 int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
+  if (options.recompute) {
+    const Recomputed recomputed = recompute_energies(store);
+    write_answer(options.json ? json_recomputed(recomputed) : recomputed_text(recomputed));
+    return static_cast<int>(ExitCode::done);
+  }
   const auto trials = store.trials();
   const Summary summary = summary_of(store);
   const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();

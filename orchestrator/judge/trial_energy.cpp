@@ -113,7 +113,9 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
   if (!sum.joules) return sum;
   // What the gaps inside the joined stretches drew is not known apart.
   const double share = whole > 0 ? counted / whole : 1;
-  *sum.half_width_j = *sum.half_width_j * share + *sum.joules * (1 - share) + *sum.joules * smeared / whole;
+  const double not_apart = *sum.joules * (1 - share) + *sum.joules * smeared / whole;
+  *sum.half_width_j = *sum.half_width_j * share + not_apart;
+  *sum.systematic_j = *sum.systematic_j * share + not_apart;
   *sum.joules *= share;
   if (sum.as_read_j) *sum.as_read_j *= share;
   return sum;
@@ -306,7 +308,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     trial.energies.push_back(energy_of_regions(curve, i, regions));
     curves.emplace(i, curve);
   }
-  double total = 0, squares = 0;
+  double total = 0, squares = 0, systematic = 0;
   bool known = !input.energy_channels.empty();
   trial.fresh_readings = known ? INT32_MAX : 0;
   for (const std::uint32_t channel : input.energy_channels) {
@@ -315,6 +317,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     if (energy != trial.energies.end() && energy->joules) {
       total += *energy->joules;
       squares += *energy->half_width_j * *energy->half_width_j;
+      systematic += *energy->systematic_j;
       trial.fresh_readings = std::min(trial.fresh_readings, energy->fresh);
       continue;
     }
@@ -332,6 +335,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
   if (known) {
     trial.energy_j = total;
     trial.energy_half_width_j = std::sqrt(squares);
+    trial.energy_systematic_j = std::min(systematic, std::sqrt(squares));
     energy_of_each(trial, curves, input);
     SourceComparison(trial, input, curves, regions).compare_all();
     if (counts_for_its_point(trial.role)) say_if_too_short(trial);

@@ -25,6 +25,7 @@ struct Stretch {
 struct CountedEnergy {
   double joules = 0;
   double shape = 0, timing = 0;  // 95 % half-widths, J
+  double systematic = 0;         // of the shape's, what may be the same in all trials, J
   double half_width() const;
 };
 

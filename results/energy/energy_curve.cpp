@@ -319,12 +319,13 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     energy.fault = fault_between(stretch.from, stretch.to);
     if (energy.fault != EnergyFault::none) return energy;
   }
-  double joules = 0, half_width = 0;
+  double joules = 0, half_width = 0, systematic = 0;
   if (counter_) {
     const CountedEnergy counted =
         counted_energy(counts_, stretches, model_.lag.value(), update_ ? update_->value() : 0);
     joules = counted.joules;
     half_width = counted.half_width();
+    systematic = std::min(half_width, counted.systematic);
     energy.as_read_j = 0;
   }
   for (const auto& [from, to] : stretches) {
@@ -342,6 +343,8 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     const Edge begin = gauge_edge(from), end = gauge_edge(to);
     joules += end.joules - begin.joules;
     // Errors of many stretches have the same sign (the same load ends and begins at each), so they add up.
+    // A gauge is late at each of them, in all trials.
+    systematic += std::hypot(begin.half_width, end.half_width);
     half_width += std::sqrt(begin.half_width * begin.half_width + end.half_width * end.half_width +
                             gauge_square(from, to));
   }
@@ -353,6 +356,7 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
   }
   energy.joules = joules;
   energy.half_width_j = half_width;
+  energy.systematic_j = systematic;
   return energy;
 }
 

@@ -36,6 +36,7 @@ struct ChannelEnergy {
   int readings = 0;  // that had a value
   EnergyFault fault = EnergyFault::none;
   std::optional<double> half_width_j;  // 95 %, what the sensor alone adds; known where `joules` is
+  std::optional<double> systematic_j;  // of it, what may be the same in all trials of a workload
   int fresh = 0;                       // values inside the window that were not repeats
   std::optional<double> as_read_j;     // counters: plain difference of what could be read at the two edges
 };

@@ -20,7 +20,8 @@ Json to_json(const std::optional<Estimate>& value) {
           {"standard_deviation", known(value->standard_deviation)},
           {"mad", known(value->mad)},
           {"half_width_95", known(value->half_width)},
-          {"sensor_half_width_95", known(value->sensor_half_width)}};
+          {"sensor_half_width_95", known(value->sensor_half_width)},
+          {"systematic_half_width_95", value->systematic_half_width}};
 }
 
 Json to_json(const std::optional<Change>& change) {
@@ -214,6 +215,7 @@ Json trial_json(const TrialRow& trial) {
           {"time_s", or_null(trial.time_s)},
           {"energy_j", or_null(trial.energy_j)},
           {"energy_half_width_j", or_null(trial.energy_half_width_j)},
+          {"energy_systematic_j", or_null(trial.energy_systematic_j)},
           {"above_idle_j", or_null(trial.above_idle_j)},
           {"energy_per_unit_j", or_null(trial.energy_per_unit_j)},
           {"metrics", trial.metrics},

@@ -176,8 +176,9 @@ std::optional<double> sensor_share_of_a_trial(const ScenarioSummary& scenario) {
   std::optional<double> share;
   for (const PointSummary& point : scenario.points) {
     if (!point.energy || !point.energy->sensor_half_width || point.energy->mean <= 0) continue;
-    const double one = *point.energy->sensor_half_width * std::sqrt(point.energy->n) / point.energy->mean;
-    share = std::max(share.value_or(0), one);
+    const double all = *point.energy->sensor_half_width, same = point.energy->systematic_half_width;
+    const double one = std::sqrt(std::max(0.0, all * all - same * same) * point.energy->n + same * same);
+    share = std::max(share.value_or(0), one / point.energy->mean);
   }
   return share;
 }

@@ -18,11 +18,13 @@ namespace {
 
 // Values of one quantity over the counted trials of a point, with the sensors' share of each.
 struct Values {
-  std::vector<double> values, sensor;
-  void add(const std::optional<double>& value, const std::optional<double>& relative_half_width) {
+  std::vector<double> values;
+  std::vector<SensorPart> sensor;
+  void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
     if (!value) return;
     values.push_back(*value);
-    if (relative_half_width) sensor.push_back(std::abs(*value) * *relative_half_width);
+    if (relative)
+      sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
   }
   std::optional<Estimate> estimate() const { return dvfs_plan::estimate(values, sensor); }
 };
@@ -94,15 +96,18 @@ class Scenario {
       ++result_.counted;
       if (std::find(result_.regions.begin(), result_.regions.end(), trial->region) == result_.regions.end())
         result_.regions.push_back(trial->region);
-      std::optional<double> sensor;
+      std::optional<SensorPart> sensor;
       if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
-        sensor = *trial->energy_half_width_j / *trial->energy_j;
+        sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
+                            trial->energy_systematic_j.value_or(0) / *trial->energy_j};
       energy.add(trial->energy_j, sensor);
-      std::optional<double> above_idle_sensor;
+      std::optional<SensorPart> above_idle_sensor;
       if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s) {
-        above_idle_sensor = std::hypot(trial->energy_half_width_j.value_or(0),
-                                       trial->idle_half_width_w.value_or(0) * *trial->time_s) /
-                            std::abs(*trial->above_idle_j);
+        above_idle_sensor =
+            SensorPart{std::hypot(trial->energy_half_width_j.value_or(0),
+                                  trial->idle_half_width_w.value_or(0) * *trial->time_s) /
+                           std::abs(*trial->above_idle_j),
+                       trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
       }
       above_idle.add(trial->above_idle_j, above_idle_sensor);
       work_energy.add(trial->work_energy(), sensor);
@@ -175,14 +180,18 @@ class Scenario {
       result_.balanced = result_.balanced && blocks == blocks_of_.begin()->second;
   }
 
-  // What the sensors add to the mean ratio of two points, relative.
+  // What the sensors add to the mean ratio of two points, relative. What is the same in all trials of both
+  // cancels in it as far as it is equal: of a short region against a long one, the difference stays.
   double sensor_part(const PointSummary& a, const PointSummary& b) const {
-    double squares = 0;
+    double squares = 0, systematic = 0;
     for (const PointSummary* point : {&a, &b}) {
       if (!point->energy || !point->energy->sensor_half_width || point->energy->mean <= 0) continue;
-      squares += std::pow(*point->energy->sensor_half_width / point->energy->mean, 2);
+      const double all = *point->energy->sensor_half_width / point->energy->mean,
+                   same = point->energy->systematic_half_width / point->energy->mean;
+      squares += std::max(0.0, all * all - same * same);
+      systematic = same - systematic;
     }
-    return std::sqrt(squares);
+    return std::hypot(std::sqrt(squares), systematic);
   }
 
   void compare(std::size_t i) {

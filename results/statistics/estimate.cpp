@@ -37,8 +37,7 @@ double student_t(double confidence, double degrees_of_freedom) {
   return boost::math::quantile(boost::math::students_t(degrees_of_freedom), 0.5 + confidence / 2);
 }
 
-std::optional<Estimate> estimate(const std::vector<double>& values,
-                                 const std::vector<double>& sensor_half_widths) {
+std::optional<Estimate> estimate(const std::vector<double>& values, const std::vector<SensorPart>& sensors) {
   if (values.empty()) return std::nullopt;
   Estimate result;
   result.n = static_cast<int>(values.size());
@@ -49,11 +48,15 @@ std::optional<Estimate> estimate(const std::vector<double>& values,
   result.mean = values.front() + mean;
   auto sorted = around;  // the median of Boost.Math reorders what it is given
   result.median = values.front() + statistics::median(sorted.begin(), sorted.end());
-  double squares = 0;
-  for (const double half_width : sensor_half_widths) squares += half_width * half_width;
-  if (!sensor_half_widths.empty()) {
-    const double mean_square = squares / static_cast<double>(sensor_half_widths.size());
-    result.sensor_half_width = std::sqrt(mean_square / result.n);
+  if (!sensors.empty()) {
+    double squares = 0, systematic = 0;
+    for (const SensorPart& one : sensors) {
+      squares += std::max(0.0, one.half_width * one.half_width - one.systematic * one.systematic);
+      systematic += one.systematic / static_cast<double>(sensors.size());
+    }
+    result.systematic_half_width = systematic;
+    result.sensor_half_width =
+        std::hypot(std::sqrt(squares / static_cast<double>(sensors.size()) / result.n), systematic);
   }
   if (result.n < 2) return result;
   result.standard_deviation = std::sqrt(statistics::sample_variance(around.begin(), around.end()));

@@ -16,11 +16,16 @@ struct Estimate {
   // nullopt for a single value: its spread is not known.
   std::optional<double> half_width;
   std::optional<double> sensor_half_width;  // the sensors' part of it
+  double systematic_half_width = 0;  // of that, what is the same in all values and does not shrink with n
 };
 
-// `sensor_half_widths`: 95 %, one a value where known, else shorter or empty.
+// What sensors add to one value, 95 %: in all, and of it what may be the same in each value.
+struct SensorPart {
+  double half_width = 0, systematic = 0;
+};
+// `sensors`: one a value where known, else shorter or empty.
 std::optional<Estimate> estimate(const std::vector<double>& values,
-                                 const std::vector<double>& sensor_half_widths = {});
+                                 const std::vector<SensorPart>& sensors = {});
 
 // Indices of values further than 3.5 scaled median absolute deviations from the median (Iglewicz and Hoaglin,
 // modified z-score); none with fewer than five values or no deviation at all.

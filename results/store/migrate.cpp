@@ -129,6 +129,7 @@ void migrate(Database& database, int from, int to) {
     pack_readings(database);
   }
   if (from <= 5) database.execute(migration_from_5_text);
+  if (from <= 6) database.execute(migration_from_6_text);
   database.execute(views_text);
   database.execute(fmt::format("PRAGMA user_version = {}", to));
   transaction.commit();

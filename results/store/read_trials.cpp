@@ -8,14 +8,6 @@
 namespace dvfs_plan {
 namespace {
 
-TrialRole parse_role(std::string_view text) {
-  for (const TrialRole role : {TrialRole::point, TrialRole::reference_first, TrialRole::reference_last,
-                               TrialRole::warm_up, TrialRole::idle_before, TrialRole::idle_after}) {
-    if (text == to_string(role)) return role;
-  }
-  return TrialRole::point;
-}
-
 ConstraintSpec::Relation parse_relation(std::string_view text) {
   using R = ConstraintSpec::Relation;
   for (const R relation : {R::at_most, R::less, R::at_least, R::more}) {
@@ -168,8 +160,9 @@ std::vector<TrialRow> Store::trials() {
       "attempt, "
       "region, runs, energy_half_width_j, above_idle_j, units, energy_per_unit_j, time_per_unit_s, "
       "temperature_c, "
-      "foreign_cpu_s, fresh_readings, idle_half_width_w, power_cap_share, power_limit_w FROM trials ORDER BY "
-      "trial");
+      "foreign_cpu_s, fresh_readings, idle_half_width_w, power_cap_share, power_limit_w, energy_systematic_j "
+      "FROM trials "
+      "ORDER BY trial");
   while (s.step()) {
     TrialRow row;
     row.id = s.integer(0);
@@ -205,6 +198,7 @@ std::vector<TrialRow> Store::trials() {
     row.idle_half_width_w = s.maybe_real(30);
     row.power_cap_share = s.maybe_real(31);
     row.power_limit_w = s.maybe_real(32);
+    row.energy_systematic_j = s.maybe_real(33);
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
     row.metrics = std::move(metrics[row.id]);

@@ -93,6 +93,7 @@ struct TrialRow {
   int runs = 1;
   std::optional<double> time_s, energy_j, energy_half_width_j, above_idle_j, mean_power_w, objective_value;
   std::optional<double> idle_half_width_w;
+  std::optional<double> energy_systematic_j;  // of energy_half_width_j
   std::optional<double> units, energy_per_unit_j, time_per_unit_s;
   std::optional<double> temperature_c, foreign_cpu_s;
   std::optional<double> power_cap_share, power_limit_w;  // of GPU boards

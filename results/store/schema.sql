@@ -1,4 +1,4 @@
--- The result file, version 6. One SQLite file per experiment.
+-- The result file, version 7. One SQLite file per experiment.
 --
 -- Tables are in the singular and are the program's own; the views (views.sql), in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -165,7 +165,8 @@ CREATE TABLE trial (
   output_tail   BLOB NOT NULL,
   output_bytes  INTEGER NOT NULL,  -- all that was written, kept or not
   error_tail    BLOB NOT NULL,
-  error_bytes   INTEGER NOT NULL
+  error_bytes   INTEGER NOT NULL,
+  energy_systematic_j REAL         -- of energy_half_width_j, what may be the same in all trials of a point
 ) STRICT;
 CREATE INDEX trial_of_point ON trial (point_id);
 CREATE INDEX trial_of_block ON trial (block, role);
@@ -208,7 +209,11 @@ CREATE TABLE channel (
   domain   TEXT NOT NULL,
   contained_in TEXT,               -- the domain that already holds this one: never sum both
   wraps_at REAL,
-  source   TEXT NOT NULL           -- the file or event it was read from
+  source   TEXT NOT NULL,          -- the file or event it was read from
+  under_load_only INTEGER NOT NULL DEFAULT 0,  -- 1: says nothing of hardware that idles
+  averages_over_s REAL,            -- a gauge that is a mean over this time; NULL: of what is now
+  lags_up_to_s REAL NOT NULL DEFAULT 0,        -- a counter's value is the sum up to a moment up to so long before
+  told_when_new INTEGER NOT NULL DEFAULT 0     -- 1: its source speaks when it has a new value: a reading is as new as its time
 ) STRICT;
 
 -- Raw readings, packed (trace_codec.hpp says how; results/SCHEMA.md unpacks them in ten lines of Python). The view
@@ -246,6 +251,7 @@ CREATE TABLE channel_energy (
   readings   INTEGER NOT NULL,
   fresh_readings INTEGER NOT NULL,
   fault      TEXT,
+  systematic_j REAL,               -- of half_width_j, what may be the same in all trials of a point
   PRIMARY KEY (trial_id, channel_id)
 ) STRICT, WITHOUT ROWID;
 

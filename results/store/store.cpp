@@ -287,8 +287,8 @@ void Store::use_channels(const std::vector<Channel>& channels) {
   channel_ids_.clear();
   channel_kinds_.clear();
   Statement insert = database_.prepare(
-      "INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source) "
-      "VALUES (?,?,?,?,?,?,?,?)");
+      "INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source, "
+      "under_load_only, averages_over_s, lags_up_to_s, told_when_new) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
   Statement select = database_.prepare("SELECT id FROM channel WHERE name = ?");
   for (const Channel& channel : channels) {
     insert.bind(channel.name)
@@ -299,6 +299,10 @@ void Store::use_channels(const std::vector<Channel>& channels) {
         .bind(channel.within.empty() ? std::nullopt : std::optional(channel.within))
         .bind(channel.wraps_at)
         .bind(channel.source)
+        .bind(channel.under_load_only ? 1 : 0)
+        .bind(channel.averages_over_s)
+        .bind(channel.lags_up_to_s)
+        .bind(channel.told_when_new ? 1 : 0)
         .run();
     select.bind(channel.name);
     if (!select.step())
@@ -335,7 +339,9 @@ std::map<std::string, std::string> Store::machine_facts() {
 std::vector<Channel> Store::channels() {
   std::vector<Channel> channels;
   Statement s = database_.prepare(
-      "SELECT name, probe, unit, kind, domain, contained_in, wraps_at, source FROM channel ORDER BY id");
+      "SELECT name, probe, unit, kind, domain, contained_in, wraps_at, source, under_load_only, "
+      "averages_over_s, "
+      "lags_up_to_s, told_when_new FROM channel ORDER BY id");
   while (s.step()) {
     Channel channel;
     channel.name = s.text(0);
@@ -346,6 +352,10 @@ std::vector<Channel> Store::channels() {
     channel.within = s.text(5);
     channel.wraps_at = s.maybe_real(6);
     channel.source = s.text(7);
+    channel.under_load_only = s.integer(8) != 0;
+    channel.averages_over_s = s.maybe_real(9);
+    channel.lags_up_to_s = s.real(10);
+    channel.told_when_new = s.integer(11) != 0;
     channels.push_back(channel);
   }
   return channels;

@@ -114,6 +114,7 @@ struct TrialRecord {
   std::optional<double> region_s;             // all that counts together
   std::optional<double> energy_j;             // over it
   std::optional<double> energy_half_width_j;  // 95 %, what the sensors alone add
+  std::optional<double> energy_systematic_j;  // of it, what may be the same in all trials of a point
   int fresh_readings = 0;                     // of the energy source in it
   std::optional<double> units;                // of work, in all runs, if the objective is per unit
   bool units_incomplete = false;              // a run printed none, or its output was cut

@@ -62,6 +62,7 @@ CREATE VIEW idle AS
 --| time_s: of one run: the length of the region
 --| energy_j: of one run, over the region, of experiments.energy_source; NULL: not known
 --| energy_half_width_j: 95 %, what the sensors alone add
+--| energy_systematic_j: of it, what may be the same in all trials of a point, and does not shrink with more of them
 --| mean_power_w: over the region
 --| idle_power_w: of the operating point at rest, in this block
 --| idle_half_width_w: 95 %, of that
@@ -99,6 +100,7 @@ CREATE VIEW trials AS
          t.region_s / max(1, t.runs) AS time_s,
          t.energy_j / max(1, t.runs) AS energy_j,
          t.energy_half_width_j / max(1, t.runs) AS energy_half_width_j,
+         t.energy_systematic_j / max(1, t.runs) AS energy_systematic_j,
          t.energy_j / t.region_s AS mean_power_w,
          i.idle_power_w, i.idle_half_width_w,
          (t.energy_j - i.idle_power_w * t.region_s) / max(1, t.runs) AS above_idle_j,

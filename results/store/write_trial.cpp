@@ -39,15 +39,15 @@ Store::TrialStatements::TrialStatements(Database& db)
           "foreign_cpu_s, run_queue, throttle_events, power_cap_share, thermal_share, power_limit_w, "
           "user_s, system_s, max_rss_bytes, leftovers, "
           "output_tail, "
-          "output_bytes, error_tail, error_bytes) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+          "output_bytes, error_tail, error_bytes, energy_systematic_j) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
       times(db.prepare(
           "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
       values(
           db.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
                      "absences) VALUES (?,?,?,?,?,?,?)")),
-      energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?)")),
+      energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?,?)")),
       metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
       region(db.prepare("INSERT INTO region (trial_id, ordinal, name, run, started_ns, ended_ns, counted, "
                         "energy_j, process) "
@@ -110,6 +110,7 @@ void Store::write_trial(const TrialRecord& trial) {
       .bind(static_cast<std::int64_t>(child.output.bytes))
       .bind_blob(child.errors.tail)
       .bind(static_cast<std::int64_t>(child.errors.bytes))
+      .bind(trial.energy_systematic_j)
       .run();
   const std::int64_t id = database_.last_row();
   for (const SettingRecord& setting : trial.settings) {
@@ -138,6 +139,7 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(energy.fresh)
         .bind(energy.fault == EnergyFault::none ? std::nullopt
                                                 : std::optional(std::string(to_string(energy.fault))))
+        .bind(energy.systematic_j)
         .run();
   }
   for (std::size_t i = 0; i < trial.metrics.size(); ++i) {

@@ -245,7 +245,7 @@ class StoreTest : public testing::Test {
     t.energy_half_width_j = 0.5;
     t.fresh_readings = 2;
     t.readings = {at(10 * s, watts), without(11 * s, ReadingStatus::absent), at(12 * s, watts)};
-    t.energies = {{0, 2 * watts, 2, EnergyFault::none, 0.5, 2, {}}};
+    t.energies = {{0, 2 * watts, 2, EnergyFault::none, 0.5, 0.1, 2, {}}};
     t.metrics = {{"rate", 1.5, "1/s"}};
     t.events = {{"kind", "message"}};
     return t;
@@ -327,7 +327,7 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
       return std::string(error.what());
     }
   };
-  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 6");
+  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 7");
   folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
   EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
   folder_.file("empty.sqlite", "");

@@ -99,6 +99,9 @@ class Gpu(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         # The model's board draws 100 W + 400 W (f / 1980 MHz)^2: the lowest clock wins.
         report = json.loads(self.call("report", "sweep.sqlite", "--json").stdout)
+        again, judged = testbed.recomputed(self.folder / "sweep.sqlite")
+        self.assertEqual(again, [])
+        self.assertGreater(judged, 0)
         scenario = report["scenarios"][0]
         self.assertEqual(scenario["best_settings"]["gpu.core"], "1395 MHz")
         energies = {point["point"]: point["energy_j"]["mean"] for point in scenario["points"]}

@@ -48,7 +48,9 @@ class Search(testbed.TestbedCase):
             trials = testbed.rows(result, "SELECT * FROM trials WHERE role NOT IN ('warm_up', 'idle_before', 'idle_after')")
             self.assertLessEqual(len(trials), 12)
             self.assertEqual(search["trials"], len([t for t in trials if t["counts"]]))
-            self.assertLessEqual(search["bound"], 0.01)
+            # It stops at 1 %, or where the trials are used up: how well so few are known depends on their noise.
+            self.assertTrue(search["bound"] <= 0.01 or len(trials) == 12, search["bound"])
+            self.assertLess(search["bound"], 0.1)
             self.assertIn("With 95 % confidence no other of the 6 settings is ", report["answer"][0])
             best = next(p for p in scenario["points"] if p["point"] == scenario["best"])
             self.assertAlmostEqual(best["energy_j"]["mean"] / arithmetic.joules("1.8 GHz", 0.5, 0.2), 1, delta=0.03)

@@ -51,6 +51,7 @@ class Sweep(testbed.TestbedCase):
         for trial in trials:
             self.assertAlmostEqual(trial["above_idle_j"], trial["energy_j"] - 20 * trial["time_s"], delta=0.2)
         self.assertEqual(testbed.integrity(out / "quickstart.sqlite"), "ok")
+        self.assertEqual(testbed.recomputed(out / "quickstart.sqlite"), ([], 24 + 36))
         settings = testbed.rows(out / "quickstart.sqlite", "SELECT * FROM settings")
         self.assertEqual(len(settings), 2 * 24 + 2 * 36)  # two policies a trial; a window before and after for 6 points in 3 blocks
         for setting in settings:

@@ -1,5 +1,6 @@
 """Boots the virtual machine with our programs in it; shared by the tests of this folder."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -69,6 +70,13 @@ class Testbed:
         out.mkdir()
         subprocess.run([ROOT / "tests/testbed/fetch", self.disk, out], check=True)
         return out
+
+
+def recomputed(result):
+    """Keys of trials whose energy comes out otherwise when it is judged again from the readings in the file."""
+    out = subprocess.run([BIN / "dvfs-plan", "report", result, "--recompute", "--json"], capture_output=True, text=True, check=True).stdout
+    judged = json.loads(out)
+    return [t["key"] for t in judged["trials"] if not t["same"]] + judged["without_readings"], len(judged["trials"])
 
 
 def rows(database, sql, *parameters):
