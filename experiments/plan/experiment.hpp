@@ -176,7 +176,7 @@ struct MeasureSpec {
 struct ConditionsSpec {
   int warm_up = 1;              // trials before the first of each block and after a resume; they do not count
   std::optional<Seconds> idle;  // length of an idle window; nullopt: by the sensor's update; 0: none
-  bool references = true;       // a trial of the reference first and last in each block
+  bool references = true;       // two trials of the reference in each block, at random places
   Seconds settle{0.1};          // at least; then until clocks hold
   Seconds settle_limit{2};
   std::optional<double> temperature_band = 2.0;  // C above the block's start; nullopt: no gate

@@ -77,8 +77,8 @@ struct PlanPoint {
 // What a trial is for. Only `point` and the references count towards a point's mean.
 enum class TrialRole {
   point,
-  reference_first,  // the reference at the start of a block,
-  reference_last,   // and at its end: what changed between them is drift
+  reference_first,  // the first of the reference's two trials in a block,
+  reference_last,   // and the second: what changed between them is drift
   warm_up,          // brings caches and temperature to where the next trial finds them
   idle_before,      // nothing runs: what the operating point draws by itself
   idle_after,
@@ -134,14 +134,15 @@ int most_adaptive_trials(const Plan& plan, std::string_view scenario);
 struct ScheduleOptions {
   bool shuffled = true;
   std::uint64_t seed = 1;
-  bool references = true;  // one trial of the reference first and last, for scenarios of more than one point
+  bool references = true;  // two trials of the reference a block, for scenarios of more than one point
   bool idle = true;        // windows before and after, one for each operating point
 };
 // What the experiment asks for; idle windows only where energy is measured.
 ScheduleOptions schedule_options(const Experiment& experiment);
 
-// One block over some of the points (indices), shuffled by (seed, block): idle windows, references, the
-// points, references, idle windows. The references of all scenarios that occur are in it. Positions start at
+// One block over some of the points (indices): idle windows, the points and two trials of each reference, shuffled
+// together by (seed, block), idle windows; in the listed order the references are first and last. The references of all
+// scenarios that occur are in it. Positions start at
 // `position`.
 std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, const std::vector<int>& chosen,
                                          int block, int position, const ScheduleOptions& options);

@@ -26,8 +26,9 @@ struct SensorCheck {
   std::map<std::uint32_t, SensorModel> models() const;
 };
 
-// `fixed`: probes whose rate the experiment sets, or that keep their own, in the trials; the others' rate is chosen from
-// what was found: no faster than twice an update, never faster than the probe asks for. Ends early when
+// `fixed`: probes whose rate in the trials the experiment sets, or that keep their own. The others' rate is chosen from
+// what was found: just after each renewal of a slow counter, else no faster than twice an update, never faster than
+// the probe asks for. Ends early when
 // `interruption` is pending: then it says little.
 SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed = {},
                           Interruption* interruption = nullptr);

@@ -89,7 +89,7 @@ void score(const Truth& truth, const Night& night, Score& into) {
   into.set += static_cast<double>(set.size());
 }
 
-// The program's own schedule: shuffled blocks with the reference first and last.
+// The program's own schedule: shuffled blocks with two trials of the reference in each.
 std::vector<std::pair<int, int>> blocked_order(std::uint64_t seed) {
   std::vector<PlanPoint> plan_points(points);
   for (int p = 0; p < points; ++p) {
