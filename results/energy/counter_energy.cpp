@@ -19,7 +19,8 @@ constexpr double variation_of_one = 0.1;
 // Standard deviation of a uniform distribution, of its range.
 constexpr double of_uniform = 0.2887;
 
-constexpr double several_renewals = 1.15;  // in one interval, by its length in updates
+// An interval of so many updates or more holds several renewals.
+constexpr double several_renewals = 1.15;
 // Of the shape's half-width, how much the same workload repeats in each trial: each trial begins at another
 // phase of the sensor, and what is left of it on the average over phases is less than this in 95 % of random
 // loads. Where looks do not resolve the intervals all of it may repeat.
@@ -67,32 +68,38 @@ class Counted {
 
   CountedEnergy sum() const {
     CountedEnergy energy;
-    double shape = 0, timing = 0, added_up = 0;
+    Variances of;
+    double added_up = 0;
     for (std::size_t i = 0; i < intervals_.size(); ++i) {
-      const double before = shape;
+      const double before = of.shape;
       const Interval& one = intervals_[i];
       if (one.inside == 0) continue;
       if (!one.seen) {
         const double joules = one.power() * one.inside;
         energy.joules += joules;
-        shape += std::pow(joules / normal_95, 2);
+        of.shape += std::pow(joules / normal_95, 2);
       } else if (one.outside() == 0) {
         energy.joules += one.joules;
       } else {
-        divide(i, energy.joules, shape, timing);
+        divide(i, energy.joules, of);
       }
-      added_up += std::sqrt(shape - before);
+      added_up += std::sqrt(of.shape - before);
     }
-    for (std::size_t i = 1; i < intervals_.size(); ++i) timing += beside_an_edge(i);
-    if (stretches_.size() > 1) shape += alike * std::max(0.0, added_up * added_up - shape);
-    energy.shape = normal_95 * std::sqrt(shape);
+    for (std::size_t i = 1; i < intervals_.size(); ++i) of.timing += beside_an_edge(i);
+    if (stretches_.size() > 1) of.shape += alike * std::max(0.0, added_up * added_up - of.shape);
+    energy.shape = normal_95 * std::sqrt(of.shape);
     energy.systematic =
-        normal_95 * std::sqrt(same_in_all * same_in_all * (shape - unresolved_) + unresolved_);
-    energy.timing = normal_95 * std::sqrt(timing);
+        normal_95 * std::sqrt(same_in_all * same_in_all * (of.shape - of.unresolved) + of.unresolved);
+    energy.timing = normal_95 * std::sqrt(of.timing);
     return energy;
   }
 
  private:
+  // J^2; `unresolved` is that part of the shape's where looks are slower than the sensor.
+  struct Variances {
+    double shape = 0, timing = 0, unresolved = 0;
+  };
+
   // Beyond its first and last value a counter goes on as it went.
   void go_on_beyond_the_ends() {
     if (intervals_.empty() || stretches_.empty()) return;
@@ -153,7 +160,7 @@ class Counted {
   }
 
   // An interval that an edge divides.
-  void divide(std::size_t i, double& joules, double& shape, double& timing) const {
+  void divide(std::size_t i, double& joules, Variances& of) const {
     const Interval& one = intervals_[i];
     const Guess in = inside_of(i), out = outside_of(i, in);
     const double a = one.inside, o = one.outside();
@@ -164,12 +171,13 @@ class Counted {
     double mine = share * one.joules, variance = 0;
     if (in.variance && out.variance) {
       const double of_in = a * a * *in.variance, of_out = o * o * *out.variance;
-      share = of_in / (of_in + of_out);
+      if (of_in + of_out > 0) share = of_in / (of_in + of_out);
       const double unexplained = one.joules - a * in_watts - o * out_watts;
       mine = a * in_watts + share * unexplained;
       // More than the guesses allow: they were worth less than thought.
-      variance =
-          of_in * of_out / (of_in + of_out) * std::max(1.0, unexplained * unexplained / (of_in + of_out));
+      if (of_in + of_out > 0)
+        variance =
+            of_in * of_out / (of_in + of_out) * std::max(1.0, unexplained * unexplained / (of_in + of_out));
     } else if (out.variance && several) {
       // All that is beyond the outside's power may be the inside's, or of something else that was not
       // resolved.
@@ -191,16 +199,17 @@ class Counted {
       in_watts = out_watts = one.power();
       variance = std::pow(std::max(mine, one.joules - mine) / normal_95, 2);
     }
-    if (several) unresolved_ += variance;
-    if (several)
+    if (several) {
       variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);
+      of.unresolved += variance;
+    }
     joules += std::clamp(mine, 0.0, one.joules);
-    shape += variance;
+    of.shape += variance;
     // A renewal that was earlier or later than placed moves power from one interval to the next.
     const auto moment = [&](double uncertain) { return (uncertain * uncertain + lag_ * lag_ / 4) / 3; };
     const double left = one.begins_inside ? (1 - share) * in_watts : share * out_watts,
                  right = one.ends_inside ? (1 - share) * in_watts : share * out_watts;
-    timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
+    of.timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
   }
 
   // What neighbouring whole intervals of one side drew together.
@@ -327,9 +336,8 @@ class Counted {
   std::span<const Stretch> stretches_;
   double lag_, update_;
   std::vector<Interval> intervals_;
-  std::vector<Side> gaps_;         // whole intervals in the gap before each stretch, and behind the last
-  std::vector<Side> wholes_;       // whole intervals in each stretch
-  mutable double unresolved_ = 0;  // of the shape's variance
+  std::vector<Side> gaps_;    // whole intervals in the gap before each stretch, and behind the last
+  std::vector<Side> wholes_;  // whole intervals in each stretch
   mutable std::optional<Guess> all_stretches_, inner_gaps_, outermost_;
 };
 

@@ -75,6 +75,11 @@ class EnergyCurve {
   // Of disjoint stretches in time order together: what is alike in them is learnt from all.
   ChannelEnergy over(std::span<const Window> windows) const;
 
+  // Of a counter: its fresh values without wraps, s since `origin`; empty where the sensor as a whole is at
+  // fault.
+  std::span<const FreshValue> counts() const { return counts_; }
+  Nanoseconds origin() const { return origin_; }
+
   // Between fresh values; nullopt if neither the readings nor the model tell.
   std::optional<Seconds> update() const { return update_; }
   bool counter() const { return counter_; }

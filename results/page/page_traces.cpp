@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "results/energy/energy_curve.hpp"
 #include "results/page/base64.hpp"
 #include "results/page/decimate.hpp"
 #include "results/statistics/estimate.hpp"
@@ -89,35 +90,37 @@ std::vector<TraceSample> gauge_samples(const Trace& trace, Nanoseconds start) {
 // makes peaks that never were. The first begins with a value of unknown age and is left out.
 std::vector<TraceSample> counter_samples(const Channel& channel, const Trace& trace, Nanoseconds start) {
   constexpr double times_the_spacing = 5;
+  std::vector<Reading> readings;
+  std::vector<double> absent;
+  for (std::size_t i = 0; i < trace.values.size(); ++i) {
+    const auto value = trace.has_value(i) ? std::optional(trace.values[i]) : std::nullopt;
+    readings.push_back({0, trace.times_ns[i], value, value ? ReadingStatus::ok : trace.absences[i]});
+    if (!value) absent.push_back(seconds_after(start, trace.times_ns[i]));
+  }
+  SensorModel model;
+  model.told_when_new = true;  // drawn where it was seen
+  const EnergyCurve curve(channel, readings, model);
+  // Wraps are taken out, and a counter that was reset has none: the judge's own reading of it.
   struct Fresh {
     double time, value;
     bool after_gap;
   };
   std::vector<Fresh> fresh;
   std::vector<double> spacings;
-  std::optional<double> before;
-  double wraps = 0;
-  bool gap = false;
-  for (std::size_t i = 0; i < trace.values.size(); ++i) {
-    if (!trace.has_value(i)) {
+  auto next_absent = absent.begin();
+  for (const FreshValue& count : curve.counts()) {
+    const double time = seconds_after(start, curve.origin()) + count.time;
+    bool gap = false;
+    while (next_absent != absent.end() && *next_absent < time) {
       gap = true;
-      before.reset();
-      continue;
+      ++next_absent;
     }
-    const double value = trace.values[i];
-    if (before && value == *before) continue;
-    const bool back = before && value < *before;
-    if (back && channel.wraps_at) wraps += *channel.wraps_at;
-    const bool reset = back && !channel.wraps_at;
-    // Of a stretch's first value it is not known when it was renewed.
-    if (before && !reset) {
-      fresh.push_back({seconds_after(start, trace.times_ns[i]), value + wraps, gap});
-      if (!gap && fresh.size() > 1) spacings.push_back(fresh.back().time - fresh[fresh.size() - 2].time);
-      gap = false;
-    }
-    if (reset) gap = true;
-    before = value;
+    if (!fresh.empty() && count.value == fresh.back().value && !gap) continue;
+    if (!gap && fresh.size() > 1) spacings.push_back(time - fresh.back().time);
+    fresh.push_back({time, count.value, gap});
   }
+  // Of a stretch's first value it is not known when it was renewed.
+  if (!fresh.empty()) fresh.erase(fresh.begin());
   if (fresh.size() < 2 || spacings.empty()) return {};
   const double shortest = 0.999 * times_the_spacing * quantile(spacings, 0.5);
   std::vector<TraceSample> samples;

@@ -215,7 +215,9 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
     text += fmt::format(
         "\n* best, ~ not told apart from it at the 5 % level. ± and [ ] are 95 % intervals (Student's t and "
         "the "
-        "sensors' own part; savings and slowdowns {}). — is not known.\n",
+        "sensors' own part; savings and slowdowns {}). — is not known. What each assumes: ARCHITECTURE.md, "
+        "\"What "
+        "each interval stands for\".\n",
         e.search ? "by the model of all trials together" : "paired within blocks");
 
   for (const std::string& warning : summary.warnings)
