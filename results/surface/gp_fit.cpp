@@ -138,6 +138,11 @@ class Sampling {
                         0.5 * off.squaredNorm() - log_density_of_draw(theta);
     if (!std::isfinite(base)) return;
     const Index bends = model_.bends().cols(), gaps = static_cast<Index>(model_.gaps().size());
+    if (bends + gaps == 0) {  // a single setting
+      candidates_.push_back({thetas_.size(), -1, -1, base});
+      thetas_.push_back(theta);
+      return;
+    }
     MatrixXd breaks(model_.trials(), bends + gaps);
     VectorXd log_prior(bends + gaps);
     breaks.leftCols(bends) = model_.of_trials(model_.bends());
