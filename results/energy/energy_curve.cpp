@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "results/energy/counter_energy.hpp"
+#include "results/energy/median.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -12,12 +13,6 @@ namespace {
 constexpr double most_watts_of_a_domain = 2000;
 // 1.96 / sqrt 2: differences of independent errors have twice their variance.
 constexpr double of_differences = 1.386;
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 EnergyFault fault_without_values(std::span<const Reading> readings) {
   for (const Reading& reading : readings) {
@@ -137,7 +132,7 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Look>& known) const {
     steps.push_back(known[i].time - since);
     since = known[i].time;
   }
-  if (!steps.empty() && longest >= 0.5 && longest > 5 * median_of(steps)) return EnergyFault::dead;
+  if (!steps.empty() && longest >= 0.5 && longest > 5 * upper_median(steps)) return EnergyFault::dead;
   return EnergyFault::none;
 }
 

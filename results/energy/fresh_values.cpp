@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/energy/median.hpp"
+
 namespace dvfs_plan {
 namespace {
 
@@ -20,12 +22,6 @@ constexpr std::size_t neighbours = 20;
 // Of a period that few renewals told, a share.
 constexpr double period_known_to = 0.003;
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The typical spacing of the first sights of new values: those near the lower quartile. Longer ones are
 // updates that happened to repeat the value.
 std::optional<double> typical_update(std::span<const Look> looks) {
@@ -40,14 +36,14 @@ std::optional<double> typical_update(std::span<const Look> looks) {
   std::sort(spacings.begin(), spacings.end());
   const double most = 1.5 * spacings[spacings.size() / 4];
   spacings.erase(std::upper_bound(spacings.begin(), spacings.end(), most), spacings.end());
-  return median_of(spacings);
+  return upper_median(spacings);
 }
 
 std::optional<double> typical_look(std::span<const Look> looks) {
   if (looks.size() < 4) return std::nullopt;
   std::vector<double> spacings;
   for (std::size_t i = 1; i < looks.size(); ++i) spacings.push_back(looks[i].time - looks[i - 1].time);
-  return median_of(spacings);
+  return upper_median(spacings);
 }
 
 FreshValues begin_with(std::span<const Look> looks, std::optional<double> known_update) {

@@ -11,19 +11,10 @@
 
 #include "probes/sampler.hpp"
 #include "results/energy/energy_curve.hpp"
+#include "tests/support/virtual_clock.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-class VirtualClock : public Clock {
- public:
-  Nanoseconds now() const override { return now_; }
-  void sleep_until(Nanoseconds when) override { now_ = std::max(now_, when); }
-  std::string wall_time() const override { return {}; }
-
- private:
-  Nanoseconds now_ = 0;
-};
 
 // Power over time: steps of constant power.
 class Shape {

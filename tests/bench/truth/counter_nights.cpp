@@ -7,7 +7,8 @@
 
 #include "probes/sampler.hpp"
 #include "results/energy/energy_curve.hpp"
-#include "tests/bench/truth/virtual_clock.hpp"
+#include "tests/support/sensors.hpp"
+#include "tests/support/virtual_clock.hpp"
 
 namespace dvfs_plan::truth {
 namespace {
@@ -126,12 +127,7 @@ class Counters : public Probe {
  public:
   Counters(const Night& night, const CounterConditions& conditions, VirtualClock& clock, std::uint64_t seed)
       : night_(night), conditions_(conditions), clock_(clock), draw_(conditions, seed) {
-    Channel channel;
-    channel.name = "counter";
-    channel.unit = "J";
-    channel.kind = ChannelKind::counter;
-    channel.domain = "gpu-0";
-    channels_.push_back(channel);
+    channels_.push_back(counter("gpu-0"));
     next_ = draw_.uniform(0, conditions.update) - conditions.update;
     renew();
   }

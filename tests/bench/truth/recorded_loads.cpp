@@ -8,7 +8,9 @@
 
 #include "probes/sampler.hpp"
 #include "results/energy/energy_curve.hpp"
-#include "tests/bench/truth/virtual_clock.hpp"
+#include "results/energy/median.hpp"
+#include "tests/support/sensors.hpp"
+#include "tests/support/virtual_clock.hpp"
 
 namespace dvfs_plan::truth {
 namespace {
@@ -19,12 +21,7 @@ class Playback : public Probe {
  public:
   Playback(const std::vector<RecordedCounter::Step>& steps, double period, VirtualClock& clock)
       : steps_(steps), period_(period), clock_(clock) {
-    Channel channel;
-    channel.name = "counter";
-    channel.unit = "J";
-    channel.kind = ChannelKind::counter;
-    channel.domain = "gpu-0";
-    channels_.push_back(channel);
+    channels_.push_back(counter("gpu-0"));
   }
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
@@ -48,12 +45,6 @@ class Playback : public Probe {
   VirtualClock& clock_;
   std::vector<Channel> channels_;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 
@@ -98,7 +89,7 @@ std::optional<RecordedCounter> RecordedCounter::open(const std::string& folder, 
     for (std::size_t i = to + 3; i < to + 7; ++i)
       rest.push_back((recorded.steps_[i].joules - recorded.steps_[i - 1].joules) / update);
     const Step &first = recorded.steps_[from - 2], &last = recorded.steps_[to + 2];
-    load.joules = last.joules - first.joules - median(rest) * (last.time - first.time - inside);
+    load.joules = last.joules - first.joules - upper_median(rest) * (last.time - first.time - inside);
     recorded.loads_.push_back(load);
   }
   return recorded;

@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 
-namespace dvfs_plan::truth {
+namespace dvfs_plan {
 
 class VirtualClock : public Clock {
  public:
@@ -18,4 +18,4 @@ class VirtualClock : public Clock {
   Nanoseconds now_ = 0;
 };
 
-}  // namespace dvfs_plan::truth
+}  // namespace dvfs_plan
