@@ -168,7 +168,17 @@ class CommandLineParser {
         ->capture_default_str();
     replay->add_option("--noise-power", o.noise_power, "likewise of its power")->capture_default_str();
     replay->add_option("--confidence", o.confidence, "of the stated bound")->capture_default_str();
-    replay->add_option("--regret", o.regret, "adaptive: stop once the bound is this low (0: use all trials)")
+    replay
+        ->add_option("--regret", o.regret,
+                     "adaptive and full: stop once the bound is this low (0: use all trials)")
+        ->capture_default_str();
+    replay->add_flag(
+        "--own-stop", o.own_stop,
+        "adaptive and full: stop as an experiment does that says no more than 'search: adaptive' (at a "
+        "bound of 1 %, or after three times the grid)");
+    replay
+        ->add_option("--objective", o.objective,
+                     "as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'")
         ->capture_default_str();
   }
 

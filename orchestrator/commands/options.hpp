@@ -14,6 +14,8 @@ struct ReplayOptions {
   std::string noise_time = "0", noise_power = "0";
   std::string confidence = "95%";
   std::string regret = "0";  // stop at this bound; 0: use all trials
+  bool own_stop = false;     // as an experiment that says no more than `search: adaptive`
+  std::string objective = "energy";
 };
 
 struct Options {

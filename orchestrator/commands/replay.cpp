@@ -38,6 +38,9 @@ double share_of(const std::string& option, const std::string& text) {
   return quantity->value;
 }
 
+// Of blocks that go on until their bound is low enough; past this they would not end in a night.
+constexpr int most_full_trials = 20000;
+
 struct WorkloadPlays {
   const Landscape* landscape = nullptr;
   std::vector<Play> plays;
@@ -46,15 +49,23 @@ struct WorkloadPlays {
 struct Figures {
   double mean_trials = 0, mean_regret = 0, p95_regret = 0;
   std::optional<double> median_bound, coverage;
+  // Under constraints: how often the named setting breaks one, and how often it should by what was stated.
+  std::optional<double> violated, stated_violated;
 };
 
 Figures figures_of(const std::vector<Play>& plays) {
   Figures figures;
   std::vector<double> regrets, bounds;
-  int held = 0;
+  int held = 0, violated = 0, stated = 0;
+  double expected = 0;
   for (const Play& play : plays) {
     figures.mean_trials += play.trials;
     if (play.chosen < 0) continue;
+    if (play.feasible) {
+      ++stated;
+      violated += play.violates ? 1 : 0;
+      expected += 1 - *play.feasible;
+    }
     regrets.push_back(play.regret);
     if (!play.bound) continue;
     bounds.push_back(*play.bound);
@@ -65,6 +76,10 @@ Figures figures_of(const std::vector<Play>& plays) {
   figures.mean_regret =
       std::accumulate(regrets.begin(), regrets.end(), 0.0) / static_cast<double>(regrets.size());
   figures.p95_regret = quantile(regrets, 0.95);
+  if (stated > 0) {
+    figures.violated = static_cast<double>(violated) / stated;
+    figures.stated_violated = expected / stated;
+  }
   if (!bounds.empty()) {
     figures.median_bound = quantile(bounds, 0.5);
     figures.coverage = static_cast<double>(held) / static_cast<double>(bounds.size());
@@ -84,6 +99,10 @@ Json figures_json(const Figures& figures) {
             {"p95_regret", figures.p95_regret}};
   json["median_bound"] = figures.median_bound ? Json(*figures.median_bound) : Json(nullptr);
   json["bound_held"] = figures.coverage ? Json(*figures.coverage) : Json(nullptr);
+  if (figures.violated) {
+    json["violated"] = *figures.violated;
+    json["stated_violated"] = *figures.stated_violated;
+  }
   return json;
 }
 
@@ -91,7 +110,7 @@ Json plays_json(const WorkloadPlays& one) {
   Json json{{"device", one.landscape->device},
             {"workload", one.landscape->workload},
             {"settings", one.landscape->plan.points.size()},
-            {"best", point_text(*one.landscape, one.landscape->best())}};
+            {"best", point_text(*one.landscape, one.landscape->constrained_best())}};
   json.update(figures_json(figures_of(one.plays)));
   for (std::size_t seed = 0; seed < one.plays.size(); ++seed) {
     const Play& play = one.plays[seed];
@@ -102,6 +121,10 @@ Json plays_json(const WorkloadPlays& one) {
                {"regret", play.chosen < 0 ? Json(nullptr) : Json(play.regret)}};
     entry["bound"] = play.bound ? Json(*play.bound) : Json(nullptr);
     entry["bound_held"] = play.bound ? Json(play.regret <= *play.bound + 1e-12) : Json(nullptr);
+    if (play.feasible) {
+      entry["feasible"] = *play.feasible;
+      entry["violates"] = play.violates;
+    }
     json["plays"].push_back(entry);
   }
   return json;
@@ -117,6 +140,15 @@ int replay_command(const Options& options) {
   play_options.noise_power = share_of("noise-power", replay.noise_power);
   play_options.confidence = share_of("confidence", replay.confidence);
   play_options.stop_regret = share_of("regret", replay.regret);
+  const ObjectiveSpec objective = objective_of_tables(replay.objective);
+  const bool constrained = !objective.constraints.empty();
+  if (replay.own_stop && replay.search != "adaptive" && replay.search != "full")
+    throw Error(ExitCode::bad_experiment, fmt::format("--own-stop: {} search states no bound", replay.search),
+                "it goes with --search adaptive or full");
+  if (constrained && replay.search != "adaptive")
+    throw Error(ExitCode::bad_experiment, fmt::format("{} search knows no constraints", replay.search),
+                "leave out 'subject to', or play --search adaptive");
+  if (replay.own_stop && play_options.stop_regret == 0) play_options.stop_regret = SearchSpec{}.regret;
   if (!(play_options.confidence > 0.5 && play_options.confidence <= 0.99))
     throw Error(ExitCode::bad_experiment, "--confidence must be above 50 % and at most 99 %",
                 "write --confidence 95%");
@@ -126,7 +158,17 @@ int replay_command(const Options& options) {
         fmt::format("--trials {}: an adaptive search runs {} at most", replay.trials, most_search_trials),
         "with that many, --search full runs every setting");
   std::vector<std::string> notes;
-  const auto landscapes = read_landscapes(options.file, notes);
+  auto landscapes = read_landscapes(options.file, notes);
+  for (Landscape& landscape : landscapes) landscape.plan.experiment.objective = objective;
+  std::erase_if(landscapes, [&](const Landscape& landscape) {
+    if (landscape.constrained_best() >= 0) return false;
+    notes.push_back(fmt::format("{} {}: left out: no setting holds the constraints",
+                                printable(landscape.device), printable(landscape.workload)));
+    return true;
+  });
+  if (landscapes.empty())
+    throw Error(ExitCode::bad_experiment, "no workload of the table has a setting that holds the constraints",
+                "loosen them");
   for (const std::string& note : notes) write_stderr("note: " + note + "\n");
 
   // One workload is independent of the next, and so is each seed: spread over the CPUs, the result is the
@@ -144,7 +186,10 @@ int replay_command(const Options& options) {
       const std::size_t seed = job % static_cast<std::size_t>(replay.seeds);
       PlayOptions mine = play_options;
       const std::size_t dimensions = one.landscape->plan.axes.size();
-      mine.trials = replay.trials > 0 ? replay.trials : dimensions <= 1 ? 12 : dimensions == 2 ? 16 : 24;
+      const int few = dimensions <= 1 ? 12 : dimensions == 2 ? 16 : 24;
+      // Own stop: the adaptive search has its own limit; blocks go on until their bound is as low.
+      const int until_it_stops = replay.search == "full" ? most_full_trials : 0;
+      mine.trials = replay.trials > 0 ? replay.trials : replay.own_stop ? until_it_stops : few;
       try {
         one.plays[seed] = play(*one.landscape, mine, seed + 1);
       } catch (...) {
@@ -171,7 +216,9 @@ int replay_command(const Options& options) {
               {"seeds", replay.seeds},
               {"noise_time", play_options.noise_time},
               {"noise_power", play_options.noise_power},
-              {"confidence", play_options.confidence}};
+              {"confidence", play_options.confidence},
+              {"objective", replay.objective},
+              {"stop_regret", play_options.stop_regret}};
     for (const WorkloadPlays& one : all) json["workloads"].push_back(plays_json(one));
     for (const auto& [device, plays] : of_device) json["devices"][device] = figures_json(figures_of(plays));
     write_stdout(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -184,11 +231,15 @@ int replay_command(const Options& options) {
   std::string text =
       fmt::format("{} search, {} seeds, noise {:g} % of time and {:g} % of power\n\n", replay.search,
                   replay.seeds, 100 * play_options.noise_time, 100 * play_options.noise_power);
-  text += fmt::format("{:<44} {:>8} {:>6}  {:>11} {:>9}  {:>9}  {:>7}\n", "workload", "settings", "trials",
-                      "mean regret", "95th pct", "bound", "held");
+  text += fmt::format("{:<44} {:>8} {:>6}  {:>11} {:>9}  {:>9}  {:>7}{}\n", "workload", "settings", "trials",
+                      "mean regret", "95th pct", "bound", "held",
+                      constrained ? fmt::format("  {:>9}  {:>7}", "violated", "stated") : "");
   const auto line = [&](const std::string& name, const std::string& settings, const Figures& f) {
-    text += fmt::format("{:<44} {:>8} {:>6.1f}  {:>9.2f} % {:>7.2f} %  {}\n", printable(name).substr(0, 44),
-                        settings, f.mean_trials, 100 * f.mean_regret, 100 * f.p95_regret, bound_text(f));
+    text += fmt::format(
+        "{:<44} {:>8} {:>6.1f}  {:>9.2f} % {:>7.2f} %  {}{}\n", printable(name).substr(0, 44), settings,
+        f.mean_trials, 100 * f.mean_regret, 100 * f.p95_regret, bound_text(f),
+        f.violated ? fmt::format("  {:>7.1f} %  {:>5.1f} %", 100 * *f.violated, 100 * *f.stated_violated)
+                   : "");
   };
   for (const WorkloadPlays& one : all)
     line(one.landscape->device + " " + one.landscape->workload,

@@ -9,11 +9,14 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <sstream>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "experiments/plan/parse_measurement.hpp"
+#include "orchestrator/judge/judge.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -40,7 +43,12 @@ Table read_table(const std::string& path) {
                 "name a table of recorded settings; `dvfs-plan replay --help` says its columns");
   std::ostringstream text;
   text << file.rdbuf();
-  const std::string bytes = text.str();
+  std::string bytes = text.str();
+  // Spreadsheets put a byte order mark in front of UTF-8; what they write as UTF-16 is no such table.
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
+  if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF"))
+    throw Error(ExitCode::bad_experiment, fmt::format("{}:1: the table is UTF-16", printable(path)),
+                "save it as CSV in UTF-8");
   Table table;
   csv_parser parser;
   csv_init(&parser, CSV_APPEND_NULL);
@@ -71,7 +79,12 @@ using Setting = std::vector<std::optional<double>>;  // one a setting column
 
 struct Group {
   std::map<Setting, std::vector<Landscape::Record>> records;
+  // Where each repeat stands: by its number or, without one, by its figures.
+  std::map<std::pair<Setting, std::string>, std::size_t> rows;
 };
+
+constexpr const char* all_columns =
+    "device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts";
 
 class Reader {
  public:
@@ -80,17 +93,11 @@ class Reader {
 
   std::vector<Landscape> read() {
     if (table_.rows.empty()) fail(1, "is empty", "its first line names the columns");
-    const auto& head = table_.rows.front();
-    for (std::size_t c = 0; c < head.size(); ++c) columns_[std::string(trim(head[c]))] = c;
-    for (const char* needed : {"device", "workload", "seconds", "joules"}) {
-      if (!columns_.contains(needed))
-        fail(1, fmt::format("has no column '{}'", needed),
-             "the first line must hold "
-             "device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts");
-    }
+    read_head(table_.rows.front());
     for (std::size_t r = 1; r < table_.rows.size(); ++r) add(r);
     std::vector<Landscape> landscapes;
     for (const auto& [name, group] : groups_) {
+      refuse_mixed_units(name.second, group);
       auto one = landscape(name.first, name.second, group);
       if (!one.plan.points.empty()) landscapes.push_back(std::move(one));
     }
@@ -120,10 +127,41 @@ class Reader {
     return known;
   }
 
+  void read_head(const std::vector<std::string>& head) {
+    if (head.size() == 1 && head.front().find(';') != std::string::npos)
+      fail(1, "has semicolons between its columns", "write commas between fields and points in decimals");
+    std::vector<std::string> known;
+    for (const auto& part : std::views::split(std::string_view(all_columns), ','))
+      known.emplace_back(part.begin(), part.end());
+    for (std::size_t c = 0; c < head.size(); ++c) {
+      const std::string name(trim(head[c]));
+      // A misspelt axis would be no axis, and its settings repeats of one.
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        fail(1,
+             fmt::format("has a column '{}', which is not one of its kind{}", printable(name),
+                         did_you_mean(name, known)),
+             fmt::format("rename or delete it; the columns are {}", all_columns));
+      if (!columns_.emplace(name, c).second)
+        fail(1, fmt::format("has the column '{}' twice", name), "delete one of them");
+    }
+    for (const char* needed : {"device", "workload", "seconds", "joules"}) {
+      if (!columns_.contains(needed))
+        fail(1, fmt::format("has no column '{}'", needed),
+             fmt::format("the first line must hold {}", all_columns));
+    }
+  }
+
   void add(std::size_t row) {
+    const auto& fields = table_.rows[row];
+    if (std::all_of(fields.begin(), fields.end(), [](const std::string& f) { return trim(f).empty(); }))
+      return;
+    if (fields.size() != columns_.size())
+      fail(row + 1,
+           fmt::format("has {} fields where the first line names {}", fields.size(), columns_.size()),
+           "write points in decimals, and quote a name that holds a comma");
     const std::string *device = at(row, "device"), *workload = at(row, "workload");
-    if (device == nullptr || workload == nullptr) return;
-    const auto seconds = value(row, "seconds"), joules = value(row, "joules");
+    const auto seconds = value(row, "seconds"), joules = value(row, "joules"),
+               watts = value(row, "avg_watts");
     constexpr double largest = 1e15;
     for (const auto& [name, v] : {std::pair{"seconds", seconds}, std::pair{"joules", joules}}) {
       if (v && *v > 0 && (*v > largest || *v < 1 / largest))
@@ -141,7 +179,54 @@ class Reader {
         fail(row + 1, fmt::format("holds {:g} in column '{}'", *setting.back(), column.name),
              "a clock or power limit is above 0");
     }
-    groups_[{*device, *workload}].records[setting].push_back({*seconds, *joules});
+    // Rounding and separate meters make some per cent; a unit makes a thousand.
+    constexpr double units_differ = 3;
+    if (watts && *watts > 0 && std::abs(std::log(*joules / *seconds / *watts)) > std::log(units_differ))
+      fail(row + 1,
+           fmt::format("says {:g} W on average, but {:g} J in {:g} s are {:g} W", *watts, *joules, *seconds,
+                       *joules / *seconds),
+           "write seconds, joules and watts");
+    Group& group = groups_[{*device, *workload}];
+    const std::string* repeat = at(row, "repeat");
+    const std::string which = repeat != nullptr ? std::string(trim(*repeat)) : "";
+    const auto [first, is_new] = group.rows.emplace(
+        std::pair{setting, which.empty() ? fmt::format("{} {}", *seconds, *joules) : which}, row + 1);
+    if (!is_new)
+      fail(row + 1,
+           fmt::format("says again what line {} says of this setting{}", first->second,
+                       which.empty() ? "" : fmt::format(" and repeat {}", printable(which))),
+           "number the repeats in the column 'repeat', or delete the row");
+    group.records[setting].push_back({*seconds, *joules});
+  }
+
+  // Within a workload too: a row in mJ among rows in J would be the best by far.
+  void refuse_mixed_units(const std::string& workload, const Group& group) const {
+    constexpr double widest = 300;  // clusters of phones from 0.06 to 1.6 W, boards from 40 to 700 W
+    double least = INFINITY, most = 0;
+    for (const auto& [setting, records] : group.records) {
+      for (const auto& record : records) {
+        least = std::min(least, record.joules / record.seconds);
+        most = std::max(most, record.joules / record.seconds);
+      }
+    }
+    if (most > widest * least)
+      fail(1,
+           fmt::format("has power from {:g} to {:g} W for '{}': the units of its rows differ", least, most,
+                       printable(workload)),
+           "write seconds and joules in every row");
+    for (std::size_t c = 0; c < std::size(setting_columns); ++c) {
+      double low = INFINITY, high = 0;
+      for (const auto& [setting, records] : group.records) {
+        if (!setting[c]) continue;
+        low = std::min(low, *setting[c]);
+        high = std::max(high, *setting[c]);
+      }
+      if (high > widest * low)
+        fail(1,
+             fmt::format("has {:g} to {:g} in column '{}' for '{}': the units of its rows differ", low, high,
+                         setting_columns[c].name, printable(workload)),
+             "write MHz for clocks and W for limits in every row");
+    }
   }
 
   Landscape landscape(const std::string& device, const std::string& workload, const Group& group) const {
@@ -225,12 +310,67 @@ double Landscape::joules(int point) const {
   return mean_of(records[static_cast<std::size_t>(point)], &Record::joules);
 }
 
+double Landscape::objective(int point) const {
+  // Of each repeat, as a night does: the mean of products is not the product of means.
+  double sum = 0;
+  const auto& all = records[static_cast<std::size_t>(point)];
+  for (const Record& record : all)
+    sum += *objective_value(plan.experiment.objective, record.joules, record.seconds);
+  return sum / static_cast<double>(all.size());
+}
+
+bool Landscape::holds_constraints(int point) const {
+  for (const ConstraintSpec& constraint : plan.experiment.objective.constraints) {
+    double value = seconds(point);
+    if (constraint.name == "energy") value = joules(point);
+    if (constraint.name == "power") value = joules(point) / seconds(point);
+    if (constraint.name == "slowdown") {
+      const auto reference = std::find_if(plan.points.begin(), plan.points.end(),
+                                          [](const PlanPoint& p) { return p.reference; });
+      value = value / seconds(static_cast<int>(reference - plan.points.begin())) - 1;
+    }
+    if (!holds(constraint.relation, value, constraint.limit)) return false;
+  }
+  return true;
+}
+
+int Landscape::constrained_best() const {
+  int best = -1;
+  for (int p = 0; p < static_cast<int>(records.size()); ++p) {
+    if (holds_constraints(p) && (best < 0 || objective(p) < objective(best))) best = p;
+  }
+  return best;
+}
+
 int Landscape::best() const {
   int best = 0;
   for (int p = 1; p < static_cast<int>(records.size()); ++p) {
-    if (joules(p) < joules(best)) best = p;
+    if (objective(p) < objective(best)) best = p;
   }
   return best;
+}
+
+ObjectiveSpec objective_of_tables(const std::string& text) {
+  Diagnostics diagnostics("--objective");
+  ObjectiveSpec objective;
+  const auto refuse = [](const std::string& why) {
+    throw Error(ExitCode::bad_experiment, "--objective: " + why,
+                "write it as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'");
+  };
+  if (const YamlPointer tree = parse_yaml(text, diagnostics)) {
+    YamlReader reader(diagnostics);
+    parse_objective_spec(*tree, reader, objective);
+  }
+  if (!diagnostics.all().empty()) refuse(diagnostics.all().front().message);
+  if (!objective.per.empty() || !objective.across.empty() || objective.energy_of)
+    refuse("a table tells neither units of work nor domains: leave out 'per', 'across' and 'of'");
+  for (const ConstraintSpec& constraint : objective.constraints) {
+    if (constraint.name != "slowdown" && constraint.name != "power" && constraint.name != "time" &&
+        constraint.name != "energy")
+      refuse(fmt::format("a table has no metric '{}': slowdown, power, time and energy can be constrained",
+                         printable(constraint.name)));
+  }
+  return objective;
 }
 
 std::vector<Landscape> read_landscapes(const std::string& path, std::vector<std::string>& notes) {

@@ -1,6 +1,7 @@
 #include "orchestrator/replay/play.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/normal_distribution.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
@@ -11,6 +12,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "orchestrator/judge/judge.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/surface/plan_surface.hpp"
 
@@ -30,8 +32,16 @@ LandscapeTrials::~LandscapeTrials() = default;
 Landscape::Record LandscapeTrials::run(int point) {
   const auto& records = landscape_.records[static_cast<std::size_t>(point)];
   if (records.size() > 1) {
-    boost::random::uniform_int_distribution<std::size_t> pick(0, records.size() - 1);
-    return records[pick(random_->engine)];
+    auto& left = left_[point];
+    if (left.empty()) {
+      left.resize(records.size());
+      std::iota(left.begin(), left.end(), 0);
+    }
+    boost::random::uniform_int_distribution<std::size_t> pick(0, left.size() - 1);
+    std::swap(left[pick(random_->engine)], left.back());
+    const std::size_t which = left.back();
+    left.pop_back();
+    return records[which];
   }
   const Landscape::Record& record = records.front();
   const double time = std::exp(options_.noise_time * random_->normal(random_->engine));
@@ -41,48 +51,92 @@ Landscape::Record LandscapeTrials::run(int point) {
 
 namespace {
 
+void say_how_good(Play& play, const Landscape& landscape) {
+  if (play.chosen < 0) return;
+  const int best = landscape.constrained_best();
+  play.violates = !landscape.holds_constraints(play.chosen);
+  if (best >= 0) play.regret = landscape.objective(play.chosen) / landscape.objective(best) - 1;
+}
+
 // What simple searches know: the mean of what each setting gave.
 class Means {
  public:
-  explicit Means(LandscapeTrials& trials) : trials_(trials) {}
+  Means(const Landscape& landscape, LandscapeTrials& trials) : landscape_(landscape), trials_(trials) {}
+  // Returns the mean of the objective's logarithm there.
   double run(int point) {
-    auto& [sum, n] = sums_[point];
-    sum += std::log(trials_.run(point).joules);
-    ++n;
+    const auto record = trials_.run(point);
+    Sums& mine = sums_[point];
+    const double log =
+        std::log(*objective_value(landscape_.plan.experiment.objective, record.joules, record.seconds));
+    mine.sum += log;
+    mine.squares += log * log;
+    ++mine.n;
     ++count_;
-    return sum / n;
+    return mine.mean();
+  }
+  // By how much the least of the means may be worse than the true best, of equally many runs of all:
+  // Student's t with their common variance, shared out among the rivals (Bonferroni).
+  std::optional<double> bound(double confidence) const {
+    double squares = 0, least = INFINITY, second = INFINITY;
+    int free = 0, runs = 0;
+    for (const auto& [point, mine] : sums_) {
+      squares += mine.squares - mine.sum * mine.mean();
+      free += mine.n - 1;
+      runs = mine.n;
+      second = std::min(second, std::max(least, mine.mean()));
+      least = std::min(least, mine.mean());
+    }
+    if (free <= 0) return std::nullopt;
+    if (sums_.size() < 2) return 0;
+    const double rivals = static_cast<double>(sums_.size()) - 1;
+    const boost::math::students_t t(free);
+    const double half = boost::math::quantile(t, 1 - (1 - confidence) / rivals) *
+                        std::sqrt(2 * std::max(0.0, squares) / free / runs);
+    return std::max(0.0, std::expm1(half - (second - least)));
   }
   bool known(int point) const { return sums_.contains(point); }
   int count() const { return count_; }
-  Play finish(const Landscape& landscape) const {
+  Play finish() const {
     Play play;
     play.trials = count_;
     play.settings = static_cast<int>(sums_.size());
     double least = 0;
     for (const auto& [point, sum] : sums_) {
-      const double mean = sum.first / sum.second;
+      const double mean = sum.mean();
       if (play.chosen >= 0 && mean >= least) continue;
       least = mean;
       play.chosen = point;
     }
-    if (play.chosen >= 0)
-      play.regret = landscape.joules(play.chosen) / landscape.joules(landscape.best()) - 1;
+    say_how_good(play, landscape_);
     return play;
   }
 
  private:
+  struct Sums {
+    double sum = 0, squares = 0;
+    int n = 0;
+    double mean() const { return sum / n; }
+  };
+  const Landscape& landscape_;
   LandscapeTrials& trials_;
-  std::map<int, std::pair<double, int>> sums_;
+  std::map<int, Sums> sums_;
   int count_ = 0;
 };
 
 Play play_full(const Landscape& landscape, const PlayOptions& options, LandscapeTrials& trials) {
   const int points = static_cast<int>(landscape.plan.points.size());
-  Means means(trials);
-  for (int k = 0; k < std::max(1, options.trials / points); ++k) {
+  Means means(landscape, trials);
+  const int blocks = std::max(1, options.trials / points);
+  std::optional<double> bound;
+  for (int k = 0; k < blocks; ++k) {
     for (int p = 0; p < points; ++p) means.run(p);
+    if (options.stop_regret <= 0) continue;
+    bound = means.bound(options.confidence);
+    if (bound && *bound <= options.stop_regret) break;
   }
-  return means.finish(landscape);
+  Play play = means.finish();
+  play.bound = bound;
+  return play;
 }
 
 Play play_random(const Landscape& landscape, const PlayOptions& options, LandscapeTrials& trials,
@@ -90,14 +144,14 @@ Play play_random(const Landscape& landscape, const PlayOptions& options, Landsca
   boost::random::mt19937_64 engine(seed);
   std::vector<int> order(landscape.plan.points.size());
   std::iota(order.begin(), order.end(), 0);
-  Means means(trials);
+  Means means(landscape, trials);
   for (int k = 0; k < options.trials; ++k) {
     const std::size_t at = static_cast<std::size_t>(k) % order.size();
     boost::random::uniform_int_distribution<std::size_t> pick(at, order.size() - 1);
     std::swap(order[at], order[pick(engine)]);
     means.run(order[at]);
   }
-  return means.finish(landscape);
+  return means.finish();
 }
 
 // Golden section over the values of one axis with the others held at the best so far, axis after axis, as
@@ -105,7 +159,7 @@ Play play_random(const Landscape& landscape, const PlayOptions& options, Landsca
 class Golden {
  public:
   Golden(const Landscape& landscape, const PlayOptions& options, LandscapeTrials& trials)
-      : landscape_(landscape), options_(options), means_(trials) {
+      : landscape_(landscape), options_(options), means_(landscape, trials) {
     for (std::size_t i = 0; i < landscape.plan.points.size(); ++i) {
       if (landscape.plan.points[i].reference) at_ = static_cast<int>(i);
     }
@@ -114,7 +168,7 @@ class Golden {
   Play play() {
     value_ = means_.run(at_);
     for (std::size_t axis = 0; axis < landscape_.plan.axes.size(); ++axis) along(axis);
-    return means_.finish(landscape_);
+    return means_.finish();
   }
 
  private:
@@ -167,7 +221,7 @@ Play play_adaptive(const Landscape& landscape, const PlayOptions& options, Lands
   Plan plan = landscape.plan;
   plan.experiment.seed = seed;
   plan.experiment.search.method = SearchSpec::Method::adaptive;
-  plan.experiment.search.at_most = options.trials;
+  if (options.trials > 0) plan.experiment.search.at_most = options.trials;
   plan.experiment.search.regret = options.stop_regret;
   plan.experiment.search.confidence = options.confidence;
   const auto strategy = make_strategy(plan, shapes);
@@ -184,8 +238,10 @@ Play play_adaptive(const Landscape& landscape, const PlayOptions& options, Lands
     const Landscape::Record record = trials.run(trial->point);
     FinishedTrial finished = as_planned(*trial);
     finished.counts = true;
-    finished.objective = finished.work_energy_j = record.joules;
+    finished.objective = objective_value(plan.experiment.objective, record.joules, record.seconds);
+    finished.work_energy_j = record.joules;
     finished.work_time_s = finished.slot_s = record.seconds;
+    finished.other = {{"time", record.seconds}, {"energy", record.joules}};
     history.add(finished);
     settings.insert(trial->point);
     ++play.trials;
@@ -200,7 +256,8 @@ Play play_adaptive(const Landscape& landscape, const PlayOptions& options, Lands
   if (!optimum) return play;
   play.chosen = optimum->point;
   play.bound = optimum->regret_bound;
-  play.regret = landscape.joules(play.chosen) / landscape.joules(landscape.best()) - 1;
+  if (!plan.experiment.objective.constraints.empty()) play.feasible = optimum->feasible;
+  say_how_good(play, landscape);
   return play;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,28 +19,33 @@ struct PlayOptions {
   double noise_time = 0,
          noise_power = 0;  // standard deviations, shares; settings with true repeats draw from those
   double confidence = 0.95;
-  double stop_regret = 0;  // adaptive: stop at this bound; 0: use all trials
+  double stop_regret = 0;  // adaptive and full: stop at this bound; 0: use all trials
 };
 
 struct Play {
   int trials = 0;
-  int settings = 0;             // different ones that were run
-  int chosen = -1;              // point; -1: none
-  double regret = 0;            // of the chosen setting's recorded energy against the least: E/E_best - 1
-  std::optional<double> bound;  // on the regret, as the strategy states it
-  double seconds = 0;           // of computing, all proposals together
+  int settings = 0;  // different ones that were run
+  int chosen = -1;   // point; -1: none
+  // Of the chosen setting's recorded objective against the least of those that hold the constraints: E/E_best
+  // - 1. A chosen setting that breaks one may be better than those, and its regret below 0.
+  double regret = 0;
+  std::optional<double> bound;     // on the regret, as the strategy states it
+  std::optional<double> feasible;  // stated probability that the constraints hold where it chose
+  bool violates = false;           // by the records they do not
+  double seconds = 0;              // of computing, all proposals together
   double slowest_proposal_s = 0;
 };
 
-// adaptive; full (every setting `trials` / settings times, once at least); random; golden (section search,
-// one axis after the other).
+// adaptive; full (every setting `trials` / settings times, once at least; with `stop_regret` blocks of all
+// settings until their means bound it, two at least); random; golden (section search, one axis after the
+// other). The last three know no constraints.
 const std::vector<std::string>& play_searches();
 
 // `shapes`: what earlier results would say of its points; for adaptive.
 Play play(const Landscape& landscape, const PlayOptions& options, std::uint64_t seed,
           const SurfaceShapes& shapes = {});
 
-// One simulated trial: a draw from the true repeats, or the record with noise.
+// One simulated trial: one of the true repeats, each once before any comes again, or the record with noise.
 class LandscapeTrials {
  public:
   LandscapeTrials(const Landscape& landscape, const PlayOptions& options, std::uint64_t seed);
@@ -51,6 +57,7 @@ class LandscapeTrials {
   const Landscape& landscape_;
   const PlayOptions& options_;
   std::unique_ptr<Random> random_;
+  std::map<int, std::vector<std::size_t>> left_;  // repeats of a point that were not drawn yet
 };
 
 }  // namespace dvfs_plan

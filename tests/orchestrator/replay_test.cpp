@@ -67,6 +67,83 @@ TEST_F(Replay, WhatCannotBeReadIsSaidWithItsLine) {
   EXPECT_THROW(read_landscapes(folder_ / "none.csv", notes), Error);
 }
 
+TEST_F(Replay, WhatWouldBeMisreadIsRefused) {
+  const std::string at = folder_ / "t.csv";
+  // A misspelt axis would be none, and its settings repeats of one.
+  EXPECT_EQ(refusal("device,workload,core_mzh,seconds,joules\nb,w,1000,1,1\n"),
+            at + ":1: the table has a column 'core_mzh', which is not one of its kind (did you mean "
+                 "'core_mhz'?)\nrename or delete it; the columns are "
+                 "device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts");
+  EXPECT_EQ(refusal("device,workload,seconds,seconds,joules\nb,w,1,1,1\n"),
+            at + ":1: the table has the column 'seconds' twice\ndelete one of them");
+  EXPECT_EQ(refusal("device;workload;seconds;joules\nb;w;1,5;1\n"),
+            at +
+                ":1: the table has semicolons between its columns\nwrite commas between fields and points in "
+                "decimals");
+  EXPECT_EQ(
+      refusal("device,workload,core_mhz,seconds,joules\nb,w,1000,1,5,2\n"),
+      at + ":2: the table has 6 fields where the first line names 5\nwrite points in decimals, and quote a "
+           "name that holds a comma");
+  EXPECT_EQ(
+      refusal("device,workload,core_mhz,seconds,joules\nb,w,1000,\"1,5\",2\n"),
+      at + ":2: the table holds '1,5' in column 'seconds', which is no number\nleave a field empty where "
+           "nothing is known");
+  EXPECT_EQ(
+      refusal(head + "b,w,1000,,,1,2,100,50\nb,w,1200,,,1,2,100000,50\n"),
+      at + ":3: the table says 50 W on average, but 100000 J in 2 s are 50000 W\nwrite seconds, joules and "
+           "watts");
+  EXPECT_EQ(
+      refusal(head + "b,w,1000,,,1,2,100,\nb,w,1200,,,1,2,100000,\n"),
+      at + ":1: the table has power from 50 to 50000 W for 'w': the units of its rows differ\nwrite seconds "
+           "and joules in every row");
+  EXPECT_EQ(
+      refusal(head + "b,w,1.2,,,1,2,100,\nb,w,1400,,,1,2,100,\n"),
+      at + ":1: the table has 1.2 to 1400 in column 'core_mhz' for 'w': the units of its rows differ\nwrite "
+           "MHz for clocks and W for limits in every row");
+  EXPECT_EQ(
+      refusal(head + "b,w,1000,,,1,2,100,\nb,w,1000,,,1,2,101,\n"),
+      at + ":3: the table says again what line 2 says of this setting and repeat 1\nnumber the repeats in "
+           "the column 'repeat', or delete the row");
+  EXPECT_EQ(refusal("device,workload,core_mhz,seconds,joules\nb,w,1,1,1\nb,w,1,1,1\n"),
+            at +
+                ":3: the table says again what line 2 says of this setting\nnumber the repeats in the column "
+                "'repeat', or delete the row");
+  EXPECT_EQ(refusal("\xFF\xFE" + head), at + ":1: the table is UTF-16\nsave it as CSV in UTF-8");
+  // A byte order mark in front of UTF-8 and empty lines say nothing wrong.
+  EXPECT_EQ(refusal("\xEF\xBB\xBF" + head + "b,w,1000,,,1,2,100,50\n\n,,,,,,,,\n"), "read");
+}
+
+TEST_F(Replay, AnObjectiveIsWrittenAsInAnExperiment) {
+  const auto why = [](const char* text) {
+    try {
+      objective_of_tables(text);
+      return std::string("read");
+    } catch (const Error& error) {
+      return std::string(error.what()) + "\n" + error.hint();
+    }
+  };
+  EXPECT_EQ(objective_of_tables("edp").minimise, Objective::edp);
+  const auto spec =
+      objective_of_tables("{minimise: energy, subject to: {slowdown: 5 %, power: \"< 300 W\"}}");
+  ASSERT_EQ(spec.constraints.size(), 2U);
+  EXPECT_EQ(constraint_text(spec.constraints[1]), "power < 300 W");
+  const std::string hint =
+      "\nwrite it as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'";
+  EXPECT_EQ(
+      why("enrgy"),
+      "--objective: unknown objective 'enrgy' (did you mean 'energy'?); known: energy, time, edp, ed2p, "
+      "cost" +
+          hint);
+  EXPECT_EQ(
+      why("{minimise: energy, per: samples}"),
+      "--objective: a table tells neither units of work nor domains: leave out 'per', 'across' and 'of'" +
+          hint);
+  EXPECT_EQ(
+      why("{minimise: energy, subject to: {accuracy: \">= 0.7\"}}"),
+      "--objective: a table has no metric 'accuracy': slowdown, power, time and energy can be constrained" +
+          hint);
+}
+
 TEST_F(Replay, RowsWithHalfOfTheSettingsAreLeftOut) {
   std::vector<std::string> notes;
   const std::string text =
@@ -124,6 +201,45 @@ TEST_F(Replay, ASeedIsAPlay) {
   }
 }
 
+TEST_F(Replay, RegretIsOfTheObjectiveAmongWhatHoldsTheConstraints) {
+  std::vector<std::string> notes;
+  auto landscapes = read_landscapes(table(valley()), notes);
+  Landscape& board = landscapes.front();
+  const int least = board.best();
+  board.plan.experiment.objective = objective_of_tables("{minimise: energy, subject to: {slowdown: 5 %}}");
+  const int within = board.constrained_best();
+  ASSERT_NE(within, least);  // the least energy is too slow
+  EXPECT_FALSE(board.holds_constraints(least));
+  EXPECT_LE(board.seconds(within) / board.seconds(14), 1.05);
+  PlayOptions options;
+  options.trials = 15;
+  const Play held = play(board, options, 1);
+  EXPECT_EQ(held.chosen, within);
+  EXPECT_FALSE(held.violates);
+  EXPECT_GT(held.feasible.value_or(0), 0.5);
+  EXPECT_EQ(held.regret, 0);
+  board.plan.experiment.objective = objective_of_tables("edp");
+  EXPECT_EQ(play(board, options, 1).chosen, board.best());
+  EXPECT_GT(board.best(), least);
+}
+
+TEST_F(Replay, BlocksGoOnUntilTheirBoundIsLowEnough) {
+  std::vector<std::string> notes;
+  const auto landscapes = read_landscapes(table(valley()), notes);
+  PlayOptions options;
+  options.search = "full";
+  options.noise_power = 0.01;
+  options.trials = 20000;
+  options.stop_regret = 0.01;
+  const Play blocks = play(landscapes.front(), options, 1);
+  EXPECT_EQ(blocks.trials % 15, 0);
+  EXPECT_GT(blocks.trials, 30);
+  EXPECT_LT(blocks.trials, 20000);
+  ASSERT_TRUE(blocks.bound);
+  EXPECT_LE(*blocks.bound, 0.01);
+  EXPECT_LE(blocks.regret, *blocks.bound);
+}
+
 TEST_F(Replay, TrueRepeatsAreDrawnFromAndNotMadeUp) {
   std::vector<std::string> notes;
   const auto landscapes =
@@ -134,6 +250,8 @@ TEST_F(Replay, TrueRepeatsAreDrawnFromAndNotMadeUp) {
   std::set<double> drawn;
   for (int i = 0; i < 50; ++i) drawn.insert(trials.run(0).joules);
   EXPECT_THAT(drawn, ElementsAre(10, 12));
+  // Each once before any comes again.
+  for (int i = 0; i < 10; ++i) EXPECT_NE(trials.run(0).joules, trials.run(0).joules);
   EXPECT_NE(trials.run(1).joules, 20);
 }
 
