@@ -17,6 +17,7 @@
 #include "orchestrator/commands/options.hpp"
 #include "orchestrator/guard/guardian.hpp"
 #include "orchestrator/replay/play.hpp"
+#include "orchestrator/sensors/test_load.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -108,6 +109,11 @@ class CommandLineParser {
     restore->add_flag("--discard", options_.discard,
                       "give up what cannot be put back; the journal is kept under another name");
     add_replay();
+    // What the look at the sensors starts by itself; nobody else needs it.
+    add(
+        "load-board", "computes on an NVIDIA board by turns and prints when",
+        [](const Options& options) { return run_board_load(options.file); }, "UUID", "of the board")
+        ->group("");
     app_.require_subcommand(0, 1);
   }
 

@@ -22,7 +22,7 @@ namespace dvfs_plan {
 namespace {
 
 // A trial is not lengthened by more than this for the sake of its edges, however slow the sensor.
-constexpr Seconds longest_lead{0.4};
+constexpr Seconds longest_lead{0.4}, longest_lateness{1};
 // At least one whole interval between two renewals of the counter lies before the work and one behind it:
 // they tell what the machine drew beside it.
 constexpr double updates_beside = 2.5;
@@ -79,12 +79,16 @@ TrialRunner::TrialRunner(RunWorld& world)
   watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
   for (const Channel& channel : world.sampler.channels())
     watches_load_ = watches_load_ || channel.under_load_only;
+  Seconds late{0};
   for (const std::uint32_t channel : world.energy_channels) {
     const auto model = world.sensor_models.find(channel);
-    if (model != world.sensor_models.end() && model->second.update)
-      update_ = std::max(update_, *model->second.update);
+    if (model == world.sensor_models.end()) continue;
+    if (model->second.update) update_ = std::max(update_, *model->second.update);
+    // What a gauge says of an edge it says half a window and its latency later.
+    if (model->second.window && model->second.latency)
+      late = std::max(late, *model->second.latency + *model->second.window * 0.5);
   }
-  lead_ = std::min(update_ * updates_beside, longest_lead);
+  lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
   sets_clocks_ = std::any_of(world.knobs.begin(), world.knobs.end(), [](const KnobFinding& finding) {
     return split_axis_name(finding.axis).base == "cpu.frequency";

@@ -45,11 +45,14 @@ class HwmonFinder {
       add(folder, file, stem, "J", ChannelKind::counter, acpi_meter);
     } else if (const auto average = stem_of(file, "power", "_average"); !average.empty()) {
       Seconds period = usual_period;
+      std::optional<double> window;
       if (const auto interval = sysfs_.number(folder + "/" + average + "_average_interval")) {
         // The meter's own averaging time, in ms: reading faster only repeats it.
         period = Seconds{std::clamp(*interval * 1e-3, 0.005, 1.0)};
+        // 0: the firmware does not tell (acpi_power_meter prints it where there is no _GAI).
+        if (*interval > 0) window = *interval * 1e-3;
       }
-      add(folder, file, average, "W", ChannelKind::gauge, acpi_meter, period);
+      add(folder, file, average, "W", ChannelKind::gauge, acpi_meter, period, window);
     } else if (const auto input = stem_of(file, "power", "_input");
                !input.empty() && !sysfs_.exists(folder + "/" + input + "_average")) {
       add(folder, file, input, "W", ChannelKind::gauge, acpi_meter);
@@ -57,11 +60,13 @@ class HwmonFinder {
   }
 
   void add(const std::string& folder, const std::string& file, const std::string& stem, const char* unit,
-           ChannelKind kind, bool acpi_meter, Seconds period = usual_period) {
+           ChannelKind kind, bool acpi_meter, Seconds period = usual_period,
+           std::optional<double> window = std::nullopt) {
     fastest_ = std::min(fastest_, period);
     Channel channel;
     channel.unit = unit;
     channel.kind = kind;
+    channel.averages_over_s = window;
     channel.name = fmt::format("hwmon:{}/{}", unique_, stem);
     const auto label = sysfs_.text(folder + "/" + stem + "_label");
     channel.domain = acpi_meter ? "system" : fmt::format("{}/{}", unique_, label.value_or(stem));

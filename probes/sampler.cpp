@@ -18,16 +18,26 @@ Sampler::Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock,
     source.first_channel = static_cast<std::uint32_t>(channels_.size());
     source.period = std::max<Nanoseconds>(nanoseconds(probe->period()), 100'000);
     source.samples.resize(probe->channels().size());
+    source.at_random = std::any_of(probe->channels().begin(), probe->channels().end(), [](const Channel& c) {
+      return c.kind == ChannelKind::gauge && c.unit == "W" && !c.told_when_new;
+    });
     channels_.insert(channels_.end(), probe->channels().begin(), probe->channels().end());
     source.probe = std::move(probe);
     sources_.push_back(std::move(source));
   }
 }
 
+std::unique_lock<std::mutex> Sampler::lock_now() const {
+  ++waiting_;
+  std::unique_lock lock(mutex_);
+  if (--waiting_ == 0) waiting_.notify_all();
+  return lock;
+}
+
 Sampler::~Sampler() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_now();
     quit_ = true;
     sampling_ = false;
   }
@@ -49,6 +59,14 @@ Nanoseconds Sampler::read(Source& source) {
         {source.first_channel + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
   }
   return middle;
+}
+
+// Uniform within 0.4 of a period to either side of what is planned.
+Nanoseconds Sampler::around(const Source& source) {
+  if (!source.at_random) return source.planned;
+  constexpr double reach = 0.4;
+  const double off = 2 * std::generate_canonical<double, 24>(random_) - 1;
+  return source.planned + static_cast<Nanoseconds>(reach * off * static_cast<double>(source.period));
 }
 
 Nanoseconds Sampler::next_look(Source& source, Nanoseconds looked, Nanoseconds now) {
@@ -74,7 +92,7 @@ void Sampler::refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample&
 }
 
 std::vector<Sampler::Impossible> Sampler::impossible() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   return impossible_;
 }
 
@@ -86,7 +104,7 @@ std::size_t Sampler::source_of(std::uint32_t channel) const {
 }
 
 std::vector<Reading> Sampler::look(const std::string& unit) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   readings_.clear();
   for (Source& source : sources_) {
     const auto& channels = source.probe->channels();
@@ -97,14 +115,14 @@ std::vector<Reading> Sampler::look(const std::string& unit) {
 }
 
 void Sampler::set_period(std::uint32_t channel, Seconds period) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   Source& source = sources_.at(source_of(channel));
   source.period = std::max<Nanoseconds>(nanoseconds(period), 100'000);
   source.followed = {};
 }
 
 void Sampler::follow(std::uint32_t channel, Seconds update) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   Source& source = sources_.at(source_of(channel));
   source.period = nanoseconds(update);
   source.followed = FollowedUpdates(nanoseconds(update));
@@ -116,7 +134,7 @@ bool Sampler::follows(std::uint32_t channel) const {
 }
 
 Seconds Sampler::read_cost(std::uint32_t channel) const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   return seconds(sources_.at(source_of(channel)).cost);
 }
 
@@ -133,8 +151,9 @@ void Sampler::read_due(Nanoseconds now) {
       continue;
     }
     // Stay on the grid; after a stall go on from now instead of catching up in a burst.
-    source.due += source.period;
-    if (source.due <= now) source.due = now + source.period;
+    source.planned += source.period;
+    if (source.planned <= now) source.planned = now + source.period;
+    source.due = around(source);
     // A probe that takes longer than its period is read every other moment: whoever wants to stop needs the
     // lock between two reads.
     source.due = std::max(source.due, clock_.now() + std::min(source.cost, source.period));
@@ -148,16 +167,19 @@ Nanoseconds Sampler::next_due() const {
 }
 
 void Sampler::start() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   readings_.clear();
   impossible_.clear();
   const Nanoseconds now = clock_.now();
+  // Another run of random times in each trial, as no two begin at the same nanosecond.
+  random_.seed(static_cast<std::minstd_rand::result_type>(now));
   for (Source& source : sources_) {
     source.probe->begin();
     source.followed.begin();
     source.followed_value.reset();
     const Nanoseconds looked = read(source);
-    source.due = source.followed.follows() ? next_look(source, looked, clock_.now()) : now + source.period;
+    source.planned = now + source.period;
+    source.due = source.followed.follows() ? next_look(source, looked, clock_.now()) : around(source);
   }
   if (sources_.empty() || drive_ == Drive::caller) return;
   sampling_ = true;
@@ -166,7 +188,7 @@ void Sampler::start() {
 }
 
 std::vector<Reading> Sampler::stop() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   sampling_ = false;
   for (Source& source : sources_) read(source);
   changed_.notify_all();
@@ -188,6 +210,12 @@ void Sampler::run() {
       const std::chrono::steady_clock::time_point when{std::chrono::nanoseconds(due)};
       if (changed_.wait_until(lock, when) == std::cv_status::no_timeout) continue;
     }
+    if (waiting_ > 0) {
+      lock.unlock();
+      for (int waiting = waiting_; waiting > 0; waiting = waiting_) waiting_.wait(waiting);
+      lock.lock();
+      continue;
+    }
     const Nanoseconds now = clock_.now();
     if (!sampling_ || now < due) continue;
     if (keep_lateness_) cost_.lateness.push_back(static_cast<float>(static_cast<double>(now - due) * 1e-9));
@@ -197,7 +225,7 @@ void Sampler::run() {
 }
 
 Sampler::Cost Sampler::cost() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_now();
   Cost cost = cost_;
   clockid_t thread_time{};
   timespec used{};

@@ -1,11 +1,14 @@
 // Reads probes while a trial runs: once just before the child starts, then each probe at its own period, or
 // just after each renewal of its counter, in one thread, once just after the child ends. Readings carry the
-// time in the middle of their read.
+// time in the middle of their read. A probe with a power gauge is read at random times around its period: a
+// load that comes and goes once a period would else be met in the same phase each time.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -72,7 +75,9 @@ class Sampler {
     std::unique_ptr<Probe> probe;
     std::uint32_t first_channel = 0;
     Nanoseconds period = 0;
-    Nanoseconds due = 0;
+    Nanoseconds planned = 0;  // on the grid of its period
+    Nanoseconds due = 0;      // around that
+    bool at_random = false;
     Nanoseconds cost = 0;  // of a read, smoothed
     std::vector<Sample> samples;
     FollowedUpdates followed;
@@ -82,9 +87,13 @@ class Sampler {
 
   // Returns when the value was read.
   Nanoseconds read(Source& source);
+  Nanoseconds around(const Source& source);
   Nanoseconds next_look(Source& source, Nanoseconds looked, Nanoseconds now);
   void refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample);
   void run();
+  // For whoever is not the sampling thread. That one works with the lock held as long as any probe is due,
+  // which several slow ones always are: it lets go for those who wait.
+  std::unique_lock<std::mutex> lock_now() const;
 
   const Clock& clock_;
   const Drive drive_;
@@ -94,11 +103,13 @@ class Sampler {
   std::vector<Impossible> impossible_;
 
   mutable std::mutex mutex_;
+  mutable std::atomic<int> waiting_{0};
   std::condition_variable changed_;
   bool sampling_ = false;
   bool quit_ = false;
   bool keep_lateness_ = false;
   Cost cost_;
+  std::minstd_rand random_;
   std::thread thread_;
 };
 

@@ -136,8 +136,11 @@ std::string canonical_plan(const Plan& plan) {
       if (!probe.command.empty()) one["command"] = probe.command;
       if (probe.every) one["every"] = probe.every->value();
       if (probe.run_as) one["run_as"] = *probe.run_as;
-      for (const auto& channel : probe.channels)
-        one["channels"][channel.name] = {{"unit", channel.unit}, {"domain", channel.domain}};
+      for (const auto& channel : probe.channels) {
+        auto& described = one["channels"][channel.name];
+        described = {{"unit", channel.unit}, {"domain", channel.domain}};
+        if (channel.averages_over_s) described["averages over"] = *channel.averages_over_s;
+      }
       json["probes"].push_back(one);
     }
   }

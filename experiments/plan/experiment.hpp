@@ -93,6 +93,7 @@ struct ProbeSpec {
     std::string name;
     std::string unit;
     std::string domain;
+    std::optional<double> averages_over_s = {};  // each value of a power is the mean over so long
   };
   std::vector<ChannelSpec> channels;
 };

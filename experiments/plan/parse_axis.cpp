@@ -82,6 +82,17 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
     if (const YamlNode* domain = entry.value->find("domain")) {
       if (auto text = read.word(*domain, "'domain'")) channel.domain = text->text;
     }
+    if (const YamlNode* window = entry.value->find("averages over")) {
+      const auto length = read.quantity(*window, "'averages over'", Dimension::time);
+      if (channel.unit == "W" && length && *length > 0)
+        channel.averages_over_s = *length;
+      else if (length)
+        read.diagnostics().error(
+            window->mark,
+            fmt::format("channel '{}': 'averages over' is a time above 0 s over which each value in W "
+                        "is a mean",
+                        entry.key));
+    }
     for (const auto& other : probe.channels) {
       const auto counts_energy = [](const std::string& of_channel) {
         return of_channel == "W" || of_channel == "J";

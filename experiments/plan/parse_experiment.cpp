@@ -369,7 +369,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
         "gpu processes"}},
       {"temperature", {"band", "limit"}},
       {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
-      {"channel", {"unit", "domain"}},
+      {"channel", {"unit", "domain", "averages over"}},
       {"objective", {"minimise", "of", "per", "across", "subject to", "price"}},
       {"price", {"energy", "machine"}},
   };

@@ -115,6 +115,7 @@ std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experi
     one.unit = channel.unit;
     one.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
     one.domain = channel.domain;
+    one.averages_over_s = channel.averages_over_s;
     settings.channels.push_back(one);
   }
   return start_command_probe(std::move(settings), launcher, clock);

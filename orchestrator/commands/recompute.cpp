@@ -23,7 +23,8 @@ struct Session {
 std::map<std::int64_t, Session> sessions_of(Store& store) {
   std::map<std::int64_t, Session> sessions;
   Statement s = store.database().prepare(
-      "SELECT session_id, channel_id, state, update_s, rise_s FROM sensor_audit ORDER BY session_id, "
+      "SELECT session_id, channel_id, state, update_s, rise_s, at_least, window_s, latency_s FROM "
+      "sensor_audit ORDER BY session_id, "
       "channel_id");
   while (s.step()) {
     Session& session = sessions[s.integer(0)];
@@ -31,6 +32,9 @@ std::map<std::int64_t, Session> sessions_of(Store& store) {
     SensorModel& model = session.models[channel];
     if (const auto update = s.maybe_real(3)) model.update = Seconds{*update};
     if (const auto rise = s.maybe_real(4)) model.rise = Seconds{*rise};
+    model.at_least = s.integer(5) != 0;
+    if (const auto window = s.maybe_real(6)) model.window = Seconds{*window};
+    if (const auto latency = s.maybe_real(7)) model.latency = Seconds{*latency};
     const std::string state = s.text(2);
     if (state == "dead" || state == "denied" || state == "gone") session.dead.push_back(channel);
   }

@@ -71,7 +71,12 @@ SensorModel model_of(const JudgeInput& input, std::uint32_t channel, bool idle) 
   const auto known = input.models.find(channel);
   SensorModel model = known == input.models.end() ? SensorModel{} : known->second;
   model.may_be_flat = idle;
-  model.lag = Seconds{input.channels[channel].lags_up_to_s};
+  if (!model.window && input.channels[channel].averages_over_s)
+    model.window = Seconds{*input.channels[channel].averages_over_s};
+  // What was measured on this board counts, and what is known of its kind where nothing was.
+  model.lag = input.channels[channel].kind == ChannelKind::counter && model.latency
+                  ? *model.latency
+                  : Seconds{input.channels[channel].lags_up_to_s};
   model.told_when_new = input.channels[channel].told_when_new;
   // A gauge that is a mean follows a step as late as it looks back.
   const auto& averages = input.channels[channel].averages_over_s;
@@ -113,9 +118,11 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
   if (!sum.joules) return sum;
   // What the gaps inside the joined stretches drew is not known apart.
   const double share = whole > 0 ? counted / whole : 1;
-  const double not_apart = *sum.joules * (1 - share) + *sum.joules * smeared / whole;
-  *sum.half_width_j = *sum.half_width_j * share + not_apart;
-  *sum.systematic_j = *sum.systematic_j * share + not_apart;
+  if (sum.half_width_j) {
+    const double not_apart = *sum.joules * (1 - share) + *sum.joules * smeared / whole;
+    *sum.half_width_j = *sum.half_width_j * share + not_apart;
+    *sum.systematic_j = *sum.systematic_j * share + not_apart;
+  }
   *sum.joules *= share;
   if (sum.as_read_j) *sum.as_read_j *= share;
   return sum;
@@ -143,6 +150,24 @@ void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurv
     }
     if (known) region.joules = joules;
   }
+}
+
+// Why nothing is stated of how far a gauge may be off; empty: something is.
+std::string unresolved_text(const EnergyCurve& curve, const Channel& channel) {
+  const Unresolved why = curve.unresolved();
+  if (why == Unresolved::no) return {};
+  const auto update = curve.update();
+  const std::string renewed =
+      update ? fmt::format("is renewed every {}", format_duration(*update)) : "was read now and then";
+  return why == Unresolved::window_unknown
+             ? fmt::format(
+                   "{} {}, and over how long each value is a mean is not known: what a load that comes "
+                   "and goes in between makes of it cannot be stated",
+                   channel.name, renewed)
+             : fmt::format(
+                   "{} {}, and each value is a mean over less than that: what a load that comes and "
+                   "goes in between makes of it cannot be stated",
+                   channel.name, renewed);
 }
 
 // The shortest time that a sensor can tell apart from what lies beside it.
@@ -219,20 +244,22 @@ class SourceComparison {
   void compare(const ChannelEnergy& mine, const ChannelEnergy& other) {
     const Channel &a = input_.channels[mine.channel], &b = input_.channels[other.channel];
     const double difference = *mine.joules / *other.joules - 1;
-    const double explained = (*mine.half_width_j + *other.half_width_j) / *other.joules;
+    const double explained = (mine.half_width_j.value_or(0) + other.half_width_j.value_or(0)) / *other.joules;
     if (std::abs(difference) <= std::max(difference_to_tell, explained)) return;
     const std::string text = fmt::format("{} and {} differ by {:+.1f} %", a.name, b.name, 100 * difference);
     std::string because = too_coarse(mine.channel);
     if (because.empty()) because = too_coarse(other.channel);
     const bool of_a_gauge = a.kind != b.kind && used(other.channel);
+    if (because.empty() && of_a_gauge)
+      because = fmt::format("the counter is used, which sums what {} samples now and then", a.name);
+    for (const std::uint32_t channel : {mine.channel, other.channel}) {
+      if (because.empty()) because = unresolved_text(curves_.at(channel), input_.channels[channel]);
+    }
     const bool matters = used(mine.channel) || used(other.channel);
-    if (because.empty() && matters && !of_a_gauge && input_.energy_needed &&
-        std::abs(difference) > difference_too_large) {
+    if (because.empty() && matters && input_.energy_needed && std::abs(difference) > difference_too_large) {
       set_verdict(trial_, Verdict::sensors_disagree, text + ": one of them is wrong");
       return;
     }
-    if (because.empty() && of_a_gauge)
-      because = fmt::format("the counter is used, which sums what {} samples now and then", a.name);
     trial_.events.push_back({"sensors_disagree", because.empty() ? text : text + ": " + because});
   }
 
@@ -243,7 +270,7 @@ class SourceComparison {
 };
 
 void say_if_too_short(TrialRecord& trial) {
-  if (!trial.energy_j || !trial.region_s || trial.runs.empty()) return;
+  if (!trial.energy_j || !trial.energy_half_width_j || !trial.region_s || trial.runs.empty()) return;
   const double share = trial.energy_half_width_j.value_or(0) / std::max(1e-12, *trial.energy_j);
   if (trial.fresh_readings >= fresh_wanted && share <= sensor_share_wanted) return;
   std::string text = fmt::format("{} fresh readings in {:.3g} s: the sensor alone adds ±{:.2g} %",
@@ -269,11 +296,12 @@ void judge_idle(TrialRecord& trial, const JudgeInput& input) {
   const auto change = power_change(trial, input);
   if (!change || *change == 0) return;
   const double length = seconds(trial.child.ended - trial.child.started).value();
-  trial.energy_half_width_j = *trial.energy_half_width_j + std::abs(*change) / 2 * length;
+  if (trial.energy_half_width_j)
+    trial.energy_half_width_j = *trial.energy_half_width_j + std::abs(*change) / 2 * length;
   trial.events.push_back(
-      {"idle_unsteady", fmt::format("the machine was not at rest yet: its power changed by {:+.3g} W "
-                                    "within the idle window, half of which is added to its half-width",
-                                    *change)});
+      {"idle_unsteady",
+       fmt::format("the machine was not at rest yet: its power changed by {:+.3g} W within the idle window{}",
+                   *change, trial.energy_half_width_j ? ", half of which is added to its half-width" : "")});
 }
 
 }  // namespace
@@ -290,7 +318,8 @@ std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& i
     if (!first.joules || !second.joules || half <= 0) return std::nullopt;
     change += (*second.joules - *first.joules) / half;
     watts += *first.joules / half;
-    allowed = std::hypot(allowed, *first.half_width_j / half, *second.half_width_j / half);
+    allowed =
+        std::hypot(allowed, first.half_width_j.value_or(0) / half, second.half_width_j.value_or(0) / half);
   }
   // A machine at rest wanders by some per cent; it is not cooling down then.
   constexpr double wanders = 0.02;
@@ -309,6 +338,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     curves.emplace(i, curve);
   }
   double total = 0, squares = 0, systematic = 0;
+  bool resolved = true;
   bool known = !input.energy_channels.empty();
   trial.fresh_readings = known ? INT32_MAX : 0;
   for (const std::uint32_t channel : input.energy_channels) {
@@ -316,8 +346,15 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
                                      [&](const ChannelEnergy& e) { return e.channel == channel; });
     if (energy != trial.energies.end() && energy->joules) {
       total += *energy->joules;
-      squares += *energy->half_width_j * *energy->half_width_j;
-      systematic += *energy->systematic_j;
+      if (energy->half_width_j) {
+        squares += *energy->half_width_j * *energy->half_width_j;
+        systematic += *energy->systematic_j;
+      } else {
+        resolved = false;
+        if (counts_for_its_point(trial.role))
+          trial.events.push_back(
+              {"sensor_unresolved", unresolved_text(curves.at(channel), input.channels[channel])});
+      }
       trial.fresh_readings = std::min(trial.fresh_readings, energy->fresh);
       continue;
     }
@@ -334,8 +371,10 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
   }
   if (known) {
     trial.energy_j = total;
-    trial.energy_half_width_j = std::sqrt(squares);
-    trial.energy_systematic_j = std::min(systematic, std::sqrt(squares));
+    if (resolved) {
+      trial.energy_half_width_j = std::sqrt(squares);
+      trial.energy_systematic_j = std::min(systematic, std::sqrt(squares));
+    }
     energy_of_each(trial, curves, input);
     SourceComparison(trial, input, curves, regions).compare_all();
     if (counts_for_its_point(trial.role)) say_if_too_short(trial);

@@ -9,7 +9,7 @@ namespace dvfs_plan {
 namespace {
 
 // Long enough for a RAPL counter (1 ms) and for sensors that renew every 100 ms.
-constexpr Seconds rest{0.3}, load{0.6}, more_for_slow_sensors{4};
+constexpr Seconds rest{0.3}, under_load{0.6}, more_for_slow_sensors{4};
 // As fast as any sensor we know renews its value.
 constexpr Seconds fast_look{0.002};
 // A probe whose reads keep a CPU busy is read more seldom: measuring must not be what is measured.
@@ -61,6 +61,53 @@ bool worth_following(const Sampler& sampler, const SensorCheck& check, std::uint
   return counters == 1;
 }
 
+bool is_of_board(const Channel& channel) {
+  return channel.domain.starts_with("gpu-");
+}
+
+// Whether a load must show what this channel is worth: a gauge of whose domain no counter is there and whose
+// driver does not say its window, or a board's counter that is renewed so seldom that its lag matters.
+bool wants_a_load(const std::vector<Channel>& channels, const SensorAudit& audit, std::uint32_t channel) {
+  const Channel& mine = channels[channel];
+  const ChannelAudit* found = audit.of(channel);
+  if (!measures_energy(mine) || mine.told_when_new || found == nullptr || found->state != SensorState::alive)
+    return false;
+  if (mine.kind == ChannelKind::counter) {
+    constexpr Seconds least{0.02};
+    return is_of_board(mine) && found->update && !found->at_least && *found->update >= least;
+  }
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    const ChannelAudit* other = audit.of(i);
+    if (channels[i].kind == ChannelKind::counter && channels[i].domain == mine.domain && other != nullptr &&
+        other->state == SensorState::alive && measures_energy(channels[i]))
+      return is_of_board(mine);
+  }
+  return is_of_board(mine) || !mine.averages_over_s;
+}
+
+// Runs the loads that some channel wants, and adds to the audit how it answers.
+void look_under_loads(Sampler& sampler, const TestLoads& loads, SensorCheck& check) {
+  const auto& channels = sampler.channels();
+  for (const auto& [domain, load] : loads) {
+    std::vector<std::uint32_t> wanting;
+    for (std::uint32_t i = 0; i < channels.size(); ++i) {
+      const bool loaded = domain.empty() ? !is_of_board(channels[i]) : channels[i].domain == domain;
+      if (loaded && wants_a_load(channels, check.audit, i)) wanting.push_back(i);
+    }
+    if (wanting.empty()) continue;
+    sampler.start();
+    const TestLoad done = load();
+    const auto readings = sampler.stop();
+    if (!done.problem.empty()) {
+      check.notes.push_back(fmt::format("how {} answers a load was not measured: {}",
+                                        channels[wanting.front()].name, done.problem));
+      continue;
+    }
+    for (const std::uint32_t channel : wanting)
+      audit_response(check.audit.channels[channel], channels[channel], readings, done.on);
+  }
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> SensorCheck::unusable() const {
@@ -75,13 +122,16 @@ std::map<std::uint32_t, SensorModel> SensorCheck::models() const {
     SensorModel model;
     model.update = channel.update;
     model.rise = channel.rise;
+    model.at_least = channel.at_least;
+    model.window = channel.window;
+    model.latency = channel.latency;
     models[channel.channel] = model;
   }
   return models;
 }
 
 SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<std::string>& fixed,
-                          Interruption* interruption) {
+                          Interruption* interruption, const TestLoads& loads) {
   SensorCheck check;
   const auto& channels = sampler.channels();
   std::map<std::uint32_t, Seconds> own_period, asked_period;
@@ -97,7 +147,7 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   const Nanoseconds from = clock.now();
   compute_until(from, clock, false, rest, interruption);
   const Nanoseconds load_from = clock.now();
-  compute_until(load_from, clock, true, load, interruption);
+  compute_until(load_from, clock, true, under_load, interruption);
   Nanoseconds to = clock.now();
   auto readings = sampler.stop();
   // A slow sensor has said too little by now to know how slow it is.
@@ -110,6 +160,7 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   }
 
   check.audit = audit_sensors(channels, readings, from, to, load_from);
+  if (interruption == nullptr || interruption->pending() == 0) look_under_loads(sampler, loads, check);
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     if (!measures_energy(channels[i])) continue;
     for (const Reading& reading : readings) {

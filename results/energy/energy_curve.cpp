@@ -14,6 +14,18 @@ constexpr double most_watts_of_a_domain = 2000;
 // 1.96 / sqrt 2: differences of independent errors have twice their variance.
 constexpr double of_differences = 1.386;
 
+// Looks on a grid meet a load of the same period in the same phase each time; so far from it they do not.
+constexpr double least_jitter = 0.15;
+bool taken_at_random(const std::vector<Look>& looks) {
+  if (looks.size() < 3) return false;
+  const double mean = (looks.back().time - looks.front().time) / static_cast<double>(looks.size() - 1);
+  std::vector<double> off;
+  for (std::size_t i = 1; i < looks.size(); ++i)
+    off.push_back(std::abs(looks[i].time - looks[i - 1].time - mean));
+  // The median: a few late looks of a busy machine are no random times.
+  return upper_median(off) >= least_jitter * mean;
+}
+
 EnergyFault fault_without_values(std::span<const Reading> readings) {
   for (const Reading& reading : readings) {
     if (reading.status == ReadingStatus::denied) return EnergyFault::denied;
@@ -176,8 +188,25 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
     counts_ = std::move(fresh.values);
     return;
   }
-  for (const FreshValue& value : fresh.values) points_.push_back({value.time, value.value});
+  at_random_times_ = taken_at_random(looks);
+  const double back =
+      model_.window && model_.latency ? model_.latency->value() + model_.window->value() / 2 : 0;
+  for (const FreshValue& value : fresh.values) points_.push_back({value.time - back, value.value});
   sum_up();
+}
+
+Unresolved EnergyCurve::unresolved() const {
+  if (counter_) return Unresolved::no;
+  constexpr double covers = 0.75;  // of the time between two values
+  const double update = update_ ? update_->value() : spacing_;
+  const double window = model_.window ? model_.window->value() : 0;
+  if (window > 0 && window >= covers * update && (at_random_times_ || window >= covers * spacing_))
+    return Unresolved::no;
+  // Each look finds a value of its own, taken when it was asked for.
+  constexpr double times_faster = 2;
+  const bool of_now = model_.at_least && model_.update && model_.update->value() * times_faster <= spacing_;
+  if (of_now && at_random_times_) return Unresolved::no;
+  return model_.window ? Unresolved::window_short : Unresolved::window_unknown;
 }
 
 void EnergyCurve::sum_up() {
@@ -214,8 +243,12 @@ EnergyCurve::Edge EnergyCurve::gauge_edge(double time) const {
   const double power = power_at(time);
   // The trapezoid up to `time`, counted back from the point behind it.
   const double joules = nearest.joules - 0.5 * (nearest.value + power) * (nearest.time - time);
+  const double window = measured_window();
+  // Looks at random times may lie twice as far apart here as on the average.
+  const double apart = i > 0 && i < points_.size() ? points_[i].time - points_[i - 1].time : 0;
+  const double between = std::max(between_values(), at_random_times_ ? apart : 0);
   const double reach =
-      std::max({update_ ? update_->value() : spacing_, model_.rise ? model_.rise->value() : 0});
+      window > 0 ? between + window / 2 : std::max(between, model_.rise ? model_.rise->value() : 0);
   double low = power, high = power;
   for (std::size_t k = i; k-- > 0 && points_[k].time >= time - reach;) {
     low = std::min(low, points_[k].value);
@@ -226,6 +259,10 @@ EnergyCurve::Edge EnergyCurve::gauge_edge(double time) const {
     high = std::max(high, points_[k].value);
     if (points_[k].time > time + reach) break;  // the first behind the reach still ends the step
   }
+  // Behind the last value, and before the first, the power is not seen.
+  const double unseen =
+      std::max({0.0, time - points_.back().time, points_.front().time - time}) * (highest_ - lowest_);
+  if (window > 0) return {joules, (high - low) * (between / 2 + window / 8) + unseen};
   return {joules, (high - low) * reach / 2};
 }
 
@@ -271,7 +308,7 @@ EnergyFault EnergyCurve::fault_between(double from, double to) const {
 
 // Of a gauge, between its edges.
 double EnergyCurve::gauge_square(double from, double to) const {
-  const double update = update_ ? update_->value() : spacing_;
+  const double update = between_values();
   const std::size_t first = std::min(interval_of(from), points_.size() - 1),
                     last = std::max<std::size_t>(interval_of(to), 1) - 1;
   double squares = 0;
@@ -283,6 +320,19 @@ double EnergyCurve::gauge_square(double from, double to) const {
                             [](const Point& a, const Point& b) { return a.value < b.value; });
     const double range = high->value - low->value;
     squares = points_[last].squares - points_[first].squares + range * range;
+  }
+  if (measured_window() > 0 && last > first) {
+    // Means that follow on each other, or overlap, leave nothing out between them: their sum is the energy.
+    // What remains of large differences is the window's own uncertainty; of those that are always there, the
+    // sensor's noise.
+    constexpr double of_a_window = 0.25, deviation_of_median = 1.4826;
+    const double left_out = std::max(of_a_window, 1 - measured_window() / update);
+    std::vector<double> differences;
+    for (std::size_t k = first + 1; k <= last; ++k)
+      differences.push_back(std::abs(points_[k].value - points_[k - 1].value));
+    const double usual = deviation_of_median * upper_median(differences);
+    squares = std::min(
+        squares, left_out * left_out * squares + usual * usual * static_cast<double>(differences.size()));
   }
   double square = of_differences * of_differences * update * update * squares;
   // While nobody looked the power may have been any of those seen around.
@@ -350,6 +400,8 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     return energy;
   }
   energy.joules = joules;
+  energy.unresolved = unresolved();
+  if (energy.unresolved != Unresolved::no) return energy;
   energy.half_width_j = half_width;
   energy.systematic_j = systematic;
   return energy;

@@ -9,9 +9,15 @@
 //   counter  how what was drawn within an interval that an edge divides may lie to either side of it, and
 //   when
 //            each renewal happened.
-//   gauge    what lies between two fresh values is not seen: 1.386 x update x the root of the summed squares
-//            of their differences (1.96 sd of independent errors as large as the differences show), and the
-//            step at each edge times half the longer of update and rise.
+//   gauge    what lies between two fresh values is not seen: 1.386 x the time between them x the root of the
+//   summed
+//            squares of their differences (1.96 sd of independent errors as large as the differences show),
+//            and the step at each edge times half the longest of that time and rise. A gauge whose window and
+//            latency were measured is put back to the middle of what it averages; what that leaves of a step
+//            near an edge is an eighth of the window at most. It is known only where the gauge's own window
+//            covers the time between its values, or where each of many looks at random times finds what is
+//            now: else a load that comes and goes between its values is not seen at all (pulses near a
+//            divisor of the update are read 40 to 70 % wrong, and the readings do not tell).
 // Gain errors of the sensor (NVIDIA 0.87 to 1.15 between boards, arXiv 2312.02741) are not in it: they are a
 // constant of one board and cancel in comparisons.
 #pragma once
@@ -27,6 +33,9 @@
 
 namespace dvfs_plan {
 
+// Why the half-width of a gauge's energy is not known.
+enum class Unresolved { no, window_unknown, window_short };
+
 enum class EnergyFault { none, absent, denied, gone, dead, frozen, gap, counter_went_back, impossible };
 std::string_view to_string(EnergyFault fault);
 
@@ -35,19 +44,23 @@ struct ChannelEnergy {
   std::optional<double> joules;
   int readings = 0;  // that had a value
   EnergyFault fault = EnergyFault::none;
-  std::optional<double> half_width_j;  // 95 %, what the sensor alone adds; known where `joules` is
+  std::optional<double> half_width_j;  // 95 %, what the sensor alone adds; nullopt: `unresolved` says why
   std::optional<double> systematic_j;  // of it, what may be the same in all trials of a workload
   int fresh = 0;                       // values inside the window that were not repeats
   std::optional<double> as_read_j;     // counters: plain difference of what could be read at the two edges
+  Unresolved unresolved = {};
 };
 
 // What is known of a sensor besides the readings at hand, from the audit. All may be unknown.
 struct SensorModel {
-  std::optional<Seconds> update;  // between fresh values
-  std::optional<Seconds> rise;    // from a step of the load to 90 % of it
-  Seconds lag{0};                 // a counter's value is the sum up to a moment up to so long before
-  bool told_when_new = false;     // each reading is as new as its time
-  bool may_be_flat = false;       // a machine at rest may well draw the same all the time
+  std::optional<Seconds> update;   // between fresh values
+  std::optional<Seconds> rise;     // from a step of the load to 90 % of it
+  bool at_least = false;           // `update` is as fast as was looked: it may renew faster still
+  std::optional<Seconds> window;   // a gauge is the mean over so long; 0: of what is now; nullopt: not known
+  std::optional<Seconds> latency;  // as measured under a load, where it was
+  Seconds lag{0};                  // a counter's value is the sum up to a moment up to so long before
+  bool told_when_new = false;      // each reading is as new as its time
+  bool may_be_flat = false;        // a machine at rest may well draw the same all the time
 };
 
 // Whether a channel can say something about energy at all: J counters and W gauges.
@@ -83,8 +96,10 @@ class EnergyCurve {
   // Between fresh values; nullopt if neither the readings nor the model tell.
   std::optional<Seconds> update() const { return update_; }
   bool counter() const { return counter_; }
-  // The shortest time that can be told from its neighbours, s: the longer of update and look.
-  double resolves() const { return std::max(update_ ? update_->value() : 0.0, spacing_); }
+  // Of a gauge: whether what happens between its values is in them.
+  Unresolved unresolved() const;
+  // The shortest time that can be told from its neighbours, s: the longest of update, look and window.
+  double resolves() const { return std::max(between_values(), measured_window()); }
 
  private:
   struct Point {
@@ -102,6 +117,11 @@ class EnergyCurve {
   EnergyFault find_fault(const std::vector<Look>& known) const;
   EnergyFault unwrap(std::vector<Look>& known) const;
   void sum_up();
+  double between_values() const { return std::max(update_ ? update_->value() : 0.0, spacing_); }
+  // Of a gauge, where its latency was measured too: what its values are put back by goes by both.
+  double measured_window() const {
+    return !counter_ && model_.window && model_.latency ? model_.window->value() : 0;
+  }
   double seconds_of(Nanoseconds time) const { return static_cast<double>(time - origin_) * 1e-9; }
   std::size_t interval_of(double time) const;  // index of the point that ends it; 0 and size() are outside
   Edge gauge_edge(double time) const;
@@ -125,6 +145,7 @@ class EnergyCurve {
   double lowest_ = 0, highest_ = 0;                // of the fresh values
   double slack_ = 0;                               // how late an edge may be read
   double spacing_ = 0;                             // median between readings
+  bool at_random_times_ = false;                   // the readings were taken
   std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates
   std::vector<double> impossible_;                 // when a value was said that cannot be
   int readings_ = 0;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "results/energy/load_response.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -81,6 +82,8 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
   audit.readings = static_cast<int>(seen.size());
   SensorModel model;
   model.may_be_flat = true;
+  // Rest and one load: nothing comes and goes between two values of this look.
+  model.window = Seconds{60};
   const auto energy =
       measures_energy(channel) ? energy_between(channel, readings, from, to, model) : ChannelEnergy{};
   if (seen.empty()) {
@@ -165,6 +168,40 @@ SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Rea
   return audit;
 }
 
+void audit_response(ChannelAudit& audit, const Channel& channel, std::span<const Reading> readings,
+                    std::span<const Window> on) {
+  const auto mine = of_channel(readings, audit.channel);
+  if (mine.empty() || !audit.update) return;
+  const Nanoseconds origin = mine.front().time;
+  std::vector<Look> looks;
+  for (const Reading& reading : mine) {
+    if (reading.value) looks.push_back({seconds(reading.time - origin).value(), *reading.value});
+  }
+  const double update = audit.update->value();
+  if (channel.kind == ChannelKind::gauge) {
+    const auto fresh = fresh_levels(looks, update);
+    const auto response = load_response(fresh.values, origin, on);
+    if (!response) return;
+    // A window that may as well be twice as long or nothing is not known.
+    const double uncertain = response->most_window.value() - response->least_window.value();
+    if (uncertain > std::max(0.5 * update, 0.3 * response->window.value())) return;
+    audit.window = response->window;
+    audit.latency = response->latency;
+    audit.rise = response->latency + response->window * 0.9;
+    return;
+  }
+  // A counter's mean power between two renewals looks back to the one before, and lags like its sum does.
+  const auto fresh = fresh_counts(looks, update);
+  std::vector<FreshValue> power;
+  for (std::size_t i = 1; i < fresh.values.size(); ++i) {
+    const double length = fresh.values[i].time - fresh.values[i - 1].time;
+    if (length > 0.5 * update && length < 1.5 * update)
+      power.push_back(
+          {fresh.values[i].time, (fresh.values[i].value - fresh.values[i - 1].value) / length, 0});
+  }
+  if (const auto response = load_response(power, origin, on, update)) audit.latency = response->most_latency;
+}
+
 bool Agreement::impossible() const {
   constexpr double part_may_exceed = 0.05, same_may_differ = 0.15;
   return part_of_other ? difference() > part_may_exceed + half_width
@@ -194,6 +231,8 @@ std::vector<std::string> audit_lines(const SensorAudit& audit, std::span<const C
     if (one.fresh_per_second) line += fmt::format(", {:.3g} fresh readings/s", *one.fresh_per_second);
     if (one.resolution) line += fmt::format(", smallest step {:.3g} {}", *one.resolution, channel.unit);
     if (one.rise) line += fmt::format(", follows a step within {}", format_duration(*one.rise));
+    if (one.window) line += fmt::format(", a mean over {}", format_duration(*one.window));
+    if (one.latency) line += fmt::format(", {} late", format_duration(*one.latency));
     lines.push_back(line);
   }
   for (const Agreement& pair : audit.agreements) lines.push_back(agreement_text(pair, channels));

@@ -33,6 +33,8 @@ struct ChannelAudit {
   std::optional<double> fresh_per_second;  // values that were no repeats
   std::optional<double> resolution;        // smallest step seen, in the channel's unit
   std::optional<Seconds> rise;             // from the load's start to 90 % of the way up, where it is seen
+  // How it answers a load on its own domain, where one was run and shows. Of a counter without `window`.
+  std::optional<Seconds> window, latency;
   std::optional<double> joules, half_width_j;  // of the look
 };
 
@@ -57,6 +59,11 @@ struct SensorAudit {
 // `readings` in time order a channel; the look is [from, to], the load began at `load_from`.
 SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings,
                           Nanoseconds from, Nanoseconds to, std::optional<Nanoseconds> load_from);
+
+// What a load that was on at known times showed of this channel: adds window, latency and rise where they can
+// be told apart. `readings` are of all channels.
+void audit_response(ChannelAudit& audit, const Channel& channel, std::span<const Reading> readings,
+                    std::span<const Window> on);
 
 // "meter and counter differ by +0.34 %", "package-0 is 74.0 % of psys".
 std::string agreement_text(const Agreement& agreement, std::span<const Channel> channels);

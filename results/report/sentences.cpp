@@ -183,6 +183,12 @@ std::optional<double> sensor_share_of_a_trial(const ScenarioSummary& scenario) {
   return share;
 }
 
+bool sensors_part_unknown(const ScenarioSummary& scenario) {
+  return std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& point) {
+    return point.energy && !point.energy->sensor_half_width;
+  });
+}
+
 std::string without_best(const ScenarioSummary& scenario) {
   const bool any = std::any_of(scenario.points.begin(), scenario.points.end(),
                                [](const PointSummary& p) { return p.objective.has_value(); });
@@ -328,6 +334,10 @@ std::vector<std::string> further_sentences(const Summary& summary) {
           "(`measure: {{at least: 30 s}}` runs the command again within a trial)",
           100 * *share));
     }
+    if (sensors_part_unknown(scenario))
+      say("what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of "
+          "the scatter "
+          "between trials alone, and an error that is the same in each of them is not in it");
     for (const PointSummary& point : scenario.points) {
       if (const std::string text = not_as_requested(point); !text.empty()) say(text);
     }

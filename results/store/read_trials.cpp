@@ -221,7 +221,8 @@ std::vector<NoticedRow> Store::noticed() {
 std::vector<std::string> Store::sensor_lines() {
   std::vector<std::string> lines;
   Statement s = database_.prepare(
-      "SELECT channel, domain, state, update_s, fresh_per_s, rise_s, period_s, at_least FROM sensors WHERE "
+      "SELECT channel, domain, state, update_s, fresh_per_s, rise_s, period_s, at_least, window_s, latency_s "
+      "FROM sensors WHERE "
       "session = "
       "(SELECT max(session_id) FROM sensor_audit) AND unit IN ('J', 'W') ORDER BY channel");
   while (s.step()) {
@@ -232,6 +233,8 @@ std::vector<std::string> Store::sensor_lines() {
     if (s.maybe_real(4)) line += fmt::format(", {:.3g} fresh readings/s", s.real(4));
     if (s.maybe_real(5))
       line += fmt::format(", follows a step within {}", format_duration(Seconds{s.real(5)}));
+    if (s.maybe_real(8)) line += fmt::format(", a mean over {}", format_duration(Seconds{s.real(8)}));
+    if (s.maybe_real(9)) line += fmt::format(", {} late", format_duration(Seconds{s.real(9)}));
     lines.push_back(line + fmt::format(", read every {}", format_duration(Seconds{s.real(6)})));
   }
   Statement pairs = database_.prepare(

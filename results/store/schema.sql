@@ -278,6 +278,8 @@ CREATE TABLE sensor_audit (
   period_s    REAL NOT NULL,       -- how often it is read from then on
   energy_j    REAL,                -- of the look
   half_width_j REAL,
+  window_s    REAL,                -- each value is a mean over so long, by a load that came and went; NULL: not measured
+  latency_s   REAL,                -- how old values are when they are read, likewise; of a counter at most
   PRIMARY KEY (session_id, channel_id)
 ) STRICT, WITHOUT ROWID;
 

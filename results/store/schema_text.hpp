@@ -9,4 +9,5 @@ extern const char* const migration_from_3_text;
 extern const char* const migration_from_4_text;
 extern const char* const migration_from_5_text;
 extern const char* const migration_from_6_text;
+extern const char* const migration_from_7_text;
 }  // namespace dvfs_plan

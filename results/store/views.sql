@@ -332,13 +332,15 @@ CREATE VIEW iterations AS
 --| fresh_per_s: fresh values a second
 --| resolution: smallest step seen, in the channel's unit
 --| rise_s: from a step of the load to 90 % of it
+--| window_s: each value is a mean over so long, by a load that came and went; NULL: not measured
+--| latency_s: how old values are when they are read, likewise; of a counter at most
 --| period_s: how often it is read
 --| readings: of the look
 --| energy_j: of the look
 --| half_width_j: 95 %, of that
 CREATE VIEW sensors AS
   SELECT a.session_id AS session, c.name AS channel, c.unit, c.kind, c.domain, a.state, a.update_s, a.at_least, a.fresh_per_s,
-         a.resolution, a.rise_s, a.period_s, a.readings, a.energy_j, a.half_width_j
+         a.resolution, a.rise_s, a.window_s, a.latency_s, a.period_s, a.readings, a.energy_j, a.half_width_j
   FROM sensor_audit a JOIN channel c ON c.id = a.channel_id;
 
 -- Sensors of the same thing, or of a part and its whole, during the look.

@@ -195,7 +195,10 @@ void Store::forget_fact(const std::string& name) {
 
 void Store::write_audit(const SensorAudit& audit, const std::vector<double>& periods) {
   Transaction transaction(database_);
-  Statement one = database_.prepare("INSERT INTO sensor_audit VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement one = database_.prepare(
+      "INSERT INTO sensor_audit (session_id, channel_id, state, readings, update_s, at_least, fresh_per_s, "
+      "resolution, rise_s, period_s, energy_j, half_width_j, window_s, latency_s) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   const auto value_of = [](const std::optional<Seconds>& s) {
     return s ? std::optional(s->value()) : std::nullopt;
   };
@@ -212,6 +215,8 @@ void Store::write_audit(const SensorAudit& audit, const std::vector<double>& per
         .bind(periods.at(channel.channel))
         .bind(channel.joules)
         .bind(channel.half_width_j)
+        .bind(value_of(channel.window))
+        .bind(value_of(channel.latency))
         .run();
   }
   Statement pair = database_.prepare("INSERT OR IGNORE INTO sensor_agreement VALUES (?,?,?,?,?,?)");

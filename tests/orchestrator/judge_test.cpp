@@ -21,6 +21,7 @@ class JudgeTest : public testing::Test {
     trial_.child.started = 100 * ms;
     trial_.child.ended = 1100 * ms;
     trial_.settings = {{0, "policy0", "3 GHz", "3 GHz", {}, {}, {}, 0}};
+    channels_[0].averages_over_s = 0.05;
     input_.channels = channels_;
     input_.energy_channels = {0};
     input_.requested = {{0, 3e9}};

@@ -295,6 +295,31 @@ TEST_F(JudgeRegions, ASourceIsNotDisprovedByOneThatCannotTell) {
             "and then");
   // A gauge that is used is, by a counter that resolves what counts as well.
   input_.energy_channels = {1};
+  input_.models[1].update = Seconds{0.1};
+  TrialRecord unknown = off;
+  judge(unknown, input_);
+  EXPECT_EQ(unknown.verdict, Verdict::ok);
+  EXPECT_NEAR(*unknown.energy_j, 520, 1);
+  EXPECT_FALSE(unknown.energy_half_width_j);
+  EXPECT_FALSE(unknown.energy_systematic_j);
+  ASSERT_EQ(unknown.events.size(), 2U);
+  const std::string why =
+      "meter is renewed every 100 ms, and over how long each value is a mean is not known: what a load that "
+      "comes "
+      "and goes in between makes of it cannot be stated";
+  EXPECT_EQ(unknown.events[0].kind, "sensor_unresolved");
+  EXPECT_EQ(unknown.events[0].message, why);
+  EXPECT_EQ(unknown.events[1].message, "meter and c:package-0 differ by +30.1 %: " + why);
+  // Nor where it is known to be shorter than what lies between two values.
+  input_.models[1].window = Seconds{0.025};
+  TrialRecord shorter = off;
+  judge(shorter, input_);
+  EXPECT_FALSE(shorter.energy_half_width_j);
+  EXPECT_EQ(shorter.events.at(0).message,
+            "meter is renewed every 100 ms, and each value is a mean over less than that: what a load that "
+            "comes and "
+            "goes in between makes of it cannot be stated");
+  input_.models[1].window = Seconds{0.1};
   TrialRecord by_gauge = off;
   judge(by_gauge, input_);
   EXPECT_EQ(by_gauge.verdict, Verdict::sensors_disagree);

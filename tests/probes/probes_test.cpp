@@ -4,7 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <map>
+#include <thread>
 
 #include "probes/attribute_reader.hpp"
 #include "probes/command_probe.hpp"
@@ -100,6 +104,10 @@ TEST(Hwmon, FindsTheAcpiPowerMeterBelowDevice) {
   std::vector<Sample> samples(1);
   finding.probe->read(samples);
   EXPECT_DOUBLE_EQ(*samples[0].value, 20.0);
+  EXPECT_EQ(finding.probe->channels()[0].averages_over_s, 0.01);
+  // The driver prints 0 where the firmware does not say over how long it averages.
+  root.attribute("/sys/class/hwmon/hwmon1/device/power1_average_interval", "0");
+  EXPECT_FALSE(find_hwmon(Sysfs(root.path())).probe->channels()[0].averages_over_s);
 }
 
 TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
@@ -270,10 +278,11 @@ class FakeClock : public Clock {
 
 class CountingProbe : public Probe {
  public:
-  CountingProbe(std::string name, Seconds period) : name_(std::move(name)), period_(period) {
+  CountingProbe(std::string name, Seconds period, const char* unit = "W", Nanoseconds cost = 0)
+      : name_(std::move(name)), period_(period), cost_(cost) {
     channels_.push_back(Channel{.name = name_,
                                 .probe = name_,
-                                .unit = "W",
+                                .unit = unit,
                                 .kind = ChannelKind::gauge,
                                 .domain = "system",
                                 .within = {},
@@ -284,20 +293,23 @@ class CountingProbe : public Probe {
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return period_; }
   void read(std::span<Sample> samples) override {
+    if (cost_ > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(cost_));
     samples[0] = {static_cast<double>(++reads_), ReadingStatus::ok};
   }
 
  private:
   std::string name_;
   Seconds period_;
+  Nanoseconds cost_;
   std::vector<Channel> channels_;
   int reads_ = 0;
 };
 
-std::vector<std::unique_ptr<Probe>> two_probes(Seconds fast, Seconds slow) {
+std::vector<std::unique_ptr<Probe>> two_probes(Seconds fast, Seconds slow, const char* unit = "Hz",
+                                               Nanoseconds cost = 0) {
   std::vector<std::unique_ptr<Probe>> probes;
-  probes.push_back(std::make_unique<CountingProbe>("fast", fast));
-  probes.push_back(std::make_unique<CountingProbe>("slow", slow));
+  probes.push_back(std::make_unique<CountingProbe>("fast", fast, unit, cost));
+  probes.push_back(std::make_unique<CountingProbe>("slow", slow, unit, cost));
   return probes;
 }
 
@@ -325,6 +337,47 @@ TEST(Sampler, ReadsAtBothEdgesEvenOfAnInstant) {
   EXPECT_GE(readings.front().time, before);
   EXPECT_EQ(readings[0].channel, 0U);
   EXPECT_EQ(readings[1].channel, 1U);
+}
+
+TEST(Sampler, LetsGoOfProbesThatAreAlwaysDue) {
+  // As two boards' counters are while they are looked at as fast as they answer: each read takes longer than
+  // both periods. A stop that waits for a moment without work would wait for ever.
+  SystemClock clock;
+  Sampler sampler(two_probes(Seconds{0.001}, Seconds{0.001}, "Hz", 4 * 1'000'000), clock);
+  for (int i = 0; i < 5; ++i) {
+    sampler.start();
+    clock.sleep_until(clock.now() + 30'000'000);
+    EXPECT_GE(sampler.read_cost(0).value(), 0.004);
+    EXPECT_GE(sampler.stop().size(), 6U);
+  }
+}
+
+TEST(Sampler, LooksAtPowerAtRandomTimesAroundItsPeriod) {
+  FakeClock clock;
+  Sampler sampler(two_probes(Seconds{0.1}, Seconds{5}, "W"), clock, Sampler::Drive::caller);
+  const Nanoseconds start = clock.now_;
+  sampler.start();
+  std::vector<double> phases;
+  for (int i = 1; i <= 400; ++i) {
+    clock.now_ = sampler.next_due();
+    sampler.read_due(clock.now_);
+  }
+  const auto readings = sampler.stop();
+  double last = 0;
+  for (const Reading& reading : readings) {
+    if (reading.channel != 0 || reading.time == start) continue;
+    const double time = seconds(reading.time - start).value();
+    if (reading.time != readings.back().time) phases.push_back(time / 0.1 - std::round(time / 0.1));
+    EXPECT_GE(time - last, -1e-9);
+    last = time;
+  }
+  // One a period on the average, everywhere within 0.4 of it to either side.
+  EXPECT_NEAR(last, 0.1 * static_cast<double>(phases.size()), 0.2);
+  const auto [low, high] = std::minmax_element(phases.begin(), phases.end());
+  EXPECT_GT(*low, -0.401);
+  EXPECT_LT(*low, -0.35);
+  EXPECT_LT(*high, 0.401);
+  EXPECT_GT(*high, 0.35);
 }
 
 TEST(Sampler, StartsAndStopsOverAndOver) {

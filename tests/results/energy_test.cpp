@@ -13,8 +13,14 @@ namespace dvfs_plan {
 namespace {
 
 // A sensor whose readings are as new as their time: no renewals to place.
-const SensorModel told{
-    .update = {}, .rise = {}, .lag = Seconds{0}, .told_when_new = true, .may_be_flat = false};
+const SensorModel told{.update = {},
+                       .rise = {},
+                       .at_least = false,
+                       .window = {},
+                       .latency = {},
+                       .lag = Seconds{0},
+                       .told_when_new = true,
+                       .may_be_flat = false};
 
 TEST(Energy, CorrectsOneCounterWrapByTheChannelsOwnRange) {
   // DRAM wraps at 65 712.999613 J, a quarter of what the package does.
@@ -133,7 +139,37 @@ TEST(Energy, AMeterOfOneReadingASecondSaysHowLittleItKnows) {
   const std::vector<Reading> slow{at(0, 100), at(1 * s, 150), at(2 * s, 140)};
   const auto energy = energy_between(gauge(), slow, 200 * ms, 1700 * ms);
   ASSERT_TRUE(energy.joules);
-  EXPECT_GT(*energy.half_width_j, 10);
+  // Over how long each of them is a mean is not known: what came and went in between may be anything.
+  EXPECT_FALSE(energy.half_width_j);
+  EXPECT_EQ(energy.unresolved, Unresolved::window_unknown);
+  SensorModel model;
+  model.window = Seconds{1};
+  EXPECT_GT(*energy_between(gauge(), slow, 200 * ms, 1700 * ms, model).half_width_j, 10);
+  model.window = Seconds{0.1};
+  EXPECT_EQ(energy_between(gauge(), slow, 200 * ms, 1700 * ms, model).unresolved, Unresolved::window_short);
+}
+
+TEST(Energy, AGaugeThatAnswersWithWhatIsNowIsKnownFromLooksAtRandomTimesOnly) {
+  // Renewed faster than it can be read; a load of 100 ms that is on for half of each.
+  const auto watts = [](double time) { return std::fmod(time, 0.1) < 0.05 ? 300.0 : 100.0; };
+  SensorModel model;
+  model.update = Seconds{0.002};
+  model.at_least = true;
+  std::vector<Reading> on_a_grid, at_random;
+  std::uint32_t state = 7;
+  for (int i = 0; i <= 200; ++i) {
+    // Each look a little later than planned, all of them where the load is on.
+    on_a_grid.push_back(at(i * 100 * ms + 10 * ms, watts(i * 0.1 + 0.01) + i % 3));
+    state = state * 1664525u + 1013904223u;
+    const double off = (static_cast<double>(state >> 8) / (1 << 24) - 0.5) * 0.04;
+    const double time = i * 0.05 + off + 0.02;
+    at_random.push_back(at(static_cast<Nanoseconds>(time * 1e9), watts(time)));
+  }
+  EXPECT_EQ(energy_between(gauge(), on_a_grid, s, 9 * s, model).unresolved, Unresolved::window_unknown);
+  const auto energy = energy_between(gauge(), at_random, s, 9 * s, model);
+  ASSERT_TRUE(energy.half_width_j);
+  EXPECT_NEAR(*energy.joules, 1600, *energy.half_width_j);
+  EXPECT_LT(*energy.half_width_j, 200);
 }
 
 // Two seconds of look: 0.6 s at rest, then load; every channel read each 10 ms.

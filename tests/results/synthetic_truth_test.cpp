@@ -120,6 +120,7 @@ ChannelEnergy measure(const Case& c) {
   const auto readings = sampler.stop();
   SensorModel model;
   model.update = Seconds{c.sensor.update};
+  if (c.sensor.kind == Kind::averaging_gauge) model.window = Seconds{c.sensor.update};
   return energy_between(sampler.channels()[0], readings, nanoseconds(Seconds{c.from}),
                         nanoseconds(Seconds{c.to}), model);
 }
@@ -209,7 +210,7 @@ TEST(SyntheticTruth, TheHalfWidthCoversAThousandSeededCases) {
   std::map<std::string, Tally> of_shape;
   std::map<int, Tally> of_kind;
   Tally all;
-  int unknown = 0;
+  int unknown = 0, unstated = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     const Case c = draw(seed);
     const ChannelEnergy energy = measure(c);
@@ -218,6 +219,13 @@ TEST(SyntheticTruth, TheHalfWidthCoversAThousandSeededCases) {
       EXPECT_EQ(energy.fault, EnergyFault::gap) << "seed " << seed;
       EXPECT_GT(c.stall_to, 0) << "seed " << seed;
       ++unknown;
+      continue;
+    }
+    // What a gauge of the moment says on a grid of its own has no half-width: pulses may hide between its
+    // values.
+    ASSERT_EQ(energy.half_width_j.has_value(), c.sensor.kind != Kind::instant_gauge) << "seed " << seed;
+    if (!energy.half_width_j) {
+      ++unstated;
       continue;
     }
     const double error = std::abs(*energy.joules - truth(c));
@@ -250,10 +258,11 @@ TEST(SyntheticTruth, TheHalfWidthCoversAThousandSeededCases) {
                 t.cases, 100.0 * t.covered / t.cases, 100 * t.half_width / t.cases, 100 * t.error / t.cases);
     EXPECT_GE(t.covered, 0.93 * t.cases) << names[kind];
   }
-  std::printf("all     %4d cases, %5.1f %% covered; %d not known\n", all.cases,
-              100.0 * all.covered / all.cases, unknown);
+  std::printf("all     %4d cases, %5.1f %% covered; %d not known, of %d nothing stated\n", all.cases,
+              100.0 * all.covered / all.cases, unknown, unstated);
   EXPECT_GE(all.covered, 0.93 * all.cases);
-  EXPECT_GE(all.cases, 950);
+  EXPECT_GE(all.cases + unstated, 950);
+  EXPECT_GE(all.cases, 600);
   // A half-width that is always far too wide covers everything and says nothing.
   for (const char* steady : {"flat", "load", "step", "noise"})
     EXPECT_LT(of_shape[steady].half_width / of_shape[steady].cases, 0.01) << steady;

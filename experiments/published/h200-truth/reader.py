@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reader.py OUTPUT.csv SECONDS: an independent reader of the first board's energy counter and power gauges, as fast as
+"""reader.py OUTPUT.csv SECONDS [BOARD]: an independent reader of one board's (the first one's) energy counter and power gauges, as fast as
 NVML answers, about every 3 ms; keeps the looks just before and just after each new counter value."""
 import ctypes
 import sys
@@ -14,7 +14,7 @@ class Field(ctypes.Structure):
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
 nvml.nvmlInit_v2()
 device = ctypes.c_void_p()
-nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
+nvml.nvmlDeviceGetHandleByIndex_v2(int(sys.argv[3]) if len(sys.argv) > 3 else 0, ctypes.byref(device))
 energy = ctypes.c_ulonglong()
 powers = (Field * 2)()
 powers[0].field, powers[1].field = 185, 186

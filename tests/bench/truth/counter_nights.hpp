@@ -9,21 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "results/energy/energy_curve.hpp"
+#include "tests/bench/truth/loads.hpp"
 
 namespace dvfs_plan::truth {
-
-enum class Load {
-  process,  // the region is a process: idle before and after, with a start and an end of its own
-  inside,   // a region marked inside steady work
-  between,  // other work before and after
-  step,     // a change of power inside the region
-  square,   // on and off inside the region
-  many,     // several short regions with rests between
-};
-inline constexpr Load all_loads[] = {Load::process, Load::inside, Load::between,
-                                     Load::step,    Load::square, Load::many};
-std::string to_string(Load load);
 
 struct CounterConditions {
   Load load = Load::process;

@@ -9,6 +9,7 @@
 
 #include "tests/bench/truth/blocked_nights.hpp"
 #include "tests/bench/truth/counter_nights.hpp"
+#include "tests/bench/truth/gauge_nights.hpp"
 #include "tests/bench/truth/recorded_loads.hpp"
 
 namespace dvfs_plan::truth {
@@ -70,6 +71,40 @@ void recorded_loads(int nights) {
       }
       fmt::print("| plain difference at the edges | {} | {} | | | {:.2f} % | |\n", name, loads,
                  100 * error / loads);
+    }
+  }
+}
+
+// Gauges alone: of how many something is stated, how often that holds, and how far the others are off.
+void gauges(int nights) {
+  fmt::print(
+      "\n| claim | conditions | nights | stated | of these hold | mean half-width | mean error | mean error "
+      "of the others |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+  for (const Gauge gauge : all_gauges) {
+    for (const bool loaded : {true, false}) {
+      for (const Load load : {Load::process, Load::inside, Load::step, Load::square, Load::pulses}) {
+        int known = 0, stated = 0, held = 0;
+        double width = 0, error = 0, other = 0;
+        for (int seed = 1; seed <= nights; ++seed) {
+          const auto one = measure_gauge({gauge, load, loaded}, static_cast<std::uint64_t>(seed));
+          if (!one) continue;
+          ++known;
+          const double off = std::abs(one->joules - one->truth);
+          (one->half_width ? error : other) += off / one->truth;
+          if (!one->half_width) continue;
+          ++stated;
+          held += off <= *one->half_width ? 1 : 0;
+          width += *one->half_width / one->truth;
+        }
+        const auto share = [](double part, int of) {
+          return of > 0 ? fmt::format("{:.2f} %", 100 * part / of) : std::string();
+        };
+        fmt::print("| energy of a gauge | {}, {}, {} | {} | {} | {} | {} | {} | {} |\n", to_string(gauge),
+                   loaded ? "window measured" : "window not known", to_string(load), known, stated,
+                   share(held, stated), share(width, stated), share(error, stated),
+                   share(other, known - stated));
+      }
     }
   }
 }
@@ -140,7 +175,7 @@ void blocked_nights(int nights) {
   }
 }
 
-int run(int nights) {
+void counters_of_all_kinds(int nights) {
   fmt::print("| claim | conditions | nights | holds | mean half-width | mean error | looks an update |\n");
   fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
   const auto counters = [&](const std::string& text, CounterConditions conditions) {
@@ -166,7 +201,13 @@ int run(int nights) {
   counters("process, two boards, looks that follow",
            {.load = Load::process, .look = 0, .region = {}, .boards = 2, .update = 0.1, .read_cost = {}});
   recorded_loads(nights);
-  blocked_nights(nights);
+}
+
+// `part`: one of the claims' kinds, empty for all.
+int run(int nights, const std::string& part) {
+  if (part.empty() || part == "counters") counters_of_all_kinds(nights);
+  if (part.empty() || part == "gauges") gauges(std::max(100, nights / 4));
+  if (part.empty() || part == "blocks") blocked_nights(nights);
   return 0;
 }
 
@@ -174,5 +215,5 @@ int run(int nights) {
 }  // namespace dvfs_plan::truth
 
 int main(int argc, char** argv) {
-  return dvfs_plan::truth::run(argc > 1 ? std::atoi(argv[1]) : 2000);
+  return dvfs_plan::truth::run(argc > 1 ? std::atoi(argv[1]) : 2000, argc > 2 ? argv[2] : "");
 }

@@ -7,6 +7,7 @@
 
 #include "tests/bench/truth/blocked_nights.hpp"
 #include "tests/bench/truth/counter_nights.hpp"
+#include "tests/bench/truth/gauge_nights.hpp"
 #include "tests/bench/truth/recorded_loads.hpp"
 
 namespace dvfs_plan::truth {
@@ -47,6 +48,37 @@ TEST(Truth, EnergiesOfCountersAtAllPacesOfLooking) {
             5000 + seed));
       EXPECT_EQ(count.nights, nights);
       count.expect(to_string(load) + ", looks " + std::to_string(look));
+    }
+  }
+}
+
+TEST(Truth, OfGaugesNothingIsStatedThatTheyDoNotResolve) {
+  constexpr int nights = 40;
+  for (const Gauge gauge : all_gauges) {
+    for (const Load load : {Load::process, Load::step, Load::square, Load::pulses}) {
+      for (const bool loaded : {true, false}) {
+        if (!loaded && load != Load::pulses) continue;
+        int known = 0, stated = 0, held = 0;
+        for (std::uint64_t seed = 1; seed <= nights; ++seed) {
+          const auto one = measure_gauge({gauge, load, loaded}, 3000 + seed);
+          if (!one) continue;
+          ++known;
+          stated += one->half_width ? 1 : 0;
+          held += one->half_width && std::abs(one->joules - one->truth) <= *one->half_width ? 1 : 0;
+        }
+        const std::string text =
+            to_string(gauge) + ", " + to_string(load) + (loaded ? ", measured" : ", not measured");
+        std::printf("%s: %d of %d stated, %d hold\n", text.c_str(), stated, known, held);
+        EXPECT_GE(known, nights * 9 / 10) << text;
+        const bool resolves =
+            gauge == Gauge::of_now || (loaded && (gauge == Gauge::mean || gauge == Gauge::long_mean));
+        if (resolves) {
+          EXPECT_GE(stated, known * 8 / 10) << text;
+        } else {
+          EXPECT_EQ(stated, 0) << text;
+        }
+        EXPECT_GE(held, least_of(stated, 0.93)) << text;
+      }
     }
   }
 }

@@ -1,0 +1,35 @@
+// Loads that are switched on and off at random times while the sensors are looked at, so that their answer
+// tells how old their values are and over how long each is a mean (results/energy/load_response.hpp).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/interruption.hpp"
+#include "probes/gpu/gpu_boards.hpp"
+#include "results/energy/energy_curve.hpp"
+
+namespace dvfs_plan {
+
+// When it was on; `problem` says why it was not.
+struct TestLoad {
+  std::vector<Window> on;
+  std::string problem;
+};
+
+// By domain ("gpu-0"); "" is for all that CPUs load. Each returns once it is done.
+using TestLoads = std::map<std::string, std::function<TestLoad()>>;
+
+// All CPUs that this process may use but one, which reads meanwhile; and NVIDIA's boards, each by a child of
+// its own
+// (`dvfs-plan load-board`), which serves the invoking user: a board's driver has no business in a process
+// that sets clocks as root. For other vendors' boards there is no such load here.
+TestLoads test_loads(const std::vector<GpuBoard>& boards, const Clock& clock, Interruption& interruption);
+
+// What that child does: computes on the board by turns and prints when, one "FROM TO" (CLOCK_MONOTONIC, ns) a
+// line. Returns its exit code.
+int run_board_load(const std::string& uuid);
+
+}  // namespace dvfs_plan
