@@ -1,8 +1,6 @@
 #include "results/statistics/winner.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <boost/random/chi_squared_distribution.hpp>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/normal_distribution.hpp>
@@ -36,18 +34,28 @@ double simultaneous_quantile(int savings, double shared, double degrees) {
   return quantile(largest, 1 - outside_the_band);
 }
 
-// The half-width of a mixture of normal distributions.
-double mixture_half_width(const std::vector<double>& deviations) {
-  const boost::math::normal normal;
-  const auto inside = [&](double half) {
+// The error of a saving: a mixture of normal distributions, as how noisy the two points are is known from few
+// trials only. Its tails are heavier than Student's with the degrees of freedom of all points together, and a
+// winner is more likely to be a noisy point.
+class ErrorOfASaving {
+ public:
+  explicit ErrorOfASaving(std::vector<double> deviations) : deviations_(std::move(deviations)) {}
+  double above(double error) const {
     double sum = 0;
-    for (const double sd : deviations) sum += sd > 0 ? 2 * boost::math::cdf(normal, half / sd) - 1 : 1;
-    return sum / static_cast<double>(deviations.size());
-  };
-  double low = 0, high = 10 * *std::max_element(deviations.begin(), deviations.end());
-  for (int i = 0; i < 60; ++i) (inside((low + high) / 2) < confidence ? low : high) = (low + high) / 2;
-  return high;
-}
+    for (const double sd : deviations_)
+      sum += sd > 0 ? std::erfc(error / (sd * std::sqrt(2.0))) / 2 : error < 0;
+    return sum / static_cast<double>(deviations_.size());
+  }
+  // That `share` of the errors lie beyond, to either side.
+  double beyond(double share) const {
+    double low = 0, high = 40 * *std::max_element(deviations_.begin(), deviations_.end());
+    for (int i = 0; i < 60; ++i) (2 * above((low + high) / 2) > share ? low : high) = (low + high) / 2;
+    return high;
+  }
+
+ private:
+  std::vector<double> deviations_;
+};
 
 }  // namespace
 
@@ -65,19 +73,22 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   const auto mine = model.level(best), base = model.level(reference);
   if (!noise.known() || model.degrees_of_freedom() < 1 || !mine || !base) return std::nullopt;
 
+  // Of the draws, so many: each cut of the interval goes through all of them.
+  constexpr std::size_t every = 4;
   std::vector<double> deviations;
   double of_best = 0, of_reference = 0;
-  for (const NoiseModel::Draw& draw : noise.draws()) {
+  for (std::size_t i = 0; i < noise.draws().size(); i += every) {
+    const NoiseModel::Draw& draw = noise.draws()[i];
     const double a = draw.variance[static_cast<std::size_t>(best)] / trials[best],
                  b = draw.variance[static_cast<std::size_t>(reference)] / trials[reference];
     deviations.push_back(std::sqrt(a + b));
     of_best += a;
     of_reference += b;
   }
+  if (!(of_best + of_reference > 0)) return std::nullopt;
   const double degrees = model.degrees_of_freedom();
-  const double error = mixture_half_width(deviations) / student_t(confidence, degrees);
+  const ErrorOfASaving error(std::move(deviations));
   const double shared = of_reference / (of_best + of_reference);
-  if (!(error > 0)) return std::nullopt;
 
   // How far the next best lies: the reference's own error has no part in who won.
   double gap = INFINITY;
@@ -90,17 +101,18 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   }
   const double saving = std::log(*base / *mine);
   const double won_from = std::isfinite(gap) ? saving - gap / (1 - shared) : -INFINITY;
-  const double band = simultaneous_quantile(std::max(1, savings), shared, degrees);
-  const boost::math::students_t t(degrees);
+  const double band = simultaneous_quantile(std::max(1, savings), shared, degrees) *
+                      error.beyond(1 - confidence) / student_t(confidence, degrees);
   // Of the errors that are possible at this truth, the share below what was seen; falls with the truth.
   const auto below = [&](double truth) {
-    const auto above = [&](double z) { return boost::math::cdf(boost::math::complement(t, z)); };
-    const double from = std::max((won_from - truth) / error, -band), seen = (saving - truth) / error;
-    const double all = above(from) - above(band);
-    return all > 0 ? std::clamp((above(from) - above(std::clamp(seen, from, band))) / all, 0.0, 1.0) : 0.0;
+    const double from = std::max(won_from - truth, -band), seen = saving - truth;
+    const double all = error.above(from) - error.above(band);
+    return all > 0
+               ? std::clamp((error.above(from) - error.above(std::clamp(seen, from, band))) / all, 0.0, 1.0)
+               : 0.0;
   };
   const auto where = [&](double share) {
-    double low = saving - band * error, high = saving + band * error;
+    double low = saving - band, high = saving + band;
     for (int i = 0; i < 60; ++i) (below((low + high) / 2) > share ? low : high) = (low + high) / 2;
     return (low + high) / 2;
   };

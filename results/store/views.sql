@@ -265,8 +265,8 @@ CREATE VIEW search_points AS
   FROM search_model m JOIN point p ON p.id = m.point_id JOIN search_answer a ON a.scenario = p.scenario
   WHERE a.of_all_trials = (SELECT count(*) FROM trial);
 
--- The reference at the start and at the end of each block; flagged: it changed by more than the experiment allows and
--- by more than the sensors' own uncertainty explains.
+-- The reference's two trials in each block; flagged: they differ by more than the experiment allows and by more than the
+-- sensors' own uncertainty explains. That may be drift, or the scatter of single trials.
 --| scenario: its name
 --| block: which
 --| first_value: the reference's objective at the start

@@ -24,7 +24,7 @@ METER = """
 probes:
   - name: wall
     command: [sh, -c, "i=0; while :; do i=$((i+1)); echo power $((100 + i % 2)) W; sleep 0.02; done"]
-    channels: {power: {unit: W}}
+    channels: {power: {unit: W, averages over: 20 ms}}
     rate: 50 Hz
 """
 NOBODY = "65534"
@@ -375,6 +375,25 @@ probes:
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         for trial in self.rows("pause.sqlite", "SELECT energy_j, time_s FROM trials"):
             self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=1)
+
+    def test_a_meter_that_does_not_say_over_how_long_it_averages(self):
+        text = (f"name: unknown\nrepeat: 3\nconditions: {QUIET}\nworkloads: [{{name: w, command: [sleep, '1']}}]\n"
+                + METER.replace(", averages over: 20 ms", ""))
+        self.write("unknown.yaml", text)
+        run = self.call("unknown.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        trials = self.rows("unknown.sqlite", "SELECT energy_j, energy_half_width_j FROM trials")
+        for trial in trials:
+            self.assertAlmostEqual(trial["energy_j"], 100.5, delta=2)
+            self.assertIsNone(trial["energy_half_width_j"])
+        self.assertRegex(run.stdout, r"sensor_unresolved: w #1: wall:power is renewed every \d+ ms, and over how long each value is a mean is not known: "
+                                     r"what a load that comes and goes in between makes of it cannot be stated \(and 2 more; the page lists all\)")
+        self.assertIn("w: what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of the scatter between trials alone, "
+                      "and an error that is the same in each of them is not in it", run.stdout)
+        self.assertEqual(self.call("report", "unknown.sqlite", "--recompute").returncode, 0)
+        self.write("known.yaml", text.replace("unknown", "known").replace("unit: W", "unit: W, averages over: 20 ms"))
+        self.assertNotIn("sensor_unresolved", self.call("known.yaml", "--no-html").stdout)
+        self.assertGreater(self.rows("known.sqlite", "SELECT min(energy_half_width_j) AS least FROM trials")[0]["least"], 0)
 
     def test_a_counter_that_leaps(self):
         self.write("leap.yaml", f"""

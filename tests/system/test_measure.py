@@ -93,7 +93,7 @@ class Measure(testbed.TestbedCase):
             flagged = [block["block"] for block in scenario["drift"] if block["flagged"]]
             self.assertTrue(flagged)  # in which blocks depends on where the references stand
             self.assertEqual(flagged, [d["block"] for d in testbed.rows(out / "drift.sqlite", "SELECT block FROM drift WHERE flagged")])
-            self.assertRegex(console, r"w: the reference drifted by more than 1 %, and more than the sensors explain, within blocks? ")
+            self.assertRegex(console, r"w: the reference's two trials differ by more than 1 %, and more than the sensors explain, in blocks? ")
             self.assertRegex(console, r"the reference changed by \+\d+\.\d %, the hottest sensor from 4\d\.\d to \d\d\.\d C")
             gates = {t["gate"] for t in testbed.rows(out / "drift.sqlite", "SELECT gate FROM trials")}
             self.assertIn("timed_out", gates)

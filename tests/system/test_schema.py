@@ -31,7 +31,7 @@ GOOD = [
     WN + "axes: {n: {values: [1, 2], nearest: false}}\nreference: {n: 1}\n",
     WN + "axes: {n: 3, cpu.cores: 1}\n",
     'workloads: [{name: w, shell: "true", timeout: 5 min, grace: 1 s, output_cap: 1 KiB, environment: {A: 1}, metrics: [lines, json, {name: r, regex: "(.)", unit: s}]}]\n',
-    W + 'probes: [{name: m, command: [cat], every: 1 s, channels: {p: {unit: W, domain: system}}}]\n',
+    W + 'probes: [{name: m, command: [cat], every: 1 s, channels: {p: {unit: W, domain: system, averages over: 1 s}}}]\n',
     W + "probes: []\nobjective: time\n",
 ]
 BAD = [
@@ -64,6 +64,7 @@ BAD = [
     'workloads: [{name: w, command: ["true"], timeout: 60}]\n',
     'workloads: [{name: w, command: ["true"], metrics: [line]}]\n',
     W + "probes: [{name: m, command: [cat], channels: {p: {unit: V}}}]\n",
+    W + "probes: [{name: m, command: [cat], channels: {p: {unit: W, averages over: 5}}}]\n",
 ]
 
 

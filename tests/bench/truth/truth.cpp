@@ -11,6 +11,7 @@
 #include "tests/bench/truth/counter_nights.hpp"
 #include "tests/bench/truth/gauge_nights.hpp"
 #include "tests/bench/truth/recorded_loads.hpp"
+#include "tests/bench/truth/whole_nights.hpp"
 
 namespace dvfs_plan::truth {
 namespace {
@@ -175,6 +176,80 @@ void blocked_nights(int nights) {
   }
 }
 
+void whole_nights(int nights) {
+  fmt::print("\n| claim | conditions | stated | holds | mean width | beside it |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- |\n");
+  for (const int blocks : {3, 5, 10}) {
+    for (const double drift : {0.0, 0.02}) {
+      Stated slowdown;
+      int pairs = 0, flagged = 0;
+      for (int seed = 1; seed <= nights; ++seed) {
+        const NightOutcome one = tell_a_night({.points = 6,
+                                               .blocks = blocks,
+                                               .scatter_of_time = 0.004,
+                                               .scatter_of_energy = 0.005,
+                                               .drift = drift},
+                                              static_cast<std::uint64_t>(seed));
+        slowdown.stated += one.slowdown.stated;
+        slowdown.hold += one.slowdown.hold;
+        slowdown.width += one.slowdown.width;
+        pairs += one.blocks;
+        flagged += one.flagged;
+      }
+      if (drift == 0)
+        fmt::print("| slowdown | {} blocks of 6 points | {} | {:.1f} % | {:.2f} % | |\n", blocks,
+                   slowdown.stated, 100.0 * slowdown.hold / slowdown.stated,
+                   100 * slowdown.width / slowdown.stated);
+      fmt::print(
+          "| the reference's two trials differ by more than 1 % | {} blocks, energy drifts by {:g} % in each "
+          "| {} | "
+          "a fact | | {:.1f} % flagged |\n",
+          blocks, 100 * drift, pairs, 100.0 * flagged / pairs);
+    }
+    for (const double offset : {0.0, 0.005, 0.01, 0.02}) {
+      for (const double change : {0.0, 0.03}) {
+        Stated energy;
+        int alarms = 0, found = 0;
+        for (int seed = 1; seed <= nights; ++seed) {
+          const ComparedOutcome one = compare_nights({.points = 6,
+                                                      .blocks = blocks,
+                                                      .scatter_of_time = 0.004,
+                                                      .scatter_of_energy = 0.005,
+                                                      .drift = 0},
+                                                     offset, change, static_cast<std::uint64_t>(seed));
+          energy.stated += one.energy.stated;
+          energy.hold += one.energy.hold;
+          energy.width += one.energy.width;
+          alarms += one.alarm ? 1 : 0;
+          found += one.found ? 1 : 0;
+        }
+        fmt::print(
+            "| change between two nights | {} blocks, the second night {:g} % higher{} | {} | {:.1f} % | "
+            "{:.2f} % | "
+            "false alarms in {:.1f} % of nights{} |\n",
+            blocks, 100 * offset, change > 0 ? fmt::format(", one point {:g} %", 100 * change) : "",
+            energy.stated, 100.0 * energy.hold / energy.stated, 100 * energy.width / energy.stated,
+            100.0 * alarms / nights,
+            change > 0 ? fmt::format(", the one found in {:.1f} %", 100.0 * found / nights) : "");
+      }
+    }
+  }
+  for (const double share : {0.0, 0.05, 0.1, 0.2, 0.5, 1.0}) {
+    double error = 0;
+    int counts = 0;
+    for (int seed = 1; seed <= nights; ++seed) {
+      const ClockOutcome one = tell_a_clock(share, static_cast<std::uint64_t>(seed));
+      error += std::abs(one.delivered / one.truth - 1);
+      counts += one.counts ? 1 : 0;
+    }
+    fmt::print(
+        "| delivered clock | held down to the next step for {:g} % of a trial | {} | off by {:.3f} % | | "
+        "counts as "
+        "requested in {:.1f} % |\n",
+        100 * share, nights, 100 * error / nights, 100.0 * counts / nights);
+  }
+}
+
 void counters_of_all_kinds(int nights) {
   fmt::print("| claim | conditions | nights | holds | mean half-width | mean error | looks an update |\n");
   fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
@@ -208,6 +283,7 @@ int run(int nights, const std::string& part) {
   if (part.empty() || part == "counters") counters_of_all_kinds(nights);
   if (part.empty() || part == "gauges") gauges(std::max(100, nights / 4));
   if (part.empty() || part == "blocks") blocked_nights(nights);
+  if (part.empty() || part == "nights") whole_nights(nights);
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "tests/bench/truth/counter_nights.hpp"
 #include "tests/bench/truth/gauge_nights.hpp"
 #include "tests/bench/truth/recorded_loads.hpp"
+#include "tests/bench/truth/whole_nights.hpp"
 
 namespace dvfs_plan::truth {
 namespace {
@@ -143,6 +144,39 @@ TEST(Truth, SavingsOfNightsThatDrift) {
       std::printf("%s, %d blocks: %d of %d hold\n", to_string(drift).c_str(), blocks, held, stated);
       EXPECT_GE(held, least_of(stated / 5, 0.93) * 5) << to_string(drift) << ", " << blocks;
     }
+  }
+}
+
+TEST(Truth, SlowdownsAndWhatChangedBetweenNights) {
+  for (const int blocks : {3, 10}) {
+    NightConditions conditions;
+    conditions.blocks = blocks;
+    Stated slowdown;
+    int alarms = 0, found = 0;
+    constexpr int nights = 150;
+    for (std::uint64_t seed = 1; seed <= nights; ++seed) {
+      const NightOutcome one = tell_a_night(conditions, 13000 + seed);
+      slowdown.stated += one.slowdown.stated;
+      slowdown.hold += one.slowdown.hold;
+      alarms += compare_nights(conditions, 0.02, 0, 13000 + seed).alarm ? 1 : 0;
+      found += compare_nights(conditions, 0.02, 0.05, 13000 + seed).found ? 1 : 0;
+    }
+    std::printf(
+        "%d blocks: %d of %d slowdowns hold, false alarms in %d of %d pairs of nights, 5 %% found in %d\n",
+        blocks, slowdown.hold, slowdown.stated, alarms, nights, found);
+    // Slowdowns of one night share the reference: counted as nights.
+    EXPECT_GE(slowdown.hold, least_of(slowdown.stated / 5, 0.93) * 5);
+    EXPECT_LE(alarms, nights - least_of(nights, 0.95));
+    EXPECT_GE(found, nights * 9 / 10);
+  }
+}
+
+TEST(Truth, AClockThatWasHeldDownDoesNotCountAsRequested) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    EXPECT_TRUE(tell_a_clock(0, seed).counts);
+    EXPECT_FALSE(tell_a_clock(0.5, seed).counts);
+    const ClockOutcome one = tell_a_clock(0.2, seed);
+    EXPECT_NEAR(one.delivered, one.truth, 0.003 * one.truth);
   }
 }
 
