@@ -106,23 +106,47 @@ class Grid {
   // On the grid of the narrow one before, if it is known how many renewals lie between.
   void join(Found& one, double furthest) {
     one.segment = segments_;
+    double low = one.low, high = one.high;
     if (last_narrow_) {
       const Found before = found_[*last_narrow_];
       const std::size_t between = found_.size() - *last_narrow_ - 1;
-      const bool none_between = between == 0 && furthest < misses_none * update_;
-      const double steps = std::max(1.0, std::round((one.middle() - before.middle()) / update_));
-      // The period is known to some parts in a thousand: over many updates the count is lost.
-      const double doubt = (one.width() + before.width()) / 2 / update_ + period_known_to * steps;
-      constexpr double clear = 0.4;
-      if (none_between || doubt < clear) {
+      std::optional<std::size_t> steps;
+      if (between == 0 && furthest < misses_none * update_) {
+        steps = 1;
+      } else {
+        // Each value that was found in between was one renewal at least; the grid must meet what is known of
+        // this one, and do so for one count only.
+        const double middle = (narrow_low_ + narrow_high_) / 2;
+        for (std::size_t s = between + 1;; ++s) {
+          const auto n = static_cast<double>(s);
+          const double at = middle + n * update_, half = (narrow_high_ - narrow_low_) / 2 +
+                                                         (off_the_grid + period_known_to * n) * update_;
+          if (at - half > one.high) break;
+          if (at + half < one.low) continue;
+          if (steps) {
+            steps.reset();
+            break;
+          }
+          steps = s;
+          low = std::max(low, at - half);
+          high = std::min(high, at + half);
+        }
+        if (!steps) {
+          low = one.low;
+          high = one.high;
+        }
+      }
+      if (steps) {
         one.segment = before.segment;
-        one.grid = before.grid + (none_between ? 1 : static_cast<std::size_t>(steps));
+        one.grid = before.grid + *steps;
         // As many as there were renewals: each look between found one.
-        if (one.grid - before.grid == between + 1) follow_on(found_.size());
+        if (*steps == between + 1) follow_on(found_.size());
       }
     }
     if (one.segment == segments_) ++segments_;
     last_narrow_ = found_.size();
+    narrow_low_ = low;
+    narrow_high_ = high;
   }
 
   // Behind the last narrow one, where no look was so late that it may have missed a renewal.
@@ -248,7 +272,8 @@ class Grid {
   double update_;
   std::vector<Found> found_;
   std::optional<std::size_t> last_narrow_;
-  std::vector<double> periods_;  // of each segment
+  double narrow_low_ = 0, narrow_high_ = 0;  // between which it lies, by its own bracket and the grid
+  std::vector<double> periods_;              // of each segment
   int segments_ = 0;
 };
 
