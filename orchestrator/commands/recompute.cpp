@@ -91,9 +91,10 @@ Recomputed recompute_energies(Store& store) {
   const std::string source = store.energy_source();
   JudgeInput input;
   input.channels = channels;
+  input.energy_needed = store.experiment().objective.minimise != Objective::time;
   Statement s = store.database().prepare(
       "SELECT id, key, role, session_id, region, region_s, started_ns, ended_ns, energy_j, "
-      "energy_half_width_j FROM trial "
+      "energy_half_width_j, verdict FROM trial "
       "WHERE started_ns IS NOT NULL ORDER BY id");
   while (s.step()) {
     TrialRecord trial;
@@ -117,8 +118,21 @@ Recomputed recompute_energies(Store& store) {
     input.models = found.models;
     input.energy_channels = energy_channels_of(source, channels, found.dead);
     judge_energy(trial, input, regions_of(store, s.integer(0), trial.region));
-    recomputed.trials.push_back(
-        {trial.key, s.maybe_real(8), s.maybe_real(9), trial.energy_j, trial.energy_half_width_j});
+    RecomputedEnergy one{trial.key,
+                         s.maybe_real(8),
+                         s.maybe_real(9),
+                         trial.energy_j,
+                         trial.energy_half_width_j,
+                         s.text(10),
+                         {},
+                         {}};
+    if (one.stored_verdict == to_string(Verdict::ok) || one.stored_verdict.starts_with("sensor")) {
+      one.verdict = to_string(trial.verdict);
+      one.verdict_text = trial.verdict_text;
+    } else {
+      one.stored_verdict.clear();
+    }
+    recomputed.trials.push_back(one);
     for (const Reading& reading : trial.readings) {
       if (reading.value) input.last_values[reading.channel] = *reading.value;
     }
@@ -128,9 +142,9 @@ Recomputed recompute_energies(Store& store) {
 
 std::string recomputed_text(const Recomputed& recomputed) {
   const auto amount = [](const std::optional<double>& joules, const std::optional<double>& half) {
-    return joules ? fmt::format("{:.6g} J ±{:.2g} %", *joules,
-                                100 * half.value_or(0) / std::max(1e-12, std::abs(*joules)))
-                  : std::string("not known");
+    if (!joules) return std::string("not known");
+    if (!half) return fmt::format("{:.6g} J (± not known)", *joules);
+    return fmt::format("{:.6g} J ±{:.2g} %", *joules, 100 * *half / std::max(1e-12, std::abs(*joules)));
   };
   std::string text;
   std::size_t same = 0;
@@ -147,10 +161,14 @@ std::string recomputed_text(const Recomputed& recomputed) {
       most = std::max(most, std::abs(change));
       text += fmt::format(" ({:+.2f} %)", 100 * change);
     }
+    if (one.verdict != one.stored_verdict)
+      text += fmt::format("; {} stored, {} now{}", one.stored_verdict, one.verdict,
+                          one.verdict_text.empty() ? "" : " (" + printable(one.verdict_text) + ")");
     text += "\n";
   }
-  text += fmt::format("{} of {} trials have the same energy and half-width, bit for bit", same,
-                      recomputed.trials.size());
+  text +=
+      fmt::format("{} of {} trials have the same energy, half-width and verdict of the sensors, bit for bit",
+                  same, recomputed.trials.size());
   if (same < recomputed.trials.size())
     text += fmt::format("; the most that an energy changed by is {:.2f} %", 100 * most);
   text += ".\n";
@@ -172,7 +190,9 @@ std::string json_recomputed(const Recomputed& recomputed) {
                               {"stored_j", or_null(one.stored_j)},
                               {"stored_half_width_j", or_null(one.stored_half_width_j)},
                               {"energy_j", or_null(one.joules)},
-                              {"energy_half_width_j", or_null(one.half_width_j)}});
+                              {"energy_half_width_j", or_null(one.half_width_j)},
+                              {"stored_verdict", one.stored_verdict},
+                              {"verdict", one.verdict}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
