@@ -21,6 +21,8 @@ constexpr double of_uniform = 0.2887;
 
 // An interval of so many updates or more holds several renewals.
 constexpr double several_renewals = 1.15;
+// A renewal that is known to no less than this, in updates, to either side was not placed by its grid.
+constexpr double unplaced = 0.4;
 // Of the shape's half-width, how much the same workload repeats in each trial: each trial begins at another
 // phase of the sensor, and what is left of it on the average over phases is less than this in 95 % of random
 // loads. Where looks do not resolve the intervals all of it may repeat.
@@ -165,7 +167,9 @@ class Counted {
     const Guess in = inside_of(i), out = outside_of(i, in);
     const double a = one.inside, o = one.outside();
     // Looks slower than the sensor see intervals of several renewals: what neighbours drew says little of it.
-    const bool several = update_ > 0 && one.length() > several_renewals * update_;
+    // So do those whose own renewals could not be placed.
+    const bool several = update_ > 0 && (one.length() > several_renewals * update_ ||
+                                         std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_);
     double in_watts = in.watts, out_watts = out.watts;
     double share = a / one.length();  // of what the guesses leave unexplained, the inside's
     double mine = share * one.joules, variance = 0;

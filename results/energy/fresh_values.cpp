@@ -169,7 +169,7 @@ class Grid {
     }
   }
 
-  // By least squares over the narrowest.
+  // By least squares over the narrowest, as far as they tell it better than the audit did.
   double period_of(const std::vector<std::size_t>& members) const {
     double narrowest = INFINITY;
     for (const std::size_t i : members) narrowest = std::min(narrowest, found_[i].width());
@@ -185,15 +185,19 @@ class Grid {
     if (n < enough) return update_;
     k /= n;
     t /= n;
-    double over = 0, under = 0;
+    double over = 0, under = 0, widest = 0;
     for (const std::size_t i : members) {
       if (found_[i].width() > limit) continue;
+      widest = std::max(widest, found_[i].width());
       const double dk = static_cast<double>(found_[i].grid) - k;
       over += dk * (found_[i].middle() - t);
       under += dk * dk;
     }
-    constexpr double plausible = 0.03;
-    const double period = under > 0 ? over / under : update_;
+    if (!(under > 0)) return update_;
+    constexpr double plausible = 0.03, of_uniform = 1.0 / 12;
+    const double by_these = of_uniform * widest * widest / under,
+                 by_audit = period_known_to * period_known_to * update_ * update_;
+    const double period = (over / under * by_audit + update_ * by_these) / (by_audit + by_these);
     return std::clamp(period, (1 - plausible) * update_, (1 + plausible) * update_);
   }
 

@@ -260,7 +260,7 @@ void counters_of_all_kinds(int nights) {
     print("energy of a counter", text, tally);
   };
   for (const Load load : all_loads) {
-    for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 1.0, 1.3, 2.0, 5.0, 10.0})
+    for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 0.95, 0.98, 1.0, 1.02, 1.1, 1.3, 2.0, 5.0, 10.0})
       counters(fmt::format("{}, looks {}", to_string(load),
                            look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
                {.load = load, .look = look, .region = {}, .boards = 1, .update = 0.1, .read_cost = {}});

@@ -41,7 +41,7 @@ struct Count {
 TEST(Truth, EnergiesOfCountersAtAllPacesOfLooking) {
   constexpr int nights = 150;
   for (const Load load : all_loads) {
-    for (const double look : {0.0, 0.1, 0.5, 0.9, 1.3, 5.0}) {
+    for (const double look : {0.0, 0.1, 0.5, 0.95, 1.02, 1.3, 5.0}) {
       Count count;
       for (std::uint64_t seed = 1; seed <= nights; ++seed)
         count.add(measure_counters(
