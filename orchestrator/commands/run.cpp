@@ -84,8 +84,9 @@ class Run {
     const auto settings = watch_settings(prepared);
     if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
-    const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_,
-                                              test_loads(prepared.gpus.used, clock_, interruption_));
+    TestLoads loads = test_loads(prepared.gpus.used, clock_, interruption_);
+    loads.say = [this](const std::string& line) { progress_.say(line); };
+    const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_, loads);
     for (const std::string& note : sensors.notes) progress_.say("note: " + note);
     if (interruption_.pending() != 0) {
       progress_.say("interrupted before the first trial; nothing was set");

@@ -158,7 +158,8 @@ std::string unresolved_text(const EnergyCurve& curve, const Channel& channel) {
   if (why == Unresolved::no) return {};
   const auto update = curve.update();
   const std::string renewed =
-      update ? fmt::format("is renewed every {}", format_duration(*update)) : "was read now and then";
+      update ? fmt::format("is renewed every {}", format_duration(*update))
+             : fmt::format("is read every {}", format_duration(Seconds{curve.resolves()}));
   return why == Unresolved::window_unknown
              ? fmt::format(
                    "{} {}, and over how long each value is a mean is not known: what a load that comes "

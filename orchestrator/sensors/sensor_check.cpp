@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <thread>
 
 namespace dvfs_plan {
@@ -85,26 +86,42 @@ bool wants_a_load(const std::vector<Channel>& channels, const SensorAudit& audit
   return is_of_board(mine) || !mine.averages_over_s;
 }
 
-// Runs the loads that some channel wants, and adds to the audit how it answers.
+// Runs the loads that some channel wants, and adds to the audit how it answers: CPUs first, as a meter of the
+// whole machine sees boards too; then all boards at once.
 void look_under_loads(Sampler& sampler, const TestLoads& loads, SensorCheck& check) {
   const auto& channels = sampler.channels();
-  for (const auto& [domain, load] : loads) {
-    std::vector<std::uint32_t> wanting;
+  std::map<std::string, std::vector<std::uint32_t>> wanting;
+  for (const auto& [domain, load] : loads.of_domain) {
     for (std::uint32_t i = 0; i < channels.size(); ++i) {
       const bool loaded = domain.empty() ? !is_of_board(channels[i]) : channels[i].domain == domain;
-      if (loaded && wants_a_load(channels, check.audit, i)) wanting.push_back(i);
+      if (loaded && wants_a_load(channels, check.audit, i)) wanting[domain].push_back(i);
     }
-    if (wanting.empty()) continue;
-    sampler.start();
-    const TestLoad done = load();
+  }
+  for (const bool boards : {false, true}) {
+    std::map<std::string, std::future<TestLoad>> running;
+    for (const auto& [domain, mine] : wanting) {
+      if (domain.empty() == boards) continue;
+      if (running.empty()) {
+        if (loads.say)
+          loads.say(fmt::format("{} by turns for some seconds, to see how the sensors answer",
+                                boards ? "boards compute" : "CPUs compute"));
+        sampler.start();
+      }
+      running[domain] = std::async(std::launch::async, loads.of_domain.at(domain));
+    }
+    if (running.empty()) continue;
+    std::map<std::string, TestLoad> done;
+    for (auto& [domain, load] : running) done[domain] = load.get();
     const auto readings = sampler.stop();
-    if (!done.problem.empty()) {
-      check.notes.push_back(fmt::format("how {} answers a load was not measured: {}",
-                                        channels[wanting.front()].name, done.problem));
-      continue;
+    for (const auto& [domain, load] : done) {
+      const auto& mine = wanting.at(domain);
+      if (!load.problem.empty())
+        check.notes.push_back(fmt::format("how {} answers a load was not measured: {}",
+                                          channels[mine.front()].name, load.problem));
+      else
+        for (const std::uint32_t channel : mine)
+          audit_response(check.audit.channels[channel], channels[channel], readings, load.on);
     }
-    for (const std::uint32_t channel : wanting)
-      audit_response(check.audit.channels[channel], channels[channel], readings, done.on);
   }
 }
 

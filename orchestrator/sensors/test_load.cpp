@@ -81,10 +81,10 @@ TestLoad load_board(const GpuBoard& board) {
 
 TestLoads test_loads(const std::vector<GpuBoard>& boards, const Clock& clock, Interruption& interruption) {
   TestLoads loads;
-  loads[""] = [&clock, &interruption] { return load_cpus(clock, interruption); };
+  loads.of_domain[""] = [&clock, &interruption] { return load_cpus(clock, interruption); };
   for (const GpuBoard& board : boards) {
     if (board.vendor == GpuVendor::nvidia && !board.mig)
-      loads[board.domain] = [board] { return load_board(board); };
+      loads.of_domain[board.domain] = [board] { return load_board(board); };
   }
   return loads;
 }

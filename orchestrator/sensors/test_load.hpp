@@ -19,8 +19,11 @@ struct TestLoad {
   std::string problem;
 };
 
-// By domain ("gpu-0"); "" is for all that CPUs load. Each returns once it is done.
-using TestLoads = std::map<std::string, std::function<TestLoad()>>;
+struct TestLoads {
+  // "gpu-0"; "" is for all that CPUs load. Each returns once it is done.
+  std::map<std::string, std::function<TestLoad()>> of_domain;
+  std::function<void(const std::string&)> say;  // told before any is run; may be empty
+};
 
 // All CPUs that this process may use but one, which reads meanwhile; and NVIDIA's boards, each by a child of
 // its own

@@ -386,7 +386,7 @@ probes:
         for trial in trials:
             self.assertAlmostEqual(trial["energy_j"], 100.5, delta=2)
             self.assertIsNone(trial["energy_half_width_j"])
-        self.assertRegex(run.stdout, r"sensor_unresolved: w #1: wall:power is renewed every \d+ ms, and over how long each value is a mean is not known: "
+        self.assertRegex(run.stdout, r"sensor_unresolved: w #1: wall:power is read every \d+ ms, and over how long each value is a mean is not known: "
                                      r"what a load that comes and goes in between makes of it cannot be stated \(and 2 more; the page lists all\)")
         self.assertIn("w: what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of the scatter between trials alone, "
                       "and an error that is the same in each of them is not in it", run.stdout)
