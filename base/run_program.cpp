@@ -58,7 +58,7 @@ class SpawnActions {
 }  // namespace
 
 ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
-                          Seconds deadline) {
+                          Seconds deadline, const std::function<bool()>& stop) {
   using Steady = std::chrono::steady_clock;
   ProgramAnswer answer;
   int fds[2];
@@ -85,12 +85,12 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   char buffer[8192];
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now()).count();
-    if (left <= 0) {
+    if (left <= 0 || (stop && stop())) {
       late = true;
       break;
     }
     pollfd wait{read_end.get(), POLLIN, 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(std::min<long>(left, 1000)));
+    const int ready = ::poll(&wait, 1, static_cast<int>(std::min<long>(left, stop ? 100 : 1000)));
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     const ssize_t count = ::read(read_end.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;

@@ -2,6 +2,7 @@
 // ended at the deadline. Workloads and meters are launched by child.hpp instead.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct ProgramAnswer {
   bool ran() const { return problem.empty(); }
 };
 
-// `program` is a path; `arguments` do not hold its name.
+// `program` is a path; `arguments` do not hold its name. `stop`, where given, is asked ten times a second:
+// once it says so the program is ended as at its deadline.
 ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
-                          Seconds deadline);
+                          Seconds deadline, const std::function<bool()>& stop = {});
 
 }  // namespace dvfs_plan

@@ -40,8 +40,11 @@ void Progress::finished(const TrialRecord& trial) {
   for (const EventRecord& event : trial.events) {
     // What is so of every trial of a workload is said once; all of them are in the result.
     const std::string about = trial.key.substr(0, trial.key.find(' '));
-    const bool of_every_trial = event.kind == "short_region" || event.kind == "delivered_unknown";
-    if (of_every_trial && !said_.insert(event.kind + about).second) continue;
+    const bool of_every_trial = event.kind == "short_region" || event.kind == "delivered_unknown" ||
+                                event.kind == "sensor_unresolved";
+    // Each board's sensor once.
+    const std::string which = event.kind == "sensor_unresolved" ? event.message : "";
+    if (of_every_trial && !said_.insert(event.kind + about + which).second) continue;
     say(fmt::format("warning: {}: {}", printable(trial.key), printable(event.message)));
   }
   if (trial.verdict != Verdict::ok) {

@@ -21,7 +21,8 @@
 namespace dvfs_plan {
 namespace {
 
-// A trial is not lengthened by more than this for the sake of its edges, however slow the sensor.
+// A trial is not lengthened by more than this on either side for the sake of its edges, however slow and late
+// the sensor.
 constexpr Seconds longest_lead{0.4}, longest_lateness{1};
 // At least one whole interval between two renewals of the counter lies before the work and one behind it:
 // they tell what the machine drew beside it.

@@ -84,7 +84,10 @@ class Run {
     const auto settings = watch_settings(prepared);
     if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
-    TestLoads loads = test_loads(prepared.gpus.used, clock_, interruption_);
+    // Before anything computes on them.
+    refuse_busy_boards(prepared, sampler);
+    // A recorded machine answers no load, and this one is none of its business.
+    TestLoads loads = options_.sysfs_root.empty() ? test_loads(prepared.gpus.used, clock_) : TestLoads{};
     loads.say = [this](const std::string& line) { progress_.say(line); };
     const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_, loads);
     for (const std::string& note : sensors.notes) progress_.say("note: " + note);
@@ -92,7 +95,6 @@ class Run {
       progress_.say("interrupted before the first trial; nothing was set");
       return static_cast<int>(ExitCode::interrupted);
     }
-    refuse_busy_boards(prepared, sampler);
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
     store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());

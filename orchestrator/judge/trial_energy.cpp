@@ -271,7 +271,14 @@ class SourceComparison {
 };
 
 void say_if_too_short(TrialRecord& trial) {
-  if (!trial.energy_j || !trial.energy_half_width_j || !trial.region_s || trial.runs.empty()) return;
+  if (!trial.energy_j || !trial.region_s || trial.runs.empty()) return;
+  if (!trial.energy_half_width_j) {
+    if (trial.fresh_readings < fresh_wanted)
+      trial.events.push_back(
+          {"short_region", fmt::format("{} fresh readings in {:.3g} s: a longer region is known better",
+                                       trial.fresh_readings, *trial.region_s)});
+    return;
+  }
   const double share = trial.energy_half_width_j.value_or(0) / std::max(1e-12, *trial.energy_j);
   if (trial.fresh_readings >= fresh_wanted && share <= sensor_share_wanted) return;
   std::string text = fmt::format("{} fresh readings in {:.3g} s: the sensor alone adds ±{:.2g} %",
@@ -317,10 +324,11 @@ std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& i
     const auto first = curve.between(trial.child.started, middle),
                second = curve.between(middle, trial.child.ended);
     if (!first.joules || !second.joules || half <= 0) return std::nullopt;
+    // What such a gauge may be off by by itself is not known, and so is whether a difference means anything.
+    if (!first.half_width_j || !second.half_width_j) return std::nullopt;
     change += (*second.joules - *first.joules) / half;
     watts += *first.joules / half;
-    allowed =
-        std::hypot(allowed, first.half_width_j.value_or(0) / half, second.half_width_j.value_or(0) / half);
+    allowed = std::hypot(allowed, *first.half_width_j / half, *second.half_width_j / half);
   }
   // A machine at rest wanders by some per cent; it is not cooling down then.
   constexpr double wanders = 0.02;

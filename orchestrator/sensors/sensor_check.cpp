@@ -71,8 +71,11 @@ bool is_of_board(const Channel& channel) {
 bool wants_a_load(const std::vector<Channel>& channels, const SensorAudit& audit, std::uint32_t channel) {
   const Channel& mine = channels[channel];
   const ChannelAudit* found = audit.of(channel);
-  if (!measures_energy(mine) || mine.told_when_new || found == nullptr || found->state != SensorState::alive)
-    return false;
+  // A gauge may well be steady at rest.
+  const bool may_answer =
+      found != nullptr && (found->state == SensorState::alive ||
+                           (found->state == SensorState::steady && mine.kind == ChannelKind::gauge));
+  if (!measures_energy(mine) || mine.told_when_new || !may_answer) return false;
   if (mine.kind == ChannelKind::counter) {
     constexpr Seconds least{0.02};
     return is_of_board(mine) && found->update && !found->at_least && *found->update >= least;
@@ -88,7 +91,8 @@ bool wants_a_load(const std::vector<Channel>& channels, const SensorAudit& audit
 
 // Runs the loads that some channel wants, and adds to the audit how it answers: CPUs first, as a meter of the
 // whole machine sees boards too; then all boards at once.
-void look_under_loads(Sampler& sampler, const TestLoads& loads, SensorCheck& check) {
+void look_under_loads(Sampler& sampler, const TestLoads& loads, Interruption* interruption,
+                      SensorCheck& check) {
   const auto& channels = sampler.channels();
   std::map<std::string, std::vector<std::uint32_t>> wanting;
   for (const auto& [domain, load] : loads.of_domain) {
@@ -111,8 +115,14 @@ void look_under_loads(Sampler& sampler, const TestLoads& loads, SensorCheck& che
     }
     if (running.empty()) continue;
     std::map<std::string, TestLoad> done;
-    for (auto& [domain, load] : running) done[domain] = load.get();
+    for (auto& [domain, load] : running) {
+      while (load.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+        if (interruption != nullptr && interruption->pending() != 0) *loads.stop = true;
+      }
+      done[domain] = load.get();
+    }
     const auto readings = sampler.stop();
+    if (*loads.stop) return;
     for (const auto& [domain, load] : done) {
       const auto& mine = wanting.at(domain);
       if (!load.problem.empty())
@@ -177,7 +187,8 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   }
 
   check.audit = audit_sensors(channels, readings, from, to, load_from);
-  if (interruption == nullptr || interruption->pending() == 0) look_under_loads(sampler, loads, check);
+  if (interruption == nullptr || interruption->pending() == 0)
+    look_under_loads(sampler, loads, interruption, check);
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     if (!measures_energy(channels[i])) continue;
     for (const Reading& reading : readings) {

@@ -28,7 +28,7 @@ const std::vector<Column>& known_columns() {
   const auto counter = ChannelKind::counter;
   static const std::vector<Column> columns{
       {"power_instant", {"power.draw.instant"}, "W", gauge, 1, false, {}},
-      // A mean over 1 s on Ampere and newer.
+      // A mean over 1 s; plain power.draw is that on Ampere and newer only.
       {"power_average", {"power.draw.average", "power.draw"}, "W", gauge, 1, false, 1.0},
       {"core_clock", {"clocks.current.sm"}, "Hz", gauge, 1e6, true, {}},
       {"memory_clock", {"clocks.current.memory"}, "Hz", gauge, 1e6, true, {}},
@@ -170,7 +170,7 @@ SmiStreamReader::SmiStreamReader(const std::vector<GpuBoard>& boards,
       channel.kind = column.kind;
       channel.source = fmt::format("nvidia-smi {} of {} ({})", *field, board.uuid, board.name);
       channel.under_load_only = column.under_load_only;
-      channel.averages_over_s = column.averages_over_s;
+      if (*field != "power.draw") channel.averages_over_s = column.averages_over_s;
       channels_.push_back(channel);
       places_.push_back({board.uuid, *field, column.scale});
     }

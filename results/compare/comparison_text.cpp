@@ -157,6 +157,20 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
         comparison.of_levels ? "by how nights differ"
                              : "change of its ratio to the reference of its own night, by each night's "
                                "scatter, pooled over its points");
+  const auto unknown = [](const PointSummary& point) {
+    return point.energy && !point.energy->sensor_half_width;
+  };
+  const bool any_unknown = std::any_of(
+      comparison.scenarios.begin(), comparison.scenarios.end(), [&](const ComparedScenario& scenario) {
+        return std::any_of(scenario.points.begin(), scenario.points.end(), [&](const ComparedPoint& point) {
+          return unknown(point.before) || unknown(point.after);
+        });
+      });
+  if (any_unknown)
+    text +=
+        "What the sensors may add to some of these energies is not known: an error that is the same in all "
+        "trials of a "
+        "night is not in their intervals.\n";
   if (!comparison.machine.empty()) {
     text += "\nWhat differs between the two machines as they were:\n";
     TextTable table;

@@ -15,15 +15,14 @@ constexpr double most_watts_of_a_domain = 2000;
 constexpr double of_differences = 1.386;
 
 // Looks on a grid meet a load of the same period in the same phase each time; so far from it they do not.
+// The quartiles: a few late looks of a busy machine are no random times.
 constexpr double least_jitter = 0.15;
 bool taken_at_random(const std::vector<Look>& looks) {
-  if (looks.size() < 3) return false;
-  const double mean = (looks.back().time - looks.front().time) / static_cast<double>(looks.size() - 1);
-  std::vector<double> off;
-  for (std::size_t i = 1; i < looks.size(); ++i)
-    off.push_back(std::abs(looks[i].time - looks[i - 1].time - mean));
-  // The median: a few late looks of a busy machine are no random times.
-  return upper_median(off) >= least_jitter * mean;
+  if (looks.size() < 5) return false;
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < looks.size(); ++i) gaps.push_back(looks[i].time - looks[i - 1].time);
+  std::sort(gaps.begin(), gaps.end());
+  return gaps[3 * gaps.size() / 4] - gaps[gaps.size() / 4] >= least_jitter * gaps[gaps.size() / 2];
 }
 
 EnergyFault fault_without_values(std::span<const Reading> readings) {
@@ -204,7 +203,8 @@ Unresolved EnergyCurve::unresolved() const {
     return Unresolved::no;
   // Each look finds a value of its own, taken when it was asked for.
   constexpr double times_faster = 2;
-  const bool of_now = model_.at_least && model_.update && model_.update->value() * times_faster <= spacing_;
+  const bool of_now =
+      model_.window && model_.at_least && model_.update && model_.update->value() * times_faster <= spacing_;
   if (of_now && at_random_times_) return Unresolved::no;
   return model_.window ? Unresolved::window_short : Unresolved::window_unknown;
 }

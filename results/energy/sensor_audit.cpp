@@ -171,7 +171,13 @@ SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Rea
 void audit_response(ChannelAudit& audit, const Channel& channel, std::span<const Reading> readings,
                     std::span<const Window> on) {
   const auto mine = of_channel(readings, audit.channel);
-  if (mine.empty() || !audit.update) return;
+  if (mine.empty()) return;
+  // At rest a gauge may have said the same again and again.
+  if (const auto update = update_period(mine); update && channel.kind == ChannelKind::gauge) {
+    audit.update = update;
+    audit.at_least = false;
+  }
+  if (!audit.update) return;
   const Nanoseconds origin = mine.front().time;
   std::vector<Look> looks;
   for (const Reading& reading : mine) {
@@ -184,7 +190,9 @@ void audit_response(ChannelAudit& audit, const Channel& channel, std::span<const
     if (!response) return;
     // A window that may as well be twice as long or nothing is not known.
     const double uncertain = response->most_window.value() - response->least_window.value();
-    if (uncertain > std::max(0.5 * update, 0.3 * response->window.value())) return;
+    // Of one that has something new at each of these looks: those of a trial lie further apart.
+    const double not_told_apart = audit.at_least ? 0.01 : 0.0;
+    if (uncertain > std::max({0.5 * update, 0.3 * response->window.value(), not_told_apart})) return;
     audit.window = response->window;
     audit.latency = response->latency;
     audit.rise = response->latency + response->window * 0.9;

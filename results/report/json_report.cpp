@@ -21,7 +21,8 @@ Json to_json(const std::optional<Estimate>& value) {
           {"mad", known(value->mad)},
           {"half_width_95", known(value->half_width)},
           {"sensor_half_width_95", known(value->sensor_half_width)},
-          {"systematic_half_width_95", value->systematic_half_width}};
+          {"systematic_half_width_95",
+           known(value->sensor_half_width ? std::optional(value->systematic_half_width) : std::nullopt)}};
 }
 
 Json to_json(const std::optional<Change>& change) {

@@ -98,7 +98,8 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
   // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
   const std::optional<Change>& gain = scenario.gain_of_best ? scenario.gain_of_best : best.gain;
-  // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all there is.
+  // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all
+  // there is.
   const auto gained = [&](const std::string& less, const std::string& more, const std::string& of_how) {
     if (gain->value >= 0 || !gain->low || *gain->high <= 0) return change_text(*gain, less, more, of_how);
     return fmt::format("between {:.1f} % {} and {:.1f} % {} (95 % interval{})", -100 * *gain->low, more,
@@ -107,10 +108,8 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   const std::string how = scenario.gain_of_best && scenario.chosen_among > 1
                               ? fmt::format(", as the least of {}", scenario.chosen_among)
                               : "";
-  if (gain && objective == Objective::cost)
-    changes.push_back(gained("less cost", "more cost", how));
-  if (gain && of_product)
-    changes.push_back(gained("less of the product", "more of the product", how));
+  if (gain && objective == Objective::cost) changes.push_back(gained("less cost", "more cost", how));
+  if (gain && of_product) changes.push_back(gained("less of the product", "more of the product", how));
   if (gain && objective == Objective::energy)
     changes.push_back(gained("less energy", "more energy", how));
   else if (best.saving)
@@ -301,9 +300,10 @@ std::vector<std::string> further_sentences(const Summary& summary) {
     }
     if (!flagged.empty()) {
       say(fmt::format(
-          "the reference's two trials differ by more than {:g} %, and more than the sensors explain, in block{} {}: "
-          "drift or scatter; {}",
-          100 * summary.experiment.drift_limit, flagged.size() == 1 ? "" : "s", join(flagged, ", "),
+          "the reference's two trials differ by more than {:g} %{}, in block{} {}: drift or scatter; {}",
+          100 * summary.experiment.drift_limit,
+          sensors_part_unknown(scenario) ? "" : ", and more than the sensors explain",
+          flagged.size() == 1 ? "" : "s", join(flagged, ", "),
           summary.experiment.shuffled ? "the order within a block is random, the reference's too, so drift "
                                         "widens the intervals and leans to no point on the average"
                                       : "the order was as listed, so a drift is in the savings"));

@@ -102,10 +102,10 @@ class Scenario {
                             trial->energy_systematic_j.value_or(0) / *trial->energy_j};
       energy.add(trial->energy_j, sensor);
       std::optional<SensorPart> above_idle_sensor;
-      if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s) {
+      if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s && trial->energy_half_width_j &&
+          trial->idle_half_width_w) {
         above_idle_sensor =
-            SensorPart{std::hypot(trial->energy_half_width_j.value_or(0),
-                                  trial->idle_half_width_w.value_or(0) * *trial->time_s) /
+            SensorPart{std::hypot(*trial->energy_half_width_j, *trial->idle_half_width_w * *trial->time_s) /
                            std::abs(*trial->above_idle_j),
                        trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
       }

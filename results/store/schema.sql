@@ -211,7 +211,7 @@ CREATE TABLE channel (
   wraps_at REAL,
   source   TEXT NOT NULL,          -- the file or event it was read from
   under_load_only INTEGER NOT NULL DEFAULT 0,  -- 1: says nothing of hardware that idles
-  averages_over_s REAL,            -- a gauge that is a mean over this time; NULL: of what is now
+  averages_over_s REAL,            -- a gauge that is a mean over this time; NULL: not known from its driver
   lags_up_to_s REAL NOT NULL DEFAULT 0,        -- a counter's value is the sum up to a moment up to so long before
   told_when_new INTEGER NOT NULL DEFAULT 0     -- 1: its source speaks when it has a new value: a reading is as new as its time
 ) STRICT;

@@ -28,12 +28,14 @@ CREATE VIEW workloads AS SELECT name AS workload, command FROM workload;
 --| operating_point: the knobs' settings
 --| block: which
 --| idle_power_w: mean
---| idle_half_width_w: 95 %: the sensors' own part, and half of what the windows differ by
+--| idle_half_width_w: 95 %: the sensors' own part, and half of what the windows differ by; NULL where the first is not known
 --| windows: how many it was measured in
 CREATE VIEW idle AS
   SELECT p.operating_point, t.block, avg(t.energy_j / t.region_s) AS idle_power_w,
-         sqrt(sum(t.energy_half_width_j * t.energy_half_width_j / (t.region_s * t.region_s)) / (count(*) * count(*))
-              + (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) * (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) / 4) AS idle_half_width_w,
+         CASE WHEN count(t.energy_half_width_j) = count(*) THEN
+           sqrt(sum(t.energy_half_width_j * t.energy_half_width_j / (t.region_s * t.region_s)) / (count(*) * count(*))
+                + (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) * (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) / 4)
+         END AS idle_half_width_w,
          count(*) AS windows
   FROM trial t JOIN point p ON p.id = t.point_id
   WHERE t.role IN ('idle_before', 'idle_after') AND t.verdict = 'ok' AND t.energy_j IS NOT NULL
@@ -284,7 +286,8 @@ CREATE VIEW drift AS
                avg(CASE WHEN role = 'reference_first' THEN objective_value END) AS first_value,
                avg(CASE WHEN role = 'reference_last' THEN objective_value END) AS last_value,
                CASE (SELECT objective FROM experiment) WHEN 'time' THEN 0
-                 ELSE sqrt(sum(energy_half_width_j * energy_half_width_j / (energy_j * energy_j))) END AS sensor_half_width,
+                 ELSE CASE WHEN count(energy_half_width_j) = count(*) THEN sqrt(sum(energy_half_width_j * energy_half_width_j / (energy_j * energy_j))) END
+               END AS sensor_half_width,
                avg(CASE WHEN role = 'reference_first' THEN temperature_c END) AS first_temperature_c,
                avg(CASE WHEN role = 'reference_last' THEN temperature_c END) AS last_temperature_c
         FROM trials WHERE role IN ('reference_first', 'reference_last') AND counts AND attempt = 1 GROUP BY scenario, block);

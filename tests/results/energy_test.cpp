@@ -155,6 +155,7 @@ TEST(Energy, AGaugeThatAnswersWithWhatIsNowIsKnownFromLooksAtRandomTimesOnly) {
   SensorModel model;
   model.update = Seconds{0.002};
   model.at_least = true;
+  model.window = Seconds{0};
   std::vector<Reading> on_a_grid, at_random;
   std::uint32_t state = 7;
   for (int i = 0; i <= 200; ++i) {
@@ -165,7 +166,12 @@ TEST(Energy, AGaugeThatAnswersWithWhatIsNowIsKnownFromLooksAtRandomTimesOnly) {
     const double time = i * 0.05 + off + 0.02;
     at_random.push_back(at(static_cast<Nanoseconds>(time * 1e9), watts(time)));
   }
-  EXPECT_EQ(energy_between(gauge(), on_a_grid, s, 9 * s, model).unresolved, Unresolved::window_unknown);
+  EXPECT_EQ(energy_between(gauge(), on_a_grid, s, 9 * s, model).unresolved, Unresolved::window_short);
+  // That it is of now has to be known: a value that is smoothed over seconds is new at each look as well.
+  SensorModel not_looked_at = model;
+  not_looked_at.window.reset();
+  EXPECT_EQ(energy_between(gauge(), at_random, s, 9 * s, not_looked_at).unresolved,
+            Unresolved::window_unknown);
   const auto energy = energy_between(gauge(), at_random, s, 9 * s, model);
   ASSERT_TRUE(energy.half_width_j);
   EXPECT_NEAR(*energy.joules, 1600, *energy.half_width_j);

@@ -72,7 +72,7 @@ TEST(Truth, OfGaugesNothingIsStatedThatTheyDoNotResolve) {
         std::printf("%s: %d of %d stated, %d hold\n", text.c_str(), stated, known, held);
         EXPECT_GE(known, nights * 9 / 10) << text;
         const bool resolves =
-            gauge == Gauge::of_now || (loaded && (gauge == Gauge::mean || gauge == Gauge::long_mean));
+            loaded && (gauge == Gauge::of_now || gauge == Gauge::mean || gauge == Gauge::long_mean);
         if (resolves) {
           EXPECT_GE(stated, known * 8 / 10) << text;
         } else {

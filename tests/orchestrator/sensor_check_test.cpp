@@ -1,0 +1,99 @@
+// Which sensors are looked at under a load before a night, and what becomes of a load that cannot be run.
+#include "orchestrator/sensors/sensor_check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "probes/gpu/cuda_load.hpp"
+#include "tests/support/sensors.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+
+class SteadyProbe : public Probe {
+ public:
+  explicit SteadyProbe(std::vector<Channel> channels) : channels_(std::move(channels)) {}
+  const std::string& name() const override { return name_; }
+  const std::vector<Channel>& channels() const override { return channels_; }
+  Seconds period() const override { return Seconds{0.05}; }
+  void read(std::span<Sample> samples) override {
+    ++reads_;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      samples[i] = {channels_[i].kind == ChannelKind::counter ? reads_ : 100.0, ReadingStatus::ok, {}};
+  }
+
+ private:
+  std::string name_ = "probe";
+  std::vector<Channel> channels_;
+  double reads_ = 0;
+};
+
+class SensorChecks : public testing::Test {
+ protected:
+  SensorCheck check(std::vector<Channel> channels) {
+    std::vector<std::unique_ptr<Probe>> probes;
+    probes.push_back(std::make_unique<SteadyProbe>(std::move(channels)));
+    SystemClock clock;
+    Sampler sampler(std::move(probes), clock);
+    TestLoads loads;
+    for (const std::string domain : {"", "gpu-0", "gpu-1"}) {
+      loads.of_domain[domain] = [this, domain] {
+        ran_ += domain + ",";
+        return TestLoad{{}, "no load on '" + domain + "'"};
+      };
+    }
+    loads.say = [this](const std::string& line) { said_.push_back(line); };
+    return check_sensors(sampler, clock, {}, nullptr, loads);
+  }
+  std::string ran_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(SensorChecks, AMachineWithACounterIsNotLoaded) {
+  // Its gauge of the same domain is not what energies are made of.
+  const auto found = check({counter("package-0"), gauge("package-0")});
+  EXPECT_EQ(ran_, "");
+  EXPECT_TRUE(said_.empty());
+  EXPECT_TRUE(found.notes.empty());
+}
+
+TEST_F(SensorChecks, AGaugeWhoseWindowItsDriverTellsIsNotLoaded) {
+  Channel told = gauge("system");
+  told.averages_over_s = 1;
+  check({told});
+  EXPECT_EQ(ran_, "");
+}
+
+TEST_F(SensorChecks, AGaugeThatIsAllItsDomainHasIsLoadedThoughItIsSteadyAtRest) {
+  const auto found = check({gauge("system"), gauge("gpu-1", "system")});
+  EXPECT_EQ(ran_, ",gpu-1,");
+  EXPECT_THAT(said_, ElementsAre("CPUs compute by turns for some seconds, to see how the sensors answer",
+                                 "boards compute by turns for some seconds, to see how the sensors answer"));
+  EXPECT_THAT(found.notes, ElementsAre("how g:system answers a load was not measured: no load on ''",
+                                       "how g:gpu-1 answers a load was not measured: no load on 'gpu-1'"));
+  EXPECT_FALSE(found.audit.channels[0].window);
+}
+
+TEST(BoardLoad, WithoutCudaItSaysSo) {
+  const auto refused = load_cuda_board("GPU-none", Seconds{0.1}, 1);
+  EXPECT_TRUE(refused.on.empty());
+  EXPECT_NE(refused.problem, "");
+}
+
+TEST(BoardLoad, TurnsAreTheSameForASeedAndFillTheLength) {
+  double sum = 0;
+  const auto turns = random_turns(Seconds{5}, 3);
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    sum += turns[i].value();
+    EXPECT_EQ(turns[i].value(), random_turns(Seconds{5}, 3)[i].value());
+    EXPECT_GE(turns[i].value(), 0.03);
+    EXPECT_LE(turns[i].value(), 0.5);
+  }
+  EXPECT_GE(sum, 5);
+  EXPECT_LE(sum, 5.5);
+}
+
+}  // namespace
+}  // namespace dvfs_plan
