@@ -84,12 +84,17 @@ class Run {
     const auto settings = watch_settings(prepared);
     if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
-    // Before anything computes on them.
-    refuse_busy_boards(prepared, sampler);
     // A recorded machine answers no load, and this one is none of its business.
     TestLoads loads = options_.sysfs_root.empty() ? test_loads(prepared.gpus.used, clock_) : TestLoads{};
-    loads.say = [this](const std::string& line) { progress_.say(line); };
+    // Once the boards' sensors have been read for a while, and before anything of ours computes on them.
+    bool boards_are_free = false;
+    loads.say = [&](const std::string& line) {
+      if (!boards_are_free) refuse_busy_boards(prepared, sampler);
+      boards_are_free = true;
+      progress_.say(line);
+    };
     const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_, loads);
+    if (!boards_are_free && interruption_.pending() == 0) refuse_busy_boards(prepared, sampler);
     for (const std::string& note : sensors.notes) progress_.say("note: " + note);
     if (interruption_.pending() != 0) {
       progress_.say("interrupted before the first trial; nothing was set");

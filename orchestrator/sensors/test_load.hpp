@@ -24,7 +24,8 @@ struct TestLoad {
 struct TestLoads {
   // "gpu-0"; "" is for all that CPUs load. Each returns once it is done.
   std::map<std::string, std::function<TestLoad()>> of_domain;
-  std::function<void(const std::string&)> say;  // told before any is run; may be empty
+  // Told before any is run, while nothing is sampled; may be empty, and may throw to have none run.
+  std::function<void(const std::string&)> say;
   // Set by whoever waits for them: they end at once.
   std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
 };
