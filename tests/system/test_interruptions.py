@@ -36,10 +36,12 @@ for round in $(seq %d); do
     said=$(grep -c '^mixed .*: [0-9.]* s' run.log)
     kill -$signal $pid || echo "it had ended already"
     start=$(ms)
+    # Until the settings are put back: the report, which comes after that, is as long as its arithmetic takes here.
+    while [ "$(state)" != "$before" ] && [ $(($(ms) - start)) -lt 5000 ]; do :; done
+    took=$(($(ms) - start))
     wait $pid 2>/dev/null
     code=$?
     while [ "$(state)" != "$before" ] && [ $(($(ms) - start)) -lt 5000 ]; do :; done
-    took=$(($(ms) - start))
     while pidof dvfs-guardian >/dev/null && [ $(($(ms) - start)) -lt 5000 ]; do :; done
     now=$(finished); now=${now:-0}
     problems=
