@@ -80,13 +80,13 @@ bool wants_a_load(const std::vector<Channel>& channels, const SensorAudit& audit
     constexpr Seconds least{0.02};
     return is_of_board(mine) && found->update && !found->at_least && *found->update >= least;
   }
-  for (std::uint32_t i = 0; i < channels.size(); ++i) {
-    const ChannelAudit* other = audit.of(i);
-    if (channels[i].kind == ChannelKind::counter && channels[i].domain == mine.domain && other != nullptr &&
-        other->state == SensorState::alive && measures_energy(channels[i]))
-      return is_of_board(mine);
-  }
-  return is_of_board(mine) || !mine.averages_over_s;
+  const bool has_counter =
+      std::any_of(audit.channels.begin(), audit.channels.end(), [&](const ChannelAudit& other) {
+        const Channel& its = channels[other.channel];
+        return its.kind == ChannelKind::counter && its.domain == mine.domain && measures_energy(its) &&
+               other.state == SensorState::alive;
+      });
+  return is_of_board(mine) || (!has_counter && !mine.averages_over_s);
 }
 
 // Runs the loads that some channel wants, and adds to the audit how it answers: CPUs first, as a meter of the

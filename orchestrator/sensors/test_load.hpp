@@ -31,9 +31,8 @@ struct TestLoads {
 };
 
 // All CPUs that this process may use but one, which reads meanwhile; and NVIDIA's boards, each by a child of
-// its own
-// (`dvfs-plan load-board`), which serves the invoking user: a board's driver has no business in a process
-// that sets clocks as root. For other vendors' boards there is no such load here.
+// its own (`dvfs-plan load-board`), which serves the invoking user: a board's driver has no business in a
+// process that sets clocks as root. For other vendors' boards there is no such load here.
 TestLoads test_loads(const std::vector<GpuBoard>& boards, const Clock& clock);
 
 // What that child does: computes on the board by turns and prints when, one "FROM TO" (CLOCK_MONOTONIC, ns) a

@@ -18,21 +18,17 @@ constexpr std::size_t values_for_a_resolution = 8;
 // A step of the load must lift the power by so much to be told from noise.
 constexpr double least_rise = 0.1;
 
-struct Seen {
-  double time, value;
-};
-
-std::vector<Seen> seen_of(std::span<const Reading> readings, Nanoseconds origin) {
-  std::vector<Seen> seen;
+std::vector<Look> seen_of(std::span<const Reading> readings, Nanoseconds origin) {
+  std::vector<Look> seen;
   for (const Reading& reading : readings) {
     if (reading.value) seen.push_back({seconds(reading.time - origin).value(), *reading.value});
   }
   return seen;
 }
 
-std::optional<double> smallest_step(const std::vector<Seen>& seen) {
+std::optional<double> smallest_step(const std::vector<Look>& seen) {
   std::set<double> values;
-  for (const Seen& one : seen) values.insert(one.value);
+  for (const Look& one : seen) values.insert(one.value);
   if (values.size() < values_for_a_resolution) return std::nullopt;
   double smallest = INFINITY;
   for (auto it = std::next(values.begin()); it != values.end(); ++it)
@@ -45,17 +41,17 @@ double median_of(std::vector<double> values) {
 }
 
 // From the load's start to the first value 90 % of the way from the level before it to the level at the end.
-std::optional<Seconds> rise_of(const std::vector<Seen>& seen, double load_from) {
+std::optional<Seconds> rise_of(const std::vector<Look>& seen, double load_from) {
   std::vector<double> before, last;
   const double end = seen.back().time;
-  for (const Seen& one : seen) {
+  for (const Look& one : seen) {
     if (one.time <= load_from) before.push_back(one.value);
     if (one.time > load_from && one.time > end - (end - load_from) / 3) last.push_back(one.value);
   }
   if (before.size() < 3 || last.size() < 3) return std::nullopt;
   const double low = median_of(before), high = median_of(last);
   if (high < low * (1 + least_rise) || low <= 0) return std::nullopt;
-  for (const Seen& one : seen) {
+  for (const Look& one : seen) {
     if (one.time > load_from && one.value >= low + 0.9 * (high - low)) return Seconds{one.time - load_from};
   }
   return std::nullopt;
@@ -179,10 +175,7 @@ void audit_response(ChannelAudit& audit, const Channel& channel, std::span<const
   }
   if (!audit.update) return;
   const Nanoseconds origin = mine.front().time;
-  std::vector<Look> looks;
-  for (const Reading& reading : mine) {
-    if (reading.value) looks.push_back({seconds(reading.time - origin).value(), *reading.value});
-  }
+  const auto looks = seen_of(mine, origin);
   const double update = audit.update->value();
   if (channel.kind == ChannelKind::gauge) {
     const auto fresh = fresh_levels(looks, update);

@@ -6,12 +6,10 @@ LOAD: same LAUNCHES (the same work each time, metric 'launches'); region SECONDS
 MILLISECONDS. All but the first rest 1.3 s before and behind, so that an independent reader sees rest on both sides.
 """
 import ctypes
-import os
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "regions"))
-import dvfs_plan_regions as regions
+from load_shapes import play, regions
 
 # Four chains of fused multiply-adds a thread; the result is stored only if it is one it never is, so that nothing is left out.
 PTX = b"""
@@ -90,19 +88,6 @@ def work(until, share=1.0):
         once(share)
 
 
-def square(period, seconds, mark):
-    began = time.monotonic()
-    n = 0
-    while n * period < seconds:
-        if mark:
-            regions.begin("load")
-        work(began + (n + 0.5) * period)
-        if mark:
-            regions.end("load")
-        n += 1
-        time.sleep(max(0.0, began + n * period - time.monotonic()))
-
-
 kind, length = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 0
 work(time.monotonic() + 0.1)
 if kind == "same":
@@ -112,25 +97,4 @@ if kind == "same":
     regions.end("load")
     regions.metric("launches", length)
     sys.exit(0)
-time.sleep(1.3)
-if kind == "on-off":
-    square(length / 1e3, 6, True)
-elif kind == "many":
-    for _ in range(20):
-        regions.begin("load")
-        work(time.monotonic() + 0.3)
-        regions.end("load")
-        time.sleep(0.15)
-else:
-    regions.begin("load")
-    if kind == "region":
-        work(time.monotonic() + length)
-    elif kind == "step":
-        work(time.monotonic() + 0.75, 0.25)
-        work(time.monotonic() + 0.75)
-    elif kind == "square":
-        square(length / 1e3, 6, False)
-    else:
-        sys.exit(f"no load '{kind}'")
-    regions.end("load")
-time.sleep(1.3)
+play(kind, length, work, lambda until: work(until, 0.25))
