@@ -106,6 +106,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   trial.position = planned.position;
   trial.role = planned.role;
   trial.attempt = planned.attempt;
+  trial.confirms = planned.confirms;
   trial.started_at = world_.clock.wall_time();
   runs_.clear();
   busy_.clear();

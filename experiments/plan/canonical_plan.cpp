@@ -115,6 +115,7 @@ std::string canonical_plan(const Plan& plan) {
   }
   json["repeat"] = {{"min", e.repeat.min}, {"max", e.repeat.max}};
   if (e.repeat.until) json["repeat"]["until"] = *e.repeat.until;
+  if (e.repeat.confirm > 0) json["repeat"]["confirm"] = e.repeat.confirm;
   if (e.budget.time) json["budget"]["time"] = e.budget.time->value();
   if (e.budget.trials) json["budget"]["trials"] = *e.budget.trials;
   if (e.search.method == SearchSpec::Method::adaptive) {

@@ -359,7 +359,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"metric", {"name", "regex", "unit"}},
       {"axis", {"values", "count", "from", "to", "step", "times", "nearest"}},
       {"sysfs", {"path", "values"}},
-      {"repeat", {"min", "max", "until"}},
+      {"repeat", {"min", "max", "until", "confirm"}},
       {"budget", {"time", "trials"}},
       {"search", {"method", "stop", "at most", "prior"}},
       {"stop", {"regret", "confidence"}},

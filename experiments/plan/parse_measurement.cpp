@@ -217,8 +217,13 @@ void parse_repeat(const YamlNode& node, YamlReader& read, RepeatSpec& repeat) {
     if (auto count = read.integer(n, "'max' in 'repeat'", 1, most)) highest = static_cast<int>(*count);
   });
   with(node, "until", [&](const YamlNode& n) { repeat.until = share(n, read, "'until' in 'repeat'", 1); });
+  with(node, "confirm", [&](const YamlNode& n) {
+    if (auto count = read.integer(n, "'confirm' in 'repeat'", least_confirming_blocks, most))
+      repeat.confirm = static_cast<int>(*count);
+  });
   repeat.min = least.value_or(std::min(3, highest.value_or(3)));
-  repeat.max = highest.value_or(std::max(10, repeat.min));
+  // Who confirms has a use for further trials already.
+  repeat.max = highest.value_or(repeat.confirm > 0 && !repeat.until ? repeat.min : std::max(10, repeat.min));
   if (repeat.max < repeat.min) {
     read.diagnostics().error(
         node.mark, fmt::format("'repeat': 'max' ({}) is less than 'min' ({})", repeat.max, repeat.min));

@@ -95,6 +95,7 @@ struct PlannedTrial {
   int position = 1;  // place in the whole order, from 1
   TrialRole role = TrialRole::point;
   int attempt = 1;  // 2: run again because the first was disturbed
+  bool confirms = false;  // in a block of the best points of the blocks before it (RepeatSpec::confirm)
 };
 
 struct PlanWorkload {

@@ -182,6 +182,10 @@ class PlanResolver {
             "'repeat: until' is for 'search: full'; an adaptive search stops by 'search: {stop: {regret: 1 "
             "%}}'");
     }
+    if (e.repeat.confirm > 0)
+      error(e.search.mark,
+            "'repeat: confirm' is for 'search: full'; an adaptive search says itself how far its best may be "
+            "from the true one");
     if (!e.shuffled)
       error(e.search.mark,
             "'order: listed' is for 'search: full'; an adaptive search has an order of its own");

@@ -16,6 +16,7 @@
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
+#include "orchestrator/strategies/stored_finalists.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/store/store.hpp"
 
@@ -43,6 +44,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   const double trials = adaptive ? workload_trials(plan) : static_cast<double>(plan.trials.size());
   if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * trials;
   History history;
+  std::optional<Store> store;
   expected.at_most = expected.settle;
   const auto longest = [&](const PlannedTrial& trial) {
     const auto workload =
@@ -63,13 +65,17 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   if (::access(result.c_str(), R_OK) == 0) {
     try {
       const ActingAs owner(invoking_owner());
-      Store store = Store::open(result, Database::Mode::read_only);
-      if (store.plan_hash() == plan.hash) history = History(store.history());
+      store.emplace(Store::open(result, Database::Mode::read_only));
+      if (store->plan_hash() == plan.hash)
+        history = History(store->history());
+      else
+        store.reset();
     } catch (const Error&) {
       // What is wrong with it is told by look_whether_it_runs().
     }
   }
-  const auto strategy = make_strategy(plan);
+  const Finalists nothing_run_yet = [](int) { return std::vector<int>(); };
+  const auto strategy = make_strategy(plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet);
   if (history.workload_trials() > 0) {
     // All told: warm-ups and idle windows are in what has been spent.
     expected.from_former_trials =

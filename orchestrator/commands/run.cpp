@@ -21,6 +21,7 @@
 #include "orchestrator/sensors/sensor_check.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
+#include "orchestrator/strategies/stored_finalists.hpp"
 #include "results/page/html_report.hpp"
 #include "results/page/page_shell.hpp"
 #include "results/report/report.hpp"
@@ -70,8 +71,8 @@ class Run {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       Store existing = open_as_owner(path, Database::Mode::read_only);
       require_same_plan(existing, plan, facts, path);
-      if (make_strategy(plan, surface_shapes(existing.prior()))->next(History(existing.history())) ==
-          nullptr) {
+      if (make_strategy(plan, surface_shapes(existing.prior()), stored_finalists(existing, plan))
+              ->next(History(existing.history())) == nullptr) {
         progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
         return report_of_finished(existing, path);
       }
@@ -119,7 +120,7 @@ class Run {
 
     if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
       progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
-    auto strategy = make_strategy(plan, surface_shapes(store.prior()));
+    auto strategy = make_strategy(plan, surface_shapes(store.prior()), stored_finalists(store, plan));
     std::map<std::string, std::map<std::string, std::string>> environments;
     for (const PlanWorkload& workload : plan.workloads) {
       auto& environment = environments[workload.spec.name];

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "orchestrator/strategies/strategy.hpp"
+#include "results/report/finalists.hpp"
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
 #include "results/statistics/noise_model.hpp"
@@ -16,8 +17,11 @@ namespace {
 
 class RandomisedBlocks : public Strategy {
  public:
-  explicit RandomisedBlocks(const Plan& plan)
-      : plan_(plan), options_(schedule_options(plan.experiment)), repeat_(plan.experiment.repeat) {
+  RandomisedBlocks(const Plan& plan, Finalists finalists)
+      : plan_(plan),
+        options_(schedule_options(plan.experiment)),
+        repeat_(plan.experiment.repeat),
+        finalists_(std::move(finalists)) {
     for (const PlannedTrial& trial : plan.trials) blocks_[trial.block].push_back(trial);
     for (std::size_t i = 0; i < plan.points.size(); ++i) {
       if (plan.points[i].reference) reference_of_[plan.points[i].scenario] = static_cast<int>(i);
@@ -25,12 +29,21 @@ class RandomisedBlocks : public Strategy {
   }
 
   const PlannedTrial* next(const History& history) override {
+    find_where_it_confirms(history);
     for (;;) {
       const auto& trials = block(at_block_, history);
-      if (trials.empty()) return nullptr;
-      const PlannedTrial* trial = next_of_block(trials, history);
-      if (trial != nullptr) return affordable(*trial, history) ? trial : nullptr;
-      ++at_block_;
+      const PlannedTrial* trial = trials.empty() ? nullptr : next_of_block(trials, history);
+      if (trial != nullptr && affordable(*trial, history)) return trial;
+      if (trial == nullptr && !trials.empty()) {
+        ++at_block_;
+      } else if (confirms_from_ == 0 && repeat_.confirm > 0 && finalists_ && at_block_ > repeat_.min) {
+        // What was begun and is not affordable beside the confirmation stays as it is.
+        if (!trials.empty()) ++at_block_;
+        confirms_from_ = at_block_;
+        blocks_.erase(at_block_);  // it was none of the former kind
+      } else {
+        return nullptr;
+      }
     }
   }
 
@@ -41,6 +54,7 @@ class RandomisedBlocks : public Strategy {
         if (!is_idle(trial.role) && !history.contains(trial.key)) ++left;
       }
     }
+    left += left_to_confirm();
     const auto& budget = plan_.experiment.budget;
     if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.workload_trials()));
     return left;
@@ -52,20 +66,38 @@ class RandomisedBlocks : public Strategy {
                                                      [](const PlannedTrial& t) { return !is_idle(t.role); }));
     std::string rest = fmt::format("where the intervals are widest (at most {} blocks a point", repeat_.max);
     rest += repeat_.until ? fmt::format(", until ±{:g} %)", 100 * *repeat_.until) : ")";
+    const std::string confirming =
+        repeat_.confirm > 0
+            ? fmt::format("at last {} blocks of the best point{} ({} trials at most)", repeat_.confirm,
+                          options_.references ? ", its rivals and the reference" : " and its rivals",
+                          repeat_.confirm * most_of_a_confirming_block())
+            : std::string();
+    const std::string buys = what_it_buys(history, fixed, rest);
+    if (confirming.empty() || (budget.any() && history.workload_trials() == 0 && !budget.trials)) return buys;
+    return buys.empty() ? fmt::format("{} blocks ({} trials), {}", repeat_.min, fixed, confirming)
+                        : buys + "; " + confirming;
+  }
+
+ private:
+  std::string what_it_buys(const History& history, int fixed, const std::string& rest) const {
+    const auto& budget = plan_.experiment.budget;
+    const int reserved = trials_to_confirm();
     if (budget.trials) {
       if (*budget.trials < fixed) {
         return fmt::format(
             "the budget of {} trials does not cover the first {} blocks ({} trials): it stops after {}",
             *budget.trials, repeat_.min, fixed, *budget.trials);
       }
-      if (*budget.trials - fixed < least_block()) {
-        return fmt::format(
-            "the budget of {} trials buys the first {} blocks ({} trials); what is left is too little for a "
-            "further block with its references",
-            *budget.trials, repeat_.min, fixed);
+      const int more = *budget.trials - fixed - reserved;
+      if (more < least_block() || repeat_.max <= repeat_.min) {
+        return fmt::format("the budget of {} trials buys the first {} blocks ({} trials){}", *budget.trials,
+                           repeat_.min, fixed,
+                           repeat_.confirm > 0 ? ""
+                                               : "; what is left is too little for a "
+                                                 "further block with its references");
       }
       return fmt::format("the budget of {} trials buys the first {} blocks ({} trials) and {} more, {}",
-                         *budget.trials, repeat_.min, fixed, *budget.trials - fixed, rest);
+                         *budget.trials, repeat_.min, fixed, more, rest);
     }
     if (budget.time) {
       if (history.workload_trials() == 0)
@@ -73,29 +105,37 @@ class RandomisedBlocks : public Strategy {
                            format_duration(*budget.time));
       const double each = history.spent().value() / history.workload_trials();
       const int buys = static_cast<int>(budget.time->value() / each);
-      return buys < fixed ? fmt::format(
-                                "at {} a trial, all told, the budget of {} buys about {} of the {} trials of "
-                                "the first {} "
-                                "blocks",
-                                format_duration(Seconds{each}), format_duration(*budget.time), buys, fixed,
-                                repeat_.min)
-                          : fmt::format(
-                                "at {} a trial, all told, the budget of {} buys about {} trials: the first "
-                                "{} blocks ({} "
-                                "trials) and about {} more, {}",
-                                format_duration(Seconds{each}), format_duration(*budget.time), buys,
-                                repeat_.min, fixed, buys - fixed, rest);
+      if (buys < fixed)
+        return fmt::format(
+            "at {} a trial, all told, the budget of {} buys about {} of the {} trials of the first {} blocks",
+            format_duration(Seconds{each}), format_duration(*budget.time), buys, fixed, repeat_.min);
+      return fmt::format(
+          "at {} a trial, all told, the budget of {} buys about {} trials: the first {} blocks ({} trials) "
+          "and about {} more, {}",
+          format_duration(Seconds{each}), format_duration(*budget.time), buys, repeat_.min, fixed,
+          std::max(0, buys - fixed - reserved), rest);
     }
     if (repeat_.max > repeat_.min)
       return fmt::format("{} blocks ({} trials), then more {}", repeat_.min, fixed, rest);
     return {};
   }
 
- private:
+  // Once begun, a confirmation is gone on with, whatever a budget would say by then.
+  void find_where_it_confirms(const History& history) {
+    if (confirms_from_ != 0) return;
+    for (const FinishedTrial& trial : history.trials()) {
+      if (trial.confirms && (confirms_from_ == 0 || trial.block < confirms_from_))
+        confirms_from_ = trial.block;
+    }
+    if (confirms_from_ == 0) return;
+    for (; at_block_ < confirms_from_; ++at_block_) block(at_block_, history);  // positions count on
+  }
+
   const std::vector<PlannedTrial>& block(int number, const History& history) {
     const auto known = blocks_.find(number);
     if (known != blocks_.end()) return known->second;
-    return blocks_[number] = further_block(number, history);
+    return blocks_[number] = confirms_from_ != 0 && number >= confirms_from_ ? confirming_block(number)
+                                                                             : further_block(number, history);
   }
 
   const PlannedTrial* next_of_block(const std::vector<PlannedTrial>& trials, const History& history) {
@@ -129,8 +169,11 @@ class RandomisedBlocks : public Strategy {
 
   bool affordable(const PlannedTrial& trial, const History& history) const {
     const auto& budget = plan_.experiment.budget;
+    // Further blocks leave what the confirmation will take.
+    const int reserved = trial.block > repeat_.min && !trial.confirms ? trials_to_confirm() : 0;
     // Once the trials are spent, only the windows that close a block are still of use.
-    if (budget.trials && trial.role != TrialRole::idle_after && history.workload_trials() >= *budget.trials)
+    if (budget.trials && trial.role != TrialRole::idle_after &&
+        history.workload_trials() + reserved >= *budget.trials)
       return false;
     if (!budget.time) return true;
     double mine = 0, all = 0;
@@ -150,7 +193,9 @@ class RandomisedBlocks : public Strategy {
         std::none_of(history.trials().begin(), history.trials().end(),
                      [&](const FinishedTrial& t) { return t.block == trial.block && !is_idle(t.role); });
     const int slots = 1 + (opens_block ? plan_.experiment.conditions.warm_up : 0);
-    return history.spent().value() + slots * expected <= budget.time->value();
+    const double to_confirm =
+        history.workload_trials() > 0 ? reserved * history.spent().value() / history.workload_trials() : 0;
+    return history.spent().value() + slots * expected + to_confirm <= budget.time->value();
   }
 
   struct Candidate {
@@ -171,7 +216,7 @@ class RandomisedBlocks : public Strategy {
     const std::size_t half = budget.any() ? (candidates.size() + 1) / 2 : candidates.size();
     std::vector<int> chosen;
     std::set<std::string> scenarios;
-    int left = budget.trials ? *budget.trials - spent : std::numeric_limits<int>::max();
+    int left = budget.trials ? *budget.trials - spent - trials_to_confirm() : std::numeric_limits<int>::max();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       // A remainder too small for a block of its own goes into this one.
       if (i >= half && left >= least_block()) break;
@@ -191,6 +236,48 @@ class RandomisedBlocks : public Strategy {
     for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
     return schedule_block(plan_.points, chosen, number, position, options_);
   }
+
+  // The same points in each.
+  std::vector<PlannedTrial> confirming_block(int number) {
+    if (number >= confirms_from_ + repeat_.confirm || !finalists_) return {};
+    if (!to_confirm_) {
+      to_confirm_ = finalists_(confirms_from_);
+      std::set<int> references;
+      for (const int point : *to_confirm_) {
+        const auto reference = reference_of_.find(plan_.points[static_cast<std::size_t>(point)].scenario);
+        if (!options_.references && reference != reference_of_.end()) references.insert(reference->second);
+      }
+      to_confirm_->insert(to_confirm_->end(), references.begin(), references.end());
+    }
+    if (to_confirm_->empty()) return {};
+    int position = 1;
+    for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
+    auto trials = schedule_block(plan_.points, *to_confirm_, number, position, options_);
+    for (PlannedTrial& trial : trials) trial.confirms = true;
+    return trials;
+  }
+
+  // Of all scenarios together.
+  int most_of_a_confirming_block() const {
+    std::map<std::string, int> points;
+    for (const PlanPoint& point : plan_.points) ++points[point.scenario];
+    int trials = 0;
+    for (const auto& [scenario, size] : points) {
+      if (size < 2 || !reference_of_.contains(scenario)) continue;
+      trials += std::min(size - 1, most_finalists) + (options_.references ? 2 : 1);
+    }
+    return trials;
+  }
+  // In blocks that are not composed yet.
+  int left_to_confirm() const {
+    const auto first = blocks_.find(confirms_from_);
+    if (confirms_from_ == 0 || first == blocks_.end()) return trials_to_confirm();
+    const auto composed = static_cast<int>(std::distance(first, blocks_.end()));
+    const auto of_each = std::count_if(first->second.begin(), first->second.end(),
+                                       [](const PlannedTrial& trial) { return !is_idle(trial.role); });
+    return std::max(0, repeat_.confirm - composed) * static_cast<int>(of_each);
+  }
+  int trials_to_confirm() const { return finalists_ ? repeat_.confirm * most_of_a_confirming_block() : 0; }
 
   // A point and its references.
   int least_block() const { return options_.references && plan_.points.size() > 1 ? 3 : 1; }
@@ -272,6 +359,9 @@ class RandomisedBlocks : public Strategy {
   const Plan& plan_;
   ScheduleOptions options_;
   RepeatSpec repeat_;
+  Finalists finalists_;
+  std::optional<std::vector<int>> to_confirm_;
+  int confirms_from_ = 0;  // the first block that does; 0: not begun
   std::map<std::string, int> reference_of_;
   std::map<int, std::vector<PlannedTrial>> blocks_;
   std::deque<PlannedTrial> reruns_;  // stable addresses: next() hands them out
@@ -280,8 +370,8 @@ class RandomisedBlocks : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> randomised_blocks(const Plan& plan) {
-  return std::make_unique<RandomisedBlocks>(plan);
+std::unique_ptr<Strategy> randomised_blocks(const Plan& plan, Finalists finalists) {
+  return std::make_unique<RandomisedBlocks>(plan, std::move(finalists));
 }
 
 }  // namespace dvfs_plan

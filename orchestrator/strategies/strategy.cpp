@@ -13,9 +13,10 @@ void History::add(const FinishedTrial& trial) {
   if (!is_idle(trial.role) && trial.role != TrialRole::warm_up) ++workload_trials_;
 }
 
-std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes) {
-  return plan.experiment.search.method == SearchSpec::Method::adaptive ? adaptive_search(plan, shapes)
-                                                                       : randomised_blocks(plan);
+std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes, Finalists finalists) {
+  return plan.experiment.search.method == SearchSpec::Method::adaptive
+             ? adaptive_search(plan, shapes)
+             : randomised_blocks(plan, std::move(finalists));
 }
 
 }  // namespace dvfs_plan

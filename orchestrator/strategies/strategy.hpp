@@ -3,6 +3,7 @@
 // night goes on as it would have.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -43,10 +44,14 @@ class Strategy {
   virtual std::string announcement(const History& history) = 0;
 };
 
+// The points that are worth confirming by all blocks before this one: of each scenario the best and those
+// that come closest to it, as indices into Plan::points. None where there is nothing to confirm.
+using Finalists = std::function<std::vector<int>(int before_block)>;
+
 // Every point in `repeat.min` randomised complete blocks; then, where the experiment asks for an interval or
-// has a budget, further blocks of the points whose intervals are widest. Disturbed trials are run again at
-// the end of their block.
-std::unique_ptr<Strategy> randomised_blocks(const Plan& plan);
+// has a budget, further blocks of the points whose intervals are widest; then `repeat.confirm` blocks of the
+// finalists alone. Disturbed trials are run again at the end of their block.
+std::unique_ptr<Strategy> randomised_blocks(const Plan& plan, Finalists finalists = {});
 
 // Chooses each trial by what the trials before it say of the whole surface (results/surface), and stops once
 // the setting it would name is close enough to the best, by `search` in the experiment. A block is some
@@ -54,6 +59,7 @@ std::unique_ptr<Strategy> randomised_blocks(const Plan& plan);
 std::unique_ptr<Strategy> adaptive_search(const Plan& plan, const SurfaceShapes& shapes = {});
 
 // The one that the experiment asks for.
-std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes = {});
+std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes = {},
+                                        Finalists finalists = {});
 
 }  // namespace dvfs_plan

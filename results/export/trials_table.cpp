@@ -75,38 +75,21 @@ class TrialsTable {
  private:
   // An axis may have a name that a column has already.
   static std::string axis_title(const std::string& axis) {
-    static const std::set<std::string> taken{"trial",
-                                             "key",
-                                             "workload",
-                                             "scenario",
-                                             "role",
-                                             "attempt",
-                                             "block",
-                                             "position",
-                                             "started_at",
-                                             "outcome",
-                                             "exit_code",
-                                             "signal",
-                                             "verdict",
-                                             "verdict_text",
-                                             "region",
-                                             "runs",
-                                             "time_s",
-                                             "energy_j",
-                                             "energy_half_width_j",
-                                             "above_idle_j",
-                                             "units",
-                                             "mean_power_w",
-                                             "temperature_c",
-                                             "objective_value"};
+    static const std::set<std::string> taken{
+        "trial",        "key",       "workload",     "scenario",      "role",
+        "attempt",      "confirms",  "block",        "position",      "started_at",
+        "outcome",      "exit_code", "signal",       "verdict",       "verdict_text",
+        "region",       "runs",      "time_s",       "energy_j",      "energy_half_width_j",
+        "above_idle_j", "units",     "mean_power_w", "temperature_c", "objective_value"};
     return taken.contains(axis) ? "axis " + axis : axis;
   }
 
   std::vector<Column> head() const {
-    std::vector<Column> head{
-        {"trial", Type::integer}, {"key", Type::text},         {"workload", Type::text},
-        {"scenario", Type::text}, {"role", Type::text},        {"attempt", Type::integer},
-        {"block", Type::integer}, {"position", Type::integer}, {"started_at", Type::text}};
+    std::vector<Column> head{{"trial", Type::integer},    {"key", Type::text},
+                             {"workload", Type::text},    {"scenario", Type::text},
+                             {"role", Type::text},        {"attempt", Type::integer},
+                             {"confirms", Type::integer}, {"block", Type::integer},
+                             {"position", Type::integer}, {"started_at", Type::text}};
     for (const AxisColumn& axis : axes_) {
       head.push_back({axis_title(axis.name), axis.numeric ? Type::real : Type::text});
       if (!axis.knob) continue;
@@ -150,6 +133,7 @@ class TrialsTable {
                             trial.scenario,
                             std::string(to_string(trial.role)),
                             std::int64_t{trial.attempt},
+                            std::int64_t{trial.confirms ? 1 : 0},
                             std::int64_t{trial.block},
                             std::int64_t{trial.position},
                             trial.started_at};

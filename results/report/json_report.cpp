@@ -146,6 +146,7 @@ Json scenario_json(const ScenarioSummary& scenario) {
       scenario.best ? delivered_json(scenario.points[*scenario.best]) : Json(nullptr);
   one["gain_of_best"] = to_json(scenario.gain_of_best);
   one["best_chosen_among"] = scenario.chosen_among;
+  one["best_confirmed"] = scenario.confirmed;
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);
   one["not_told_apart"] = Json::array();
@@ -210,6 +211,7 @@ Json trial_json(const TrialRow& trial) {
           {"verdict_text", trial.verdict_text},
           {"role", to_string(trial.role)},
           {"attempt", trial.attempt},
+          {"confirms", trial.confirms},
           {"counts", trial.counts()},
           {"region", trial.region},
           {"runs", trial.runs},

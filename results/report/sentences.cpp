@@ -105,16 +105,21 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
     return fmt::format("between {:.1f} % {} and {:.1f} % {} (95 % interval{})", -100 * *gain->low, more,
                        100 * *gain->high, less, of_how);
   };
-  const std::string how = scenario.gain_of_best && scenario.chosen_among > 1
-                              ? fmt::format(", as the least of {}", scenario.chosen_among)
-                              : "";
+  const std::string how =
+      !scenario.gain_of_best ? ""
+      : scenario.confirmed   ? fmt::format(", confirmed in {} fresh blocks", scenario.gain_of_best->pairs)
+      : scenario.chosen_among > 1 ? fmt::format(", as the least of {}", scenario.chosen_among)
+                                  : "";
   if (gain && objective == Objective::cost) changes.push_back(gained("less cost", "more cost", how));
   if (gain && of_product) changes.push_back(gained("less of the product", "more of the product", how));
   if (gain && objective == Objective::energy)
     changes.push_back(gained("less energy", "more energy", how));
   else if (best.saving)
     changes.push_back(change_text(*best.saving, "less energy", "more energy"));
-  if (best.slowdown) changes.push_back(change_text(*best.slowdown, "slower", "faster"));
+  if (gain && objective == Objective::time)
+    changes.push_back(gained("less time", "more time", how));
+  else if (best.slowdown)
+    changes.push_back(change_text(*best.slowdown, "slower", "faster"));
   text += " " + join(changes, ", ") + ".";
   const auto& claim = gain;
   if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {

@@ -174,21 +174,32 @@ class Scenario {
       add(energy_, trial->work_energy());
       add(time_, trial->work_time());
       add(objective_, trial->objective_value);
+      if (trial->confirms) add(fresh_, trial->objective_value);
       blocks_of_[index_of(*trial)].insert(trial->block);
     }
     for (const auto& [point, blocks] : blocks_of_)
       result_.balanced = result_.balanced && blocks == blocks_of_.begin()->second;
   }
 
-  // What the sensors add to the mean ratio of two points, relative. What is the same in all trials of both
-  // cancels in it as far as it is equal: of a short region against a long one, the difference stays.
-  double sensor_part(const PointSummary& a, const PointSummary& b) const {
+  // What the sensors add to the mean ratio of two points, relative, over all their trials or `of` them. What
+  // is the same in all trials of both cancels in it as far as it is equal: of a short region against a long
+  // one, the difference stays.
+  double sensor_part(const PointSummary& a, const PointSummary& b,
+                     const std::vector<BlockedValue>* of = nullptr) const {
     double squares = 0, systematic = 0;
     for (const PointSummary* point : {&a, &b}) {
       if (!point->energy || !point->energy->sensor_half_width || point->energy->mean <= 0) continue;
       const double all = *point->energy->sensor_half_width / point->energy->mean,
                    same = point->energy->systematic_half_width / point->energy->mean;
-      squares += std::max(0.0, all * all - same * same);
+      double share = 1;
+      if (of != nullptr) {
+        const auto mine = std::count_if(of->begin(), of->end(), [&](const BlockedValue& value) {
+          return &result_.points[static_cast<std::size_t>(value.point)] == point;
+        });
+        share =
+            static_cast<double>(point->energy->n) / static_cast<double>(std::max<std::ptrdiff_t>(1, mine));
+      }
+      squares += std::max(0.0, all * all - same * same) * share;
       systematic = same - systematic;
     }
     return std::hypot(std::sqrt(squares), systematic);
@@ -306,6 +317,7 @@ class Scenario {
       return result_.balanced ? result_.points[i].objective->mean
                               : model.level(static_cast<int>(i)).value_or(result_.points[i].objective->mean);
     };
+    const std::set<int> confirmed = confirmed_points();
     int known = 0;
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       const PointSummary& point = result_.points[i];
@@ -315,6 +327,7 @@ class Scenario {
       known += point.objective && constraints_known ? 1 : 0;
       if (!point.objective || !point.feasible) continue;
       feasible.push_back(static_cast<int>(i));
+      if (!confirmed.empty() && !confirmed.contains(static_cast<int>(i))) continue;
       if (!result_.best) {
         result_.best = i;
         continue;
@@ -341,20 +354,56 @@ class Scenario {
       if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
         reference.not_told_apart = true;
     }
-    correct_for_the_choice(feasible);
+    claim_gain(feasible, !confirmed.empty());
     after_ranking();
   }
 
-  void correct_for_the_choice(const std::vector<int>& feasible) {
-    if (!result_.reference || *result_.reference == *result_.best) return;
+  // Those that were run again for being among the best, and the reference: one of them is named. Of the
+  // others fewer trials are known, and the least of them is the luckiest. Empty: too little was run again to
+  // go by.
+  std::set<int> confirmed_points() const {
+    if (!result_.reference) return {};
     const int reference = static_cast<int>(*result_.reference);
+    std::map<int, std::set<int>> fresh, earlier;
+    for (const BlockedValue& value : objective_) earlier[value.point].insert(value.block);
+    for (const BlockedValue& value : fresh_) {
+      fresh[value.point].insert(value.block);
+      earlier[value.point].erase(value.block);
+    }
+    const auto together = [&](std::map<int, std::set<int>>& blocks, int point) {
+      return static_cast<int>(std::count_if(blocks[point].begin(), blocks[point].end(),
+                                            [&](int block) { return blocks[reference].contains(block); }));
+    };
+    std::set<int> points;
+    bool feasible = false;
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      const int point = static_cast<int>(i);
+      if (point == reference || !fresh.contains(point)) continue;
+      if (!fresh_blocks_tell_more(together(fresh, point), together(earlier, point))) continue;
+      points.insert(point);
+      feasible = feasible || result_.points[i].feasible;
+    }
+    if (!feasible) return {};
+    points.insert(reference);
+    return points;
+  }
+
+  void claim_gain(const std::vector<int>& feasible, bool confirmed) {
+    if (!result_.reference || *result_.reference == *result_.best) return;
+    const int reference = static_cast<int>(*result_.reference), best = static_cast<int>(*result_.best);
     for (const int point : feasible) result_.chosen_among += point == reference ? 0 : 1;
-    const double sensor =
-        experiment_.objective.minimise == Objective::time
-            ? 0
-            : sensor_part(result_.points[*result_.best], result_.points[*result_.reference]);
-    result_.gain_of_best = winners_saving(objective_, static_cast<int>(result_.points.size()),
-                                          static_cast<int>(*result_.best), reference, feasible, sensor);
+    const auto sensor = [&](const std::vector<BlockedValue>* of) {
+      return experiment_.objective.minimise == Objective::time
+                 ? 0
+                 : sensor_part(result_.points[*result_.best], result_.points[*result_.reference], of);
+    };
+    if (confirmed) {
+      result_.gain_of_best = paired_change(fresh_, best, reference, ChangeOf::saving, sensor(&fresh_));
+      result_.confirmed = true;
+      return;
+    }
+    result_.gain_of_best = winners_saving(objective_, static_cast<int>(result_.points.size()), best,
+                                          reference, feasible, sensor(nullptr));
   }
 
   void after_ranking() {
@@ -477,6 +526,7 @@ class Scenario {
   ScenarioSummary result_;
   std::map<std::string, int> index_;
   std::vector<BlockedValue> energy_, time_, objective_;
+  std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
   std::map<int, std::set<int>> blocks_of_;
 };
 

@@ -101,10 +101,12 @@ struct ScenarioSummary {
   std::vector<PointSummary> points;      // by axis values, ascending
   std::optional<std::size_t> best;       // index into points
   std::optional<std::size_t> reference;  // index into points
-  // How much less of the objective the best has than the reference, by itself and for having been chosen as the least
-  // of so many (results/statistics/winner.hpp); none for a search.
+  // How much less of the objective the best has than the reference: by the blocks that were run to confirm
+  // it, or with what it owes to having been chosen as the least of so many taken out
+  // (results/statistics/winner.hpp); none for a search.
   std::optional<Change> gain_of_best;
   int chosen_among = 0;
+  bool confirmed = false;  // gain_of_best is of its fresh blocks alone
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
   // The least energy within any tolerated slowdown, of the points that hold all other constraints: each holds
   // from its limit to the next one's.

@@ -28,7 +28,7 @@ std::vector<FinishedTrial> Store::history() {
   Statement s = database_.prepare(
       "SELECT key, point_id, block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
-      "region_s, energy_j, runs, units FROM trial ORDER BY id");
+      "region_s, energy_j, runs, units, confirms FROM trial ORDER BY id");
   while (s.step()) {
     FinishedTrial trial;
     trial.key = s.text(0);
@@ -45,6 +45,7 @@ std::vector<FinishedTrial> Store::history() {
     for (const auto& [name, value] : metrics[trial.key]) trial.other[name] = value;
     set_work(trial, s.maybe_real(9), s.maybe_real(10), static_cast<std::size_t>(s.integer(11)),
              s.maybe_real(12));
+    trial.confirms = s.integer(13) != 0;
     trials.push_back(trial);
   }
   return trials;
@@ -160,7 +161,9 @@ std::vector<TrialRow> Store::trials() {
       "attempt, "
       "region, runs, energy_half_width_j, above_idle_j, units, energy_per_unit_j, time_per_unit_s, "
       "temperature_c, "
-      "foreign_cpu_s, fresh_readings, idle_half_width_w, power_cap_share, power_limit_w, energy_systematic_j "
+      "foreign_cpu_s, fresh_readings, idle_half_width_w, power_cap_share, power_limit_w, "
+      "energy_systematic_j, "
+      "confirms "
       "FROM trials "
       "ORDER BY trial");
   while (s.step()) {
@@ -199,6 +202,7 @@ std::vector<TrialRow> Store::trials() {
     row.power_cap_share = s.maybe_real(31);
     row.power_limit_w = s.maybe_real(32);
     row.energy_systematic_j = s.maybe_real(33);
+    row.confirms = s.integer(34) != 0;
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
     row.metrics = std::move(metrics[row.id]);

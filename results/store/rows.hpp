@@ -84,6 +84,7 @@ struct TrialRow {
   bool is_reference = false;
   TrialRole role = TrialRole::point;
   int attempt = 1;
+  bool confirms = false;  // in a block of the best points of the blocks before it
   int block = 1;
   int position = 1;
   std::string started_at, outcome, verdict, verdict_text;

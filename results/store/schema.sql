@@ -166,7 +166,8 @@ CREATE TABLE trial (
   output_bytes  INTEGER NOT NULL,  -- all that was written, kept or not
   error_tail    BLOB NOT NULL,
   error_bytes   INTEGER NOT NULL,
-  energy_systematic_j REAL         -- of energy_half_width_j, what may be the same in all trials of a point
+  energy_systematic_j REAL,        -- of energy_half_width_j, what may be the same in all trials of a point
+  confirms      INTEGER NOT NULL DEFAULT 0 CHECK (confirms IN (0, 1))  -- 1: in a block of the best points of those before it
 ) STRICT;
 CREATE INDEX trial_of_point ON trial (point_id);
 CREATE INDEX trial_of_block ON trial (block, role);

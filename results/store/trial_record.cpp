@@ -101,6 +101,7 @@ FinishedTrial as_planned(const PlannedTrial& trial) {
   one.block = trial.block;
   one.role = trial.role;
   one.attempt = trial.attempt;
+  one.confirms = trial.confirms;
   return one;
 }
 
@@ -111,6 +112,7 @@ FinishedTrial finished(const TrialRecord& trial) {
   one.block = trial.block;
   one.role = trial.role;
   one.attempt = trial.attempt;
+  one.confirms = trial.confirms;
   one.counts = trial.verdict == Verdict::ok && counts_for_its_point(trial.role);
   one.may_pass = may_pass(trial.verdict);
   one.objective = trial.objective;

@@ -102,6 +102,7 @@ struct TrialRecord {
   int position = 1;
   TrialRole role = TrialRole::point;
   int attempt = 1;  // 2: the first rerun
+  bool confirms = false;
   std::string started_at;
   double slot_s = 0;          // from the first setting to the verdict: what the night pays for it
   bool knob_refused = false;  // then nothing was launched and `child` is empty
@@ -145,6 +146,7 @@ struct FinishedTrial {
                         work_energy_j = {};  // per unit of work where the objective is, else per run
   std::map<std::string, double> other =
       {};  // metrics, and `time` and `energy` of a run: what constraints may name
+  bool confirms = false;
 };
 FinishedTrial finished(const TrialRecord& trial);
 // Which trial it is, and nothing of how it went: for those who play trials instead of running them.

@@ -39,8 +39,8 @@ Store::TrialStatements::TrialStatements(Database& db)
           "foreign_cpu_s, run_queue, throttle_events, power_cap_share, thermal_share, power_limit_w, "
           "user_s, system_s, max_rss_bytes, leftovers, "
           "output_tail, "
-          "output_bytes, error_tail, error_bytes, energy_systematic_j) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+          "output_bytes, error_tail, error_bytes, energy_systematic_j, confirms) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
       times(db.prepare(
           "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
@@ -111,6 +111,7 @@ void Store::write_trial(const TrialRecord& trial) {
       .bind_blob(child.errors.tail)
       .bind(static_cast<std::int64_t>(child.errors.bytes))
       .bind(trial.energy_systematic_j)
+      .bind(trial.confirms ? 1 : 0)
       .run();
   const std::int64_t id = database_.last_row();
   for (const SettingRecord& setting : trial.settings) {

@@ -118,6 +118,20 @@ TEST(Parse, WhatIsMinimisedHowOftenAndUnderWhichConditions) {
   EXPECT_DOUBLE_EQ(*e->conditions.foreign_load, 0.5);
 }
 
+TEST(Parse, WhoConfirmsRunsNoFurtherBlocksOfTheRest) {
+  const auto repeat = [](const std::string& yaml) {
+    Diagnostics diagnostics("sweep.yaml");
+    const auto e =
+        parse_experiment("workloads: [{name: a, command: [x]}]\n" + yaml, "sweep.yaml", diagnostics);
+    EXPECT_EQ(diagnostics.text(), "");
+    return std::vector<int>{e->repeat.min, e->repeat.max, e->repeat.confirm};
+  };
+  EXPECT_THAT(repeat("repeat: {confirm: 5}\n"), testing::ElementsAre(3, 3, 5));
+  EXPECT_THAT(repeat("repeat: {min: 4, max: 6, confirm: 5}\n"), testing::ElementsAre(4, 6, 5));
+  EXPECT_THAT(repeat("repeat: {min: 4, until: 1 %, confirm: 5}\n"), testing::ElementsAre(4, 10, 5));
+  EXPECT_THAT(repeat("repeat: {min: 4}\n"), testing::ElementsAre(4, 10, 0));
+}
+
 TEST(Parse, FaultsOfObjectivesAndConditions) {
   EXPECT_EQ(faults(with("objective: {minimise: cost}\n")),
             "sweep.yaml:2:23: error: 'minimise: cost' needs prices: add  price: {energy: 0.30 EUR/kWh, "
@@ -146,6 +160,9 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
             "sweep.yaml:2:9: error: 'repeat': 'max' (3) is less than 'min' (5)\n");
   EXPECT_EQ(faults(with("repeat: {until: 0 %}\n")),
             "sweep.yaml:2:17: error: 'until' in 'repeat' must be above 0 % and at most 100 %; found '0 %'\n");
+  EXPECT_EQ(
+      faults(with("repeat: {confirm: 3}\n")),
+      "sweep.yaml:2:19: error: 'confirm' in 'repeat' must be a whole number from 4 to 10000; found '3'\n");
   EXPECT_EQ(faults(with("budget: 60\n")),
             "sweep.yaml:2:9: error: 'budget' must be a time such as 8 h or a number of trials such as '60 "
             "trials'; found '60'\n");

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class Night {
  public:
-  Night(int points, const std::string& yaml) {
+  Night(int points, const std::string& yaml, Finalists finalists = {}) {
     std::string values;
     for (int i = 1; i <= points; ++i) values += (i > 1 ? ", " : "") + std::to_string(i);
     Diagnostics diagnostics("n.yaml");
@@ -29,7 +29,7 @@ class Night {
     auto plan = resolve_plan(*experiment, world, diagnostics);
     EXPECT_TRUE(plan) << diagnostics.text();
     plan_ = std::move(*plan);
-    strategy_ = randomised_blocks(plan_);
+    strategy_ = randomised_blocks(plan_, std::move(finalists));
   }
 
   // Runs to the end; `measure` gives the objective, or nothing for a disturbed trial.
@@ -202,6 +202,95 @@ TEST(Blocks, WarmUpsAreInTheTimeBudget) {
   night.run([](const PlannedTrial&) { return 1.0; });
   EXPECT_EQ(night.trials,
             3);  // 20 s + 30 s; the next block would bring 20 s of warm-ups with its first trial
+}
+
+// ------------------------------------------------------------------ confirming
+
+Finalists always(std::vector<int> points) {
+  return [=](int) { return points; };
+}
+
+TEST(Confirming, TheFinalistsAndTheReferenceAreRunAgainInBlocksOfTheirOwn) {
+  int asked_before = 0;
+  Night night(4, quiet + "repeat: {min: 2, confirm: 4}\n", [&](int before) {
+    asked_before = before;
+    return std::vector<int>{1, 2};
+  });
+  EXPECT_EQ(
+      night.strategy_->announcement(History()),
+      "2 blocks (10 trials), at last 4 blocks of the best point, its rivals and the reference (20 trials "
+      "at most)");
+  EXPECT_EQ(night.strategy_->remaining(night.history_), 10 + 20);
+  night.run([](const PlannedTrial& trial) {
+    EXPECT_EQ(trial.confirms, trial.block > 2) << trial.key;
+    return 1.0;
+  });
+  EXPECT_EQ(asked_before, 3);
+  EXPECT_EQ(night.strategy_->remaining(night.history_), 0);
+  ASSERT_EQ(night.keys.size(), 10U + 4 * 4);
+  EXPECT_THAT(std::vector<std::string>(night.keys.begin() + 10, night.keys.begin() + 14),
+              ElementsAre("w sysfs.f=4 #3 first", "w sysfs.f=2 #3", "w sysfs.f=3 #3", "w sysfs.f=4 #3 last"));
+}
+
+TEST(Confirming, WithNothingToConfirmTheNightIsOver) {
+  Night night(4, quiet + "repeat: {min: 2, confirm: 4}\n", always({}));
+  night.run([](const PlannedTrial&) { return 1.0; });
+  EXPECT_EQ(night.trials, 10);
+  EXPECT_EQ(night.strategy_->remaining(night.history_), 0);
+}
+
+TEST(Confirming, WithoutReferencesInEachBlockTheReferenceIsRunOnce) {
+  Night night(3, quiet + "repeat: {min: 1, confirm: 4}\nconditions: {references: false}\n", always({0}));
+  night.run([](const PlannedTrial&) { return 1.0; });
+  EXPECT_THAT(std::vector<std::string>(night.keys.begin() + 3, night.keys.begin() + 5),
+              ElementsAre("w sysfs.f=1 #2", "w sysfs.f=3 #2"));
+  EXPECT_EQ(night.trials, 3 + 4 * 2);
+}
+
+TEST(Confirming, ABudgetOfTrialsIsKeptForIt) {
+  // 12 trials in the first blocks, 20 for the confirmation: 8 are left for further blocks, and no more are
+  // run.
+  Night night(5, quiet + "repeat: {min: 2, max: 9, confirm: 4}\nbudget: 40 trials\n", always({0, 1, 2}));
+  EXPECT_EQ(night.strategy_->announcement(History()),
+            "the budget of 40 trials buys the first 2 blocks (12 trials) and 8 more, where the intervals are "
+            "widest (at most 9 blocks a point); at last 4 blocks of the best point, its rivals and the "
+            "reference (20 trials at most)");
+  int confirming = 0;
+  night.run([&](const PlannedTrial& trial) {
+    confirming += trial.confirms ? 1 : 0;
+    return 1.0;
+  });
+  EXPECT_EQ(night.trials, 40);
+  EXPECT_EQ(confirming, 20);
+}
+
+TEST(Confirming, ABudgetOfTimeIsKeptForIt) {
+  // 10 s a trial: 80 s for the first blocks, 200 s to confirm, 60 s for two further blocks of one point each.
+  Night night(3, quiet + "repeat: {min: 2, max: 9, confirm: 4}\nbudget: 340 s\n", always({0, 1}));
+  double confirming = 0;
+  night.run([&](const PlannedTrial& trial) {
+    confirming += trial.confirms ? 1 : 0;
+    return 1.0;
+  });
+  EXPECT_EQ(confirming, 4 * 4);
+  EXPECT_LE(night.trials, 34);
+  EXPECT_GE(night.trials, 8 + 16 + 3);
+}
+
+TEST(Confirming, GoesOnWhereItWasCutOff) {
+  const auto measure = [](const PlannedTrial& trial) { return 1.0 + trial.point; };
+  const std::string yaml = "objective: time\nrepeat: {min: 2, max: 9, confirm: 4}\nbudget: 420 s\n";
+  Night whole(5, yaml, always({0, 1}));
+  whole.run(measure);
+  for (std::size_t cut = 0; cut < whole.keys.size(); ++cut) {
+    Night first(5, yaml, always({0, 1}));
+    first.run(measure, cut);
+    Night second(5, yaml, always({0, 1}));
+    second.history_ = first.history_;
+    second.run(measure);
+    first.keys.insert(first.keys.end(), second.keys.begin(), second.keys.end());
+    EXPECT_EQ(first.keys, whole.keys) << "cut after " << cut;
+  }
 }
 
 }  // namespace

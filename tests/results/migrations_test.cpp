@@ -123,7 +123,7 @@ TEST_P(Migration, ALaterOpeningFindsItDone) {
   EXPECT_EQ(contents(path_), once);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4, 5, 6, 7));
+INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4, 5, 6, 7, 8));
 
 TEST_P(Migration, LeavesViewsOfOthersAlone) {
   {

@@ -8,7 +8,9 @@
 #include "base/error.hpp"
 #include "results/energy/energy_source.hpp"
 #include "results/export/table.hpp"
+#include "results/report/finalists.hpp"
 #include "results/report/report.hpp"
+#include "results/statistics/winner.hpp"
 #include "results/store/store.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -210,6 +212,71 @@ TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
                         "saving can be stated"));
 }
 
+// Three blocks of four points, then fresh blocks of two of them and the reference.
+std::vector<TrialRow> confirmed_night(int fresh_blocks) {
+  std::vector<TrialRow> trials;
+  // 1.4 GHz was lucky: the fresh blocks say 85 J, as 1.8 GHz.
+  const double scatter[] = {0, 0.4, -0.4, 0.2, -0.2, 0.3, -0.3, 0.1};
+  for (int block = 1; block <= 3 + fresh_blocks; ++block) {
+    const bool confirms = block > 3;
+    const double noise = scatter[block % 8];
+    const auto add = [&](const std::string& clock, double ghz, double energy) {
+      trials.push_back(row(clock, ghz, block, energy + noise * ghz, 1 + 1 / ghz));
+      trials.back().confirms = confirms;
+      trials.back().id = static_cast<std::int64_t>(trials.size());
+    };
+    if (!confirms) add("1 GHz", 1, 84.9);
+    if (!confirms) add("2.2 GHz", 2.2, 90);
+    add("1.4 GHz", 1.4, confirms ? 85 : 84.2);
+    add("1.8 GHz", 1.8, confirms ? 85 : 84.6);
+    add("3 GHz", 3, 100);
+  }
+  return trials;
+}
+
+TEST(Summary, WhatFreshBlocksConfirmIsStatedFromThemAlone) {
+  const auto summary = summarise(experiment(15), confirmed_night(5));
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  EXPECT_TRUE(scenario.confirmed);
+  EXPECT_EQ(scenario.points[*scenario.best].point, "w cpu.frequency=1.4 GHz");
+  EXPECT_EQ(scenario.gain_of_best->pairs, 5);
+  EXPECT_NEAR(scenario.gain_of_best->value, 0.15, 0.002);
+  EXPECT_NEAR(scenario.points[*scenario.best].gain->value, 0.153, 0.001);  // over all its pairs
+  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr(", confirmed in 5 fresh blocks), "));
+}
+
+TEST(Summary, ThePointNamedIsOneOfThoseThatWereConfirmed) {
+  auto trials = confirmed_night(5);
+  // It was lucky in its three trials, and nobody has looked again.
+  for (TrialRow& trial : trials) {
+    if (trial.point == "w cpu.frequency=1 GHz") trial.objective_value = trial.energy_j = *trial.energy_j - 1;
+  }
+  const auto scenario = summarise(experiment(15), trials).scenarios.at(0);
+  EXPECT_EQ(scenario.points[*scenario.best].point, "w cpu.frequency=1.4 GHz");
+  EXPECT_TRUE(scenario.points[0].not_told_apart);
+}
+
+TEST(Summary, OfTooFewFreshBlocksTheCorrectionIsNarrower) {
+  EXPECT_TRUE(fresh_blocks_tell_more(4, 3));
+  EXPECT_FALSE(fresh_blocks_tell_more(3, 3));
+  EXPECT_TRUE(fresh_blocks_tell_more(5, 5));
+  EXPECT_FALSE(fresh_blocks_tell_more(5, 10));
+  const auto summary = summarise(experiment(15), confirmed_night(2));
+  EXPECT_FALSE(summary.scenarios.at(0).confirmed);
+  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr(", as the least of 4), "));
+}
+
+TEST(Finalists, AreTheBestAndTwoThatComeClosest) {
+  const auto scenario = summarise(experiment(15), confirmed_night(0)).scenarios.at(0);
+  EXPECT_THAT(finalists(scenario), testing::ElementsAre("w cpu.frequency=1.4 GHz", "w cpu.frequency=1.8 GHz",
+                                                        "w cpu.frequency=1 GHz"));
+  // Where the reference is the best there is nothing to confirm.
+  EXPECT_TRUE(
+      finalists(
+          summarise(experiment(2), {row("3 GHz", 3, 1, 50, 1), row("1 GHz", 1, 1, 60, 2)}).scenarios.at(0))
+          .empty());
+}
+
 // ------------------------------------------------------------------ the file
 
 class StoreTest : public testing::Test {
@@ -327,7 +394,7 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
       return std::string(error.what());
     }
   };
-  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 8");
+  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 9");
   folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
   EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
   folder_.file("empty.sqlite", "");
@@ -352,11 +419,12 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50));
   std::ostringstream csv;
   write_trials_table(store, *csv_writer(csv));
-  EXPECT_THAT(csv.str(), testing::StartsWith(
-                             "trial,key,workload,scenario,role,attempt,block,position,started_at,n,outcome,"
-                             "exit_code,signal,verdict,verdict_text,region,runs,time_s,energy_j,"
-                             "energy_half_width_j,above_idle_j,units,mean_power_w,temperature_c,"
-                             "objective_value,metric rate 1/s\r\n1,"));
+  EXPECT_THAT(csv.str(),
+              testing::StartsWith(
+                  "trial,key,workload,scenario,role,attempt,confirms,block,position,started_at,n,outcome,"
+                  "exit_code,signal,verdict,verdict_text,region,runs,time_s,energy_j,"
+                  "energy_half_width_j,above_idle_j,units,mean_power_w,temperature_c,"
+                  "objective_value,metric rate 1/s\r\n1,"));
   EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,,1,2,100,0.5,,,50,,100,1.5\r\n"));
 }
 

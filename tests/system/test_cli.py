@@ -111,6 +111,31 @@ workloads:
         again = self.call("slow.yaml", "--json")
         self.assertEqual((again.returncode, json.loads(again.stdout)["finished_trials"]), (0, 8))
 
+    def test_the_best_is_confirmed_in_fresh_blocks_whatever_happens_meanwhile(self):
+        self.write("twice.yaml", "name: twice\nrepeat: {min: 2, confirm: 5}\nreference: {t: 0.2}\nconditions: {warm up: 0, foreign load: off, reruns: 0}\n"
+                   "objective: {minimise: time, per: samples, across: [t]}\nworkloads: [{name: w, shell: 'sleep {t}; echo samples 1 samples', metrics: [lines]}]\naxes: {t: [0.1, 0.2, 0.3]}\n")
+        plan = self.call("check", "twice.yaml").stdout
+        self.assertIn("2 blocks (8 trials), at last 5 blocks of the best point, its rivals and the reference (20 trials at most)", plan)
+        running = subprocess.Popen([PROGRAM, "twice.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in running.stderr:
+            if " #3" in line:
+                break
+        running.kill()
+        running.communicate(timeout=30)
+        results = []
+        # Until the guardian of the killed one has gone.
+        self.wait_for(lambda: results.append(self.call("twice.yaml")) or "is running" not in results[-1].stderr)
+        result = results[-1]
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"w: the least time per unit of 'samples' at t = 0.1 .* less time .* confirmed in 5 fresh blocks\)")
+        self.assertEqual(self.query("twice.sqlite", "SELECT block > 2 AS late, confirms, count(*) AS n FROM trials GROUP BY 1, 2"),
+                         [{"late": 0, "confirms": 0, "n": 8}, {"late": 1, "confirms": 1, "n": 15}])
+        self.assertEqual(self.query("twice.sqlite", "SELECT point FROM best"), [{"point": "w t=0.1"}])
+        report = json.loads(self.call("report", "twice.sqlite", "--json").stdout)
+        self.assertEqual((report["scenarios"][0]["best_confirmed"], report["scenarios"][0]["gain_of_best"]["pairs"]), (True, 5))
+        again = self.call("twice.yaml")
+        self.assertIn("is finished", again.stderr)
+
     def test_a_changed_file_is_refused_with_what_changed(self):
         self.write("slow.yaml", self.SLOW % "0.11")
         self.assertEqual(self.call("slow.yaml").returncode, 0)

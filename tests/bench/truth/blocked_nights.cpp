@@ -6,6 +6,7 @@
 #include <random>
 
 #include "experiments/plan/plan.hpp"
+#include "results/report/finalists.hpp"
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/winner.hpp"
 
@@ -14,17 +15,124 @@ namespace {
 
 constexpr int reference = 0;
 
-std::vector<std::pair<int, int>> order_of(const BlockConditions& conditions, std::uint64_t seed) {
+std::vector<PlanPoint> points_of(const BlockConditions& conditions) {
   std::vector<PlanPoint> points(static_cast<std::size_t>(conditions.points));
   for (std::size_t p = 0; p < points.size(); ++p) {
     points[p].key = std::to_string(p);
     points[p].scenario = "w";
     points[p].reference = p == reference;
   }
-  std::vector<std::pair<int, int>> order;
-  for (const PlannedTrial& trial : schedule(points, conditions.blocks, {true, seed, true, false}))
-    order.emplace_back(trial.point, trial.block);
-  return order;
+  return points;
+}
+
+ScheduleOptions shuffled(std::uint64_t seed) {
+  return {true, seed, true, false};
+}
+
+// One night's machine: what each point draws, how much it scatters, and what becomes of both over the night.
+class Machine {
+ public:
+  Machine(const BlockConditions& c, std::uint64_t seed) : c_(c), random_(seed) {
+    const auto points = static_cast<std::size_t>(c.points);
+    truth.assign(points, 0);
+    scatter_.assign(points, c.scatter);
+    if (!c.alike) {
+      const double valley = uniform_(random_) * static_cast<double>(points - 1);
+      for (std::size_t p = 0; p < points; ++p)
+        truth[p] =
+            8 * c.scatter * std::pow((static_cast<double>(p) - valley) / static_cast<double>(points), 2);
+    }
+    best = static_cast<int>(std::min_element(truth.begin() + (c.alike ? 1 : 0), truth.end()) - truth.begin());
+    if (c.noise == Noise::noisy_best) scatter_[static_cast<std::size_t>(best)] *= 10;
+    if (c.noise == Noise::half_noisy) {
+      for (std::size_t p = 1; p < points; p += 2) scatter_[p] *= 3;
+    }
+    steps_at_ = uniform_(random_) * c.blocks * trials_of_a_block();
+  }
+
+  std::vector<BlockedValue> run(const std::vector<PlannedTrial>& trials) {
+    std::vector<BlockedValue> values;
+    for (const PlannedTrial& trial : trials) {
+      in_block_ = trial.block == block_ ? in_block_ + 1 : 0;
+      block_ = trial.block;
+      const auto p = static_cast<std::size_t>(trial.point);
+      const double drift = next_drift();
+      values.push_back(
+          {trial.point, trial.block, 100 * std::exp(truth[p] + drift + scatter_[p] * normal_(random_))});
+    }
+    return values;
+  }
+
+  double saving_of(int point) const {
+    return 1 - std::exp(truth[static_cast<std::size_t>(point)] - truth[reference]);
+  }
+
+  std::vector<double> truth;  // logarithms
+  int best = 0;
+
+ private:
+  double trials_of_a_block() const { return c_.points + 1; }
+
+  double next_drift() {
+    walk_ += c_.drift_size / std::sqrt(trials_of_a_block()) * normal_(random_);
+    const double so_far = run_++;
+    switch (c_.drift) {
+      case Drift::none:
+        return 0;
+      case Drift::linear:
+        return c_.drift_size * in_block_ / trials_of_a_block();
+      case Drift::settles_in_3:
+        return c_.drift_size * std::exp(-in_block_ / 3.0);
+      case Drift::settles_in_10:
+        return c_.drift_size * std::exp(-in_block_ / 10.0);
+      case Drift::settles_once:
+        return c_.drift_size * std::exp(-so_far / 3.0);
+      case Drift::step:
+        return so_far > steps_at_ ? c_.drift_size : 0;
+      case Drift::walk:
+        return walk_;
+    }
+    return 0;
+  }
+
+  const BlockConditions& c_;
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+  std::uniform_real_distribution<double> uniform_;
+  std::vector<double> scatter_;
+  double steps_at_ = 0, walk_ = 0;
+  int in_block_ = 0, block_ = 0, run_ = 0;
+};
+
+bool holds(const Change& change, double truth) {
+  return change.low && *change.low <= truth && truth <= *change.high;
+}
+
+std::vector<TrialRow> rows_of(const std::vector<PlannedTrial>& trials, Machine& machine) {
+  const auto values = machine.run(trials);
+  std::vector<TrialRow> rows;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    TrialRow row;
+    row.key = trials[i].key;
+    row.point = std::to_string(trials[i].point);
+    row.workload = row.scenario = "w";
+    row.is_reference = trials[i].point == reference;
+    row.role = trials[i].role;
+    row.block = trials[i].block;
+    row.verdict = "ok";
+    row.objective_value = row.energy_j = values[i].value;
+    row.time_s = 1;
+    row.settings = {{"p", row.point, static_cast<double>(trials[i].point)}};
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+ScenarioSummary told(const std::vector<TrialRow>& rows) {
+  ExperimentRow experiment;
+  experiment.energy_source = "system";
+  experiment.axes = {{"p", "parameter"}};
+  return summarise(experiment, rows).scenarios.at(0);
 }
 
 }  // namespace
@@ -46,72 +154,15 @@ std::string to_string(Noise noise) {
 }
 
 BlockOutcome state_a_night(const BlockConditions& c, std::uint64_t seed, bool with_set) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  std::uniform_real_distribution<double> uniform;
+  Machine machine(c, seed);
   const auto points = static_cast<std::size_t>(c.points);
-  std::vector<double> truth(points, 0), scatter(points, c.scatter);
-  if (!c.alike) {
-    const double valley = uniform(random) * static_cast<double>(points - 1);
-    for (std::size_t p = 0; p < points; ++p)
-      truth[p] = 8 * c.scatter * std::pow((static_cast<double>(p) - valley) / static_cast<double>(points), 2);
-  }
-  const auto best = static_cast<std::size_t>(
-      std::min_element(truth.begin() + (c.alike ? 1 : 0), truth.end()) - truth.begin());
-  if (c.noise == Noise::noisy_best) scatter[best] *= 10;
-  if (c.noise == Noise::half_noisy) {
-    for (std::size_t p = 1; p < points; p += 2) scatter[p] *= 3;
-  }
-  const auto order = order_of(c, seed);
-  const double steps_at = uniform(random) * static_cast<double>(order.size());
-  std::vector<BlockedValue> values;
-  double walk = 0;
-  int in_block = 0, block = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    in_block = order[i].second == block ? in_block + 1 : 0;
-    block = order[i].second;
-    const double trials_of_a_block = static_cast<double>(order.size()) / c.blocks;
-    walk += c.drift_size / std::sqrt(trials_of_a_block) * normal(random);
-    double drift = 0;
-    switch (c.drift) {
-      case Drift::none:
-        break;
-      case Drift::linear:
-        drift = c.drift_size * in_block / trials_of_a_block;
-        break;
-      case Drift::settles_in_3:
-        drift = c.drift_size * std::exp(-in_block / 3.0);
-        break;
-      case Drift::settles_in_10:
-        drift = c.drift_size * std::exp(-in_block / 10.0);
-        break;
-      case Drift::settles_once:
-        drift = c.drift_size * std::exp(-static_cast<double>(i) / 3.0);
-        break;
-      case Drift::step:
-        drift = static_cast<double>(i) > steps_at ? c.drift_size : 0;
-        break;
-      case Drift::walk:
-        drift = walk;
-        break;
-    }
-    const auto p = static_cast<std::size_t>(order[i].first);
-    values.push_back(
-        {order[i].first, order[i].second, 100 * std::exp(truth[p] + drift + scatter[p] * normal(random))});
-  }
-
+  const auto values = machine.run(schedule(points_of(c), c.blocks, shuffled(seed)));
   BlockOutcome outcome;
-  const auto saving_of = [&](int p) {
-    return 1 - std::exp(truth[static_cast<std::size_t>(p)] - truth[reference]);
-  };
-  const auto holds = [&](const Change& change, int p) {
-    return change.low && *change.low <= saving_of(p) && saving_of(p) <= *change.high;
-  };
   for (int p = 1; p < c.points; ++p) {
     const auto change = paired_change(values, p, reference, ChangeOf::saving);
     if (!change || !change->low) continue;
     ++outcome.savings;
-    outcome.savings_hold += holds(*change, p) ? 1 : 0;
+    outcome.savings_hold += holds(*change, machine.saving_of(p)) ? 1 : 0;
     outcome.savings_width += *change->high - *change->low;
   }
   if (!with_set) return outcome;
@@ -119,7 +170,7 @@ BlockOutcome state_a_night(const BlockConditions& c, std::uint64_t seed, bool wi
   std::vector<int> all(points);
   std::iota(all.begin(), all.end(), 0);
   const auto set = model.not_worse_than_best(all, 0.05);
-  outcome.best_in_set = std::find(set.begin(), set.end(), static_cast<int>(best)) != set.end();
+  outcome.best_in_set = std::find(set.begin(), set.end(), machine.best) != set.end();
   outcome.set = static_cast<int>(set.size());
   const int named = *std::min_element(all.begin(), all.end(),
                                       [&](int a, int b) { return *model.level(a) < *model.level(b); });
@@ -127,10 +178,41 @@ BlockOutcome state_a_night(const BlockConditions& c, std::uint64_t seed, bool wi
   const auto plain = paired_change(values, named, reference, ChangeOf::saving);
   if (!corrected || !plain || !plain->low) return outcome;
   outcome.named = true;
-  outcome.named_holds = holds(*corrected, named);
-  outcome.plain_holds = holds(*plain, named);
+  outcome.named_holds = holds(*corrected, machine.saving_of(named));
+  outcome.plain_holds = holds(*plain, machine.saving_of(named));
   outcome.named_width = *corrected->high - *corrected->low;
   outcome.plain_width = *plain->high - *plain->low;
+  return outcome;
+}
+
+ConfirmedOutcome confirm_a_night(const BlockConditions& c, int confirming, std::uint64_t seed) {
+  Machine machine(c, seed);
+  const auto points = points_of(c);
+  auto rows = rows_of(schedule(points, c.blocks, shuffled(seed)), machine);
+  const ScenarioSummary screened = told(rows);
+  const auto keys = finalists(screened);
+  ConfirmedOutcome outcome;
+  if (keys.empty()) return outcome;  // the reference is the best
+  std::vector<int> chosen;
+  for (const std::string& key : keys) chosen.push_back(std::stoi(key));
+  for (int block = c.blocks + 1; block <= c.blocks + confirming; ++block) {
+    auto fresh = rows_of(schedule_block(points, chosen, block, 1, shuffled(seed)), machine);
+    for (TrialRow& row : fresh) row.confirms = true;
+    rows.insert(rows.end(), fresh.begin(), fresh.end());
+  }
+  const ScenarioSummary all = told(rows);
+  const auto judge = [&](const ScenarioSummary& scenario, Claim& claim) {
+    if (!scenario.best || !scenario.gain_of_best || !scenario.gain_of_best->low) return;
+    const int named = std::stoi(scenario.points[*scenario.best].point);
+    claim.stated = true;
+    claim.holds = holds(*scenario.gain_of_best, machine.saving_of(named));
+    claim.width = *scenario.gain_of_best->high - *scenario.gain_of_best->low;
+    claim.worse_than_best = 1 - std::exp(machine.truth[static_cast<std::size_t>(machine.best)] -
+                                         machine.truth[static_cast<std::size_t>(named)]);
+  };
+  judge(screened, outcome.corrected);
+  judge(all, outcome.confirmed);
+  outcome.went_by_fresh_blocks = all.confirmed;
   return outcome;
 }
 

@@ -49,4 +49,16 @@ struct BlockOutcome {
 // `with_set`: the set and the named point too, which take longer.
 BlockOutcome state_a_night(const BlockConditions& conditions, std::uint64_t seed, bool with_set);
 
+// The saving of the named point, corrected after the first blocks, and after so many that confirm it.
+struct Claim {
+  bool stated = false, holds = false;
+  double width = 0;
+  double worse_than_best = 0;  // what the named point truly draws more than the best, a share
+};
+struct ConfirmedOutcome {
+  Claim corrected, confirmed;
+  bool went_by_fresh_blocks = false;
+};
+ConfirmedOutcome confirm_a_night(const BlockConditions& conditions, int confirming, std::uint64_t seed);
+
 }  // namespace dvfs_plan::truth

@@ -176,6 +176,43 @@ void blocked_nights(int nights) {
   }
 }
 
+void confirmed_nights(int nights) {
+  fmt::print("\n| claim | conditions | stated | holds | mean width | beside it |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- |\n");
+  for (const int blocks : {3, 5}) {
+    for (const int confirming : {4, 5, 10}) {
+      for (const Noise noise : {Noise::equal, Noise::noisy_best, Noise::half_noisy}) {
+        for (const bool alike : {true, false}) {
+          const BlockConditions conditions{.noise = noise, .points = 12, .blocks = blocks, .alike = alike};
+          int stated = 0, hold = 0, corrected_holds = 0, fresh = 0;
+          double width = 0, corrected_width = 0, worse = 0, corrected_worse = 0;
+          for (int seed = 1; seed <= nights; ++seed) {
+            const ConfirmedOutcome one =
+                confirm_a_night(conditions, confirming, static_cast<std::uint64_t>(seed));
+            if (!one.confirmed.stated || !one.corrected.stated) continue;
+            ++stated;
+            fresh += one.went_by_fresh_blocks ? 1 : 0;
+            hold += one.confirmed.holds ? 1 : 0;
+            corrected_holds += one.corrected.holds ? 1 : 0;
+            width += one.confirmed.width;
+            corrected_width += one.corrected.width;
+            worse += one.confirmed.worse_than_best;
+            corrected_worse += one.corrected.worse_than_best;
+          }
+          fmt::print(
+              "| saving of the named point, confirmed | {}, {}, {} blocks of 12 and {} fresh | {} | {:.1f} % "
+              "| {:.2f} % | by fresh blocks in {:.0f} %; corrected: {:.1f} %, {:.2f} % wide; the named point "
+              "is worse than the best by {:.2f} %, before {:.2f} % |\n",
+              to_string(noise), alike ? "all alike" : "a valley", blocks, confirming, stated,
+              100.0 * hold / stated, 100 * width / stated, 100.0 * fresh / stated,
+              100.0 * corrected_holds / stated, 100 * corrected_width / stated, 100 * worse / stated,
+              100 * corrected_worse / stated);
+        }
+      }
+    }
+  }
+}
+
 void whole_nights(int nights) {
   fmt::print("\n| claim | conditions | stated | holds | mean width | beside it |\n");
   fmt::print("| --- | --- | --- | --- | --- | --- |\n");
@@ -283,6 +320,7 @@ int run(int nights, const std::string& part) {
   if (part.empty() || part == "counters") counters_of_all_kinds(nights);
   if (part.empty() || part == "gauges") gauges(std::max(100, nights / 4));
   if (part.empty() || part == "blocks") blocked_nights(nights);
+  if (part.empty() || part == "confirmed") confirmed_nights(with_sets(nights));
   if (part.empty() || part == "nights") whole_nights(nights);
   return 0;
 }
