@@ -226,7 +226,7 @@ axes: {n: [1, 2, 3]}
 repeat: 6
 objective: time
 probes: []
-conditions: {warm up: 0, idle: none}
+conditions: {warm up: 0, idle: none, foreign load: off}
 """
 
     def test_watching_a_night(self):
