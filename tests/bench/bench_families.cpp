@@ -406,20 +406,26 @@ void print_line(const std::string& name, const std::vector<Outcome>& outcomes) {
   if (named == 0) return;
   const double n = named;
   fmt::print(
-      "{:<13} held {:5.1f} %  stopped {:5.1f} % (held {:5.1f} %)  bound median {:5.2f} %  regret p95 {:5.2f} "
-      "%  "
-      "trials {:5.1f} ({:3.0f} % of the full grid)  missed: best not run {}, run {}",
-      name, 100 * held / n, 100 * within / n, within > 0 ? 100.0 * held_within / within : 100,
-      100 * quantile(bounds, 0.5), 100 * quantile(regrets, 0.95),
+      "| bound of a search | {} | {} | {:.1f} % | {:.2f} % | stops by itself in {:.1f} % (holds in {:.1f} %), "
+      "truly worse by at most {:.2f} % in 95 %, {:.1f} trials ({:.0f} % of the full grid), missed best not run "
+      "{}, run {}",
+      name, named, 100 * held / n, 100 * quantile(bounds, 0.5), 100 * within / n,
+      within > 0 ? 100.0 * held_within / within : 100, 100 * quantile(regrets, 0.95),
       trials / static_cast<double>(outcomes.size()), 100 * of_grid / static_cast<double>(outcomes.size()),
       missed_unseen, named - held - missed_unseen);
   if (violated > 0 || stated < n - 1e-9)
-    fmt::print("  violated {:.1f} %, stated {:.1f} %", 100 * violated / n, 100 - 100 * stated / n);
-  fmt::print("\n");
+    fmt::print("; constraints broken in {:.1f} %, stated {:.1f} %", 100 * violated / n, 100 - 100 * stated / n);
+  fmt::print(" |\n");
   std::fflush(stdout);
 }
 
+void print_head() {
+  fmt::print("\n| claim | conditions | stated | holds | median | beside it |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- |\n");
+}
+
 void made_up(std::size_t plays, double confidence, const std::string& only, std::uint64_t first) {
+  print_head();
   for (const Family& family : families()) {
     if (!only.empty() && only != family.name) continue;
     print_line(family.name, all_plays(plays, [&](std::size_t job) {
@@ -435,6 +441,7 @@ void tables(const std::string& folder, std::size_t seeds, double confidence) {
     if (entry.path().extension() == ".csv") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
+  print_head();
   for (const auto& file : files) {
     std::vector<std::string> notes;
     const auto landscapes = read_landscapes(file.string(), notes);
