@@ -22,7 +22,7 @@ class RunLoop {
     announce(history);
     int warmed_block = 0;
     const PlannedTrial* trial = world_.strategy.next(history);
-    if (trial != nullptr) world_.store.note_current(trial->key);
+    if (trial != nullptr) world_.store.note_current(trial->key, world_.strategy.remaining(history));
     while (trial != nullptr) {
       if (world_.interruption.pending() != 0) return RunEnd::interrupted;
       if (!is_idle(trial->role) && trial->block != warmed_block) {
@@ -41,7 +41,7 @@ class RunLoop {
       // What is finished is on disk before anybody thinks of what comes next.
       write(*record);
       trial = world_.strategy.next(history);
-      world_.store.note_current(trial != nullptr ? trial->key : "");
+      world_.store.note_current(trial != nullptr ? trial->key : "", world_.strategy.remaining(history));
       if (!is_idle(record->role) && history.workload_trials() == 1) announce(history);
       if (events_.finished) events_.finished(*record);
       end_if_settings_do_not_stay(*record);

@@ -141,11 +141,10 @@ struct RepeatSpec {
   int max = 3;
   // Points whose objective's 95 % half-width is within this share of the mean are not run again after `min`.
   std::optional<double> until;
-  // Blocks that are run at last, of the best point, its rivals and the reference alone: what is said of the
-  // best goes by them. 0: none.
+  // Blocks that are run at last, of the best point, its rivals and the reference alone. 0: none.
   int confirm = 0;
 };
-// Of fewer blocks the interval is wider than that of the correction for having been chosen.
+// Of fewer blocks Student's quantile makes their own pairs' interval wider than the correction's.
 inline constexpr int least_confirming_blocks = 4;
 
 // What a night may take; trials beyond the first `min` blocks are spent where the intervals are widest.

@@ -54,14 +54,6 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   for (const PlannedTrial& trial : plan.trials) {
     if (!is_idle(trial.role)) expected.at_most = expected.at_most + longest(trial);
   }
-  if (adaptive) {
-    // Which of them it will run is not known yet.
-    Seconds most{0};
-    for (const PlanWorkload& workload : plan.workloads)
-      most = std::max(most, workload.spec.timeout + workload.spec.grace,
-                      [](Seconds x, Seconds y) { return x.value() < y.value(); });
-    expected.at_most = expected.at_most + most * trials;
-  }
   if (::access(result.c_str(), R_OK) == 0) {
     try {
       const ActingAs owner(invoking_owner());
@@ -76,11 +68,22 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   }
   const Finalists nothing_run_yet = [](int) { return std::vector<int>(); };
   const auto strategy = make_strategy(plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet);
+  // Of these it is not known yet which points they will be.
+  const int added =
+      adaptive ? static_cast<int>(trials) : strategy->remaining(History()) - workload_trials(plan);
+  Seconds most{0};
+  for (const PlanWorkload& workload : plan.workloads)
+    most = std::max(most, workload.spec.timeout + workload.spec.grace,
+                    [](Seconds x, Seconds y) { return x.value() < y.value(); });
+  expected.at_most = expected.at_most + most * static_cast<double>(added);
   if (history.workload_trials() > 0) {
+    // It knows what is left once it has been asked for what comes next.
+    const bool finished = strategy->next(history) == nullptr;
     // All told: warm-ups and idle windows are in what has been spent.
     expected.from_former_trials =
-        history.spent() * (static_cast<double>(strategy->remaining(history)) / history.workload_trials());
-    if (strategy->next(history) == nullptr) expected.from_former_trials = Seconds{0};
+        finished ? Seconds{0}
+                 : history.spent() *
+                       (static_cast<double>(strategy->remaining(history)) / history.workload_trials());
   }
   expected.budget = strategy->announcement(history);
   return expected;

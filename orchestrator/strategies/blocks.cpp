@@ -50,6 +50,7 @@ class RandomisedBlocks : public Strategy {
   int remaining(const History& history) override {
     int left = 0;
     for (const auto& [number, trials] : blocks_) {
+      if (number < confirms_from_) continue;  // done, or given up for the confirmation
       for (const PlannedTrial& trial : trials) {
         if (!is_idle(trial.role) && !history.contains(trial.key)) ++left;
       }
@@ -66,19 +67,33 @@ class RandomisedBlocks : public Strategy {
                                                      [](const PlannedTrial& t) { return !is_idle(t.role); }));
     std::string rest = fmt::format("where the intervals are widest (at most {} blocks a point", repeat_.max);
     rest += repeat_.until ? fmt::format(", until ±{:g} %)", 100 * *repeat_.until) : ")";
-    const std::string confirming =
-        repeat_.confirm > 0
-            ? fmt::format("at last {} blocks of the best point{} ({} trials at most)", repeat_.confirm,
-                          options_.references ? ", its rivals and the reference" : " and its rivals",
-                          repeat_.confirm * most_of_a_confirming_block())
-            : std::string();
     const std::string buys = what_it_buys(history, fixed, rest);
-    if (confirming.empty() || (budget.any() && history.workload_trials() == 0 && !budget.trials)) return buys;
+    const int of_a_block = most_of_a_confirming_block();
+    if (repeat_.confirm == 0 || of_a_block == 0) return buys;
+    int blocks = repeat_.confirm;
+    if (budget.any()) {
+      const auto bought = trials_bought(history);
+      if (!bought) return buys;  // said after the first trials
+      blocks = std::min(blocks, (*bought - fixed) / of_a_block);
+      if (*bought < fixed) return buys;
+      if (blocks < 1) return buys + "; too little is left to confirm the best point with";
+    }
+    const std::string confirming =
+        fmt::format("at last {} block{} of the best point, its rivals and the reference ({} trials at most)",
+                    blocks, blocks == 1 ? "" : "s", blocks * of_a_block);
     return buys.empty() ? fmt::format("{} blocks ({} trials), {}", repeat_.min, fixed, confirming)
                         : buys + "; " + confirming;
   }
 
  private:
+  // nullopt: of a time it is known after the first trials only.
+  std::optional<int> trials_bought(const History& history) const {
+    const auto& budget = plan_.experiment.budget;
+    if (budget.trials) return budget.trials;
+    if (history.workload_trials() == 0) return std::nullopt;
+    return static_cast<int>(budget.time->value() * history.workload_trials() / history.spent().value());
+  }
+
   std::string what_it_buys(const History& history, int fixed, const std::string& rest) const {
     const auto& budget = plan_.experiment.budget;
     const int reserved = trials_to_confirm();
@@ -104,16 +119,17 @@ class RandomisedBlocks : public Strategy {
         return fmt::format("what the budget of {} buys is said after the first trials",
                            format_duration(*budget.time));
       const double each = history.spent().value() / history.workload_trials();
-      const int buys = static_cast<int>(budget.time->value() / each);
+      const int buys = *trials_bought(history);
       if (buys < fixed)
         return fmt::format(
             "at {} a trial, all told, the budget of {} buys about {} of the {} trials of the first {} blocks",
             format_duration(Seconds{each}), format_duration(*budget.time), buys, fixed, repeat_.min);
       return fmt::format(
-          "at {} a trial, all told, the budget of {} buys about {} trials: the first {} blocks ({} trials) "
-          "and about {} more, {}",
+          "at {} a trial, all told, the budget of {} buys about {} trials: the first {} blocks ({} trials){}",
           format_duration(Seconds{each}), format_duration(*budget.time), buys, repeat_.min, fixed,
-          std::max(0, buys - fixed - reserved), rest);
+          repeat_.max > repeat_.min
+              ? fmt::format(" and about {} more, {}", std::max(0, buys - fixed - reserved), rest)
+              : "");
     }
     if (repeat_.max > repeat_.min)
       return fmt::format("{} blocks ({} trials), then more {}", repeat_.min, fixed, rest);

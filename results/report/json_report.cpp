@@ -146,7 +146,7 @@ Json scenario_json(const ScenarioSummary& scenario) {
       scenario.best ? delivered_json(scenario.points[*scenario.best]) : Json(nullptr);
   one["gain_of_best"] = to_json(scenario.gain_of_best);
   one["best_chosen_among"] = scenario.chosen_among;
-  one["best_confirmed"] = scenario.confirmed;
+  one["gain_from_fresh_blocks"] = scenario.from_fresh_blocks;
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);
   one["not_told_apart"] = Json::array();

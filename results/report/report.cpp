@@ -202,7 +202,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   const ExperimentRow& e = summary.experiment;
   std::string text =
       fmt::format("{}: {} trials, objective {}, energy of {}\n", printable(e.name),
-                  summary.left > 0 ? fmt::format("{} of {}", summary.finished, e.planned_trials)
+                  summary.left > 0 ? fmt::format("{} of {}", summary.finished, summary.planned)
                                    : std::to_string(summary.finished),
                   to_string(e.objective.minimise),
                   e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");

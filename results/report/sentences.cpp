@@ -106,10 +106,10 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
                        100 * *gain->high, less, of_how);
   };
   const std::string how =
-      !scenario.gain_of_best ? ""
-      : scenario.confirmed   ? fmt::format(", confirmed in {} fresh blocks", scenario.gain_of_best->pairs)
-      : scenario.chosen_among > 1 ? fmt::format(", as the least of {}", scenario.chosen_among)
-                                  : "";
+      !scenario.gain_of_best       ? ""
+      : scenario.from_fresh_blocks ? fmt::format(", from {} fresh blocks", scenario.gain_of_best->pairs)
+      : scenario.chosen_among > 1  ? fmt::format(", as the least of {}", scenario.chosen_among)
+                                   : "";
   if (gain && objective == Objective::cost) changes.push_back(gained("less cost", "more cost", how));
   if (gain && of_product) changes.push_back(gained("less of the product", "more of the product", how));
   if (gain && objective == Objective::energy)
@@ -367,9 +367,9 @@ std::string unfinished_sentence(const Summary& summary) {
   if (e.search) return "Unfinished: the same command goes on with the search; this is what is known so far.";
   if (e.last_session_ended == "done")
     return fmt::format("The budget ended the run: {} of {} planned trials were not run.", summary.left,
-                       e.planned_trials);
+                       summary.planned);
   return fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.",
-                     summary.left, e.planned_trials);
+                     summary.left, summary.planned);
 }
 
 }  // namespace dvfs_plan

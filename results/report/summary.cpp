@@ -317,7 +317,6 @@ class Scenario {
       return result_.balanced ? result_.points[i].objective->mean
                               : model.level(static_cast<int>(i)).value_or(result_.points[i].objective->mean);
     };
-    const std::set<int> confirmed = confirmed_points();
     int known = 0;
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       const PointSummary& point = result_.points[i];
@@ -327,7 +326,6 @@ class Scenario {
       known += point.objective && constraints_known ? 1 : 0;
       if (!point.objective || !point.feasible) continue;
       feasible.push_back(static_cast<int>(i));
-      if (!confirmed.empty() && !confirmed.contains(static_cast<int>(i))) continue;
       if (!result_.best) {
         result_.best = i;
         continue;
@@ -354,56 +352,25 @@ class Scenario {
       if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
         reference.not_told_apart = true;
     }
-    claim_gain(feasible, !confirmed.empty());
+    claim_gain(feasible);
     after_ranking();
   }
 
-  // Those that were run again for being among the best, and the reference: one of them is named. Of the
-  // others fewer trials are known, and the least of them is the luckiest. Empty: too little was run again to
-  // go by.
-  std::set<int> confirmed_points() const {
-    if (!result_.reference) return {};
-    const int reference = static_cast<int>(*result_.reference);
-    std::map<int, std::set<int>> fresh, earlier;
-    for (const BlockedValue& value : objective_) earlier[value.point].insert(value.block);
-    for (const BlockedValue& value : fresh_) {
-      fresh[value.point].insert(value.block);
-      earlier[value.point].erase(value.block);
-    }
-    const auto together = [&](std::map<int, std::set<int>>& blocks, int point) {
-      return static_cast<int>(std::count_if(blocks[point].begin(), blocks[point].end(),
-                                            [&](int block) { return blocks[reference].contains(block); }));
-    };
-    std::set<int> points;
-    bool feasible = false;
-    for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      const int point = static_cast<int>(i);
-      if (point == reference || !fresh.contains(point)) continue;
-      if (!fresh_blocks_tell_more(together(fresh, point), together(earlier, point))) continue;
-      points.insert(point);
-      feasible = feasible || result_.points[i].feasible;
-    }
-    if (!feasible) return {};
-    points.insert(reference);
-    return points;
-  }
-
-  void claim_gain(const std::vector<int>& feasible, bool confirmed) {
+  void claim_gain(const std::vector<int>& feasible) {
     if (!result_.reference || *result_.reference == *result_.best) return;
-    const int reference = static_cast<int>(*result_.reference), best = static_cast<int>(*result_.best);
+    const int reference = static_cast<int>(*result_.reference);
     for (const int point : feasible) result_.chosen_among += point == reference ? 0 : 1;
     const auto sensor = [&](const std::vector<BlockedValue>* of) {
       return experiment_.objective.minimise == Objective::time
                  ? 0
                  : sensor_part(result_.points[*result_.best], result_.points[*result_.reference], of);
     };
-    if (confirmed) {
-      result_.gain_of_best = paired_change(fresh_, best, reference, ChangeOf::saving, sensor(&fresh_));
-      result_.confirmed = true;
-      return;
-    }
-    result_.gain_of_best = winners_saving(objective_, static_cast<int>(result_.points.size()), best,
-                                          reference, feasible, sensor(nullptr));
+    const auto said =
+        named_saving(objective_, fresh_, static_cast<int>(result_.points.size()),
+                     static_cast<int>(*result_.best), reference, feasible, sensor(nullptr), sensor(&fresh_));
+    if (!said) return;
+    result_.gain_of_best = said->change;
+    result_.from_fresh_blocks = said->fresh;
   }
 
   void after_ranking() {
@@ -554,6 +521,9 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
   summary.left = std::max(0, experiment.planned_trials - first_attempts);
+  if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done")
+    summary.left = *experiment.trials_left;
+  summary.planned = std::max(experiment.planned_trials, first_attempts + summary.left);
   // A search that is done has no trials left, however many it might have run.
   if (experiment.search && experiment.last_session_ended == "done") summary.left = 0;
   for (auto& [name, mine] : scenarios) {

@@ -106,7 +106,7 @@ struct ScenarioSummary {
   // (results/statistics/winner.hpp); none for a search.
   std::optional<Change> gain_of_best;
   int chosen_among = 0;
-  bool confirmed = false;  // gain_of_best is of its fresh blocks alone
+  bool from_fresh_blocks = false;  // gain_of_best is of the blocks alone that were run to confirm it
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
   // The least energy within any tolerated slowdown, of the points that hold all other constraints: each holds
   // from its limit to the next one's.
@@ -129,6 +129,7 @@ struct ScenarioSummary {
 struct Summary {
   ExperimentRow experiment;
   int finished = 0;  // warm-ups and idle windows apart
+  int planned = 0;   // with the blocks that were added meanwhile
   int left = 0;      // of those planned
   std::vector<ScenarioSummary> scenarios;
   std::map<std::string, int> not_counted;

@@ -150,6 +150,7 @@ class Posterior {
       break;
     }
     NoiseModel::Draw draw;
+    draw.noisy_share = cell->noisy;
     for (std::size_t p = 0; p < scatter_.size(); ++p) {
       const auto pick = [&](const Chances& chance) {
         double v = uniform(random);
@@ -217,6 +218,7 @@ NoiseModel::NoiseModel(std::span<const BlockedValue> values, int points) {
   doubted_.assign(weights.size(), 0);
   for (int i = 0; i < number_of_draws; ++i) {
     draws_.push_back(posterior.draw(random));
+    noisy_share_ += draws_.back().noisy_share / number_of_draws;
     for (std::size_t p = 0; p < weights.size(); ++p) {
       variance_[p] += draws_.back().variance[p] / number_of_draws;
       doubted_[p] += draws_.back().doubted[p] / number_of_draws;

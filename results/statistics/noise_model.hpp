@@ -25,15 +25,19 @@ class NoiseModel {
   // is as likely to be noisy as not by itself; and a standard normal number.
   struct Draw {
     std::vector<double> variance, doubted, normal;
+    double noisy_share = 0;
   };
   const std::vector<Draw>& draws() const { return draws_; }
   // Means over the draws.
+  // How many of the points scatter unlike the rest, a share.
+  double noisy_share() const { return noisy_share_; }
   double variance(int point) const { return variance_.at(static_cast<std::size_t>(point)); }
   double doubted_variance(int point) const { return doubted_.at(static_cast<std::size_t>(point)); }
 
  private:
   std::vector<Draw> draws_;
   std::vector<double> variance_, doubted_;
+  double noisy_share_ = 0;
 };
 
 }  // namespace dvfs_plan

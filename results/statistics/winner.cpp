@@ -15,6 +15,8 @@ namespace dvfs_plan {
 namespace {
 
 constexpr double confidence = 0.95, outside_the_band = 0.005;
+// As RepeatSpec asks for at least.
+constexpr int least_fresh_blocks = 4;
 constexpr int draws = 10'000;
 constexpr std::uint64_t seed = 20242;
 
@@ -56,6 +58,26 @@ class ErrorOfASaving {
  private:
   std::vector<double> deviations_;
 };
+
+// Whether the point had been named before the fresh blocks, and the points scatter so differently that the
+// correction holds too rarely.
+bool fresh_pairs_are_right(std::span<const BlockedValue> values, std::span<const BlockedValue> fresh,
+                           int points, int best, std::span<const int> among) {
+  constexpr double alike = 0.15;
+  if (fresh.empty() || NoiseModel(values, points).noisy_share() <= alike) return false;
+  std::set<int> fresh_blocks;
+  for (const BlockedValue& value : fresh) fresh_blocks.insert(value.block);
+  std::vector<BlockedValue> before;
+  for (const BlockedValue& value : values) {
+    if (!fresh_blocks.contains(value.block)) before.push_back(value);
+  }
+  const BlockModel model(before, points);
+  const auto mine = model.level(best);
+  return mine && std::all_of(among.begin(), among.end(), [&](int point) {
+           const auto level = model.level(point);
+           return point == best || !level || *mine <= *level;
+         });
+}
 
 }  // namespace
 
@@ -99,6 +121,9 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     const auto level = model.level(point);
     if (point != best && level) gap = std::min(gap, std::max(0.0, std::log(*level / *mine)));
   }
+  // Who won by nothing tells nothing of himself by having won: the interval would shrink to one end of the band.
+  constexpr double one_deviation = 0.3173, least_gap = 0.1;
+  gap = std::max(gap, least_gap * error.beyond(one_deviation));
   const double saving = std::log(*base / *mine);
   const double won_from = std::isfinite(gap) ? saving - gap / (1 - shared) : -INFINITY;
   const double band = simultaneous_quantile(std::max(1, savings), shared, degrees) *
@@ -109,7 +134,7 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     const double all = error.above(from) - error.above(band);
     return all > 0
                ? std::clamp((error.above(from) - error.above(std::clamp(seen, from, band))) / all, 0.0, 1.0)
-               : 0.0;
+               : 1.0;
   };
   const auto where = [&](double share) {
     double low = saving - band, high = saving + band;
@@ -127,12 +152,16 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   return change;
 }
 
-bool fresh_blocks_tell_more(int fresh, int earlier) {
-  // The correction's half-width among 12 points that scatter alike, in units of one pair's scatter and at one
-  // block; among points that scatter differently it is wider. By `./dev bench truth`: 2.7 to 3.
-  constexpr double of_the_correction = 3;
-  return fresh >= 2 && student_t(confidence, fresh - 1) / std::sqrt(fresh) <=
-                           of_the_correction / std::sqrt(std::max(1, earlier));
+std::optional<NamedSaving> named_saving(std::span<const BlockedValue> values,
+                                        std::span<const BlockedValue> fresh, int points, int best,
+                                        int reference, std::span<const int> among, double sensor,
+                                        double fresh_sensor) {
+  if (fresh_pairs_are_right(values, fresh, points, best, among)) {
+    const auto change = paired_change(fresh, best, reference, ChangeOf::saving, fresh_sensor);
+    if (change && change->pairs >= least_fresh_blocks) return NamedSaving{*change, true};
+  }
+  const auto change = winners_saving(values, points, best, reference, among, sensor);
+  return change ? std::optional(NamedSaving{*change, false}) : std::nullopt;
 }
 
 }  // namespace dvfs_plan

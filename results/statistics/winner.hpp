@@ -21,10 +21,21 @@ namespace dvfs_plan {
 std::optional<Change> winners_saving(std::span<const BlockedValue> values, int points, int best,
                                      int reference, std::span<const int> among, double sensor = 0);
 
-// The same from fresh blocks that were run once the point stood among the best: nobody chose it by them, so
-// its own pairs are right. Whether they are to be stated rather than the correction is decided by the numbers
-// of blocks with both points, by what is to be expected of either. Who computes both and takes the narrower
-// takes the one that chance made narrow, and it holds in 88 to 93 % (`./dev bench truth`).
-bool fresh_blocks_tell_more(int fresh, int earlier);
+// What is said of the saving of the point that is named.
+struct NamedSaving {
+  Change change;
+  bool fresh = false;  // of fresh blocks alone; else corrected as above
+};
+
+// `values` of all blocks; `fresh` are those of them that were run because their points stood among the best:
+// nobody chose a point by them that was named before. Where points scatter alike, the correction over all
+// blocks is narrower than the fresh blocks' own pairs and holds as well; where they do not, it holds too
+// rarely (`./dev bench truth`), and the fresh pairs are taken. Which, is decided by how the points scatter,
+// never by which interval came out narrower: that one is narrow by chance, and holds in 88 to 93 %. `sensor`,
+// `fresh_sensor`: what sensors add to the ratio over all values and over the fresh ones.
+std::optional<NamedSaving> named_saving(std::span<const BlockedValue> values,
+                                        std::span<const BlockedValue> fresh, int points, int best,
+                                        int reference, std::span<const int> among, double sensor = 0,
+                                        double fresh_sensor = 0);
 
 }  // namespace dvfs_plan

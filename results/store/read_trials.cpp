@@ -77,8 +77,12 @@ ExperimentRow Store::experiment() {
   }
   Statement points = database_.prepare("SELECT scenario, count(*) FROM point GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
-  Statement session = database_.prepare("SELECT ended_how FROM session ORDER BY id DESC LIMIT 1");
-  if (session.step()) row.last_session_ended = session.text(0);
+  Statement session =
+      database_.prepare("SELECT ended_how, trials_left FROM session ORDER BY id DESC LIMIT 1");
+  if (session.step()) {
+    row.last_session_ended = session.text(0);
+    if (const auto left = session.maybe_integer(1)) row.trials_left = static_cast<int>(*left);
+  }
   Statement rules = database_.prepare("SELECT name, relation, bound FROM constraint_rule ORDER BY id");
   while (rules.step()) {
     ConstraintSpec constraint;

@@ -33,6 +33,7 @@ struct ExperimentRow {
   std::map<std::string, int> points_of_scenario;          // planned, run or not
   bool shuffled = true;
   std::optional<SearchRow> search;  // nullopt: every point is run
+  std::optional<int> trials_left;   // when the last session began its last trial; nullopt: not told
   std::string last_session_ended;   // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
 };
 

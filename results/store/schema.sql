@@ -59,7 +59,8 @@ CREATE TABLE session (
   started_at    TEXT NOT NULL,
   ended_at      TEXT,              -- NULL: still running, or killed
   ended_how     TEXT,              -- 'done', 'interrupted', 'error'
-  current_trial TEXT               -- key of the trial that was begun last
+  current_trial TEXT,              -- key of the trial that was begun last
+  trials_left   INTEGER            -- of workloads, that one included, as far as is known; NULL: not told
 ) STRICT;
 
 CREATE TABLE workload (

@@ -419,13 +419,17 @@ Store::Progress Store::progress() {
       "session_before FROM trial ORDER BY id DESC LIMIT 50) WHERE session_id = session_before");
   if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
   Statement session = database_.prepare(
-      "SELECT pid, started_at, ended_how, current_trial, boot_id FROM session ORDER BY id DESC LIMIT 1");
+      "SELECT pid, started_at, ended_how, current_trial, boot_id, trials_left FROM session ORDER BY id DESC "
+      "LIMIT 1");
   if (session.step()) {
     progress.session_pid = static_cast<int>(session.integer(0));
     progress.session_started_at = session.text(1);
     progress.session_ended_how = session.text(2);
     progress.current_trial = session.text(3);
     progress.session_boot_id = session.text(4);
+    // Blocks may have been added to what was planned.
+    const int left = progress.session_ended_how == "done" ? 0 : static_cast<int>(session.integer(5));
+    if (!progress.may_end_early) progress.planned = std::max(progress.planned, progress.finished + left);
   }
   Statement warnings =
       database_.prepare("SELECT kind, message FROM event WHERE kind <> 'budget' ORDER BY id DESC LIMIT 5");

@@ -77,8 +77,8 @@ class Store {
   std::vector<FinishedTrial> history();
   // Stores a finished trial, in one transaction.
   void write_trial(const TrialRecord& trial);
-  // Which one comes next; empty: none.
-  void note_current(const std::string& key);
+  // Which one comes next (empty: none), and how many of workloads are left with it.
+  void note_current(const std::string& key, int left);
   void write_event(const EventRecord& event);
   void forget_fact(const std::string& name);  // a machine fact that is none after all
   // `periods`: how often each channel is read from now on, s.

@@ -50,7 +50,7 @@ CREATE VIEW idle AS
 --| is_reference: 1: savings of its scenario are against this point
 --| role: 'point', 'reference_first', 'reference_last', 'warm_up'
 --| attempt: 2: run again because the first was disturbed
---| confirms: 1: in a block of the best points of the blocks before it, by which the saving of the best is stated
+--| confirms: 1: in a block of the best points of the blocks before it, run to confirm what is said of the best
 --| block: repetition k is in block k
 --| position: place in the planned order, from 1
 --| started_at: UTC, ISO 8601
@@ -239,9 +239,7 @@ CREATE VIEW best AS
     SELECT *, row_number() OVER (PARTITION BY scenario ORDER BY objective_value, coalesce(time_per_unit_s, time_s)) AS place
     FROM points WHERE objective_value IS NOT NULL
       AND CASE WHEN EXISTS (SELECT 1 FROM search) THEN point IN (SELECT best FROM searches)
-          ELSE NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1) END
-      AND (points.is_reference OR NOT EXISTS (SELECT 1 FROM trials t WHERE t.scenario = points.scenario AND t.confirms AND t.counts AND NOT t.is_reference)
-           OR EXISTS (SELECT 1 FROM trials t WHERE t.point = points.point AND t.confirms AND t.counts)))
+          ELSE NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1) END)
   WHERE place = 1;
 
 -- What an adaptive search claims; no row while trials are in the file that it has not seen (the report sees all).

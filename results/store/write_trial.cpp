@@ -53,7 +53,7 @@ Store::TrialStatements::TrialStatements(Database& db)
                         "energy_j, process) "
                         "VALUES (?,?,?,?,?,?,?,?,?)")),
       event(db.prepare("INSERT INTO event (session_id, trial_id, kind, message) VALUES (?,?,?,?)")),
-      next(db.prepare("UPDATE session SET current_trial = ? WHERE id = ?")) {}
+      next(db.prepare("UPDATE session SET current_trial = ?, trials_left = ? WHERE id = ?")) {}
 
 void Store::prepare_statements() {
   statements_ = std::make_shared<TrialStatements>(database_);
@@ -172,11 +172,11 @@ void Store::write_trial(const TrialRecord& trial) {
   remember_file();
 }
 
-void Store::note_current(const std::string& key) {
+void Store::note_current(const std::string& key, int left) {
   // Nice to know for `status`, and no loss with the power: not worth a flush of the disk.
   database_.execute("PRAGMA synchronous = NORMAL");
   try {
-    statements_->next.bind(key.empty() ? std::nullopt : std::optional(key)).bind(session_).run();
+    statements_->next.bind(key.empty() ? std::nullopt : std::optional(key)).bind(left).bind(session_).run();
   } catch (const StoreBusy&) {
   } catch (const StoreDamaged&) {
     // The next trial's write finds out what happened.

@@ -277,6 +277,33 @@ TEST(Confirming, ABudgetOfTimeIsKeptForIt) {
   EXPECT_GE(night.trials, 8 + 16 + 3);
 }
 
+TEST(Confirming, WhatABudgetDoesNotBuyIsNotPromised) {
+  const auto says = [](const std::string& budget) {
+    Night night(4, quiet + "repeat: {min: 2, confirm: 4}\nbudget: " + budget + "\n", always({0, 1}));
+    return night.strategy_->announcement(History());
+  };
+  EXPECT_EQ(says("6 trials"),
+            "the budget of 6 trials does not cover the first 2 blocks (10 trials): it stops after 6");
+  EXPECT_EQ(says("13 trials"),
+            "the budget of 13 trials buys the first 2 blocks (10 trials); too little is left to confirm the "
+            "best point with");
+  EXPECT_EQ(says("16 trials"),
+            "the budget of 16 trials buys the first 2 blocks (10 trials); at last 1 block of the best point, "
+            "its rivals and the reference (5 trials at most)");
+}
+
+TEST(Confirming, WhatIsLeftIsKnownAfterAKill) {
+  const std::string yaml = quiet + "repeat: {min: 2, max: 9, confirm: 4}\nbudget: 300 s\n";
+  Night whole(4, yaml, always({0, 1}));
+  whole.run([](const PlannedTrial& trial) { return 1.0 + trial.point; });
+  Night killed(4, yaml, always({0, 1}));
+  killed.run([](const PlannedTrial& trial) { return 1.0 + trial.point; }, whole.keys.size() - 3);
+  Night again(4, yaml, always({0, 1}));
+  again.history_ = killed.history_;
+  ASSERT_NE(again.strategy_->next(again.history_), nullptr);
+  EXPECT_EQ(again.strategy_->remaining(again.history_), 3);
+}
+
 TEST(Confirming, GoesOnWhereItWasCutOff) {
   const auto measure = [](const PlannedTrial& trial) { return 1.0 + trial.point; };
   const std::string yaml = "objective: time\nrepeat: {min: 2, max: 9, confirm: 4}\nbudget: 420 s\n";

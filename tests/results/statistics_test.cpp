@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <numeric>
+#include <random>
 
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
+#include "results/statistics/winner.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -165,6 +167,58 @@ TEST(BlockModel, OnePointAndNone) {
   EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0));
   EXPECT_FALSE(BlockModel(values, 2).level(1));
   EXPECT_THAT(BlockModel({}, 2).not_worse_than_best(std::vector{0, 1}, 0.05), IsEmpty());
+}
+
+// ------------------------------------------------------------------ fresh blocks
+
+// Points 0 (the reference) to 11, every other one `noisier` times as noisy; 1 draws a tenth less. Then blocks
+// of 0, 1 and 2 alone.
+struct ConfirmedNight {
+  std::vector<BlockedValue> values, fresh;
+  std::vector<int> among;
+};
+ConfirmedNight confirmed_night(double noisier, int fresh_blocks, int screening_favours = 1) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  ConfirmedNight night;
+  const auto add = [&](int point, int block, double level) {
+    night.values.push_back(
+        {point, block, level * std::exp(0.002 * (point % 2 == 1 ? noisier : 1) * normal(random))});
+  };
+  for (int block = 1; block <= 6; ++block) {
+    for (int point = 0; point < 12; ++point)
+      add(point, block, point == screening_favours ? 85 : point == 1 ? 90 : 100);
+    add(0, block, 100);
+  }
+  for (int block = 7; block < 7 + fresh_blocks; ++block) {
+    for (const int point : {0, 0, 1, 2}) {
+      add(point, block, point == 1 ? 90 : 100);
+      night.fresh.push_back(night.values.back());
+    }
+  }
+  for (int point = 0; point < 12; ++point) night.among.push_back(point);
+  return night;
+}
+std::optional<NamedSaving> said_of(const ConfirmedNight& night) {
+  return named_saving(night.values, night.fresh, 12, 1, 0, night.among);
+}
+
+TEST(NamedSaving, FreshPairsAreTakenWherePointsScatterDifferently) {
+  const auto night = confirmed_night(10, 5);
+  const auto said = said_of(night);
+  ASSERT_TRUE(said);
+  EXPECT_TRUE(said->fresh);
+  const auto pairs = paired_change(night.fresh, 1, 0, ChangeOf::saving);
+  EXPECT_EQ(said->change.pairs, 5);
+  EXPECT_DOUBLE_EQ(said->change.value, pairs->value);
+  EXPECT_DOUBLE_EQ(*said->change.low, *pairs->low);
+}
+
+TEST(NamedSaving, ElseTheCorrectionOverAllBlocksIs) {
+  EXPECT_FALSE(said_of(confirmed_night(1, 5))->fresh);   // all scatter alike
+  EXPECT_FALSE(said_of(confirmed_night(10, 3))->fresh);  // too few
+  EXPECT_FALSE(said_of(confirmed_night(10, 0))->fresh);
+  EXPECT_FALSE(said_of(confirmed_night(10, 5, 3))->fresh);  // it was not the one named before
 }
 
 }  // namespace

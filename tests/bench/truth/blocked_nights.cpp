@@ -212,7 +212,7 @@ ConfirmedOutcome confirm_a_night(const BlockConditions& c, int confirming, std::
   };
   judge(screened, outcome.corrected);
   judge(all, outcome.confirmed);
-  outcome.went_by_fresh_blocks = all.confirmed;
+  outcome.went_by_fresh_blocks = all.from_fresh_blocks;
   return outcome;
 }
 

@@ -208,17 +208,26 @@ TEST(Truth, TheNamedPointAndTheSet) {
 
 TEST(Truth, TheNamedPointWhereFreshBlocksConfirmIt) {
   for (const Noise noise : {Noise::equal, Noise::half_noisy}) {
-    const BlockConditions conditions{.noise = noise, .points = 10, .blocks = 3, .alike = true};
+    const bool valley = noise == Noise::half_noisy;
+    const BlockConditions conditions{
+        .noise = noise, .points = 10, .blocks = valley ? 5 : 3, .alike = !valley};
     int known = 0, held = 0;
+    double width = 0, corrected_width = 0, narrowest = 1;
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
       const ConfirmedOutcome one = confirm_a_night(conditions, 5, 13000 + seed);
-      if (!one.confirmed.stated) continue;
+      if (!one.confirmed.stated || !one.corrected.stated) continue;
       ++known;
       held += one.confirmed.holds ? 1 : 0;
+      width += one.confirmed.width;
+      corrected_width += one.corrected.width;
+      narrowest = std::min(narrowest, one.corrected.width);
     }
-    std::printf("%s: the confirmed saving holds in %d of %d\n", to_string(noise).c_str(), held, known);
+    std::printf("%s: with blocks that confirm the saving holds in %d of %d, %.2f as wide\n",
+                to_string(noise).c_str(), held, known, width / corrected_width);
     EXPECT_GE(known, 120);
     EXPECT_GE(held, least_of(known, 0.93)) << to_string(noise);
+    EXPECT_LT(width / corrected_width, 0.9) << to_string(noise);
+    EXPECT_GT(narrowest, conditions.scatter) << "who wins by a hair is not known to a hair";
   }
 }
 
