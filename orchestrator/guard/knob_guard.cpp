@@ -8,22 +8,39 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 
 namespace dvfs_plan {
+namespace {
+
+// The guardian of a run that was just killed holds its locks until it has put everything back, which takes
+// some tens of milliseconds: worth waiting for.
+template <class Attempt>
+bool soon(Attempt attempt) {
+  constexpr std::chrono::milliseconds patience{2000}, pause{20};
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!attempt()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(pause);
+  }
+  return true;
+}
+
+}  // namespace
 
 KnobGuard::KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const std::string& experiment,
                      const Clock& clock, bool discard)
     : sysfs_(sysfs), clock_(clock), folder_(state_folder), experiment_(experiment) {
   take_machine();
-  lock_ = folder_.try_lock();
-  if (!lock_) {
+  if (!soon([&] { return static_cast<bool>(lock_ = folder_.try_lock()); })) {
     throw Error(
         ExitCode::machine_refuses,
         fmt::format("another sweep is running on this machine ({})", folder_.lock_holder()),
@@ -47,8 +64,10 @@ void KnobGuard::take_machine() {
   constexpr std::string_view name("\0dvfs-plan one sweep a machine", 30);
   std::copy(name.begin(), name.end(), address.sun_path);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  if (::bind(machine_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE)
-    return;
+  const bool taken_or_unknown = soon([&] {
+    return ::bind(machine_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE;
+  });
+  if (taken_or_unknown) return;
   const std::string holder = folder_.lock_holder();
   throw Error(
       ExitCode::machine_refuses,

@@ -121,7 +121,8 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     const auto level = model.level(point);
     if (point != best && level) gap = std::min(gap, std::max(0.0, std::log(*level / *mine)));
   }
-  // Who won by nothing tells nothing of himself by having won: the interval would shrink to one end of the band.
+  // Who won by nothing tells nothing of himself by having won: the interval would shrink to one end of the
+  // band.
   constexpr double one_deviation = 0.3173, least_gap = 0.1;
   gap = std::max(gap, least_gap * error.beyond(one_deviation));
   const double saving = std::log(*base / *mine);
