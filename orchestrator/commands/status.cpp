@@ -19,7 +19,7 @@ namespace dvfs_plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr Seconds between_looks{2};
+constexpr Seconds between_lines{2};
 
 // Killed and not yet taken note of by its parent: its number still answers.
 bool is_dead(int pid) {
@@ -93,7 +93,7 @@ int status_command(const Options& options) {
     write_stdout((over ? "\x1b[H\x1b[2J" : "") + (options.json ? status_json(progress, running, options.watch)
                                                                : status_text(progress, running)));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
-    if (!interruption->sleep_until(clock.now() + nanoseconds(between_looks), clock))
+    if (!interruption->sleep_until(clock.now() + nanoseconds(between_lines), clock))
       return static_cast<int>(ExitCode::interrupted);
     if (!over && !options.json) write_stdout("\n");
   }

@@ -8,7 +8,7 @@ namespace dvfs_plan {
 namespace {
 
 constexpr int looks_that_hold = 3;
-constexpr Seconds between_looks{0.01};
+constexpr Seconds between_looks_at_clocks{0.01};
 constexpr double same = 0.01;  // clocks within 1 % hold
 
 bool hold(const std::map<std::uint32_t, double>& before, const std::map<std::uint32_t, double>& now) {
@@ -52,7 +52,7 @@ Settled settle(Sampler& sampler, Seconds least, Seconds limit, Interruption& int
       settled.outcome = "timed_out";
       return settled;
     }
-    if (!wait_until(clock.now() + nanoseconds(between_looks))) return settled;
+    if (!wait_until(clock.now() + nanoseconds(between_looks_at_clocks))) return settled;
   }
 }
 

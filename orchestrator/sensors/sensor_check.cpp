@@ -10,7 +10,7 @@ namespace dvfs_plan {
 namespace {
 
 // Long enough for a RAPL counter (1 ms) and for sensors that renew every 100 ms.
-constexpr Seconds rest{0.3}, under_load{0.6}, more_for_slow_sensors{4};
+constexpr Seconds rest{0.3}, load_lasts{0.6}, more_for_slow_sensors{4};
 // As fast as any sensor we know renews its value.
 constexpr Seconds fast_look{0.002};
 // A probe whose reads keep a CPU busy is read more seldom: measuring must not be what is measured.
@@ -174,7 +174,7 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   const Nanoseconds from = clock.now();
   compute_until(from, clock, false, rest, interruption);
   const Nanoseconds load_from = clock.now();
-  compute_until(load_from, clock, true, under_load, interruption);
+  compute_until(load_from, clock, true, load_lasts, interruption);
   Nanoseconds to = clock.now();
   auto readings = sampler.stop();
   // A slow sensor has said too little by now to know how slow it is.

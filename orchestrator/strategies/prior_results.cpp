@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t fewest_settings = 4;  // from fewer no shape is known
 constexpr int draws = 256;
-constexpr std::uint64_t seed = 404;
+constexpr std::uint64_t seed_of_prior = 404;
 
 // The plan's operating points without their workloads: what earlier results have in common with it.
 class OperatingPoints {
@@ -60,7 +60,8 @@ class OperatingPoints {
 
   // Expected value at every point of the plan, its mean taken out.
   std::vector<double> shape(const Observations& data, const SurfacePrior& prior) const {
-    const auto drawn = draw_quantity(question_.grid, question_.scenario, prior, {}, data, draws, seed).draws;
+    const auto drawn =
+        draw_quantity(question_.grid, question_.scenario, prior, {}, data, draws, seed_of_prior).draws;
     const Eigen::VectorXd mean = drawn.rowwise().mean();
     std::vector<double> values;
     for (const int p : of_point_) values.push_back(mean(p) - mean.mean());

@@ -8,7 +8,7 @@
 namespace dvfs_plan {
 namespace {
 
-Channel channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
+Channel amdgpu_channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
   return board_channel("amdgpu", board, quantity, unit);
 }
 
@@ -23,20 +23,22 @@ void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
     // power1_average is the firmware's own mean; newer boards have power1_input instead. Graphics inside a
     // CPU have no cap of their own, and what they tell is the whole socket's: the package that RAPL tells
     // already.
-    Channel average = channel(board, "power_average", "W"), instant = channel(board, "power_instant", "W");
+    Channel average = amdgpu_channel(board, "power_average", "W"),
+            instant = amdgpu_channel(board, "power_instant", "W");
     if (!sysfs.exists(folder + "power1_cap")) average.within = instant.within = "package-0";
     if (!add(average, "power1_average", 1e-6)) add(instant, "power1_input", 1e-6);
-    Channel core = channel(board, "core_clock", "Hz"), memory = channel(board, "memory_clock", "Hz");
+    Channel core = amdgpu_channel(board, "core_clock", "Hz"),
+            memory = amdgpu_channel(board, "memory_clock", "Hz");
     core.under_load_only = memory.under_load_only = true;
     add(core, "freq1_input", 1);
     add(memory, "freq2_input", 1);
-    add(channel(board, "temperature", "C"), "temp1_input", 1e-3);
-    add(channel(board, "junction_temperature", "C"), "temp2_input", 1e-3);
-    add(channel(board, "memory_temperature", "C"), "temp3_input", 1e-3);
+    add(amdgpu_channel(board, "temperature", "C"), "temp1_input", 1e-3);
+    add(amdgpu_channel(board, "junction_temperature", "C"), "temp2_input", 1e-3);
+    add(amdgpu_channel(board, "memory_temperature", "C"), "temp3_input", 1e-3);
   }
   const auto add = [&](const std::string& quantity, const char* unit, const std::string& file) {
     if (sysfs.exists(board.folder + "/" + file))
-      probe.add(channel(board, quantity, unit), sysfs, board.folder + "/" + file, 1);
+      probe.add(amdgpu_channel(board, quantity, unit), sysfs, board.folder + "/" + file, 1);
   };
   add("utilisation", "%", "gpu_busy_percent");
   add("memory_used", "B", "mem_info_vram_used");

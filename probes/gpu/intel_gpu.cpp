@@ -11,7 +11,7 @@
 namespace dvfs_plan {
 namespace {
 
-Channel channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
+Channel intel_channel(const GpuBoard& board, const std::string& quantity, const char* unit) {
   return board_channel("intel_gpu", board, quantity, unit);
 }
 
@@ -25,7 +25,7 @@ void add_energy(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
       const std::string label =
           sysfs.text(fmt::format("{}energy{}_label", folder, number)).value_or(number == 1 ? "" : "pkg");
       const bool part = number == 2 && sysfs.exists(folder + "energy1_input");
-      Channel energy = channel(board, part ? "energy_" + label : "energy", "J");
+      Channel energy = intel_channel(board, part ? "energy_" + label : "energy", "J");
       energy.kind = ChannelKind::counter;
       if (part) {
         energy.domain = board.domain + "/" + label;
@@ -34,9 +34,9 @@ void add_energy(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
       probe.add(energy, sysfs, file, 1e-6);
     }
     if (sysfs.exists(folder + "temp2_input"))
-      probe.add(channel(board, "temperature", "C"), sysfs, folder + "temp2_input", 1e-3);
+      probe.add(intel_channel(board, "temperature", "C"), sysfs, folder + "temp2_input", 1e-3);
     else if (sysfs.exists(folder + "temp1_input"))
-      probe.add(channel(board, "temperature", "C"), sysfs, folder + "temp1_input", 1e-3);
+      probe.add(intel_channel(board, "temperature", "C"), sysfs, folder + "temp1_input", 1e-3);
   }
 }
 
@@ -51,7 +51,7 @@ ProbeFinding find_intel_gpu(const ProbeRequest& request) {
     const auto gts = find_intel_gts(request.sysfs, board);
     // The media GT's clock is no one's axis: the first GT is the one that computes.
     if (gts.empty()) continue;
-    Channel clock = channel(board, "core_clock", "Hz");
+    Channel clock = intel_channel(board, "core_clock", "Hz");
     clock.under_load_only = true;
     constexpr bool sleeping_says_zero = true;  // in RC6
     probe->add(clock, request.sysfs, gts.front().actual_file, 1e6, sleeping_says_zero);

@@ -29,7 +29,7 @@ std::optional<double> objective_of(const TrialRow& trial) {
 }
 
 // One quantity of one scenario: values by point, and how they scatter.
-struct Values {
+struct NightValues {
   std::map<std::string, std::vector<double>> of_point;
   std::optional<NightError> error;
 };
@@ -44,8 +44,8 @@ std::vector<const TrialRow*> counted(const std::vector<TrialRow>& trials, const 
   return found;
 }
 
-Values levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
-  Values night;
+NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  NightValues night;
   std::map<std::string, int> index;
   std::vector<BlockedValue> blocked;
   for (const TrialRow* trial : counted(trials, scenario, quantity)) {
@@ -59,8 +59,8 @@ Values levels_of(const std::vector<TrialRow>& trials, const std::string& scenari
 
 // Of each point and block, the ratio to the reference of that block. What the reference's own trials add is
 // common to all points of a block and known by the number of blocks only.
-Values ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
-  Values night;
+NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  NightValues night;
   std::map<int, std::vector<double>> references;
   const auto rows = counted(trials, scenario, quantity);
   for (const TrialRow* trial : rows) {
@@ -98,9 +98,9 @@ Values ratios_of(const std::vector<TrialRow>& trials, const std::string& scenari
 
 // Of several nights, each night's mean level; how nights differ is common to all points, and known by their
 // number only.
-Values levels_of_nights(const std::vector<ComparedResult>& nights, const std::string& scenario,
-                        Quantity quantity) {
-  Values all;
+NightValues levels_of_nights(const std::vector<ComparedResult>& nights, const std::string& scenario,
+                             Quantity quantity) {
+  NightValues all;
   for (const ComparedResult& night : nights) {
     for (const auto& [point, values] : levels_of(night.trials, scenario, quantity).of_point) {
       std::vector<double> logs;
@@ -187,7 +187,7 @@ class ScenarioComparison {
       return of_levels_ ? levels_of_nights(nights, before_.scenario, quantity)
                         : ratios_of(nights.front().trials, before_.scenario, quantity);
     };
-    const Values before = values_of(ones_), after = values_of(others_);
+    const NightValues before = values_of(ones_), after = values_of(others_);
     const auto change = [&](const ComparedPoint& point, double confidence) -> std::optional<Change> {
       const auto a = before.of_point.find(point.point), b = after.of_point.find(point.point);
       if (a == before.of_point.end() || b == after.of_point.end()) return std::nullopt;
@@ -233,7 +233,7 @@ class ScenarioComparison {
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
     if (old->point == best.point) return;
-    const Values night = levels_of(others_.front().trials, after_.scenario, objective_of);
+    const NightValues night = levels_of(others_.front().trials, after_.scenario, objective_of);
     const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
     if (a != night.of_point.end() && b != night.of_point.end())
       result_.cost_of_old_best = change_between(a->second, night.error, b->second, night.error, 0.95,

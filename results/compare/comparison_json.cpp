@@ -5,18 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "results/page/page_shell.hpp"
+#include "results/report/json_values.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json to_json(const std::optional<Change>& change) {
+Json change_json(const std::optional<Change>& change) {
   if (!change) return nullptr;
   return {{"value", change->value},
           {"n", change->pairs},
@@ -25,7 +21,7 @@ Json to_json(const std::optional<Change>& change) {
 }
 
 Json to_json(const ChangeOfPoint& one) {
-  Json json = to_json(one.change);
+  Json json = change_json(one.change);
   if (!json.is_null()) json["beyond_noise"] = one.beyond_noise;
   return json;
 }
@@ -73,7 +69,7 @@ Json comparison_object(const Comparison& c) {
     Json one{{"scenario", s.scenario},
              {"best_before", or_null(s.best_before)},
              {"best_after", or_null(s.best_after)},
-             {"cost_of_old_best", to_json(s.cost_of_old_best)},
+             {"cost_of_old_best", change_json(s.cost_of_old_best)},
              {"old_best_not_told_apart", s.old_best_not_told_apart},
              {"all_energy", to_json(s.all_energy)},
              {"all_time", to_json(s.all_time)},

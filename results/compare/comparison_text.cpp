@@ -23,7 +23,7 @@ std::string cell(const ChangeOfPoint& one) {
   return text + (one.beyond_noise ? " !" : "");
 }
 
-std::string cell(const std::optional<Estimate>& value, std::string_view unit) {
+std::string mean_cell(const std::optional<Estimate>& value, std::string_view unit) {
   if (!value) return "—";
   return fmt::format("{:#.4g} {}", value->mean, unit);
 }
@@ -137,9 +137,9 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
                  : before        ? "<"
                  : after         ? ">"
                                  : " ",
-                 printable(point.called), cell(point.before.work_energy, "J"),
-                 cell(point.after.work_energy, "J"), cell(point.energy), cell(point.time), cell(point.power),
-                 point.before.is_reference ? "reference" : share_cell(point.saving_before),
+                 printable(point.called), mean_cell(point.before.work_energy, "J"),
+                 mean_cell(point.after.work_energy, "J"), cell(point.energy), cell(point.time),
+                 cell(point.power), point.before.is_reference ? "reference" : share_cell(point.saving_before),
                  point.before.is_reference ? "" : share_cell(point.saving_after)},
                 before || after);
     }

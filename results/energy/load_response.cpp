@@ -12,7 +12,7 @@ constexpr std::size_t least_values = 16;
 // What a load explains less of is other work, noise, or a sensor that smooths in another way.
 constexpr double least_explained = 0.85;
 
-struct Interval {
+struct LoadedSpan {
   double from, to;
 };
 
@@ -56,14 +56,14 @@ class Fit {
   // s that the load was on before `time`.
   double on_until(double time) const {
     const auto after = std::upper_bound(on_.begin(), on_.end(), time,
-                                        [](double t, const Interval& one) { return t < one.from; });
+                                        [](double t, const LoadedSpan& one) { return t < one.from; });
     if (after == on_.begin()) return 0;
     const auto i = static_cast<std::size_t>(after - on_.begin()) - 1;
     return until_[i] + std::min(time, on_[i].to) - on_[i].from;
   }
 
   std::span<const FreshValue> fresh_;
-  std::vector<Interval> on_;
+  std::vector<LoadedSpan> on_;
   std::vector<double> until_;  // s that the load was on before each
   double total_ = 0, mean_ = 0, all_ = 0;
 };

@@ -17,8 +17,6 @@
 namespace dvfs_plan {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t rows_of_a_group = 50'000;
 constexpr Seconds deadline{3600};
 
@@ -26,10 +24,10 @@ const char* type_name(Column::Type type) {
   return type == Column::Type::text ? "STRING" : type == Column::Type::real ? "DOUBLE" : "INT64";
 }
 
-Json to_json(const Cell& cell) {
+nlohmann::json cell_json(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* real = std::get_if<double>(&cell))
-    return std::isfinite(*real) ? Json(*real) : Json(nullptr);
+    return std::isfinite(*real) ? nlohmann::json(*real) : nlohmann::json(nullptr);
   // As text: JavaScript's numbers hold no more than 53 bits, and nanoseconds since boot may pass them.
   if (const auto* integer = std::get_if<std::int64_t>(&cell)) return std::to_string(*integer);
   return nullptr;
@@ -50,15 +48,16 @@ class ParquetWriter : public TableWriter {
     rows_.open(work_.path() / "rows", std::ios::binary);
   }
   void head(const std::vector<Column>& columns) override {
-    Json head = Json::array();
+    nlohmann::json head = nlohmann::json::array();
     for (const Column& column : columns)
       head.push_back({{"name", column.name}, {"type", type_name(column.type)}});
     rows_ << head.dump() << "\n";
   }
   void row(const std::vector<Cell>& cells) override {
-    Json row = Json::array();
-    for (const Cell& cell : cells) row.push_back(to_json(cell));
-    rows_ << (in_group_ == 0 ? "[" : ",") << row.dump(-1, ' ', false, Json::error_handler_t::replace);
+    nlohmann::json row = nlohmann::json::array();
+    for (const Cell& cell : cells) row.push_back(cell_json(cell));
+    rows_ << (in_group_ == 0 ? "[" : ",")
+          << row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (++in_group_ == rows_of_a_group) end_group();
   }
   void finish() override {

@@ -18,7 +18,7 @@ std::string half_width(const Estimate& estimate) {
 }
 
 // In single quotes gnuplot expands nothing: no escapes, no variables, no `commands`.
-std::string quoted(std::string_view text) {
+std::string gnuplot_quoted(std::string_view text) {
   std::string safe = "'";
   for (const char c : printable(text)) {
     safe += c;
@@ -41,7 +41,7 @@ std::string preamble(const std::string& file, FigureFormat format, const std::st
       "0.9\n"
       "set style line 5 lc rgb '#d55e00' lw 2 pt 13 ps 0.9\nset style line 6 lc rgb '#56b4e9' lw 2 pt 6 ps "
       "0.9\n",
-      terminal, quoted(file), quoted(title));
+      terminal, gnuplot_quoted(file), gnuplot_quoted(title));
 }
 
 // The unit an axis is written in: "MHz" of "1980 MHz", and what a number of it is worth.
@@ -148,9 +148,10 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
   }
   if (lines.empty()) return std::nullopt;
   std::string script = preamble(file, format, scenario.scenario);
-  script += fmt::format("set xlabel {}\nset ylabel {}\n",
-                        quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
-                        quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(summary))));
+  script +=
+      fmt::format("set xlabel {}\nset ylabel {}\n",
+                  gnuplot_quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
+                  gnuplot_quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(summary))));
   std::vector<std::string> plots;
   for (std::size_t g = 0; g < order.size(); ++g) {
     script += fmt::format("$line{} << END\n{}END\n", g, lines[order[g]]);
@@ -158,7 +159,7 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
     plots.push_back(
         fmt::format("$line{0} using 1:2 with linespoints ls {1} title {2}, $line{0} using 1:2:3 with "
                     "yerrorbars ls {1} notitle",
-                    g, style, quoted(order[g].empty() ? "energy" : order[g])));
+                    g, style, gnuplot_quoted(order[g].empty() ? "energy" : order[g])));
   }
   if (!best.empty()) {
     script += fmt::format("$best << END\n{}END\n", best);
@@ -189,8 +190,8 @@ std::optional<std::string> trade_off_script(const Summary& summary, const Scenar
   std::string script = preamble(file, format, scenario.scenario);
   script += fmt::format(
       "set xlabel {}\nset ylabel {}\nset offsets graph 0.04, graph 0.04, graph 0.04, graph 0.04\n",
-      quoted(fmt::format("time{} (s)", per_text(summary))),
-      quoted(fmt::format("energy{} (J)", per_text(summary))));
+      gnuplot_quoted(fmt::format("time{} (s)", per_text(summary))),
+      gnuplot_quoted(fmt::format("energy{} (J)", per_text(summary))));
   std::string on_front;
   for (const auto& [time, row] : front) on_front += row;
   script += fmt::format("$all << END\n{}END\n$front << END\n{}END\n", all, on_front);

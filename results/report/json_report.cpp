@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
+#include "results/report/json_values.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -31,11 +32,6 @@ Json to_json(const std::optional<Change>& change) {
   json["low_95"] = change->low ? Json(*change->low) : Json(nullptr);
   json["high_95"] = change->high ? Json(*change->high) : Json(nullptr);
   return json;
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
 }
 
 Json settings_json(const std::vector<AxisSetting>& settings) {

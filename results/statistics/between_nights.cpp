@@ -17,13 +17,13 @@ double log_mean(std::span<const double> values) {
 }
 
 // A part of a mean's variance and how well it is known.
-struct Part {
+struct PartOfVariance {
   double variance, degrees;
 };
 
-double satterthwaite(std::span<const Part> parts) {
+double satterthwaite(std::span<const PartOfVariance> parts) {
   double sum = 0, weighed = 0;
-  for (const Part& part : parts) {
+  for (const PartOfVariance& part : parts) {
     sum += part.variance;
     if (part.variance > 0) weighed += part.variance * part.variance / part.degrees;
   }
@@ -72,12 +72,12 @@ std::optional<Change> change_between(std::span<const double> before,
   change.value = std::expm1(difference);
   if (!error_before || !error_after) return change;
   const auto a = static_cast<double>(before.size()), b = static_cast<double>(after.size());
-  const Part parts[] = {{error_before->error / a, error_before->error_degrees},
-                        {error_before->block / a, error_before->block_degrees},
-                        {error_after->error / b, error_after->error_degrees},
-                        {error_after->block / b, error_after->block_degrees}};
+  const PartOfVariance parts[] = {{error_before->error / a, error_before->error_degrees},
+                                  {error_before->block / a, error_before->block_degrees},
+                                  {error_after->error / b, error_after->error_degrees},
+                                  {error_after->block / b, error_after->block_degrees}};
   double variance = 0;
-  for (const Part& part : parts) variance += part.variance;
+  for (const PartOfVariance& part : parts) variance += part.variance;
   // The sensors' half-widths are of 95 %.
   const double wider = normal_quantile(confidence) / normal_quantile(0.95);
   const double half_width = std::hypot(student_t(confidence, satterthwaite(parts)) * std::sqrt(variance),

@@ -17,16 +17,16 @@ namespace {
 constexpr double confidence = 0.95, outside_the_band = 0.005;
 // As RepeatSpec asks for at least.
 constexpr int least_fresh_blocks = 4;
-constexpr int draws = 10'000;
-constexpr std::uint64_t seed = 20242;
+constexpr int draws_of_the_band = 10'000;
+constexpr std::uint64_t seed_of_the_band = 20242;
 
 // The band that holds the errors of all savings together: they share the reference's.
 double simultaneous_quantile(int savings, double shared, double degrees) {
-  boost::random::mt19937_64 random(seed);
+  boost::random::mt19937_64 random(seed_of_the_band);
   boost::random::normal_distribution<double> normal;
   boost::random::chi_squared_distribution<double> chi_squared(degrees);
   std::vector<double> largest;
-  for (int i = 0; i < draws; ++i) {
+  for (int i = 0; i < draws_of_the_band; ++i) {
     const double common = std::sqrt(shared) * normal(random);
     double most = 0;
     for (int k = 0; k < savings; ++k)

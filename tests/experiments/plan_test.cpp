@@ -50,7 +50,7 @@ Resolved resolve(const std::string& text) {
   return {std::move(plan), diagnostics.text()};
 }
 
-Resolved with(const std::string& rest) {
+Resolved resolved_with(const std::string& rest) {
   return resolve("workloads: [{name: w, command: [\"true\", \"{batch}\"]}]\n" + rest);
 }
 Resolved plain(const std::string& rest) {
@@ -78,8 +78,9 @@ TEST(Axis, EveryWayToNameValues) {
               ElementsAre("1 GHz", "1.8 GHz", "2.6 GHz"));
   EXPECT_THAT(values(plain("axes: {cpu.frequency: {values: [1.9 GHz, 9 GHz], nearest: true}}")),
               ElementsAre("1.8 GHz", "3 GHz"));
-  EXPECT_THAT(values(with("axes: {batch: {from: 8, to: 64, times: 2}}")), ElementsAre("8", "16", "32", "64"));
-  EXPECT_THAT(values(with("axes: {batch: {from: 0.1, to: 0.3, step: 0.1}}")),
+  EXPECT_THAT(values(resolved_with("axes: {batch: {from: 8, to: 64, times: 2}}")),
+              ElementsAre("8", "16", "32", "64"));
+  EXPECT_THAT(values(resolved_with("axes: {batch: {from: 0.1, to: 0.3, step: 0.1}}")),
               ElementsAre("0.1", "0.2", "0.3"));
   EXPECT_THAT(values(plain("axes: {cpu.uncore: [0.85 GHz]}")),
               ElementsAre("850 MHz"));  // continuous: anything within
@@ -126,13 +127,13 @@ TEST(Axis, AKnobTheMachineDoesNotHave) {
 }
 
 TEST(Axis, AParameterCannotAskTheMachine) {
-  EXPECT_EQ(with("axes: {batch: all}").faults,
+  EXPECT_EQ(resolved_with("axes: {batch: all}").faults,
             "sweep.yaml:2:15: error: axis 'batch' is a parameter of the workload: the machine cannot say "
             "what 'all', 'min', 'max' or 'count' are; list its values\n");
 }
 
 TEST(Placeholders, NameAnAxisAndAreUsed) {
-  EXPECT_EQ(with("axes: {bacth: [1]}").faults,
+  EXPECT_EQ(resolved_with("axes: {bacth: [1]}").faults,
             "sweep.yaml:1:41: error: {batch} names no axis (did you mean 'bacth'?); add 'axes: {batch: "
             "[...]}', or write {{batch}} for the text itself\n"
             "sweep.yaml:2:8: error: axis 'bacth' is used by no workload: put {bacth} into a command\n");
@@ -205,7 +206,7 @@ TEST(Points, AWorkloadRunsOnlyOverTheParametersItUses) {
 }
 
 TEST(Points, EachScenarioHasItsOwnReference) {
-  const auto resolved = with("axes: {cpu.frequency: [1 GHz, 3 GHz], batch: [8, 16]}\n");
+  const auto resolved = resolved_with("axes: {cpu.frequency: [1 GHz, 3 GHz], batch: [8, 16]}\n");
   ASSERT_TRUE(resolved.plan) << resolved.faults;
   std::set<std::string> references;
   for (const PlanPoint& point : resolved.plan->points) {

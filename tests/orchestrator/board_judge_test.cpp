@@ -6,13 +6,12 @@
 #include <functional>
 
 #include "orchestrator/judge/judge.hpp"
+#include "tests/support/sensors.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr Nanoseconds ms = 1'000'000;
 
 Channel channel(const std::string& quantity, const std::string& unit, ChannelKind kind = ChannelKind::gauge) {
   Channel one;

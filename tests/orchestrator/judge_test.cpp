@@ -7,12 +7,11 @@
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/judge/metrics.hpp"
 #include "orchestrator/machine_facts.hpp"
+#include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-constexpr Nanoseconds ms = 1'000'000;
 
 class JudgeTest : public testing::Test {
  protected:

@@ -16,15 +16,15 @@ namespace {
 const std::string recording =
     std::string(DVFS_PLAN_SOURCE) + "/../shared/fixtures/nvidia-h200/nvml_trace_1ms.csv";
 
-struct Trace {
+struct RecordedTrace {
   std::vector<Channel> channels{gauge("gpu"), gauge("gpu"), counter("gpu")};
   std::vector<Reading> readings;
   Nanoseconds from = 0, to = 0, load_from = 0, steady_from = 0, steady_to = 0;
   double first_joules = 0, last_joules = 0;
 };
 
-Trace read_trace() {
-  Trace trace;
+RecordedTrace read_trace() {
+  RecordedTrace trace;
   trace.channels[0].name = "average";
   trace.channels[1].name = "instant";
   trace.channels[2].name = "energy";
@@ -62,7 +62,7 @@ Trace read_trace() {
 
 TEST(RecordedSensor, TheAuditFindsWhatWasMeasuredByHand) {
   if (!std::ifstream(recording)) GTEST_SKIP() << "the recording is not here: " << recording;
-  const Trace trace = read_trace();
+  const RecordedTrace trace = read_trace();
   ASSERT_EQ(trace.readings.size(), 3 * 12158U);
   const auto audit = audit_sensors(trace.channels, trace.readings, trace.from, trace.to, trace.load_from);
   for (const auto& line : audit_lines(audit, trace.channels)) std::printf("%s\n", line.c_str());

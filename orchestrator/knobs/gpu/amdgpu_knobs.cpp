@@ -158,7 +158,7 @@ class AmdClockKnob : public Knob {
   const Sysfs& sysfs_;
 };
 
-KnobFinding find_power(const KnobRequest& request, const std::vector<GpuBoard>& boards) {
+KnobFinding find_amdgpu_power(const KnobRequest& request, const std::vector<GpuBoard>& boards) {
   std::vector<PowerFile> files;
   for (const GpuBoard& board : boards) {
     for (const std::string& hwmon : request.sysfs.list(board.folder + "/hwmon")) {
@@ -176,7 +176,7 @@ KnobFinding find_power(const KnobRequest& request, const std::vector<GpuBoard>& 
 }  // namespace
 
 KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards) {
-  if (axis == GpuAxis::power_limit) return find_power(request, boards);
+  if (axis == GpuAxis::power_limit) return find_amdgpu_power(request, boards);
   const auto clock = axis == GpuAxis::core ? OverdriveClock::core : OverdriveClock::memory;
   std::vector<AmdBoard> found;
   std::vector<double> common;

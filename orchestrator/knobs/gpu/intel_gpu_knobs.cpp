@@ -13,7 +13,7 @@ namespace {
 // The firmware counts in 50/3 MHz; every third of them is a round number in the files.
 constexpr double step_mhz = 50;
 
-KnobFinding find_power(const KnobRequest& request, const std::vector<GpuBoard>& boards) {
+KnobFinding find_intel_power(const KnobRequest& request, const std::vector<GpuBoard>& boards) {
   std::vector<PowerFile> files;
   for (const GpuBoard& board : boards) {
     for (const std::string& hwmon : request.sysfs.list(board.folder + "/hwmon")) {
@@ -42,7 +42,7 @@ KnobFinding find_power(const KnobRequest& request, const std::vector<GpuBoard>& 
 
 KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request,
                                 const std::vector<GpuBoard>& boards) {
-  if (axis == GpuAxis::power_limit) return find_power(request, boards);
+  if (axis == GpuAxis::power_limit) return find_intel_power(request, boards);
   if (axis == GpuAxis::memory)
     return {request.axis, nullptr,
             "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do"};

@@ -15,7 +15,7 @@
 namespace dvfs_plan::truth {
 namespace {
 
-constexpr double update = 0.1, read_takes = 0.004;
+constexpr double update_of_the_board = 0.1, read_takes = 0.004;
 
 class Playback : public Probe {
  public:
@@ -85,9 +85,9 @@ std::optional<RecordedCounter> RecordedCounter::open(const std::string& folder, 
     if (from < 7 || to + 8 >= recorded.steps_.size()) continue;
     std::vector<double> rest;
     for (std::size_t i = from - 6; i + 1 < from; ++i)
-      rest.push_back((recorded.steps_[i].joules - recorded.steps_[i - 1].joules) / update);
+      rest.push_back((recorded.steps_[i].joules - recorded.steps_[i - 1].joules) / update_of_the_board);
     for (std::size_t i = to + 3; i < to + 7; ++i)
-      rest.push_back((recorded.steps_[i].joules - recorded.steps_[i - 1].joules) / update);
+      rest.push_back((recorded.steps_[i].joules - recorded.steps_[i - 1].joules) / update_of_the_board);
     const Step &first = recorded.steps_[from - 2], &last = recorded.steps_[to + 2];
     load.joules = last.joules - first.joules - upper_median(rest) * (last.time - first.time - inside);
     recorded.loads_.push_back(load);
@@ -98,17 +98,17 @@ std::optional<RecordedCounter> RecordedCounter::open(const std::string& folder, 
 Outcome RecordedCounter::measure(const RecordedLoad& load, double look, std::uint64_t seed) const {
   std::mt19937_64 random(seed);
   VirtualClock clock;
-  auto probe = std::make_unique<Playback>(steps_, look > 0 ? look : update / 2, clock);
+  auto probe = std::make_unique<Playback>(steps_, look > 0 ? look : update_of_the_board / 2, clock);
   Playback& playback = *probe;
   std::vector<std::unique_ptr<Probe>> probes;
   probes.push_back(std::move(probe));
   Sampler sampler(std::move(probes), clock, Sampler::Drive::caller);
-  if (look == 0) sampler.follow(0, Seconds{update});
-  const double lead = update * (2.5 + std::uniform_real_distribution<double>(0, 1)(random));
+  if (look == 0) sampler.follow(0, Seconds{update_of_the_board});
+  const double lead = update_of_the_board * (2.5 + std::uniform_real_distribution<double>(0, 1)(random));
   clock.sleep_until(load.regions.front().from - nanoseconds(Seconds{lead}));
   const Nanoseconds begun = clock.now();
   sampler.start();
-  const Nanoseconds end = load.regions.back().to + nanoseconds(Seconds{2.5 * update});
+  const Nanoseconds end = load.regions.back().to + nanoseconds(Seconds{2.5 * update_of_the_board});
   while (sampler.next_due() < end) {
     clock.sleep_until(sampler.next_due());
     sampler.read_due(clock.now());
@@ -116,11 +116,11 @@ Outcome RecordedCounter::measure(const RecordedLoad& load, double look, std::uin
   clock.sleep_until(end);
   const auto readings = sampler.stop();
   SensorModel model;
-  model.update = Seconds{update};
+  model.update = Seconds{update_of_the_board};
   model.lag = Seconds{0.02};
   const ChannelEnergy energy = EnergyCurve(sampler.channels()[0], readings, model).over(load.regions);
   return {load.joules, energy.joules, energy.half_width_j.value_or(0), playback.looks,
-          seconds(end - begun).value() / update};
+          seconds(end - begun).value() / update_of_the_board};
 }
 
 double RecordedCounter::shown_at(double time) const {

@@ -15,13 +15,13 @@
 namespace dvfs_plan::truth {
 namespace {
 
-struct Machine {
+struct SweptMachine {
   std::vector<double> time, energy;  // logarithms at each point; 0 is the reference
 };
 
-Machine draw_machine(int points, std::mt19937_64& random) {
+SweptMachine draw_machine(int points, std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform;
-  Machine machine;
+  SweptMachine machine;
   for (int p = 0; p < points; ++p) {
     machine.time.push_back(p == 0 ? 0 : 0.4 * uniform(random));
     machine.energy.push_back(p == 0 ? 0 : -0.2 + 0.3 * uniform(random));
@@ -29,7 +29,7 @@ Machine draw_machine(int points, std::mt19937_64& random) {
   return machine;
 }
 
-std::vector<TrialRow> run_night(const NightConditions& c, const Machine& machine, double offset,
+std::vector<TrialRow> run_night(const NightConditions& c, const SweptMachine& machine, double offset,
                                 std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
@@ -83,7 +83,7 @@ std::size_t number_of(const std::string& point) {
 
 NightOutcome tell_a_night(const NightConditions& c, std::uint64_t seed) {
   std::mt19937_64 random(seed * 7919);
-  const Machine machine = draw_machine(c.points, random);
+  const SweptMachine machine = draw_machine(c.points, random);
   const Summary summary = told(c, run_night(c, machine, 0, seed));
   const ScenarioSummary& scenario = summary.scenarios.at(0);
   NightOutcome outcome;
@@ -102,8 +102,8 @@ NightOutcome tell_a_night(const NightConditions& c, std::uint64_t seed) {
 
 ComparedOutcome compare_nights(const NightConditions& c, double offset, double change, std::uint64_t seed) {
   std::mt19937_64 random(seed * 104729);
-  const Machine machine = draw_machine(c.points, random);
-  Machine later = machine;
+  const SweptMachine machine = draw_machine(c.points, random);
+  SweptMachine later = machine;
   later.energy[1] += std::log1p(change);
   ComparedResult before, after;
   before.file = "before.sqlite";
