@@ -191,7 +191,8 @@ int Store::check_version(const std::string& path) {
 }
 
 void Store::write_prior(const std::vector<PriorShape>& shapes) {
-  Statement insert = database_.prepare("INSERT INTO prior_shape VALUES (?,?,?,?)");
+  Statement insert =
+      database_.prepare("INSERT INTO prior_shape (point_id, source, log_time, log_power) VALUES (?,?,?,?)");
   for (const PriorShape& shape : shapes) {
     for (std::size_t i = 0; i < shape.log_time.size(); ++i) {
       insert.bind(static_cast<std::int64_t>(i + 1))
@@ -206,7 +207,12 @@ void Store::write_prior(const std::vector<PriorShape>& shapes) {
 void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
   const Experiment& e = plan.experiment;
   const ObjectiveSpec& o = e.objective;
-  database_.prepare("INSERT INTO experiment VALUES (1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+  database_
+      .prepare(
+          "INSERT INTO experiment (id, name, description, objective, per_metric, currency, price_per_j, "
+          "price_per_s, drift_limit, shuffled, until, energy_source, seed, planned_trials, plan_hash, "
+          "plan_json, source_file, source_text, tool_version, created_at) VALUES "
+          "(1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(e.name)
       .bind(e.description)
       .bind(to_string(o.minimise))
@@ -228,7 +234,8 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
       .bind(facts.created_at)
       .run();
   if (e.search.method == SearchSpec::Method::adaptive) {
-    database_.prepare("INSERT INTO search VALUES (1,'adaptive',?,?,?)")
+    database_
+        .prepare("INSERT INTO search (id, method, regret, confidence, at_most) VALUES (1,'adaptive',?,?,?)")
         .bind(e.search.regret)
         .bind(e.search.confidence)
         .bind(e.search.at_most)
@@ -236,7 +243,7 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
   }
   int number = 0;
   for (const ConstraintSpec& c : o.constraints) {
-    database_.prepare("INSERT INTO constraint_rule VALUES (?,?,?,?,?)")
+    database_.prepare("INSERT INTO constraint_rule (id, name, relation, bound, text) VALUES (?,?,?,?,?)")
         .bind(++number)
         .bind(c.name)
         .bind(to_string(c.relation))
@@ -245,24 +252,27 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
         .run();
   }
   for (const auto& [name, value] : facts.machine) {
-    database_.prepare("INSERT INTO machine_fact VALUES (?,?)").bind(name).bind(value).run();
+    database_.prepare("INSERT INTO machine_fact (name, value) VALUES (?,?)").bind(name).bind(value).run();
   }
   for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
-    database_.prepare("INSERT INTO workload VALUES (?,?,?)")
+    database_.prepare("INSERT INTO workload (id, name, command) VALUES (?,?,?)")
         .bind(static_cast<int>(i) + 1)
         .bind(plan.workloads[i].spec.name)
         .bind(command_text(plan.workloads[i].spec))
         .run();
   }
   for (std::size_t i = 0; i < plan.axes.size(); ++i) {
-    database_.prepare("INSERT INTO axis VALUES (?,?,?)")
+    database_.prepare("INSERT INTO axis (id, name, kind) VALUES (?,?,?)")
         .bind(static_cast<int>(i) + 1)
         .bind(plan.axes[i].name)
         .bind(plan.axes[i].knob ? "knob" : "parameter")
         .run();
   }
-  Statement insert_point = database_.prepare("INSERT INTO point VALUES (?,?,?,?,?,?)");
-  Statement insert_value = database_.prepare("INSERT INTO point_value VALUES (?,?,?,?)");
+  Statement insert_point = database_.prepare(
+      "INSERT INTO point (id, key, workload_id, scenario, operating_point, is_reference) VALUES "
+      "(?,?,?,?,?,?)");
+  Statement insert_value =
+      database_.prepare("INSERT INTO point_value (point_id, axis_id, text, number) VALUES (?,?,?,?)");
   for (std::size_t i = 0; i < plan.points.size(); ++i) {
     const PlanPoint& point = plan.points[i];
     insert_point.bind(static_cast<int>(i) + 1)

@@ -41,14 +41,18 @@ Store::TrialStatements::TrialStatements(Database& db)
           "output_tail, "
           "output_bytes, error_tail, error_bytes, energy_systematic_j, confirms) VALUES "
           "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
-      setting(db.prepare("INSERT INTO trial_setting VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      setting(db.prepare(
+          "INSERT INTO trial_setting (trial_id, axis_id, target, requested, applied, delivered, "
+          "delivered_low, delivered_high, delivered_readings, as_requested) VALUES (?,?,?,?,?,?,?,?,?,?)")),
       times(db.prepare(
           "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
       values(
           db.prepare("INSERT INTO reading_values (trial_id, channel_id, times_id, factor, divisor, packed, "
                      "absences) VALUES (?,?,?,?,?,?,?)")),
-      energy(db.prepare("INSERT INTO channel_energy VALUES (?,?,?,?,?,?,?,?,?,?)")),
-      metric(db.prepare("INSERT INTO metric VALUES (?,?,?,?,?)")),
+      energy(db.prepare(
+          "INSERT INTO channel_energy (trial_id, channel_id, method, joules, half_width_j, as_read_j, "
+          "readings, fresh_readings, fault, systematic_j) VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      metric(db.prepare("INSERT INTO metric (trial_id, ordinal, name, value, unit) VALUES (?,?,?,?,?)")),
       region(db.prepare("INSERT INTO region (trial_id, ordinal, name, run, started_ns, ended_ns, counted, "
                         "energy_j, process) "
                         "VALUES (?,?,?,?,?,?,?,?,?)")),
@@ -220,7 +224,9 @@ void Store::write_audit(const SensorAudit& audit, const std::vector<double>& per
         .bind(value_of(channel.latency))
         .run();
   }
-  Statement pair = database_.prepare("INSERT OR IGNORE INTO sensor_agreement VALUES (?,?,?,?,?,?)");
+  Statement pair = database_.prepare(
+      "INSERT OR IGNORE INTO sensor_agreement (session_id, channel_id, other_id, is_part, energy_j, other_j) "
+      "VALUES (?,?,?,?,?,?)");
   for (const Agreement& agreement : audit.agreements) {
     pair.bind(session_)
         .bind(channel_ids_.at(agreement.channel))
@@ -237,11 +243,13 @@ void Store::write_answers(const std::vector<SearchAnswer>& answers) {
   Transaction transaction(database_);
   database_.execute("DELETE FROM search_model; DELETE FROM search_answer");
   Statement answer = database_.prepare(
-      "INSERT INTO search_answer VALUES (?,(SELECT id FROM point WHERE key = ?),?,?,?,?,(SELECT count(*) "
+      "INSERT INTO search_answer (scenario, best_point_id, bound, settings, settings_run, trials, "
+      "of_all_trials) VALUES (?,(SELECT id FROM point WHERE key = ?),?,?,?,?,(SELECT count(*) "
       "FROM "
       "trial))");
-  Statement model =
-      database_.prepare("INSERT INTO search_model VALUES ((SELECT id FROM point WHERE key = ?),?,?,?,?)");
+  Statement model = database_.prepare(
+      "INSERT INTO search_model (point_id, objective, low_95, high_95, probability_best) VALUES ((SELECT id "
+      "FROM point WHERE key = ?),?,?,?,?)");
   for (const SearchAnswer& one : answers) {
     answer.bind(one.scenario)
         .bind(one.best)

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -124,6 +125,21 @@ TEST_P(Migration, ALaterOpeningFindsItDone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4, 5, 6, 7, 8));
+
+// A migrated file has its columns in another order than a new one.
+TEST(ResultFile, EveryInsertNamesItsColumns) {
+  int inserts = 0;
+  for (const char* file : {"store.cpp", "write_trial.cpp", "migrate.cpp", "rescue.cpp"}) {
+    const std::string text = contents(fmt::format("{}/results/store/{}", DVFS_PLAN_SOURCE, file));
+    ASSERT_FALSE(text.empty()) << file;
+    const std::regex insert("INSERT (OR IGNORE )?INTO ([a-z_]+)([^a-z_]*)");
+    for (auto at = std::sregex_iterator(text.begin(), text.end(), insert); at != std::sregex_iterator(); ++at) {
+      ++inserts;
+      EXPECT_NE((*at)[3].str().find('('), std::string::npos) << file << ": " << (*at)[2];
+    }
+  }
+  EXPECT_GT(inserts, 20);
+}
 
 TEST_P(Migration, LeavesViewsOfOthersAlone) {
   {
