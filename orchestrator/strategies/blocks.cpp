@@ -248,9 +248,7 @@ class RandomisedBlocks : public Strategy {
       chosen.push_back(candidate.point);
     }
     if (chosen.empty()) return {};
-    int position = 1;
-    for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
-    return schedule_block(plan_.points, chosen, number, position, options_);
+    return schedule_block(plan_.points, chosen, number, next_position(), options_);
   }
 
   // The same points in each.
@@ -266,9 +264,7 @@ class RandomisedBlocks : public Strategy {
       to_confirm_->insert(to_confirm_->end(), references.begin(), references.end());
     }
     if (to_confirm_->empty()) return {};
-    int position = 1;
-    for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
-    auto trials = schedule_block(plan_.points, *to_confirm_, number, position, options_);
+    auto trials = schedule_block(plan_.points, *to_confirm_, number, next_position(), options_);
     for (PlannedTrial& trial : trials) trial.confirms = true;
     return trials;
   }
@@ -294,6 +290,13 @@ class RandomisedBlocks : public Strategy {
     return std::max(0, repeat_.confirm - composed) * static_cast<int>(of_each);
   }
   int trials_to_confirm() const { return finalists_ ? repeat_.confirm * most_of_a_confirming_block() : 0; }
+
+  // Of the first trial after all blocks that are composed.
+  int next_position() const {
+    int position = 1;
+    for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
+    return position;
+  }
 
   // A point and its references.
   int least_block() const { return options_.references && plan_.points.size() > 1 ? 3 : 1; }

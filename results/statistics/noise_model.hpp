@@ -28,8 +28,7 @@ class NoiseModel {
     double noisy_share = 0;
   };
   const std::vector<Draw>& draws() const { return draws_; }
-  // Means over the draws.
-  // How many of the points scatter unlike the rest, a share.
+  // Means over the draws; the first: how many of the points scatter unlike the rest, a share.
   double noisy_share() const { return noisy_share_; }
   double variance(int point) const { return variance_.at(static_cast<std::size_t>(point)); }
   double doubted_variance(int point) const { return doubted_.at(static_cast<std::size_t>(point)); }

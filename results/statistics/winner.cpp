@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "experiments/plan/experiment.hpp"
 #include "results/statistics/estimate.hpp"
 #include "results/statistics/noise_model.hpp"
 
@@ -15,8 +16,6 @@ namespace dvfs_plan {
 namespace {
 
 constexpr double confidence = 0.95, outside_the_band = 0.005;
-// As RepeatSpec asks for at least.
-constexpr int least_fresh_blocks = 4;
 constexpr int draws_of_the_band = 10'000;
 constexpr std::uint64_t seed_of_the_band = 20242;
 
@@ -159,7 +158,7 @@ std::optional<NamedSaving> named_saving(std::span<const BlockedValue> values,
                                         double fresh_sensor) {
   if (fresh_pairs_are_right(values, fresh, points, best, among)) {
     const auto change = paired_change(fresh, best, reference, ChangeOf::saving, fresh_sensor);
-    if (change && change->pairs >= least_fresh_blocks) return NamedSaving{*change, true};
+    if (change && change->pairs >= least_confirming_blocks) return NamedSaving{*change, true};
   }
   const auto change = winners_saving(values, points, best, reference, among, sensor);
   return change ? std::optional(NamedSaving{*change, false}) : std::nullopt;

@@ -129,7 +129,7 @@ workloads:
                          [{"late": 0, "confirms": 0, "n": 8}, {"late": 1, "confirms": 1, "n": 15}])
         self.assertEqual(self.query("twice.sqlite", "SELECT point FROM best"), [{"point": "w t=0.1"}])
         report = json.loads(self.call("report", "twice.sqlite", "--json").stdout)
-        self.assertIn(report["scenarios"][0]["gain_from_fresh_blocks"], (True, False))
+        self.assertEqual(report["scenarios"][0]["gain_from_fresh_blocks"], "from 5 fresh blocks" in result.stdout)
         again = self.call("twice.yaml")
         self.assertIn("is finished", again.stderr)
 
