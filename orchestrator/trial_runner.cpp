@@ -124,7 +124,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
     // Before all else: whatever was measured, it was of another setting.
     const std::string capped = judge_changes(trial);
-    judge(trial, judge_input(point, trial));
+    note_rules(point, trial);
+    judge(trial, judge_input());
     // Where the delivered clock has not told of it already.
     if (!capped.empty() && trial.verdict != Verdict::not_delivered)
       set_verdict(trial, Verdict::throttled, capped);
@@ -527,43 +528,69 @@ void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, 
       std::max(0.0, process_time_between(before, after).value() - own - workload);
 }
 
-JudgeInput TrialRunner::judge_input(const PlanPoint& point, const TrialRecord& trial) {
-  JudgeInput input;
-  input.channels = world_.sampler.channels();
-  input.energy_channels = world_.energy_channels;
-  input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
-  input.last_values = world_.last_values;
-  input.busy = busy_;
-  input.cpus_of_target = cpus_of_target_;
-  input.runs = std::move(runs_);
-  input.region = plan_.experiment.measure.region;
-  input.models = world_.sensor_models;
-  input.objective = plan_.experiment.objective;
-  input.foreign_limit = plan_.experiment.conditions.foreign_load;
-  input.impossible = impossible_;
-  input.residency = residency_;
+// The share of the trial in which the busiest CPU of a target worked; nullopt: not known.
+std::optional<double> TrialRunner::busiest_of(const std::string& target) const {
+  const auto cpus = cpus_of_target_.find(target);
+  if (cpus == cpus_of_target_.end()) return std::nullopt;
+  std::optional<double> most;
+  for (const int cpu : cpus->second) {
+    if (const auto busy = busy_.find(cpu); busy != busy_.end())
+      most = std::max(most.value_or(0), busy->second);
+  }
+  return most;
+}
+
+// What is judged by: which clocks were asked for, and what was in force.
+void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
   for (const KnobFinding& finding : world_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisOffer offer = finding.knob->offer();
     if (offer.dimension != Dimension::frequency || !point.values[axis]->number) continue;
     std::vector<double> offered;
     for (const AxisValue& value : offer.values) offered.push_back(*value.number);
-    const double wanted = *point.values[axis]->number;
-    input.requested[static_cast<int>(axis)] = wanted;
-    if (const std::string clock = finding.knob->clock_quantity(); !clock.empty())
-      input.board_clock[static_cast<int>(axis)] = clock;
-    if (is_turbo_step(offered, wanted)) input.turbo_steps.insert(static_cast<int>(axis));
-    if (finding.knob->shown_by_clock_only()) input.shown_by_clock_only.insert(static_cast<int>(axis));
-    input.tolerance[static_cast<int>(axis)] =
-        delivered_tolerance(offered, offer.continuous.has_value() || finding.knob->whole_steps(), wanted);
+    ClockRule rule;
+    rule.requested = *point.values[axis]->number;
+    rule.tolerance = delivered_tolerance(offered, offer.continuous.has_value() || finding.knob->whole_steps(),
+                                         rule.requested);
+    rule.or_higher = is_turbo_step(offered, rule.requested);
+    rule.quantity = finding.knob->clock_quantity();
+    rule.only_proof = finding.knob->shown_by_clock_only();
+    for (SettingRecord& setting : trial.settings) {
+      if (setting.axis != static_cast<int>(axis)) continue;
+      setting.clock = rule;
+      setting.clock->busiest = busiest_of(setting.target);
+      if (const auto found = residency_.find(setting.target); found != residency_.end()) {
+        double counted = 0, elsewhere = 0;
+        for (const auto& [hertz, seconds] : found->second) {
+          counted += seconds;
+          if (std::abs(hertz - rule.requested) > 1e3) elsewhere += seconds;
+        }
+        setting.clock->counted_s = counted;
+        setting.clock->elsewhere_s = elsewhere;
+      }
+    }
   }
-  input.power_limit_w = world_.power_limit_w;
+  trial.power_limits_w = world_.power_limit_w;
   for (const SettingRecord& setting : trial.settings) {
     const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
     const auto watts = parse_quantity(setting.applied.value_or(""));
     if (split_axis_name(axis.name).base == "gpu.power_limit" && watts)
-      input.power_limit_w[setting.target] = watts->value;
+      trial.power_limits_w[setting.target] = watts->value;
   }
+}
+
+JudgeInput TrialRunner::judge_input() {
+  JudgeInput input;
+  input.channels = world_.sampler.channels();
+  input.energy_channels = world_.energy_channels;
+  input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
+  input.last_values = world_.last_values;
+  input.runs = std::move(runs_);
+  input.region = plan_.experiment.measure.region;
+  input.models = world_.sensor_models;
+  input.objective = plan_.experiment.objective;
+  input.foreign_limit = plan_.experiment.conditions.foreign_load;
+  input.impossible = impossible_;
   return input;
 }
 

@@ -47,7 +47,9 @@ class TrialRunner {
   void remember(const AppliedSetting& setting);
   void look_at_boards(TrialRecord& trial, bool launched);
   void judge_others_on_boards(TrialRecord& trial) const;
-  JudgeInput judge_input(const PlanPoint& point, const TrialRecord& trial);
+  std::optional<double> busiest_of(const std::string& target) const;
+  void note_rules(const PlanPoint& point, TrialRecord& trial) const;
+  JudgeInput judge_input();
   std::size_t axis_of(const std::string& name) const;
   bool sleep(Seconds length);
 

@@ -38,7 +38,7 @@ int report_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
   if (options.recompute) {
-    const Recomputed recomputed = recompute_energies(store);
+    const Recomputed recomputed = recompute(store);
     write_answer(options.json ? json_recomputed(recomputed) : recomputed_text(recomputed));
     return static_cast<int>(ExitCode::done);
   }

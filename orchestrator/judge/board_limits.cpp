@@ -27,13 +27,6 @@ std::optional<double> value_at(std::span<const Reading> readings, Nanoseconds ti
   return *before->value;
 }
 
-// A clock that was not delivered has been told of together with what held it down.
-bool told_already(const TrialRecord& trial, const std::string& domain) {
-  return std::any_of(trial.events.begin(), trial.events.end(), [&](const EventRecord& event) {
-    return event.kind == "not_delivered" && event.message.find(" on " + domain + ",") != std::string::npos;
-  });
-}
-
 }  // namespace
 
 BoardLimits board_limits(const TrialRecord& trial, const JudgeInput& input, const std::string& domain,
@@ -81,7 +74,13 @@ std::string limits_text(const BoardLimits& limits, std::optional<double> power_l
   return text;
 }
 
-void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans) {
+std::optional<double> power_limit_of(const TrialRecord& trial, const std::string& domain) {
+  const auto found = trial.power_limits_w.find(domain);
+  return found == trial.power_limits_w.end() ? std::nullopt : std::optional(found->second);
+}
+
+void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans,
+                  const std::set<std::string>& told) {
   std::vector<std::string> domains;
   for (const Channel& channel : input.channels) {
     const bool tells = quantity_of(channel).starts_with("throttle_");
@@ -96,14 +95,12 @@ void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector
     };
     raise(trial.conditions.power_cap_share, limits.power);
     raise(trial.conditions.thermal_share, limits.thermal);
-    const auto watts = input.power_limit_w.find(domain);
-    const std::string text =
-        limits_text(limits, watts == input.power_limit_w.end() ? std::nullopt : std::optional(watts->second));
+    const std::string text = limits_text(limits, power_limit_of(trial, domain));
     if (text.empty()) continue;
     // A power limit belongs to the operating point. Heat and a failing supply belong to this hour.
     if (limits.thermal.value_or(0) >= spoils || limits.brake.value_or(0) >= spoils)
       set_verdict(trial, Verdict::throttled, domain + ": " + text.substr(2));
-    else if (!told_already(trial, domain))
+    else if (!told.contains(domain))
       trial.events.push_back({"limited", domain + ": " + text.substr(2)});
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/units.hpp"
 #include "orchestrator/judge/judge_parts.hpp"
@@ -19,15 +20,6 @@ constexpr double least_load = 0.2;
 double percentile(const std::vector<double>& sorted, double share) {
   const auto at = static_cast<std::size_t>(std::llround(share * static_cast<double>(sorted.size() - 1)));
   return sorted[at];
-}
-
-bool under_load(const JudgeInput& input, const std::string& target) {
-  const auto cpus = input.cpus_of_target.find(target);
-  if (cpus == input.cpus_of_target.end()) return true;
-  return std::any_of(cpus->second.begin(), cpus->second.end(), [&](int cpu) {
-    const auto busy = input.busy.find(cpu);
-    return busy != input.busy.end() && busy->second >= least_load;
-  });
 }
 
 // Readings of the clock inside what counts; where its board tells its load, only those under load: an idle
@@ -66,24 +58,22 @@ std::vector<double> clocks_that_count(const TrialRecord& trial, const JudgeInput
 // What the board ran at instead, and why: no fault of the trial, which is filed under it.
 void tell_of_board(TrialRecord& trial, const SettingRecord& setting, const JudgeInput& input, int off,
                    const std::vector<Span>& spans) {
-  const auto watts = input.power_limit_w.find(setting.target);
   trial.events.push_back(
       {"not_delivered",
-       fmt::format(
-           "{} requested on {}, {} delivered (mean of {} readings under load, {} of them off){}",
-           setting.requested, setting.target, format_clock(*setting.delivered, setting.requested),
-           setting.delivered_readings, off,
-           limits_text(board_limits(trial, input, setting.target, spans),
-                       watts == input.power_limit_w.end() ? std::nullopt : std::optional(watts->second)))});
+       fmt::format("{} requested on {}, {} delivered (mean of {} readings under load, {} of them off){}",
+                   setting.requested, setting.target, format_clock(*setting.delivered, setting.requested),
+                   setting.delivered_readings, off,
+                   limits_text(board_limits(trial, input, setting.target, spans),
+                               power_limit_of(trial, setting.target)))});
 }
 
 // A lock that was acknowledged and cannot be read back is in force as far as the clock shows it. Faster than
 // locked, it is not. Slower may be a limit of the board, which then says so; without a limit that binds, only
 // what lies near the request shows the lock (boards that step down as they warm up say nothing of it).
-void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInput& input, double requested,
+void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInput& input,
                 const std::vector<Span>& spans) {
   constexpr double near = 0.1, binds = 0.01;
-  const double delivered = *setting.delivered;
+  const double delivered = *setting.delivered, requested = setting.clock->requested;
   const BoardLimits limits = board_limits(trial, input, setting.target, spans);
   double held = 0;
   bool told = false;
@@ -91,9 +81,7 @@ void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInp
     told = told || share.has_value();
     held = std::max(held, share.value_or(0));
   }
-  const auto tolerance = input.tolerance.find(setting.axis);
-  const double scatter = tolerance == input.tolerance.end() ? near * requested : tolerance->second;
-  const bool faster = delivered - requested > scatter;
+  const bool faster = delivered - requested > setting.clock->tolerance;
   const bool explained = !faster && (!told || held >= binds || delivered >= (1 - near) * requested);
   if (explained) return;
   set_verdict(
@@ -106,15 +94,8 @@ void judge_lock(TrialRecord& trial, const SettingRecord& setting, const JudgeInp
 // Whether the kernel itself had the target at another clock for a part of the trial: by a cap that came and
 // went, or by somebody's hand. What the hardware did in between is not known; that it was not what was asked
 // for is.
-bool left_by_the_kernel(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
-                        double requested) {
-  const auto residency = input.residency.find(setting.target);
-  if (residency == input.residency.end()) return false;
-  double elsewhere = 0, all = 0;
-  for (const auto& [hertz, seconds] : residency->second) {
-    all += seconds;
-    if (std::abs(hertz - requested) > 1e3) elsewhere += seconds;
-  }
+bool left_by_the_kernel(TrialRecord& trial, SettingRecord& setting) {
+  const double elsewhere = setting.clock->elsewhere_s.value_or(0), all = setting.clock->counted_s.value_or(0);
   constexpr double ticks = 0.05;
   if (elsewhere <= ticks || elsewhere <= share_that_may_be_off * all) return false;
   setting.as_requested = false;
@@ -125,19 +106,16 @@ bool left_by_the_kernel(TrialRecord& trial, SettingRecord& setting, const JudgeI
   return true;
 }
 
-}  // namespace
-
+// Whether the requested clock was delivered; nullopt if that cannot be told.
 std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
                                     const std::vector<Span>& spans) {
-  const auto board = input.board_clock.find(setting.axis);
+  const ClockRule& rule = *setting.clock;
+  if (left_by_the_kernel(trial, setting)) return false;
   const auto channel = std::find_if(input.channels.begin(), input.channels.end(), [&](const Channel& c) {
     return c.unit == "Hz" && c.domain == setting.target &&
-           (board == input.board_clock.end() || quantity_of(c) == board->second);
+           (rule.quantity.empty() || quantity_of(c) == rule.quantity);
   });
-  const auto requested = input.requested.find(setting.axis);
-  if (requested != input.requested.end() && left_by_the_kernel(trial, setting, input, requested->second))
-    return false;
-  if (channel == input.channels.end() || requested == input.requested.end()) return std::nullopt;
+  if (channel == input.channels.end()) return std::nullopt;
   std::vector<double> clocks =
       clocks_that_count(trial, input, static_cast<std::uint32_t>(channel - input.channels.begin()), spans);
   if (clocks.empty()) return std::nullopt;
@@ -149,22 +127,19 @@ std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, 
   setting.delivered_low = percentile(clocks, 0.05);
   setting.delivered_high = percentile(clocks, 0.95);
 
-  const auto tolerance = input.tolerance.find(setting.axis);
-  if (tolerance == input.tolerance.end() || (channel->under_load_only && !under_load(input, setting.target)))
-    return std::nullopt;
-  const bool only_below = input.turbo_steps.contains(setting.axis);
+  const bool of_cpus = rule.quantity.empty();
+  if (of_cpus && channel->under_load_only && rule.busiest.value_or(0) < least_load) return std::nullopt;
   const auto off = static_cast<int>(std::count_if(clocks.begin(), clocks.end(), [&](double clock) {
-    const double faster = clock - requested->second;
-    return -faster > tolerance->second || (!only_below && faster > tolerance->second);
+    const double faster = clock - rule.requested;
+    return -faster > rule.tolerance || (!rule.or_higher && faster > rule.tolerance);
   }));
   const bool all = off == setting.delivered_readings;
   const bool too_many =
       off >= readings_off_for_a_verdict && off > share_that_may_be_off * setting.delivered_readings;
   setting.as_requested = !(all || too_many);
   if (*setting.as_requested) return true;
-  if (board != input.board_clock.end()) {
-    if (input.shown_by_clock_only.contains(setting.axis))
-      judge_lock(trial, setting, input, requested->second, spans);
+  if (!rule.quantity.empty()) {
+    if (rule.only_proof) judge_lock(trial, setting, input, spans);
     tell_of_board(trial, setting, input, off, spans);
     return false;
   }
@@ -175,6 +150,61 @@ std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, 
                           format_clock(*setting.delivered, setting.requested), setting.delivered_readings,
                           off, events > 0 ? fmt::format("; {:.0f} thermal throttle events", events) : ""));
   return false;
+}
+
+// One sentence an axis: a machine may have a policy for each of 128 CPUs.
+void tell_unknown_clocks(TrialRecord& trial) {
+  std::map<int, std::pair<const SettingRecord*, int>> unknown;  // the first of each axis, how many
+  for (const SettingRecord& setting : trial.settings) {
+    if (!setting.clock || setting.delivered) continue;
+    auto& [first, targets] = unknown[setting.axis];
+    if (targets++ == 0) first = &setting;
+  }
+  for (const auto& [axis, found] : unknown) {
+    const auto& [first, targets] = found;
+    trial.events.push_back(
+        {"delivered_unknown",
+         fmt::format("nothing tells at which clock {}{} really ran; {} was requested", first->target,
+                     targets == 1 ? "" : fmt::format(" and {} more", targets - 1), first->requested)});
+  }
+}
+
+// A lock that cannot be read back, and no clock of any board that worked: one board in use speaks for the
+// others.
+void judge_unseen_locks(TrialRecord& trial) {
+  std::map<int, std::pair<const SettingRecord*, bool>> locks;  // the first of each axis; is one shown?
+  for (const SettingRecord& setting : trial.settings) {
+    if (!setting.clock || !setting.clock->only_proof) continue;
+    auto& [first, shown] = locks.try_emplace(setting.axis, &setting, false).first->second;
+    shown = shown || setting.delivered;
+  }
+  for (const auto& [axis, lock] : locks) {
+    const auto& [first, shown] = lock;
+    if (shown) continue;
+    set_verdict(
+        trial, Verdict::not_in_force,
+        fmt::format("nothing shows that {} was in force on {}: such a lock cannot be read back, and no "
+                    "clock was read while it worked",
+                    first->requested, first->target));
+  }
+}
+
+}  // namespace
+
+Delivered judge_clocks(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans) {
+  Delivered delivered;
+  bool any = false;
+  for (SettingRecord& setting : trial.settings) {
+    if (!setting.clock) continue;
+    any = true;
+    const auto as_requested = judge_delivered(trial, setting, input, spans);
+    delivered.all = as_requested.value_or(false) && delivered.all;
+    if (as_requested == false && !setting.clock->quantity.empty()) delivered.boards.insert(setting.target);
+  }
+  delivered.all = delivered.all && any;
+  tell_unknown_clocks(trial);
+  judge_unseen_locks(trial);
+  return delivered;
 }
 
 double delivered_tolerance(const std::vector<double>& offered, bool continuous, double value) {

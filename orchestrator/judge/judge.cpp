@@ -75,43 +75,6 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
   }
 }
 
-// One sentence an axis: a machine may have a policy for each of 128 CPUs.
-void tell_unknown_clocks(TrialRecord& trial, const JudgeInput& input) {
-  std::map<int, std::pair<const SettingRecord*, int>> unknown;  // the first of each axis, how many
-  for (const SettingRecord& setting : trial.settings) {
-    if (!input.requested.contains(setting.axis) || setting.delivered) continue;
-    auto& [first, targets] = unknown[setting.axis];
-    if (targets++ == 0) first = &setting;
-  }
-  for (const auto& [axis, found] : unknown) {
-    const auto& [first, targets] = found;
-    trial.events.push_back(
-        {"delivered_unknown",
-         fmt::format("nothing tells at which clock {}{} really ran; {} was requested", first->target,
-                     targets == 1 ? "" : fmt::format(" and {} more", targets - 1), first->requested)});
-  }
-}
-
-// A lock that cannot be read back, and no clock of any board that worked: one board in use speaks for the
-// others.
-void judge_unseen_locks(TrialRecord& trial, const JudgeInput& input) {
-  for (const int axis : input.shown_by_clock_only) {
-    const SettingRecord* first = nullptr;
-    bool shown = false;
-    for (const SettingRecord& setting : trial.settings) {
-      if (setting.axis != axis) continue;
-      if (first == nullptr) first = &setting;
-      shown = shown || setting.delivered;
-    }
-    if (first != nullptr && !shown)
-      set_verdict(
-          trial, Verdict::not_in_force,
-          fmt::format("nothing shows that {} was in force on {}: such a lock cannot be read back, and no "
-                      "clock was read while it worked",
-                      first->requested, first->target));
-  }
-}
-
 // The objective per run of the command, or per unit of work.
 void find_objective(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role) || !trial.region_s) return;
@@ -172,6 +135,20 @@ std::optional<double> objective_value(const ObjectiveSpec& objective, std::optio
   return std::nullopt;
 }
 
+bool judge_readings(TrialRecord& trial, const JudgeInput& input, const Regions& regions) {
+  bool delivered = false;
+  for (const auto& [domain, watts] : trial.power_limits_w)
+    trial.conditions.power_limit_w = std::min(trial.conditions.power_limit_w.value_or(watts), watts);
+  if (!is_idle(trial.role)) {
+    const auto spans = counted_spans(regions, 0);
+    const Delivered clocks = judge_clocks(trial, input, spans);
+    delivered = clocks.all;
+    judge_boards(trial, input, spans, clocks.boards);
+  }
+  judge_energy(trial, input, regions);
+  return delivered;
+}
+
 void judge(TrialRecord& trial, const JudgeInput& input) {
   if (trial.knob_refused) return;  // its verdict was set when it was refused
   judge_child(trial);
@@ -207,19 +184,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
     for (const Span& span : spans) *trial.region_s += span.counted_s;
   }
 
-  bool delivered = !input.requested.empty();
-  if (!is_idle(trial.role)) {
-    for (SettingRecord& setting : trial.settings) {
-      if (input.requested.contains(setting.axis))
-        delivered = judge_delivered(trial, setting, input, spans).value_or(false) && delivered;
-    }
-    tell_unknown_clocks(trial, input);
-  }
-  if (!is_idle(trial.role)) judge_unseen_locks(trial, input);
-  for (const auto& [domain, watts] : input.power_limit_w)
-    trial.conditions.power_limit_w = std::min(trial.conditions.power_limit_w.value_or(watts), watts);
-  if (!is_idle(trial.role)) judge_boards(trial, input, spans);
-  judge_energy(trial, input, regions);
+  const bool delivered = judge_readings(trial, input, regions);
   judge_foreign_load(trial, input);
   judge_units(trial, input);
   find_objective(trial, input);

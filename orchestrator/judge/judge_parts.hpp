@@ -1,6 +1,8 @@
 // What judging is made of; judge.hpp is the way in.
 #pragma once
 
+#include <set>
+
 #include "orchestrator/judge/judge.hpp"
 #include "orchestrator/judge/regions.hpp"
 
@@ -17,12 +19,20 @@ BoardLimits board_limits(const TrialRecord& trial, const JudgeInput& input, cons
                          const std::vector<Span>& spans);
 // ", 92 % of the region at the 700 W limit"; empty if none is worth saying.
 std::string limits_text(const BoardLimits& limits, std::optional<double> power_limit_w);
-// Tells what limits held down, board by board; heat spoils the trial.
-void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans);
+// The power limit that was in force at a board, W; nullopt: not known.
+std::optional<double> power_limit_of(const TrialRecord& trial, const std::string& domain);
+// Tells what limits held down, board by board, but for those that were `told` of already; heat spoils the
+// trial.
+void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans,
+                  const std::set<std::string>& told);
 
-// Whether the requested clock was delivered; nullopt if that cannot be told.
-std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
-                                    const std::vector<Span>& spans);
+// Whether the clocks that were requested were delivered, target by target.
+struct Delivered {
+  bool all = true;  // known, and as requested
+  std::set<std::string>
+      boards;  // that delivered another one, which has been told together with what held it down
+};
+Delivered judge_clocks(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans);
 void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& regions);
 
 }  // namespace dvfs_plan

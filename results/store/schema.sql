@@ -1,4 +1,4 @@
--- The result file, version 7. One SQLite file per experiment.
+-- The result file, version 10. One SQLite file per experiment.
 --
 -- Tables are in the singular and are the program's own; the views (views.sql), in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -199,7 +199,22 @@ CREATE TABLE trial_setting (
   delivered_high REAL,
   delivered_readings INTEGER NOT NULL DEFAULT 0,
   as_requested INTEGER CHECK (as_requested IN (0, 1)),  -- 0: something else was delivered; NULL: not known
+  clock_tolerance_hz REAL,         -- what `delivered` is judged by: so near it is the one requested; NULL: no clock was requested
+  clock_or_higher INTEGER CHECK (clock_or_higher IN (0, 1)),  -- 1: turbo is requested, so is any higher clock
+  clock_quantity TEXT,             -- of a board, which of its clocks tells ('core_clock'); NULL: CPUs, which have one
+  clock_only_proof INTEGER CHECK (clock_only_proof IN (0, 1)),  -- 1: a lock that cannot be read back
+  busiest_share REAL,              -- of the trial, in which the busiest of the target's CPUs worked; NULL: not known
+  kernel_counted_s REAL,           -- of the trial, that stats/time_in_state counts; NULL: it is not there
+  kernel_elsewhere_s REAL,         -- of these, at another clock than the one requested
   PRIMARY KEY (trial_id, axis_id, target)
+) STRICT, WITHOUT ROWID;
+
+-- Power limits in force of the boards used.
+CREATE TABLE trial_power_limit (
+  trial_id INTEGER NOT NULL REFERENCES trial,
+  domain   TEXT NOT NULL,          -- 'gpu-0'
+  watts    REAL NOT NULL,
+  PRIMARY KEY (trial_id, domain)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE channel (

@@ -11,4 +11,5 @@ extern const char* const migration_from_5_text;
 extern const char* const migration_from_6_text;
 extern const char* const migration_from_7_text;
 extern const char* const migration_from_8_text;
+extern const char* const migration_from_9_text;
 }  // namespace dvfs_plan

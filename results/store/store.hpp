@@ -42,7 +42,7 @@ class DamagedReadings : public Error {
 
 class Store {
  public:
-  static constexpr int schema_version = 9;
+  static constexpr int schema_version = 10;
 
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,

@@ -47,6 +47,21 @@ bool may_pass(Verdict verdict);
 // The same of a stored word; false for one of a newer program.
 bool may_pass(std::string_view verdict);
 
+// What the clock that was delivered at one target is judged by.
+struct ClockRule {
+  double requested = 0;    // Hz
+  double tolerance = 0;    // Hz: so near to it a reading is the one requested
+  bool or_higher = false;  // it stands for turbo: any higher clock is what was asked for
+  std::string quantity =
+      {};  // of a board, which of its clocks tells ("core_clock"); empty: CPUs, which have one
+  bool only_proof = false;  // the setting cannot be read back (a clock lock): the clock alone shows it
+  // Share of the trial in which the busiest of the target's CPUs worked; nullopt: not known.
+  std::optional<double> busiest = {};
+  // Seconds of the trial that the kernel counted, and of these the ones in which it had the target at another
+  // clock; nullopt: it does not count them.
+  std::optional<double> counted_s = {}, elsewhere_s = {};
+};
+
 struct SettingRecord {
   int axis = 0;        // index into Plan::axes
   std::string target;  // "policy0", "machine", "workload"
@@ -55,6 +70,7 @@ struct SettingRecord {
   std::optional<double> delivered, delivered_low, delivered_high;
   int delivered_readings = 0;
   std::optional<bool> as_requested = {};  // what was delivered is what was requested; nullopt: not known
+  std::optional<ClockRule> clock = {};    // nullopt: no clock was requested
 };
 
 struct MetricRecord {
@@ -121,6 +137,7 @@ struct TrialRecord {
   bool units_incomplete = false;              // a run printed none, or its output was cut
   std::optional<double> objective;
   std::vector<SettingRecord> settings;
+  std::map<std::string, double> power_limits_w = {};  // in force, by domain of the boards used
   std::vector<Reading> readings;
   std::vector<ChannelEnergy> energies;  // one an energy-capable channel
   std::vector<MetricRecord> metrics;

@@ -41,9 +41,12 @@ Store::TrialStatements::TrialStatements(Database& db)
           "output_tail, "
           "output_bytes, error_tail, error_bytes, energy_systematic_j, confirms) VALUES "
           "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
-      setting(db.prepare(
-          "INSERT INTO trial_setting (trial_id, axis_id, target, requested, applied, delivered, "
-          "delivered_low, delivered_high, delivered_readings, as_requested) VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      setting(
+          db.prepare("INSERT INTO trial_setting (trial_id, axis_id, target, requested, applied, delivered, "
+                     "delivered_low, delivered_high, delivered_readings, as_requested, clock_tolerance_hz, "
+                     "clock_or_higher, clock_quantity, clock_only_proof, busiest_share, kernel_counted_s, "
+                     "kernel_elsewhere_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+      power_limit(db.prepare("INSERT INTO trial_power_limit (trial_id, domain, watts) VALUES (?,?,?)")),
       times(db.prepare(
           "INSERT INTO reading_times (trial_id, readings, first_ns, period_ns, packed) VALUES (?,?,?,?,?)")),
       values(
@@ -128,9 +131,20 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(setting.delivered_low)
         .bind(setting.delivered_high)
         .bind(setting.delivered_readings)
-        .bind(setting.as_requested ? std::optional(*setting.as_requested ? 1 : 0) : std::nullopt)
+        .bind(setting.as_requested ? std::optional(*setting.as_requested ? 1 : 0) : std::nullopt);
+    const ClockRule rule = setting.clock.value_or(ClockRule{});
+    const auto of_clock = [&](auto value) { return setting.clock ? std::optional(value) : std::nullopt; };
+    s.setting.bind(of_clock(rule.tolerance))
+        .bind(of_clock(rule.or_higher ? 1 : 0))
+        .bind(or_null(rule.quantity))
+        .bind(of_clock(rule.only_proof ? 1 : 0))
+        .bind(rule.busiest)
+        .bind(rule.counted_s)
+        .bind(rule.elsewhere_s)
         .run();
   }
+  for (const auto& [domain, watts] : trial.power_limits_w)
+    s.power_limit.bind(id).bind(domain).bind(watts).run();
   write_readings(id, trial.readings);
   for (const ChannelEnergy& energy : trial.energies) {
     const bool counter = channel_kinds_.at(energy.channel) == ChannelKind::counter;

@@ -20,6 +20,7 @@ Channel channel(const std::string& quantity, const std::string& unit, ChannelKin
   one.unit = unit;
   one.kind = kind;
   one.domain = "gpu-0";
+  one.under_load_only = unit == "Hz";
   return one;
 }
 
@@ -33,10 +34,11 @@ class BoardJudge : public testing::Test {
     trial_.settings = {{0, "gpu-0", "1980 MHz", "1980 MHz", {}, {}, {}, 0, {}}};
     input_.channels = channels_;
     input_.energy_channels = {0};
-    input_.requested = {{0, 1980e6}};
-    input_.board_clock = {{0, "core_clock"}};
-    input_.tolerance = {{0, delivered_tolerance({1950e6, 1965e6, 1980e6}, true, 1980e6)}};
-    input_.power_limit_w = {{"gpu-0", 700}};
+    trial_.settings[0].clock =
+        ClockRule{.requested = 1980e6,
+                  .tolerance = delivered_tolerance({1950e6, 1965e6, 1980e6}, true, 1980e6),
+                  .quantity = "core_clock"};
+    trial_.power_limits_w = {{"gpu-0", 700}};
   }
   // `at` says clock, load, and the seconds that limits held it down so far.
   struct State {
@@ -128,7 +130,6 @@ TEST_F(BoardJudge, HeatSpoilsTheTrial) {
 }
 
 TEST_F(BoardJudge, WithNoClockAskedForALimitIsToldAllTheSame) {
-  input_.requested.clear();
   trial_.settings.clear();
   play([](double t) { return State{1395e6, 97, std::max(0.0, t), 0}; });
   EXPECT_EQ(trial_.verdict, Verdict::ok);

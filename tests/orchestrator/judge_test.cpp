@@ -23,10 +23,8 @@ class JudgeTest : public testing::Test {
     channels_[0].averages_over_s = 0.05;
     input_.channels = channels_;
     input_.energy_channels = {0};
-    input_.requested = {{0, 3e9}};
-    input_.tolerance = {{0, delivered_tolerance({2.2e9, 2.6e9, 3e9}, false, 3e9)}};
-    input_.cpus_of_target = {{"policy0", {0}}};
-    input_.busy = {{0, 0.9}};
+    trial_.settings[0].clock = ClockRule{
+        .requested = 3e9, .tolerance = delivered_tolerance({2.2e9, 2.6e9, 3e9}, false, 3e9), .busiest = 0.9};
     for (int i = 0; i <= 24; ++i) {
       trial_.readings.push_back({0, (50 + 50 * i) * ms, 50.0 + i % 2, ReadingStatus::ok});
       trial_.readings.push_back({1, (50 + 50 * i) * ms, 3e9, ReadingStatus::ok});
@@ -73,11 +71,12 @@ TEST_F(JudgeTest, AClockNearerToAnotherStepWasNotDelivered) {
 
 // A cap that came and went leaves no trace in the limits, but the kernel counts where it had each policy.
 TEST_F(JudgeTest, AClockThatTheKernelLeftMeanwhileWasNotDelivered) {
-  input_.residency["policy0"] = {{3e9, 0.96}, {2.2e9, 0.04}};
+  trial_.settings[0].clock->counted_s = 1;
+  trial_.settings[0].clock->elsewhere_s = 0.04;
   TrialRecord fine = trial_;
   judge(fine, input_);
   EXPECT_EQ(fine.verdict, Verdict::ok) << fine.verdict_text;
-  input_.residency["policy0"] = {{3e9, 0.6}, {2.2e9, 0.3}, {1e9, 0.1}};
+  trial_.settings[0].clock->elsewhere_s = 0.4;
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::not_delivered);
   EXPECT_EQ(trial_.verdict_text,
@@ -95,7 +94,7 @@ TEST_F(JudgeTest, OneOddReadingIsNoVerdict) {
 TEST_F(JudgeTest, AnIdleCpusMeasuredClockSaysNothing) {
   clock_at(0, 24, 0.8e9);
   channels_[1].under_load_only = true;
-  input_.busy = {{0, 0.05}};
+  trial_.settings[0].clock->busiest = 0.05;
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::ok);
   EXPECT_DOUBLE_EQ(*trial_.settings[0].delivered, 0.8e9);  // recorded all the same
@@ -141,7 +140,7 @@ TEST_F(JudgeTest, ToleranceIsHalfAStepOfATableAndAStepOfARange) {
 
 TEST_F(JudgeTest, TurboMayRunFasterThanItsName) {
   clock_at(0, 24, 3.6e9);
-  input_.turbo_steps = {0};
+  trial_.settings[0].clock->or_higher = true;
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::ok);
 }

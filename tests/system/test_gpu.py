@@ -1,5 +1,6 @@
 """A sweep over a board's clocks, whole: planned, run, killed, put back, resumed, reported. The board is a stand-in that
 answers from recordings of a real H200; the program, its guardian, its result and the signals are real."""
+import contextlib
 import json
 import os
 import pathlib
@@ -183,6 +184,21 @@ class Gpu(unittest.TestCase):
         trial = testbed.rows(self.folder / "sweep.sqlite", "SELECT * FROM trials WHERE point = 'w gpu.core=1980 MHz'")[0]
         self.assertGreater(trial["power_cap_share"], 0.8)
         self.assertEqual(trial["power_limit_w"], 700)
+        self.assertEqual(testbed.recomputed(self.folder / "sweep.sqlite")[0], [])
+        self.tampered()
+
+    def tampered(self):
+        """What of a file is not what its readings say is told, setting by setting."""
+        with contextlib.closing(sqlite3.connect(self.folder / "sweep.sqlite")) as database, database:
+            key, = database.execute("SELECT t.key FROM trial t JOIN trial_setting s ON s.trial_id = t.id WHERE t.role = 'point' AND s.as_requested = 1").fetchone()
+            database.execute("UPDATE trial_setting SET delivered = 1e9, as_requested = 0 WHERE trial_id = (SELECT id FROM trial WHERE key = ?)", (key,))
+            database.execute("UPDATE trial SET verdict = 'throttled', verdict_text = 'made up', power_cap_share = 0.5 WHERE key = ?", (key,))
+        judged = json.loads(self.call("report", "sweep.sqlite", "--recompute", "--json").stdout)
+        others = [trial for trial in judged["trials"] if not trial["same"]]
+        self.assertEqual([trial["key"] for trial in others], [key])
+        self.assertEqual((others[0]["stored_verdict"], others[0]["verdict"]), ("throttled", "ok"))
+        self.assertEqual(others[0]["differences"], ["1305 MHz requested on gpu-0: 1e+09 Hz delivered (not as requested) stored, 1.305e+09 Hz (as requested) now",
+                                                    "share of the region at a power limit: 0.5 stored, 0 now"])
 
     def test_a_lock_without_effect_does_not_count(self):
         self.board()
@@ -193,11 +209,13 @@ class Gpu(unittest.TestCase):
         trials = testbed.rows(self.folder / "sweep.sqlite", "SELECT point, verdict, verdict_text FROM trials ORDER BY point, trial")
         self.assertEqual([t["verdict"] for t in trials], ["not_in_force", "not_in_force", "ok", "ok"])
         self.assertEqual(trials[0]["verdict_text"], "1395 MHz was requested on gpu-0 and acknowledged, but it ran at 1980 MHz: the setting had no effect")
+        self.assertEqual(testbed.recomputed(self.folder / "sweep.sqlite")[0], [])
         # Nor does one that no clock speaks for.
         self.write("rests.yaml", f"name: rests\nworkloads: [{{name: w, command: [sleep, '0.5']}}]\naxes: {{gpu.core: [1395 MHz]}}\nrepeat: 1\nconditions: {QUIET}\nobjective: {{minimise: energy, of: gpu}}\n")
         self.assertEqual(self.call("rests.yaml").returncode, 1)
         self.assertEqual(testbed.rows(self.folder / "rests.sqlite", "SELECT verdict, verdict_text FROM trials"),
                          [{"verdict": "not_in_force", "verdict_text": "nothing shows that 1395 MHz was in force on gpu-0: such a lock cannot be read back, and no clock was read while it worked"}])
+        self.assertEqual(testbed.recomputed(self.folder / "rests.sqlite")[0], [])
 
     def test_a_power_limit_that_somebody_resets_spoils_that_trial(self):
         for library in (True, False):
@@ -214,6 +232,7 @@ class Gpu(unittest.TestCase):
             # It is told once, where it belongs.
             self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT * FROM event WHERE kind = 'changed_by_others'"), [])
             self.assertEqual(self.state()["pl"], 700.0)
+            self.assertEqual(testbed.recomputed(self.folder / "sweep.sqlite")[0], [])
             for file in [*self.folder.glob("sweep.sqlite*"), self.folder / "count", self.gpu / "recorded", *(self.tree / "usr/lib").glob("*")]:
                 file.unlink()
 
@@ -227,6 +246,7 @@ class Gpu(unittest.TestCase):
         verdicts = testbed.rows(self.folder / "sweep.sqlite", "SELECT verdict, verdict_text FROM trials")
         self.assertEqual([row["verdict"] for row in verdicts], ["throttled", "throttled"])
         self.assertRegex(verdicts[0]["verdict_text"], r"^gpu-0: \d+ % of the region slowed by heat$")
+        self.assertEqual(testbed.recomputed(self.folder / "sweep.sqlite")[0], [])
 
     def test_a_refused_knob_is_told_and_what_was_set_is_put_back(self):
         self.board()

@@ -154,10 +154,9 @@ ClockOutcome tell_a_clock(double share_held_down, std::uint64_t seed) {
   JudgeInput input;
   input.channels = channels;
   input.energy_channels = {0};
-  input.requested = {{0, asked}};
-  input.tolerance = {{0, delivered_tolerance({2.2e9, below, asked}, false, asked)}};
-  input.cpus_of_target = {{"policy0", {0}}};
-  input.busy = {{0, 1.0}};
+  trial.settings[0].clock = ClockRule{.requested = asked,
+                                      .tolerance = delivered_tolerance({2.2e9, below, asked}, false, asked),
+                                      .busiest = 1.0};
   judge(trial, input);
   return {asked - share_held_down * (asked - below), trial.settings[0].delivered.value_or(0),
           trial.verdict == Verdict::ok};
