@@ -45,6 +45,7 @@ class RunLoop {
       if (!is_idle(record->role) && history.workload_trials() == 1) announce(history);
       if (events_.finished) events_.finished(*record);
       end_if_settings_do_not_stay(*record);
+      if (trial != nullptr && trial->block != record->block && events_.block_ended) events_.block_ended();
     }
     return RunEnd::done;
   }

@@ -28,6 +28,7 @@ struct RunEvents {
   std::function<void(const std::string&)> waits;            // the result file cannot be written just now
   std::function<void(const std::string&)> announces;        // what the budget buys
   std::function<void(const Store::Rescued&)> rescued = {};  // the result file was lost: where it goes on
+  std::function<void()> block_ended = {};                   // and another one follows
 };
 
 // All that a run needs of the world, handed in.

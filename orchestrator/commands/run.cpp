@@ -24,6 +24,7 @@
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "results/page/html_report.hpp"
 #include "results/page/page_shell.hpp"
+#include "results/report/conclusions.hpp"
 #include "results/report/report.hpp"
 #include "results/surface/plan_surface.hpp"
 
@@ -164,7 +165,6 @@ class Run {
     }
     rescue_if_lost(store);
     end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
-    keep_answers(store);
     seal(store);
     try {
       return report(store, store.path());
@@ -241,11 +241,12 @@ class Run {
 
   // How it ended is worth knowing, but never at the price of what is being reported.
   void end_session(Store& store, const char* how) {
+    const auto conclusions = conclusions_for_sql(store);
     try {
-      store.end_session(how, clock_.wall_time());
+      store.end_session(how, clock_.wall_time(), conclusions);
     } catch (const StoreDamaged& damage) {
       rescued(store.go_on_elsewhere(damage.what()));
-      store.end_session(how, clock_.wall_time());
+      store.end_session(how, clock_.wall_time(), conclusions);
     } catch (const Error& error) {
       progress_.say(fmt::format("warning: {}", error.what()));
     }
@@ -260,21 +261,35 @@ class Run {
   }
 
   // For those who read SQL; the report knows the answer all the same.
-  void keep_answers(Store& store) {
-    if (!store.experiment().search) return;
+  std::optional<Conclusions> conclusions_for_sql(Store& store) {
     try {
-      store.write_answers(search_answers(summary_of(store)));
+      return conclusions_of(summary_of(store));
     } catch (const Error& error) {
-      progress_.say(fmt::format("warning: the search's answer is not in the views: {}", error.what()));
+      progress_.say(fmt::format("warning: the answer is not in the result file's views: {}", error.what()));
+      return std::nullopt;
     }
+  }
+
+  // So that an unfinished night has an answer in SQL too. Where that takes long (an adaptive search of many
+  // trials), not after each block: a twentieth of the night at most.
+  void conclude_block(Store& store) {
+    constexpr int share = 20;
+    const Nanoseconds now = clock_.now();
+    if (now - concluded_at_ < share * concluding_took_) return;
+    try {
+      conclude(store);
+    } catch (const Error&) {
+      // Somebody holds the file, or it is lost: the next trial's write finds out.
+    }
+    concluded_at_ = clock_.now();
+    concluding_took_ = concluded_at_ - now;
   }
 
   // A run that was killed or failed after its last trial has not said that it was the last.
   int report_of_finished(Store& existing, const std::string& path) {
     if (existing.experiment().last_session_ended != "done") {
       Store store = open_as_owner(path, Database::Mode::read_write);
-      store.end_last_session("done", clock_.wall_time());
-      keep_answers(store);
+      store.end_last_session("done", clock_.wall_time(), conclusions_for_sql(store));
     }
     return report(existing, path);
   }
@@ -324,7 +339,8 @@ class Run {
                              progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
                            },
                            [this](const std::string& text) { progress_.say(text); },
-                           [this](const Store::Rescued& result) { rescued(result); }};
+                           [this](const Store::Rescued& result) { rescued(result); },
+                           [this, &world] { conclude_block(world.store); }};
     RunEnd end = RunEnd::done;
     try {
       end = run_trials(world, events);
@@ -402,6 +418,7 @@ class Run {
   Launcher launcher_;
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
+  Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
   bool rescued_ = false;        // the result file was lost, and the night went on in another
   bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
 };

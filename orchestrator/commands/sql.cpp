@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/options.hpp"
 #include "results/export/table.hpp"
+#include "results/report/conclusions.hpp"
 #include "results/report/text_table.hpp"
 #include "results/store/store.hpp"
 
@@ -124,6 +125,11 @@ std::string view_names(Store& store) {
 
 int sql_command(const Options& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
+  // A night that is under way, was killed in a block, or is of an earlier version: concluded here, in a copy.
+  if (!store.is_concluded()) {
+    store.go_on_in_private_copy();
+    conclude(store);
+  }
   store.database().protect();
   try {
     Statement s = store.database().prepare(options.query);

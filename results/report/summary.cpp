@@ -451,12 +451,12 @@ class Scenario {
   }
 
   // What the sensors alone may make of the difference of two trials' objectives, relative.
-  double sensor_part(const TrialRow& a, const TrialRow& b) const {
+  std::optional<double> sensor_part(const TrialRow& a, const TrialRow& b) const {
     if (experiment_.objective.minimise == Objective::time) return 0;
     double squares = 0;
     for (const TrialRow* trial : {&a, &b}) {
-      if (trial->energy_half_width_j && trial->energy_j.value_or(0) > 0)
-        squares += std::pow(*trial->energy_half_width_j / *trial->energy_j, 2);
+      if (!trial->energy_half_width_j || trial->energy_j.value_or(0) <= 0) return std::nullopt;
+      squares += std::pow(*trial->energy_half_width_j / *trial->energy_j, 2);
     }
     return std::sqrt(squares);
   }
@@ -477,12 +477,19 @@ class Scenario {
     for (const auto& [block, ends] : blocks) {
       BlockDrift one;
       one.block = block;
-      if (ends.first != nullptr) one.first_temperature_c = ends.first->temperature_c;
-      if (ends.second != nullptr) one.last_temperature_c = ends.second->temperature_c;
+      if (ends.first != nullptr) {
+        one.first_value = ends.first->objective_value;
+        one.first_temperature_c = ends.first->temperature_c;
+      }
+      if (ends.second != nullptr) {
+        one.last_value = ends.second->objective_value;
+        one.last_temperature_c = ends.second->temperature_c;
+      }
       if (ends.first != nullptr && ends.second != nullptr && *ends.first->objective_value > 0) {
         one.change = *ends.second->objective_value / *ends.first->objective_value - 1;
+        one.sensor_half_width = sensor_part(*ends.first, *ends.second);
         one.flagged =
-            std::abs(*one.change) > std::max(experiment_.drift_limit, sensor_part(*ends.first, *ends.second));
+            std::abs(*one.change) > std::max(experiment_.drift_limit, one.sensor_half_width.value_or(0));
       }
       result_.drift.push_back(one);
     }

@@ -60,7 +60,10 @@ struct PointSummary {
 
 struct BlockDrift {
   int block = 1;
-  std::optional<double> change;  // of the reference's objective from first to last, a share
+  std::optional<double> first_value, last_value;  // the reference's objective
+  std::optional<double> change;                   // from first to last, a share
+  std::optional<double>
+      sensor_half_width;  // what the sensors alone may make of it, a share; nullopt: not known
   std::optional<double> first_temperature_c, last_temperature_c;
   bool flagged = false;
 };
@@ -144,7 +147,6 @@ using Searches = std::map<std::string, SearchSummary>;
 Searches summarise_searches(const ExperimentRow& experiment, const std::vector<FinishedTrial>& history,
                             const std::vector<PointRow>& points, const std::vector<PriorShape>& prior);
 
-// As the result file keeps them.
 std::vector<SearchAnswer> search_answers(const Summary& summary);
 
 Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,

@@ -89,7 +89,7 @@ Store Store::open(const std::string& path, Database::Mode mode) {
     store.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   if (version < schema_version) {
     // Who only looks changes nothing: a private copy is brought up to date instead.
-    if (mode == Database::Mode::read_only) store = Store(private_copy(store.database_));
+    if (mode == Database::Mode::read_only) store.go_on_in_private_copy();
     migrate(store.database_, version, schema_version);
   } else {
     store.check_views(path);
@@ -99,6 +99,10 @@ Store Store::open(const std::string& path, Database::Mode mode) {
     store.prepare_statements();
   }
   return store;
+}
+
+void Store::go_on_in_private_copy() {
+  *this = Store(private_copy(database_));
 }
 
 void Store::fold_log(const std::string& path) {
@@ -382,13 +386,17 @@ void Store::begin_session(int pid, const std::string& boot_id, const std::string
   session_ = database_.last_row();
 }
 
-void Store::end_session(const std::string& how, const std::string& now) {
+void Store::end_session(const std::string& how, const std::string& now,
+                        const std::optional<Conclusions>& conclusions) {
+  Transaction transaction(database_);
   database_.prepare("UPDATE session SET ended_how = ?, ended_at = ?, current_trial = NULL WHERE id = ?")
       .bind(how)
       .bind(now)
       .bind(session_)
       .run();
-  into_copy([&](Store& copy) { copy.end_session(how, now); });
+  if (conclusions) put_conclusions(*conclusions);
+  transaction.commit();
+  into_copy([&](Store& copy) { copy.end_session(how, now, conclusions); });
 }
 
 void Store::seal() {
@@ -400,11 +408,12 @@ void Store::seal() {
   }
 }
 
-void Store::end_last_session(const std::string& how, const std::string& now) {
+void Store::end_last_session(const std::string& how, const std::string& now,
+                             const std::optional<Conclusions>& conclusions) {
   Statement last = database_.prepare("SELECT max(id) FROM session");
   if (!last.step()) return;
   session_ = last.integer(0);
-  end_session(how, now);
+  end_session(how, now, conclusions);
 }
 
 Store::Progress Store::progress() {

@@ -13,6 +13,7 @@
 #include "base/acting_as.hpp"
 #include "experiments/plan/plan.hpp"
 #include "results/energy/sensor_audit.hpp"
+#include "results/store/conclusions.hpp"
 #include "results/store/rows.hpp"
 #include "results/store/sqlite.hpp"
 #include "results/store/trace_codec.hpp"
@@ -64,14 +65,17 @@ class Store {
 
   void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
                      const std::string& now);
-  void end_session(const std::string& how, const std::string& now);
+  // With what is concluded from all trials, in one transaction.
+  void end_session(const std::string& how, const std::string& now,
+                   const std::optional<Conclusions>& conclusions);
   // All that is read from now on is of one moment, whatever a run writes meanwhile.
   void hold_snapshot() { database_.execute("BEGIN"); }
   // Makes the file one without a log beside it, which can be read where nothing can be written. Nothing is
   // written after it.
   void seal();
   // The last one, which did not live to end itself.
-  void end_last_session(const std::string& how, const std::string& now);
+  void end_last_session(const std::string& how, const std::string& now,
+                        const std::optional<Conclusions>& conclusions);
 
   // All that is finished, in the order it was run: what a strategy goes by, on resume too.
   std::vector<FinishedTrial> history();
@@ -110,8 +114,12 @@ class Store {
   std::vector<ChannelTrace> traces(std::int64_t trial);  // by its row id; a trial of 60 s in some ms
   std::vector<PointRow> points();                        // in the plan's order
   std::vector<PriorShape> prior();
-  // What the search says of all trials that are in the file now.
-  void write_answers(const std::vector<SearchAnswer>& answers);
+  // What is concluded from all trials that are in the file now, in place of what was before.
+  void write_conclusions(const Conclusions& conclusions);
+  // Whether it is of all trials that are in the file.
+  bool is_concluded();
+  // From here on all is read from and written to a copy in memory and an unlinked temporary file.
+  void go_on_in_private_copy();
   std::vector<std::string> sensor_lines();  // the last audit, for people
   Database& database() { return database_; }
 
@@ -136,6 +144,7 @@ class Store {
  private:
   explicit Store(Database database);
   void write_readings(std::int64_t trial, const std::vector<Reading>& readings);
+  void put_conclusions(const Conclusions& conclusions);
   void write_plan(const Plan& plan, const ExperimentFacts& facts);
   void write_prior(const std::vector<PriorShape>& shapes);
   std::int64_t pragma(const char* sql, const std::string& path);

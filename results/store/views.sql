@@ -10,13 +10,15 @@
 --| seed: of the shuffle, unsigned 64 bit in decimal
 --| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be
 --| finished_trials: of them, warm-ups and idle windows apart
+--| concluded: 1: what is concluded (best, points, drift and the like) is of all trials in the file; 0: of those up to the end of the last block, while a night is under way or was killed. `dvfs-plan sql` and `report` always know of all
 --| plan_hash: SHA-256 of all that decides what is run
 --| source_file: the experiment file
 --| tool_version: of dvfs-plan that made the result
 --| created_at: UTC, ISO 8601
 CREATE VIEW experiments AS
   SELECT name, description, objective, per_metric, energy_source, seed, planned_trials,
-         (SELECT count(*) FROM trials WHERE role <> 'warm_up') AS finished_trials, plan_hash, source_file, tool_version, created_at
+         (SELECT count(*) FROM trials WHERE role <> 'warm_up') AS finished_trials,
+         coalesce((SELECT of_all_trials = (SELECT count(*) FROM trial) FROM conclusion), 0) AS concluded, plan_hash, source_file, tool_version, created_at
   FROM experiment;
 
 -- What was run.
@@ -135,8 +137,8 @@ CREATE VIEW settings AS
          s.delivered_low, s.delivered_high, s.delivered_readings, s.as_requested
   FROM trial_setting s JOIN axis a ON a.id = s.axis_id;
 
--- Means over the trials that count; delivered_instead: the clocks that boards ran at where they were not those of the
--- point's name, which it then must not be called by. Intervals, and what cannot be told apart, are in `dvfs-plan report`.
+-- What is said of each point: means over the trials that count, with 95 % intervals, as the report has them.
+-- delivered_instead: the clocks that boards ran at where they were not those of the point's name, which it then must not be called by.
 --| point: its key
 --| workload: its name
 --| scenario: points of one scenario compare
@@ -151,27 +153,81 @@ CREATE VIEW settings AS
 --| energy_per_unit_j: mean, of a unit of work
 --| time_per_unit_s: mean, of a unit of work
 --| objective_value: mean, in the objective's unit
+--| edp: energy x time, mean, of a unit of work where the objective is
+--| ed2p: energy x time x time, likewise
 --| delivered_instead: clocks that ran where others were requested; NULL: as requested
+--| time_half_width_s: of the 95 % interval of time_s; NULL: not known
+--| energy_half_width_j: of the 95 % interval of energy_j; NULL: not known
+--| above_idle_half_width_j: of the 95 % interval of above_idle_j; NULL: not known
+--| mean_power_half_width_w: of the 95 % interval of mean_power_w; NULL: not known
+--| energy_per_unit_half_width_j: of the 95 % interval of energy_per_unit_j; NULL: not known
+--| time_per_unit_half_width_s: of the 95 % interval of time_per_unit_s; NULL: not known
+--| objective_half_width: of the 95 % interval of objective_value; NULL: not known
+--| edp_half_width: of the 95 % interval of edp; NULL: not known
+--| ed2p_half_width: of the 95 % interval of ed2p; NULL: not known
+--| saving: of energy against the reference, a share, paired within blocks (of an adaptive search by its model)
+--| saving_low: of its 95 % interval
+--| saving_high: of its 95 % interval
+--| slowdown: of time, likewise: positive is slower
+--| slowdown_low: of its 95 % interval
+--| slowdown_high: of its 95 % interval
+--| gain: of the objective, likewise: positive is less
+--| gain_low: of its 95 % interval
+--| gain_high: of its 95 % interval
+--| feasible: 1: all constraints hold
+--| not_told_apart: 1: from the best, at the 5 % level
+--| on_pareto_front: 1: no other point has both less energy and less time
 CREATE VIEW points AS
   SELECT p.key AS point, w.name AS workload, p.scenario, p.operating_point, p.is_reference,
-         sum(t.role IS NOT NULL AND t.role <> 'warm_up') AS trials,
-         coalesce(sum(t.counts), 0) AS counted,
-         avg(CASE WHEN t.counts THEN t.time_s END) AS time_s,
-         avg(CASE WHEN t.counts THEN t.energy_j END) AS energy_j,
-         avg(CASE WHEN t.counts THEN t.above_idle_j END) AS above_idle_j,
-         avg(CASE WHEN t.counts THEN t.mean_power_w END) AS mean_power_w,
-         avg(CASE WHEN t.counts THEN t.energy_per_unit_j END) AS energy_per_unit_j,
-         avg(CASE WHEN t.counts THEN t.time_per_unit_s END) AS time_per_unit_s,
-         avg(CASE WHEN t.counts THEN t.objective_value END) AS objective_value,
-         (SELECT group_concat(axis || ' ' || CASE WHEN high - low <= 0.01 * high THEN printf('%.0f MHz', (low + high) / 2e6)
-                                             ELSE printf('%.0f to %.0f MHz', low / 1e6, high / 1e6) END
-                              || CASE WHEN n < (SELECT count(*) FROM trials c WHERE c.point = p.key AND c.counts)
-                                      THEN printf(' in %d trials', n) ELSE '' END, ', ')
-          FROM (SELECT s.axis, min(s.delivered) AS low, max(s.delivered) AS high, count(DISTINCT u.trial) AS n
-                FROM settings s JOIN trials u ON u.trial = s.trial
-                WHERE u.point = p.key AND u.counts AND s.as_requested = 0 GROUP BY s.axis)) AS delivered_instead
-  FROM point p JOIN workload w ON w.id = p.workload_id LEFT JOIN trials t ON t.point = p.key
-  GROUP BY p.id;
+         coalesce(a.trials, 0) AS trials, coalesce(a.counted, 0) AS counted,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'time_s') AS time_s,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_j') AS energy_j,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'above_idle_j') AS above_idle_j,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'mean_power_w') AS mean_power_w,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_per_unit_j') AS energy_per_unit_j,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'time_per_unit_s') AS time_per_unit_s,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'objective_value') AS objective_value,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'edp') AS edp,
+         (SELECT mean FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'ed2p') AS ed2p,
+         a.delivered_instead,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'time_s') AS time_half_width_s,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_j') AS energy_half_width_j,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'above_idle_j') AS above_idle_half_width_j,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'mean_power_w') AS mean_power_half_width_w,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_per_unit_j') AS energy_per_unit_half_width_j,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'time_per_unit_s') AS time_per_unit_half_width_s,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'objective_value') AS objective_half_width,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'edp') AS edp_half_width,
+         (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'ed2p') AS ed2p_half_width,
+         saving.value AS saving, saving.low AS saving_low, saving.high AS saving_high,
+         slowdown.value AS slowdown, slowdown.low AS slowdown_low, slowdown.high AS slowdown_high,
+         gain.value AS gain, gain.low AS gain_low, gain.high AS gain_high,
+         a.feasible, a.not_told_apart, a.on_pareto_front
+  FROM point p JOIN workload w ON w.id = p.workload_id LEFT JOIN point_answer a ON a.point_id = p.id
+  LEFT JOIN point_change saving ON saving.point_id = p.id AND saving.change = 'saving'
+  LEFT JOIN point_change slowdown ON slowdown.point_id = p.id AND slowdown.change = 'slowdown'
+  LEFT JOIN point_change gain ON gain.point_id = p.id AND gain.change = 'gain';
+
+-- The same as rows.
+--| point: its key
+--| scenario: its scenario
+--| quantity: as points has it: 'energy_j', 'edp'
+--| mean: over the trials that count
+--| half_width: of its 95 % interval; NULL: not known
+--| n: trials it is of
+CREATE VIEW quantities AS
+  SELECT p.key AS point, p.scenario, q.quantity, q.mean, q.half_width, q.n FROM point_quantity q JOIN point p ON p.id = q.point_id;
+
+-- Each point against the reference of its scenario, as rows.
+--| point: its key
+--| scenario: its scenario
+--| change: 'saving' (of energy), 'slowdown' (of time), 'gain' (of the objective)
+--| value: a share
+--| low: of its 95 % interval; NULL: not known
+--| high: likewise
+--| pairs: blocks it is of
+CREATE VIEW changes AS
+  SELECT p.key AS point, p.scenario, c.change, c.value, c.low, c.high, c.pairs FROM point_change c JOIN point p ON p.id = c.point_id;
 
 -- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of.
 --| point: its key
@@ -190,24 +246,10 @@ CREATE VIEW block_times AS
 --| text: the rule: 'slowdown <= 5 %'
 --| value: at this point, in the rule's unit
 --| holds: 1, 0, or NULL: not known
+--| certain: 1: the whole 95 % interval is on that side; NULL: not known
 CREATE VIEW point_constraints AS
-  SELECT point, scenario, name, text, value,
-         CASE relation WHEN '<=' THEN value <= bound WHEN '<' THEN value < bound
-                       WHEN '>=' THEN value >= bound WHEN '>' THEN value > bound END AS holds
-  FROM (
-    SELECT p.point, p.scenario, c.name, c.text, c.relation, c.bound,
-           CASE c.name
-             WHEN 'power' THEN p.mean_power_w
-             WHEN 'time' THEN p.time_s
-             WHEN 'energy' THEN p.energy_j
-             WHEN 'slowdown' THEN (SELECT exp(avg(m.log_time - r.log_time)) - 1 FROM block_times m JOIN block_times r USING (block)
-                                   WHERE m.point = p.point AND r.is_reference AND r.scenario = p.scenario)
-             ELSE (SELECT avg(value) FROM (
-                     SELECT (SELECT m.value FROM metric m WHERE m.trial_id = t.trial AND m.name = c.name
-                             ORDER BY m.ordinal DESC LIMIT 1) AS value
-                     FROM trials t WHERE t.point = p.point AND t.counts))
-           END AS value
-    FROM points p, constraint_rule c);
+  SELECT p.key AS point, p.scenario, r.name, r.text, c.value, c.holds, c.certain
+  FROM point p, constraint_rule r LEFT JOIN constraint_answer c ON c.point_id = p.id AND c.constraint_id = r.id;
 
 -- Where each point lies on each axis.
 --| point: its key
@@ -219,9 +261,8 @@ CREATE VIEW point_values AS
   SELECT p.key AS point, a.name AS axis, a.kind, v.text, v.number
   FROM point_value v JOIN point p ON p.id = v.point_id JOIN axis a ON a.id = v.axis_id;
 
--- The point with the lowest mean objective of each scenario of those that hold all constraints; among equals the
--- faster. Where points were not run in the same blocks, `dvfs-plan report` takes the blocks' level out first.
--- Of an adaptive search: what it names (searches).
+-- The answer: the point with the least of the objective of each scenario, of those that hold all constraints; among equals the
+-- faster; of an adaptive search what it names. Where points were not run in the same blocks, the blocks' level is taken out first.
 --| scenario: its name
 --| point: the best of it
 --| delivered_instead: see points
@@ -233,14 +274,40 @@ CREATE VIEW point_values AS
 --| above_idle_j: see points
 --| mean_power_w: see points
 --| objective_value: see points
+--| reference: the point that gains are against; NULL: none was run
+--| gain: how much less of the objective than the reference, a share, corrected for its having been chosen; NULL: it is the reference, or a search (see points)
+--| gain_low: of its 95 % interval
+--| gain_high: likewise
+--| gain_from_fresh_blocks: 1: of the blocks alone that were run to confirm it
+--| chosen_among: so many points
+--| slowdown: see points
+--| slowdown_low: see points
+--| slowdown_high: see points
 CREATE VIEW best AS
-  SELECT scenario, point, delivered_instead, workload, trials, counted, time_s, energy_j, above_idle_j, mean_power_w,
-         objective_value FROM (
-    SELECT *, row_number() OVER (PARTITION BY scenario ORDER BY objective_value, coalesce(time_per_unit_s, time_s)) AS place
-    FROM points WHERE objective_value IS NOT NULL
-      AND CASE WHEN EXISTS (SELECT 1 FROM search) THEN point IN (SELECT best FROM searches)
-          ELSE NOT EXISTS (SELECT 1 FROM point_constraints c WHERE c.point = points.point AND c.holds IS NOT 1) END)
-  WHERE place = 1;
+  SELECT a.scenario, p.point, p.delivered_instead, p.workload, p.trials, p.counted, p.time_s, p.energy_j, p.above_idle_j, p.mean_power_w,
+         p.objective_value, r.key AS reference, a.gain, a.gain_low, a.gain_high, a.gain_from_fresh_blocks, a.chosen_among,
+         p.slowdown, p.slowdown_low, p.slowdown_high
+  FROM answer a JOIN point b ON b.id = a.best_point_id JOIN points p ON p.point = b.key
+  LEFT JOIN point r ON r.id = a.reference_point_id;
+
+-- Each scenario as a whole; best is NULL where no point can be named.
+--| scenario: its name
+--| best: key of the point with the least of the objective
+--| reference: key of the point that savings are against
+--| best_edp: key of the point with the least energy-delay product
+--| best_ed2p: likewise of energy x time x time
+--| fastest_not_told_apart: key of the fastest point of those that cannot be told from the best
+--| planned_points: run or not
+--| unknown_points: of them, those of which nothing is known
+--| trials: run, warm-ups apart
+--| counted: of them, with verdict ok
+--| drift_of_night: of the reference's objective from its first trial to its last, a share
+CREATE VIEW scenarios AS
+  SELECT a.scenario, b.key AS best, r.key AS reference, e.key AS best_edp, e2.key AS best_ed2p, f.key AS fastest_not_told_apart,
+         a.planned_points, a.unknown_points, a.trials, a.counted, a.drift_of_night
+  FROM answer a LEFT JOIN point b ON b.id = a.best_point_id LEFT JOIN point r ON r.id = a.reference_point_id
+  LEFT JOIN point e ON e.id = a.best_edp_point_id LEFT JOIN point e2 ON e2.id = a.best_ed2p_point_id
+  LEFT JOIN point f ON f.id = a.fastest_point_id;
 
 -- What an adaptive search claims; no row while trials are in the file that it has not seen (the report sees all).
 --| scenario: its name
@@ -280,18 +347,8 @@ CREATE VIEW search_points AS
 --| first_temperature_c: the hottest sensor at the first
 --| last_temperature_c: at the last
 CREATE VIEW drift AS
-  SELECT scenario, block, first_value, last_value, last_value / first_value - 1 AS change, sensor_half_width,
-         abs(last_value / first_value - 1) > max((SELECT drift_limit FROM experiment), coalesce(sensor_half_width, 0)) AS flagged,
-         first_temperature_c, last_temperature_c
-  FROM (SELECT scenario, block,
-               avg(CASE WHEN role = 'reference_first' THEN objective_value END) AS first_value,
-               avg(CASE WHEN role = 'reference_last' THEN objective_value END) AS last_value,
-               CASE (SELECT objective FROM experiment) WHEN 'time' THEN 0
-                 ELSE CASE WHEN count(energy_half_width_j) = count(*) THEN sqrt(sum(energy_half_width_j * energy_half_width_j / (energy_j * energy_j))) END
-               END AS sensor_half_width,
-               avg(CASE WHEN role = 'reference_first' THEN temperature_c END) AS first_temperature_c,
-               avg(CASE WHEN role = 'reference_last' THEN temperature_c END) AS last_temperature_c
-        FROM trials WHERE role IN ('reference_first', 'reference_last') AND counts AND attempt = 1 GROUP BY scenario, block);
+  SELECT scenario, block, first_value, last_value, change, sensor_half_width, flagged, first_temperature_c, last_temperature_c
+  FROM block_drift;
 
 -- What a workload marked, or each run of it.
 --| trial: trials.trial

@@ -253,35 +253,4 @@ void Store::write_audit(const SensorAudit& audit, const std::vector<double>& per
   transaction.commit();
 }
 
-void Store::write_answers(const std::vector<SearchAnswer>& answers) {
-  Transaction transaction(database_);
-  database_.execute("DELETE FROM search_model; DELETE FROM search_answer");
-  Statement answer = database_.prepare(
-      "INSERT INTO search_answer (scenario, best_point_id, bound, settings, settings_run, trials, "
-      "of_all_trials) VALUES (?,(SELECT id FROM point WHERE key = ?),?,?,?,?,(SELECT count(*) "
-      "FROM "
-      "trial))");
-  Statement model = database_.prepare(
-      "INSERT INTO search_model (point_id, objective, low_95, high_95, probability_best) VALUES ((SELECT id "
-      "FROM point WHERE key = ?),?,?,?,?)");
-  for (const SearchAnswer& one : answers) {
-    answer.bind(one.scenario)
-        .bind(one.best)
-        .bind(one.bound)
-        .bind(one.settings)
-        .bind(one.settings_run)
-        .bind(one.trials)
-        .run();
-    for (const SearchAnswer::Point& point : one.points)
-      model.bind(point.point)
-          .bind(point.objective)
-          .bind(point.low)
-          .bind(point.high)
-          .bind(point.probability_best)
-          .run();
-  }
-  transaction.commit();
-  into_copy([&](Store& copy) { copy.write_answers(answers); });
-}
-
 }  // namespace dvfs_plan

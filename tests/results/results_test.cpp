@@ -326,29 +326,6 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
   EXPECT_EQ(readings.text(2), "absent");
 }
 
-TEST_F(StoreTest, TheViewsAndTheReportAgree) {
-  Store store = create();
-  store.begin_session(1, "boot", "test", "now");
-  for (std::size_t i = 0; i < plan_.trials.size(); ++i)
-    store.write_trial(trial(i, 40 + 7.3 * static_cast<double>(i)));
-  const auto summary = summarise(store.experiment(), store.trials());
-  for (const auto& scenario : summary.scenarios) {
-    for (const auto& point : scenario.points) {
-      Statement view = store.database().prepare(
-          "SELECT energy_j, time_s, counted, objective_value FROM points WHERE point = ?");
-      view.bind(point.point);
-      ASSERT_TRUE(view.step());
-      EXPECT_NEAR(view.real(0), point.energy->mean, 1e-9);
-      EXPECT_NEAR(view.real(1), point.time->mean, 1e-12);
-      EXPECT_EQ(view.integer(2), point.counted);
-    }
-    Statement best = store.database().prepare("SELECT point FROM best WHERE scenario = ?");
-    best.bind(scenario.scenario);
-    ASSERT_TRUE(best.step());
-    EXPECT_EQ(best.text(0), scenario.points[*scenario.best].point);
-  }
-}
-
 TEST_F(StoreTest, ATrialIsStoredWholeOrNotAtAll) {
   Store store = create();
   store.begin_session(1, "boot", "test", "now");

@@ -15,6 +15,8 @@
 
 #include "experiments/plan/diagnostics.hpp"
 #include "experiments/plan/plan.hpp"
+#include "results/report/conclusions.hpp"
+#include "results/report/report.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
@@ -255,7 +257,7 @@ void write(const NightOptions& o) {
     transaction.commit();
     rows_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - packed).count();
   }
-  store.end_session("done", "2026-11-02T06:00:00Z");
+  store.end_session("done", "2026-11-02T06:00:00Z", conclusions_of(summary_of(store)));
   fmt::print("{{\"trials\": {}, \"readings\": {}, \"write_s\": {:.3f}, \"rows_write_s\": {:.3f}}}\n", number,
              readings, packed_s, rows_s);
 }

@@ -29,7 +29,7 @@ class CommandLine(unittest.TestCase):
         for name in ("SUDO_UID", "SUDO_USER", "PKEXEC_UID"):
             environment.pop(name, None)
         environment.update(options.pop("environment", {}))
-        state = [] if arguments[0] in ("report", "status", "export", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
+        state = [] if arguments[0] in ("report", "status", "export", "sql", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
         return subprocess.run([PROGRAM, *arguments, *state], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120, **options)
 
@@ -122,13 +122,23 @@ workloads:
                 break
         running.kill()
         running.communicate(timeout=30)
+        # What is concluded was written after each block, and the program itself knows of all.
+        finished = self.query("twice.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"]
+        self.assertGreaterEqual(finished, 8)
+        self.assertEqual(self.query("twice.sqlite", "SELECT concluded FROM experiments"), [{"concluded": int(finished == 8)}])
+        self.assertEqual(self.query("twice.sqlite", "SELECT sum(trials) AS n FROM points"), [{"n": 8}])
+        self.assertEqual(len(self.query("twice.sqlite", "SELECT * FROM best")), 1)
+        self.assertEqual(json.loads(self.call("sql", "twice.sqlite", "SELECT sum(trials) AS n, (SELECT concluded FROM experiments) AS c FROM points", "--json").stdout),
+                         [{"n": finished, "c": 1}])
         result = self.call("twice.yaml")  # waits for the guardian of the killed one
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"w: the least time per unit of 'samples' at t = 0.1 .* less time \(95 % interval [^)]*(as the least of 2|from 5 fresh blocks)\)")
         self.assertEqual(self.query("twice.sqlite", "SELECT block > 2 AS late, confirms, count(*) AS n FROM trials GROUP BY 1, 2"),
                          [{"late": 0, "confirms": 0, "n": 8}, {"late": 1, "confirms": 1, "n": 15}])
-        self.assertEqual(self.query("twice.sqlite", "SELECT point FROM best"), [{"point": "w t=0.1"}])
         report = json.loads(self.call("report", "twice.sqlite", "--json").stdout)
+        gain = report["scenarios"][0]["gain_of_best"]
+        self.assertEqual(self.query("twice.sqlite", "SELECT point, gain, gain_low, gain_high FROM best"),
+                         [{"point": "w t=0.1", "gain": gain["value"], "gain_low": gain["low_95"], "gain_high": gain["high_95"]}])
         self.assertEqual(report["scenarios"][0]["gain_from_fresh_blocks"], "from 5 fresh blocks" in result.stdout)
         again = self.call("twice.yaml")
         self.assertIn("is finished", again.stderr)
@@ -404,7 +414,7 @@ workloads:
         with sqlite3.connect(self.folder / "slow.sqlite") as old:
             old.execute("PRAGMA user_version = 1")
         refused = self.call("slow.yaml", "--quiet")
-        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 9\n"
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 10\n"
                                                                    "  hint: report it with the dvfs-plan that made it, or run the experiment again with --fresh\n"))
         self.assertIn("has schema version 1", json.loads(self.call("check", "slow.yaml", "--json").stdout)["problems"][0])
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)

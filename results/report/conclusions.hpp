@@ -1,0 +1,15 @@
+// From the summary to what the file keeps of it.
+#pragma once
+
+#include "results/report/summary.hpp"
+#include "results/store/conclusions.hpp"
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+
+Conclusions conclusions_of(const Summary& summary);
+
+// Summarises all that is in the file and writes it there. A file of 10 000 trials takes a second.
+void conclude(Store& store);
+
+}  // namespace dvfs_plan
