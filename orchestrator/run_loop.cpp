@@ -42,10 +42,12 @@ class RunLoop {
       write(*record);
       trial = world_.strategy.next(history);
       world_.store.note_current(trial != nullptr ? trial->key : "", world_.strategy.remaining(history));
+      // Before anybody is told that the trial is finished: from then on nothing is written until the next one
+      // is.
+      if (trial != nullptr && trial->block != record->block && events_.block_ended) events_.block_ended();
       if (!is_idle(record->role) && history.workload_trials() == 1) announce(history);
       if (events_.finished) events_.finished(*record);
       end_if_settings_do_not_stay(*record);
-      if (trial != nullptr && trial->block != record->block && events_.block_ended) events_.block_ended();
     }
     return RunEnd::done;
   }

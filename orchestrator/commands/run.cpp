@@ -276,6 +276,7 @@ class Run {
     constexpr int share = 20;
     const Nanoseconds now = clock_.now();
     if (now - concluded_at_ < share * concluding_took_) return;
+    rescue_if_lost(store);  // what is written into a file makes it ours, whatever became of it
     try {
       conclude(store);
     } catch (const Error&) {
