@@ -54,7 +54,7 @@ std::string change_text(const Change& change, std::string_view more, std::string
     const double low = positive ? *change.low : -*change.high, high = positive ? *change.high : -*change.low;
     text += fmt::format(" (95 % interval {:.1f} to {:.1f} %{})", low * 100, high * 100, how);
   } else {
-    text += " (from one block: no interval)";
+    text += change.pairs > 0 ? " (from one block: no interval)" : " (no block has both: no interval)";
   }
   return text;
 }

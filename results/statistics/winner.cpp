@@ -147,8 +147,16 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
                         blocks[reference].end(), std::back_inserter(common));
   const double middle = where(0.5);
   Change change{static_cast<int>(common.size()), 1 - std::exp(-middle), std::nullopt, std::nullopt};
-  change.low = 1 - std::exp(-(middle - std::hypot(middle - where(1 - tail), sensor)));
-  change.high = 1 - std::exp(-(middle + std::hypot(where(tail) - middle, sensor)));
+  const double down = std::hypot(middle - where(1 - tail), sensor),
+               up = std::hypot(where(tail) - middle, sensor);
+  // In the above points lend each other their scatter. Of a point that scatters more than the others, which
+  // few trials of it do not show, that is too little: it is not stated closer than by its own pairs, and with
+  // one pair not at all.
+  const auto own = paired_change(values, best, reference, ChangeOf::saving, sensor);
+  if (!own || !own->low) return change;
+  const double wider = std::max(1.0, std::log((1 - *own->low) / (1 - *own->high)) / (down + up));
+  change.low = 1 - std::exp(-(middle - wider * down));
+  change.high = 1 - std::exp(-(middle + wider * up));
   return change;
 }
 

@@ -5,7 +5,7 @@
 // This is the hybrid interval of Andrews, Kitagawa and McCloskey (Quarterly Journal of Economics 139, 2024:
 // "Inference on Winners"): it conditions on the point having won, within a simultaneous band of 99.5 %. Where
 // one point wins clearly it is the usual interval; among points that are alike it is moved to where the truth
-// is.
+// is. It is never narrower than that of the point's own pairs.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,9 @@
 namespace dvfs_plan {
 
 // 1 - ratio of the least of `among` (points that may be named, `best` with them) to the reference; the value
-// is the median-unbiased one. `sensor`: the relative half-width (95 %) that sensors add. nullopt where the
-// scatter is not known, or `best` is the reference.
+// is the median-unbiased one; without an interval where fewer than two blocks have both. `sensor`: the
+// relative half-width (95 %) that sensors add. nullopt where the scatter is not known, or `best` is the
+// reference.
 std::optional<Change> winners_saving(std::span<const BlockedValue> values, int points, int best,
                                      int reference, std::span<const int> among, double sensor = 0);
 

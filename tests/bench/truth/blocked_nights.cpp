@@ -36,7 +36,10 @@ class Machine {
     const auto points = static_cast<std::size_t>(c.points);
     truth.assign(points, 0);
     scatter_.assign(points, c.scatter);
-    if (!c.alike) {
+    if (c.clear) {
+      truth[1 + static_cast<std::size_t>(uniform_(random_) * static_cast<double>(points - 1))] =
+          -60 * c.scatter;
+    } else if (!c.alike) {
       const double valley = uniform_(random_) * static_cast<double>(points - 1);
       for (std::size_t p = 0; p < points; ++p)
         truth[p] =
@@ -44,6 +47,7 @@ class Machine {
     }
     best = static_cast<int>(std::min_element(truth.begin() + (c.alike ? 1 : 0), truth.end()) - truth.begin());
     if (c.noise == Noise::noisy_best) scatter_[static_cast<std::size_t>(best)] *= 10;
+    if (c.noise == Noise::noisier_best) scatter_[static_cast<std::size_t>(best)] *= 2.5;
     if (c.noise == Noise::half_noisy) {
       for (std::size_t p = 1; p < points; p += 2) scatter_[p] *= 3;
     }
@@ -149,7 +153,8 @@ std::string to_string(Drift drift) {
 }
 
 std::string to_string(Noise noise) {
-  const char* names[] = {"equal noise", "best 10 x as noisy", "half of them 3 x as noisy"};
+  const char* names[] = {"equal noise", "best 10 x as noisy", "best 2.5 x as noisy",
+                         "half of them 3 x as noisy"};
   return names[static_cast<int>(noise)];
 }
 

@@ -23,8 +23,9 @@ std::string to_string(Drift drift);
 
 enum class Noise {
   equal,
-  noisy_best,  // ten times the others'
-  half_noisy,  // every other point three times
+  noisy_best,    // ten times the others'
+  noisier_best,  // two and a half times the others': too little for a few trials to show it
+  half_noisy,    // every other point three times
 };
 std::string to_string(Noise noise);
 
@@ -34,7 +35,8 @@ struct BlockConditions {
   int points = 12, blocks = 3;
   double scatter = 0.005;    // of a trial's logarithm
   double drift_size = 0.02;  // of the logarithm
-  bool alike = false;        // all points draw what the reference does (A against A); else a valley
+  bool alike = false;        // all points draw what the reference does (A against A); else a valley,
+  bool clear = false;        // or one point that is better than all others by far more than their noise
 };
 
 // What one night's statements were: of all points' savings, of the named point's, of the set.

@@ -135,13 +135,14 @@ void blocked_nights(int nights) {
   for (const int points : {5, 12, 25, 110}) {
     for (const int blocks : {3, 5, 10}) {
       if (points == 110 && blocks > 3) continue;
-      for (const Noise noise : {Noise::equal, Noise::noisy_best, Noise::half_noisy}) {
-        for (const bool alike : {true, false}) {
+      for (const Noise noise : {Noise::equal, Noise::noisy_best, Noise::noisier_best, Noise::half_noisy}) {
+        for (const std::string surface : {"all alike", "a valley", "one far below the others"}) {
           BlockConditions conditions;
           conditions.noise = noise;
           conditions.points = points;
           conditions.blocks = blocks;
-          conditions.alike = alike;
+          conditions.alike = surface == "all alike";
+          conditions.clear = surface == "one far below the others";
           int known = 0, in_set = 0, all = 0, named = 0, plain = 0;
           double set = 0, width = 0, plain_width = 0;
           for (int seed = 1; seed <= nights; ++seed) {
@@ -156,8 +157,8 @@ void blocked_nights(int nights) {
             width += one.named_width;
             plain_width += one.plain_width;
           }
-          const std::string text = fmt::format("{}, {}, {} blocks of {}", to_string(noise),
-                                               alike ? "all alike" : "a valley", blocks, points);
+          const std::string text =
+              fmt::format("{}, {}, {} blocks of {}", to_string(noise), surface, blocks, points);
           fmt::print("| best in the set | {} | {} | {:.1f} % | {:.2f} points | |\n", text, all,
                      100.0 * in_set / all, set / all);
           if (known > 0)

@@ -206,6 +206,21 @@ TEST(Truth, TheNamedPointAndTheSet) {
   }
 }
 
+// Points lend each other their scatter; what is said of one that scatters more than the others holds all the
+// same.
+TEST(Truth, TheNamedPointWhereItAloneScattersMore) {
+  const BlockConditions conditions{.noise = Noise::noisier_best, .points = 6, .blocks = 3, .clear = true};
+  int known = 0, held = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const BlockOutcome one = state_a_night(conditions, 15000 + seed, true);
+    known += one.named ? 1 : 0;
+    held += one.named && one.named_holds ? 1 : 0;
+  }
+  std::printf("the named point's saving holds in %d of %d\n", held, known);
+  EXPECT_EQ(known, 400);
+  EXPECT_GE(held, least_of(known, 0.93));
+}
+
 TEST(Truth, TheNamedPointWhereFreshBlocksConfirmIt) {
   for (const Noise noise : {Noise::equal, Noise::half_noisy}) {
     const bool valley = noise == Noise::half_noisy;
