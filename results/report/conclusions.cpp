@@ -71,6 +71,7 @@ Conclusions::Scenario concluded(const ScenarioSummary& scenario, bool per_unit) 
   row.fastest_not_told_apart = key(scenario.fastest_not_told_apart);
   if (const auto& gain = scenario.gain_of_best)
     row.gain_of_best = Conclusions::Change{"gain", gain->value, gain->low, gain->high, gain->pairs};
+  row.gain_corrected = scenario.gain_corrected;
   row.from_fresh_blocks = scenario.from_fresh_blocks;
   row.chosen_among = scenario.chosen_among;
   row.planned_points = scenario.planned_points;

@@ -141,6 +141,7 @@ Json scenario_json(const ScenarioSummary& scenario) {
   one["best_delivered_instead"] =
       scenario.best ? delivered_json(scenario.points[*scenario.best]) : Json(nullptr);
   one["gain_of_best"] = to_json(scenario.gain_of_best);
+  one["gain_corrected_for_choice"] = scenario.gain_corrected;
   one["best_chosen_among"] = scenario.chosen_among;
   one["gain_from_fresh_blocks"] = scenario.from_fresh_blocks;
   one["best_at_edge_of"] = scenario.best_at_edge_of;

@@ -97,7 +97,7 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   const Objective objective = summary.experiment.objective.minimise;
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
   // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
-  const std::optional<Change>& gain = scenario.gain_of_best ? scenario.gain_of_best : best.gain;
+  const std::optional<Change>& gain = scenario.gain_of_best;
   // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all
   // there is.
   const auto gained = [&](const std::string& less, const std::string& more, const std::string& of_how) {
@@ -106,7 +106,7 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
                        100 * *gain->high, less, of_how);
   };
   const std::string how =
-      !scenario.gain_of_best       ? ""
+      !scenario.gain_corrected     ? ""
       : scenario.from_fresh_blocks ? fmt::format(", from {} fresh blocks", scenario.gain_of_best->pairs)
       : scenario.chosen_among > 1  ? fmt::format(", as the least of {}", scenario.chosen_among)
                                    : "";
@@ -119,7 +119,7 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   if (gain && objective == Objective::time)
     changes.push_back(gained("less time", "more time", how));
   else if (best.slowdown)
-    changes.push_back(change_text(*best.slowdown, "slower", "faster"));
+    changes.push_back(change_text(*best.slowdown, "slower", "less time"));
   text += " " + join(changes, ", ") + ".";
   const auto& claim = gain;
   if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {

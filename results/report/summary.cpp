@@ -369,11 +369,13 @@ class Scenario {
         named_saving(objective_, fresh_, static_cast<int>(result_.points.size()),
                      static_cast<int>(*result_.best), reference, feasible, sensor(nullptr), sensor(&fresh_));
     if (!said) return;
+    result_.gain_corrected = true;
     result_.gain_of_best = said->change;
     result_.from_fresh_blocks = said->fresh;
   }
 
   void after_ranking() {
+    if (!result_.gain_of_best) result_.gain_of_best = result_.points[*result_.best].gain;
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       const PointSummary& point = result_.points[i];
       if (!point.not_told_apart || !point.work_time) continue;

@@ -104,10 +104,12 @@ struct ScenarioSummary {
   std::vector<PointSummary> points;      // by axis values, ascending
   std::optional<std::size_t> best;       // index into points
   std::optional<std::size_t> reference;  // index into points
-  // How much less of the objective the best has than the reference: by the blocks that were run to confirm
-  // it, or with what it owes to having been chosen as the least of so many taken out
-  // (results/statistics/winner.hpp); none for a search.
+  // How much less of the objective the best has than the reference, as it is stated: by the blocks that were
+  // run to confirm it, or with what it owes to having been chosen as the least of so many taken out
+  // (results/statistics/winner.hpp); where neither can be done (a search, too few trials) as the best's own.
+  // nullopt: it is the reference.
   std::optional<Change> gain_of_best;
+  bool gain_corrected = false;  // for having been chosen
   int chosen_among = 0;
   bool from_fresh_blocks = false;  // gain_of_best is of the blocks alone that were run to confirm it
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;

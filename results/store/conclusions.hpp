@@ -47,7 +47,7 @@ struct Conclusions {
     std::optional<std::string> best, reference, best_edp, best_ed2p,
         fastest_not_told_apart;  // keys of points
     std::optional<Change> gain_of_best;
-    bool from_fresh_blocks = false;
+    bool gain_corrected = false, from_fresh_blocks = false;
     int chosen_among = 0, planned_points = 0, unknown_points = 0, trials = 0, counted = 0;
     std::optional<double> drift_of_night;
     std::vector<Point> points;

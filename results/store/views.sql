@@ -275,9 +275,10 @@ CREATE VIEW point_values AS
 --| mean_power_w: see points
 --| objective_value: see points
 --| reference: the point that gains are against; NULL: none was run
---| gain: how much less of the objective than the reference, a share, corrected for its having been chosen; NULL: it is the reference, or a search (see points)
+--| gain: how much less of the objective than the reference, a share, as the report states it; NULL: it is the reference, or not known
 --| gain_low: of its 95 % interval
 --| gain_high: likewise
+--| gain_corrected: 1: for its having been chosen as the least of so many
 --| gain_from_fresh_blocks: 1: of the blocks alone that were run to confirm it
 --| chosen_among: so many points
 --| slowdown: see points
@@ -285,7 +286,7 @@ CREATE VIEW point_values AS
 --| slowdown_high: see points
 CREATE VIEW best AS
   SELECT a.scenario, p.point, p.delivered_instead, p.workload, p.trials, p.counted, p.time_s, p.energy_j, p.above_idle_j, p.mean_power_w,
-         p.objective_value, r.key AS reference, a.gain, a.gain_low, a.gain_high, a.gain_from_fresh_blocks, a.chosen_among,
+         p.objective_value, r.key AS reference, a.gain, a.gain_low, a.gain_high, a.gain_corrected, a.gain_from_fresh_blocks, a.chosen_among,
          p.slowdown, p.slowdown_low, p.slowdown_high
   FROM answer a JOIN point b ON b.id = a.best_point_id JOIN points p ON p.point = b.key
   LEFT JOIN point r ON r.id = a.reference_point_id;

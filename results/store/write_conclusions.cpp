@@ -54,9 +54,10 @@ void write_scenario(Database& database, const Conclusions::Scenario& scenario) {
   database
       .prepare(
           "INSERT INTO answer (scenario, best_point_id, reference_point_id, best_edp_point_id, "
-          "best_ed2p_point_id, fastest_point_id, gain, gain_low, gain_high, gain_from_fresh_blocks, "
+          "best_ed2p_point_id, fastest_point_id, gain, gain_low, gain_high, gain_corrected, "
+          "gain_from_fresh_blocks, "
           "chosen_among, planned_points, unknown_points, trials, counted, drift_of_night) VALUES (?," +
-          id + "," + id + "," + id + "," + id + "," + id + ",?,?,?,?,?,?,?,?,?,?)")
+          id + "," + id + "," + id + "," + id + "," + id + ",?,?,?,?,?,?,?,?,?,?,?)")
       .bind(scenario.scenario)
       .bind(scenario.best)
       .bind(scenario.reference)
@@ -66,6 +67,7 @@ void write_scenario(Database& database, const Conclusions::Scenario& scenario) {
       .bind(gain ? std::optional(gain->value) : std::nullopt)
       .bind(gain ? gain->low : std::nullopt)
       .bind(gain ? gain->high : std::nullopt)
+      .bind(gain ? std::optional(scenario.gain_corrected ? 1 : 0) : std::nullopt)
       .bind(gain ? std::optional(scenario.from_fresh_blocks ? 1 : 0) : std::nullopt)
       .bind(scenario.chosen_among)
       .bind(scenario.planned_points)

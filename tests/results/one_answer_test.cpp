@@ -266,6 +266,13 @@ void expect_answer(Store& store, const ScenarioSummary& scenario, const Json& js
   EXPECT_EQ(best.maybe_real(2), gain ? gain->low : std::nullopt);
   EXPECT_EQ(best.maybe_real(3), gain ? gain->high : std::nullopt);
   EXPECT_EQ(best.integer(4), scenario.chosen_among);
+  const Json& told = json["gain_of_best"];
+  EXPECT_EQ(told.is_null() ? std::nullopt : number(told["value"]), best.maybe_real(1));
+  EXPECT_EQ(told.is_null() ? std::nullopt : number(told["low_95"]), best.maybe_real(2));
+  // The sentence says the same, rounded.
+  const std::string less =
+      gain && gain->low && *gain->low > 0 ? fmt::format("{:.1f} % less", 100 * gain->value) : "";
+  EXPECT_NE(terminal.find(less, terminal.find(sentence)), std::string::npos);
   EXPECT_EQ(best.maybe_real(5), mean_of(point.energy));
 }
 

@@ -29,6 +29,7 @@ CREATE TABLE answer (
   gain           REAL,             -- of the best, a share: how much less of the objective than the reference
   gain_low       REAL,             -- 95 %
   gain_high      REAL,
+  gain_corrected INTEGER CHECK (gain_corrected IN (0, 1)),  -- 1: for its having been chosen as the least
   gain_from_fresh_blocks INTEGER CHECK (gain_from_fresh_blocks IN (0, 1)),  -- 1: of the blocks alone that confirm it
   chosen_among   INTEGER NOT NULL, -- points that might have been the best
   planned_points INTEGER NOT NULL,
