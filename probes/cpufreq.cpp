@@ -1,5 +1,5 @@
 #include "base/text.hpp"
-#include "probes/finders.hpp"
+#include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 
 #include <algorithm>
@@ -37,9 +37,9 @@ Source delivered_source(const Sysfs& sysfs, const std::string& policy,
   return {};
 }
 
-}  // namespace
-
-ProbeFinding find_cpufreq(const Sysfs& sysfs) {
+// Documentation/admin-guide/pm/cpufreq.rst.
+ProbeFinding find_cpufreq(const ProbeRequest& request) {
+  const Sysfs& sysfs = request.sysfs;
   auto probe = std::make_unique<SysfsProbe>("cpufreq", Seconds{0.05});
   ProbeFinding finding{"cpufreq", nullptr, {}, {}};
   const auto flags = cpu_flags(sysfs);
@@ -73,4 +73,11 @@ ProbeFinding find_cpufreq(const Sysfs& sysfs) {
   return finding;
 }
 
+const Registered<ProbeKind> cpufreq(
+    {.name = "cpufreq",
+     .place = 40,
+     .what = "the clocks that CPUs really run at, by APERF and MPERF or the hardware itself",
+     .find = find_cpufreq});
+
+}  // namespace
 }  // namespace dvfs_plan

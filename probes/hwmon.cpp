@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "probes/finders.hpp"
+#include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 
 namespace dvfs_plan {
@@ -82,9 +82,10 @@ class HwmonFinder {
   Seconds fastest_{1};  // the shortest period of any sensor found
 };
 
-}  // namespace
-
-ProbeFinding find_hwmon(const Sysfs& sysfs) {
+// ACPI power meters have their files below device/. Documentation/hwmon/sysfs-interface.rst,
+// Documentation/hwmon/acpi_power_meter.rst.
+ProbeFinding find_hwmon(const ProbeRequest& request) {
+  const Sysfs& sysfs = request.sysfs;
   auto probe = std::make_unique<SysfsProbe>("hwmon", Seconds{0.05});
   HwmonFinder finder(sysfs, *probe);
   for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) finder.chip(hwmon);
@@ -99,4 +100,11 @@ ProbeFinding find_hwmon(const Sysfs& sysfs) {
   return finding;
 }
 
+const Registered<ProbeKind> hwmon(
+    {.name = "hwmon",
+     .place = 20,
+     .what = "power and energy sensors of the board, ACPI power meters among them",
+     .find = find_hwmon});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -1,11 +1,13 @@
-// All probes there are: one line each in the table of probe_table.cpp. How to add one: CONTRIBUTING.md.
+// All probes there are: each file of one declares its ProbeKind. How to add one: CONTRIBUTING.md.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/child.hpp"
+#include "base/registered.hpp"
 #include "base/sysfs.hpp"
 #include "probes/gpu/gpu_boards.hpp"
 #include "probes/probe.hpp"
@@ -33,11 +35,17 @@ struct ProbeFinding {
   std::vector<std::unique_ptr<Probe>> others = {};
 };
 
-std::vector<std::string> probe_names();
-// Probes of GPU boards, in the order of GpuVendor: looked for only where an experiment is about boards.
-bool is_gpu_probe(const std::string& name);
-ProbeFinding find_probe(const std::string& name, const ProbeRequest& request);
-// All of them; those of GPUs only if boards are asked for.
+// A built-in probe, as its file declares it.
+struct ProbeKind {
+  std::string_view name;   // as `probes` in an experiment file calls it
+  int place = 0;           // among all: sensors of the CPUs and the machine, then boards
+  std::string_view what;   // it measures, and by what: for people
+  bool of_boards = false;  // looked for only where an experiment is about GPU boards
+  ProbeFinding (*find)(const ProbeRequest&) = nullptr;
+};
+
+ProbeFinding find_probe(std::string_view name, const ProbeRequest& request);
+// All of them; those of boards only if there are boards in the request.
 std::vector<ProbeFinding> find_probes(const ProbeRequest& request);
 
 }  // namespace dvfs_plan

@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
-#include "probes/finders.hpp"
+#include "probes/rapl.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -118,6 +118,8 @@ std::vector<RaplEvent> list_rapl_events(const Sysfs& sysfs) {
   return events;
 }
 
+namespace {
+
 ProbeFinding find_rapl_perf(const Sysfs& sysfs) {
   ProbeFinding finding{"rapl", nullptr, {}, {}};
   auto events = list_rapl_events(sysfs);
@@ -137,7 +139,9 @@ ProbeFinding find_rapl_perf(const Sysfs& sysfs) {
   return finding;
 }
 
-ProbeFinding find_rapl(const Sysfs& sysfs) {
+// Perf events where they may be opened, the powercap files otherwise.
+ProbeFinding find_rapl(const ProbeRequest& request) {
+  const Sysfs& sysfs = request.sysfs;
   // A recorded tree describes events that this machine's kernel does not have: only files count there.
   if (sysfs.root().empty()) {
     if (auto perf = find_rapl_perf(sysfs); perf.probe) return perf;
@@ -145,4 +149,11 @@ ProbeFinding find_rapl(const Sysfs& sysfs) {
   return find_rapl_powercap(sysfs);
 }
 
+const Registered<ProbeKind> rapl(
+    {.name = "rapl",
+     .place = 10,
+     .what = "energy counters of CPU packages and memory (RAPL), by perf events or powercap",
+     .find = find_rapl});
+
+}  // namespace
 }  // namespace dvfs_plan

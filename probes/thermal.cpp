@@ -2,12 +2,16 @@
 
 #include <map>
 
-#include "probes/finders.hpp"
+#include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 
 namespace dvfs_plan {
 
-ProbeFinding find_thermal(const Sysfs& sysfs) {
+namespace {
+
+// Documentation/driver-api/thermal/sysfs-api.rst.
+ProbeFinding find_thermal(const ProbeRequest& request) {
+  const Sysfs& sysfs = request.sysfs;
   auto probe = std::make_unique<SysfsProbe>("thermal", Seconds{0.5});
   std::map<std::string, int> types;
   for (const std::string& zone : sysfs.list("/sys/class/thermal")) {
@@ -28,4 +32,8 @@ ProbeFinding find_thermal(const Sysfs& sysfs) {
   return finding;
 }
 
+const Registered<ProbeKind> thermal(
+    {.name = "thermal", .place = 30, .what = "temperatures of thermal zones", .find = find_thermal});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -118,9 +118,9 @@ std::string canonical_plan(const Plan& plan) {
   if (e.repeat.confirm > 0) json["repeat"]["confirm"] = e.repeat.confirm;
   if (e.budget.time) json["budget"]["time"] = e.budget.time->value();
   if (e.budget.trials) json["budget"]["trials"] = *e.budget.trials;
-  if (e.search.method == SearchSpec::Method::adaptive) {
+  if (e.search.one_by_one()) {
     json["search"] = {
-        {"method", "adaptive"}, {"regret", e.search.regret}, {"confidence", e.search.confidence}};
+        {"method", e.search.method}, {"regret", e.search.regret}, {"confidence", e.search.confidence}};
     if (e.search.at_most) json["search"]["at most"] = *e.search.at_most;
     for (const RawValue& file : e.search.prior) json["search"]["prior"].push_back(file.text);
   }

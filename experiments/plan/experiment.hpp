@@ -13,6 +13,7 @@
 
 #include "base/units.hpp"
 #include "experiments/plan/diagnostics.hpp"
+#include "experiments/plan/vocabulary.hpp"
 
 namespace dvfs_plan {
 
@@ -84,6 +85,7 @@ struct ExcludeRule {
 struct ProbeSpec {
   std::string name;
   Mark mark;
+  bool of_boards = false;  // a built-in probe of GPU boards
   std::optional<Hertz> rate;
   // A program that prints "name value unit" lines; empty for the built-in probes.
   std::vector<std::string> command;
@@ -158,13 +160,19 @@ struct BudgetSpec {
 // them that takes longer than trials do.
 inline constexpr int most_search_trials = 500;
 
-// How the points to run are chosen.
+// Whether a strategy chooses each trial when those before it are known; else all are planned before the
+// first.
+inline bool chooses_one_by_one(std::string_view method) {
+  return method != "full";
+}
+
+// How the points to run are chosen: by the strategy of that name.
 struct SearchSpec {
-  enum class Method { full, adaptive };
-  Method method = Method::full;
+  std::string method = "full";
+  bool one_by_one() const { return chooses_one_by_one(method); }
   Mark mark;
-  // Adaptive: stop once with this confidence no other setting is better than the one named by more than
-  // `regret` (a share of the best).
+  // A search by a model stops once with this confidence no other setting is better than the one named by more
+  // than `regret` (a share of the best); 0: it does not stop by that.
   double regret = 0.01;
   double confidence = 0.95;
   std::optional<int> at_most;   // trials of each scenario; nullopt: what the full grid would take
@@ -221,13 +229,10 @@ struct Experiment {
 // Reads an experiment file's text. Returns nullopt if the faults leave nothing to go on with; the model
 // may be returned together with errors, so that resolve_plan() can add what the machine has to say.
 std::optional<Experiment> parse_experiment(std::string_view text, const std::string& file,
-                                           Diagnostics& diagnostics);
+                                           const Vocabulary& vocabulary, Diagnostics& diagnostics);
 
 // The keys that each map of the file may have; the JSON schema is held against this in a test.
 const std::map<std::string, std::vector<std::string>>& experiment_keys();
-
-// The names of the knobs an axis may set, without target: "cpu.frequency"; "devfreq.NAME" ends in ".".
-const std::vector<std::string>& knob_axis_names();
 
 // "cpu.frequency@policy0" -> {"cpu.frequency", "policy0"}.
 struct AxisName {
@@ -237,8 +242,6 @@ struct AxisName {
 AxisName split_axis_name(std::string_view name);
 // A machine setting (its name has a dot), not a parameter of the workload.
 bool is_knob_axis(std::string_view name);
-// The probes that are built in, in the order of their table.
-const std::vector<std::string>& built_in_probes();
 // Whether the experiment is about GPU boards: by `gpus`, a gpu axis, a probe of boards or their energy. Only
 // then are boards looked for and measured.
 bool uses_gpus(const Experiment& experiment);

@@ -110,12 +110,6 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
 
 }  // namespace
 
-const std::vector<std::string>& built_in_probes() {
-  static const std::vector<std::string> names{"rapl",   "hwmon",  "thermal",  "cpufreq",
-                                              "nvidia", "amdgpu", "intel_gpu"};
-  return names;
-}
-
 std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const YamlNode& node,
                                    YamlReader& read) {
   AxisSpec axis;
@@ -145,7 +139,8 @@ std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const Yam
   return std::nullopt;
 }
 
-std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read) {
+std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Vocabulary::Probe>& known,
+                                     YamlReader& read) {
   ProbeSpec probe;
   probe.mark = node.mark;
   const YamlNode* name = &node;
@@ -181,12 +176,15 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read) {
     }
   }
   if (const YamlNode* channels = node.find("channels")) parse_channels(*channels, probe, read);
-  const auto& known = built_in_probes();
-  const bool built_in = std::find(known.begin(), known.end(), probe.name) != known.end();
+  std::vector<std::string> names;
+  for (const Vocabulary::Probe& one : known) names.push_back(one.name);
+  const auto same = std::find(names.begin(), names.end(), probe.name);
+  const bool built_in = same != names.end();
+  probe.of_boards = built_in && known[static_cast<std::size_t>(same - names.begin())].of_boards;
   if (probe.command.empty() && !built_in) {
     read.diagnostics().error(
         probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command'", probe.name,
-                                did_you_mean(probe.name, known)));
+                                did_you_mean(probe.name, names)));
   } else if (!probe.command.empty() && (built_in || probe.channels.empty())) {
     read.diagnostics().error(
         probe.mark,

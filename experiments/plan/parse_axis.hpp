@@ -13,6 +13,8 @@ std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const Yam
 
 // `rapl`, {name: hwmon, rate: 100 Hz}, {name: meter, command: [...], every: 1 s, channels: {wall: {unit:
 // W}}}.
-std::optional<ProbeSpec> parse_probe(const YamlNode& node, YamlReader& read);
+// `known`: the built-in ones.
+std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Vocabulary::Probe>& known,
+                                     YamlReader& read);
 
 }  // namespace dvfs_plan

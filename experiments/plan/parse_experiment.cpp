@@ -16,8 +16,8 @@ namespace {
 
 class ExperimentParser {
  public:
-  ExperimentParser(Diagnostics& diagnostics, Experiment& experiment)
-      : read_(diagnostics), experiment_(experiment) {}
+  ExperimentParser(const Vocabulary& vocabulary, Diagnostics& diagnostics, Experiment& experiment)
+      : vocabulary_(vocabulary), read_(diagnostics), experiment_(experiment) {}
 
   void parse(const YamlNode& root) {
     if (!read_.map(root, "the experiment", keys("experiment"))) return;
@@ -35,7 +35,8 @@ class ExperimentParser {
     with(root, "exclude", [&](const YamlNode& n) { exclude(n); });
     with(root, "repeat", [&](const YamlNode& n) { parse_repeat(n, read_, experiment_.repeat); });
     with(root, "budget", [&](const YamlNode& n) { parse_budget(n, read_, experiment_.budget); });
-    with(root, "search", [&](const YamlNode& n) { parse_search(n, read_, experiment_.search); });
+    with(root, "search",
+         [&](const YamlNode& n) { parse_search(n, vocabulary_.searches, read_, experiment_.search); });
     with(root, "measure", [&](const YamlNode& n) { parse_measure(n, read_, experiment_.measure); });
     with(root, "conditions", [&](const YamlNode& n) { parse_conditions(n, read_, experiment_.conditions); });
     with(root, "order", [&](const YamlNode& n) { order(n); });
@@ -239,13 +240,13 @@ class ExperimentParser {
       return identifier;
     }
     const std::string base = split_axis_name(entry.key).base;
-    for (const std::string& known : knob_axis_names()) {
+    for (const std::string& known : vocabulary_.knobs) {
       if (known.ends_with('.') ? base.starts_with(known) && base.size() > known.size() : base == known)
         return true;
     }
     error(entry.key_mark,
           fmt::format("unknown axis '{}'{}; a name without a dot is a parameter of the workload", entry.key,
-                      did_you_mean(base, knob_axis_names())));
+                      did_you_mean(base, vocabulary_.knobs)));
     return false;
   }
 
@@ -319,7 +320,7 @@ class ExperimentParser {
     experiment_.probes.emplace();
     std::set<std::string> names;
     for (const YamlPointer& item : node.items) {
-      if (auto probe = parse_probe(*item, read_)) {
+      if (auto probe = parse_probe(*item, vocabulary_.probes, read_)) {
         if (!names.insert(probe->name).second) {
           error(probe->mark, fmt::format("probe '{}' is listed twice", probe->name));
         }
@@ -328,6 +329,7 @@ class ExperimentParser {
     }
   }
 
+  const Vocabulary& vocabulary_;
   YamlReader read_;
   Experiment& experiment_;
 };
@@ -335,7 +337,7 @@ class ExperimentParser {
 }  // namespace
 
 std::optional<Experiment> parse_experiment(std::string_view text, const std::string& file,
-                                           Diagnostics& diagnostics) {
+                                           const Vocabulary& vocabulary, Diagnostics& diagnostics) {
   const YamlPointer root = parse_yaml(text, diagnostics);
   if (!root) return std::nullopt;
   Experiment experiment;
@@ -344,7 +346,7 @@ std::optional<Experiment> parse_experiment(std::string_view text, const std::str
   const std::filesystem::path path(file);
   experiment.folder = path.parent_path().empty() ? "." : path.parent_path().string();
   experiment.name = path.stem().string();
-  ExperimentParser(diagnostics, experiment).parse(*root);
+  ExperimentParser(vocabulary, diagnostics, experiment).parse(*root);
   return experiment;
 }
 
@@ -376,13 +378,6 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   return keys;
 }
 
-const std::vector<std::string>& knob_axis_names() {
-  static const std::vector<std::string> names{"cpu.frequency",   "cpu.governor", "cpu.turbo", "cpu.epp",
-                                              "cpu.uncore",      "cpu.cores",    "gpu.core",  "gpu.memory",
-                                              "gpu.power_limit", "devfreq.",     "sysfs."};
-  return names;
-}
-
 AxisName split_axis_name(std::string_view name) {
   const auto at = name.find('@');
   if (at == std::string_view::npos) return {std::string(name), {}};
@@ -395,9 +390,7 @@ bool is_knob_axis(std::string_view name) {
 
 bool uses_gpus(const Experiment& experiment) {
   const auto is_gpu_axis = [](const AxisSpec& axis) { return axis.name.starts_with("gpu."); };
-  const auto is_gpu_probe = [](const ProbeSpec& probe) {
-    return probe.name == "nvidia" || probe.name == "amdgpu" || probe.name == "intel_gpu";
-  };
+  const auto is_gpu_probe = [](const ProbeSpec& probe) { return probe.of_boards; };
   return experiment.gpus || std::any_of(experiment.axes.begin(), experiment.axes.end(), is_gpu_axis) ||
          (experiment.probes &&
           std::any_of(experiment.probes->begin(), experiment.probes->end(), is_gpu_probe)) ||

@@ -9,7 +9,8 @@ namespace dvfs_plan {
 void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective);
 void parse_repeat(const YamlNode& node, YamlReader& read, RepeatSpec& repeat);
 void parse_budget(const YamlNode& node, YamlReader& read, BudgetSpec& budget);
-void parse_search(const YamlNode& node, YamlReader& read, SearchSpec& search);
+void parse_search(const YamlNode& node, const std::vector<Vocabulary::Search>& known, YamlReader& read,
+                  SearchSpec& search);
 void parse_measure(const YamlNode& node, YamlReader& read, MeasureSpec& measure);
 void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& conditions);
 

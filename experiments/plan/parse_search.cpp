@@ -1,22 +1,51 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "experiments/plan/parse_measurement.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-void method(const YamlNode& node, YamlReader& read, SearchSpec& search) {
+std::vector<std::string> names_of(const std::vector<Vocabulary::Search>& known) {
+  std::vector<std::string> names;
+  for (const Vocabulary::Search& one : known) names.push_back(one.name);
+  return names;
+}
+
+void method(const YamlNode& node, const std::vector<Vocabulary::Search>& known, YamlReader& read,
+            SearchSpec& search) {
   const auto word = read.word(node, "'search'");
   if (!word) return;
-  if (word->text == "full")
-    search.method = SearchSpec::Method::full;
-  else if (word->text == "adaptive")
-    search.method = SearchSpec::Method::adaptive;
+  const auto names = names_of(known);
+  if (std::find(names.begin(), names.end(), word->text) != names.end())
+    search.method = word->text;
   else
-    read.diagnostics().error(word->mark,
-                             fmt::format("'search' must be full or adaptive; found '{}'{}", word->text,
-                                         did_you_mean(word->text, {"full", "adaptive"})));
+    read.diagnostics().error(
+        word->mark, fmt::format("'search' must be one of {}; found '{}'{}", join(names, ", "), word->text,
+                                did_you_mean(word->text, names)));
+}
+
+// What a search has no use for says so, instead of being passed over.
+void refuse_unused(const YamlNode& node, const std::vector<Vocabulary::Search>& known, YamlReader& read,
+                   const SearchSpec& search) {
+  const auto takes = [](const Vocabulary::Search& one, const std::string& key) {
+    return key == "method" || one.by_model || (key == "at most" && chooses_one_by_one(one.name));
+  };
+  for (const Vocabulary::Search& one : known) {
+    if (one.name != search.method) continue;
+    for (const YamlEntry& entry : node.entries) {
+      if (takes(one, entry.key)) continue;
+      std::vector<std::string> others;
+      for (const Vocabulary::Search& other : known) {
+        if (takes(other, entry.key)) others.push_back(other.name);
+      }
+      read.diagnostics().error(
+          entry.key_mark, fmt::format("'search: {}' takes no '{}'; it belongs to the method{} {}", one.name,
+                                      entry.key, others.size() == 1 ? "" : "s", join(others, ", ")));
+    }
+  }
 }
 
 // A share above `low`, at most `high`.
@@ -46,18 +75,27 @@ void at_most(const YamlNode& node, YamlReader& read, SearchSpec& search) {
   search.at_most = static_cast<int>(*count);
 }
 
+// Without a model nothing says when it is close enough.
+void forget_unused(const std::vector<Vocabulary::Search>& known, SearchSpec& search) {
+  for (const Vocabulary::Search& one : known) {
+    if (one.name == search.method && search.one_by_one() && !one.by_model) search.regret = 0;
+  }
+}
+
 }  // namespace
 
-void parse_search(const YamlNode& node, YamlReader& read, SearchSpec& search) {
+void parse_search(const YamlNode& node, const std::vector<Vocabulary::Search>& known, YamlReader& read,
+                  SearchSpec& search) {
   search.mark = node.mark;
   if (node.kind != YamlNode::Kind::map) {
-    method(node, read, search);
+    method(node, known, read, search);
+    forget_unused(known, search);
     return;
   }
   if (!read.map(node, "'search'", keys("search"))) return;
   // Whoever says when to stop wants something that can stop.
-  search.method = SearchSpec::Method::adaptive;
-  with(node, "method", [&](const YamlNode& n) { method(n, read, search); });
+  search.method = "adaptive";
+  with(node, "method", [&](const YamlNode& n) { method(n, known, read, search); });
   with(node, "stop", [&](const YamlNode& n) {
     if (!read.map(n, "'stop' in 'search'", keys("stop"))) return;
     with(n, "regret",
@@ -70,9 +108,8 @@ void parse_search(const YamlNode& node, YamlReader& read, SearchSpec& search) {
   with(node, "prior", [&](const YamlNode& n) {
     if (const auto files = read.words(n, "'prior' in 'search'")) search.prior = *files;
   });
-  if (search.method == SearchSpec::Method::full && node.entries.size() > 1)
-    read.diagnostics().error(node.mark,
-                             "'search': 'stop', 'at most' and 'prior' belong to 'method: adaptive'");
+  refuse_unused(node, known, read, search);
+  forget_unused(known, search);
 }
 
 }  // namespace dvfs_plan

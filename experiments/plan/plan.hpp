@@ -1,7 +1,7 @@
 // The plan: an experiment resolved against one machine, down to the last trial. Plain data.
 //
 //   parse_experiment() -> Experiment ─┐
-//   the machine -> MachineOffers ─────┴─► resolve_plan() -> Plan -> orchestrator/run_loop.cpp
+//   the machine -> MachineOffers ─────┴─► resolve_plan() -> Plan -> orchestrator/run/run_loop.cpp
 //
 // The same file on the same machine gives the same plan, trial order included: the shuffle is seeded and
 // its arithmetic is fixed (Boost.Random), so `hash` identifies a result that may be resumed.
@@ -109,7 +109,7 @@ struct Plan {
   std::vector<PlanWorkload> workloads;
   std::vector<PlanAxis> axes;
   std::vector<PlanPoint> points;
-  // Of the first `repeat.min` blocks; a strategy may add blocks. Empty for an adaptive search.
+  // Of the first `repeat.min` blocks; a strategy may add blocks. Empty where they are chosen one by one.
   std::vector<PlannedTrial> trials;
   std::string canonical;  // JSON of all that decides what is run; what `hash` is the SHA-256 of
   std::string hash;
@@ -126,11 +126,11 @@ std::optional<Plan> resolve_plan(const Experiment& experiment, const ResolveWorl
                                  Diagnostics& diagnostics);
 
 // Trials of workloads that the plan asks for, as far as it is known before the night: of the first blocks, or
-// at most for an adaptive search; no more than a budget of trials.
+// at most for a search one by one; no more than a budget of trials.
 int workload_trials(const Plan& plan);
-// An adaptive search runs no more than these of a scenario: by default what the full grid would take, at most
-// most_search_trials.
-int most_adaptive_trials(const Plan& plan, std::string_view scenario);
+// A search one by one runs no more than these of a scenario: by default what the full grid would take, at
+// most most_search_trials.
+int most_trials_of_scenario(const Plan& plan, std::string_view scenario);
 
 struct ScheduleOptions {
   bool shuffled = true;

@@ -48,8 +48,7 @@ class PlanResolver {
     if (diagnostics_.has_errors()) return std::nullopt;
     search_fits();
     if (diagnostics_.has_errors()) return std::nullopt;
-    // An adaptive search plans each trial when the ones before it are known.
-    if (plan_.experiment.search.method == SearchSpec::Method::full)
+    if (!plan_.experiment.search.one_by_one())
       plan_.trials = schedule(plan_.points, plan_.experiment.repeat.min, schedule_options(plan_.experiment));
     plan_.canonical = canonical_plan(plan_);
     plan_.hash = sha256(plan_.canonical);
@@ -176,28 +175,25 @@ class PlanResolver {
 
   void search_fits() {
     const Experiment& e = plan_.experiment;
-    if (e.search.method == SearchSpec::Method::full) return;
-    if (e.repeat.until) {
+    if (!e.search.one_by_one()) return;
+    // What belongs to blocks that are planned ahead.
+    const auto only_full = [&](const char* what, const char* instead) {
       error(e.search.mark,
-            "'repeat: until' is for 'search: full'; an adaptive search stops by 'search: {stop: {regret: 1 "
-            "%}}'");
-    }
+            fmt::format("'{}' is for 'search: full'; 'search: {}' {}", what, e.search.method, instead));
+    };
+    if (e.repeat.until) only_full("repeat: until", "stops by itself, or after 'at most' so many trials");
     if (e.repeat.confirm > 0)
-      error(e.search.mark,
-            "'repeat: confirm' is for 'search: full'; an adaptive search says itself how far its best may be "
-            "from the true one");
-    if (!e.shuffled)
-      error(e.search.mark,
-            "'order: listed' is for 'search: full'; an adaptive search has an order of its own");
-    if (e.repeat.max > e.repeat.min)
-      error(e.search.mark, "'repeat: max' is for 'search: full'; an adaptive search repeats where it helps");
+      only_full("repeat: confirm", "has its report say how far its best may be from the true one");
+    if (!e.shuffled) only_full("order: listed", "has an order of its own");
+    if (e.repeat.max > e.repeat.min) only_full("repeat: max", "repeats where it helps");
     if (e.objective.minimise == Objective::cost && e.objective.price && e.objective.price->per_joule <= 0 &&
         e.objective.price->per_second <= 0)
-      error(e.search.mark, "an adaptive search cannot minimise a cost of which both prices are 0");
+      error(e.search.mark,
+            fmt::format("'search: {}' cannot minimise a cost of which both prices are 0", e.search.method));
     constexpr std::size_t most_settings = 20'000;
     if (plan_.points.size() > most_settings)
       error(e.search.mark,
-            fmt::format("an adaptive search weighs {} settings at most, and these are {}: use fewer values "
+            fmt::format("a search weighs {} settings at most, and these are {}: use fewer values "
                         "({{count: N}}) or 'exclude'",
                         most_settings, plan_.points.size()));
     std::set<std::string> files;

@@ -82,7 +82,7 @@ bool counts_for_its_point(TrialRole role) {
   return !is_idle(role) && role != TrialRole::warm_up;
 }
 
-int most_adaptive_trials(const Plan& plan, std::string_view scenario) {
+int most_trials_of_scenario(const Plan& plan, std::string_view scenario) {
   const auto points = std::count_if(plan.points.begin(), plan.points.end(),
                                     [&](const PlanPoint& p) { return p.scenario == scenario; });
   const auto grid = std::min<std::int64_t>(points * plan.experiment.repeat.min, most_search_trials);
@@ -91,10 +91,10 @@ int most_adaptive_trials(const Plan& plan, std::string_view scenario) {
 
 int workload_trials(const Plan& plan) {
   int trials = 0;
-  if (plan.experiment.search.method == SearchSpec::Method::adaptive) {
+  if (plan.experiment.search.one_by_one()) {
     std::set<std::string> scenarios;
     for (const PlanPoint& point : plan.points) {
-      if (scenarios.insert(point.scenario).second) trials += most_adaptive_trials(plan, point.scenario);
+      if (scenarios.insert(point.scenario).second) trials += most_trials_of_scenario(plan, point.scenario);
     }
   } else {
     for (const PlannedTrial& trial : plan.trials) trials += is_idle(trial.role) ? 0 : 1;

@@ -10,9 +10,9 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/prepare.hpp"
-#include "orchestrator/machine_facts.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
@@ -22,6 +22,10 @@
 
 namespace dvfs_plan {
 namespace {
+
+struct CheckOptions : CommonOptions {
+  std::string output;  // the result file the run would use
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -40,8 +44,8 @@ int idle_windows(const Plan& plan) {
 ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string& result) {
   const Plan& plan = prepared.plan;
   ExpectedTime expected;
-  const bool adaptive = plan.experiment.search.method == SearchSpec::Method::adaptive;
-  const double trials = adaptive ? workload_trials(plan) : static_cast<double>(plan.trials.size());
+  const bool one_by_one = plan.experiment.search.one_by_one();
+  const double trials = one_by_one ? workload_trials(plan) : static_cast<double>(plan.trials.size());
   if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * trials;
   History history;
   std::optional<Store> store;
@@ -67,10 +71,10 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
     }
   }
   const Finalists nothing_run_yet = [](int) { return std::vector<int>(); };
-  const auto strategy = make_strategy(plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet);
+  const auto strategy = make_strategy({plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet});
   // Of these it is not known yet which points they will be.
   const int added =
-      adaptive ? static_cast<int>(trials) : strategy->remaining(History()) - workload_trials(plan);
+      one_by_one ? static_cast<int>(trials) : strategy->remaining(History()) - workload_trials(plan);
   Seconds most{0};
   for (const PlanWorkload& workload : plan.workloads)
     most = std::max(most, workload.spec.timeout + workload.spec.grace,
@@ -176,9 +180,9 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   }
   const int trials = workload_trials(plan);
   const int idle = idle_windows(plan);
-  if (plan.experiment.search.method == SearchSpec::Method::adaptive) {
-    text += fmt::format("\n{} point{}, of which an adaptive search runs at most {} trials\n",
-                        plan.points.size(), plan.points.size() == 1 ? "" : "s", trials);
+  if (plan.experiment.search.one_by_one()) {
+    text += fmt::format("\n{} point{}, of which 'search: {}' runs at most {} trials\n", plan.points.size(),
+                        plan.points.size() == 1 ? "" : "s", plan.experiment.search.method, trials);
   } else {
     text += fmt::format(
         "\n{} point{}, {} block{}: {} trials{}, {}\n", plan.points.size(), plan.points.size() == 1 ? "" : "s",
@@ -195,8 +199,7 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   }
   if (plan.points.size() > most)
     text += fmt::format("  ... and {} more; --json lists all\n", plan.points.size() - most);
-  text += plan.experiment.search.method == SearchSpec::Method::adaptive ? "\nexpected time, at most: "
-                                                                        : "\nexpected time: ";
+  text += plan.experiment.search.one_by_one() ? "\nexpected time, at most: " : "\nexpected time: ";
   if (time.from_former_trials)
     text += fmt::format("{} for what is left, going by the finished trials\n",
                         format_duration(*time.from_former_trials));
@@ -266,12 +269,10 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-int check_command(const Options& options) {
+int check_command(const CheckOptions& options) {
   const Sysfs sysfs(options.sysfs_root);
   const auto prepared = prepare_experiment(options.file, sysfs);
-  const std::string result = result_path(options, prepared.plan.experiment);
+  const std::string result = result_path(options.output, prepared.plan.experiment);
   const auto time = expected_time(prepared, result);
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
   const Runnable runnable = look_whether_it_runs(prepared, result, sysfs);
@@ -280,4 +281,17 @@ int check_command(const Options& options) {
   return runnable.exit_code;
 }
 
+const Registered<CommandKind> check({.name = "check",
+                                     .place = 10,
+                                     .what = "validate an experiment against this machine; changes nothing",
+                                     .needs_rights = true,
+                                     .declare = [](CLI::App& app) {
+                                       const auto options = std::make_shared<CheckOptions>();
+                                       app.add_option("FILE", options->file, "the experiment")->required();
+                                       app.add_option("-o,--output", options->output,
+                                                      "the result file the run would use");
+                                       return declared(app, options, check_command);
+                                     }});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -6,13 +6,21 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/units.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/between_sides.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/output_file.hpp"
 #include "results/compare/comparison_json.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+struct CompareOptions : CommonOptions {
+  std::vector<std::string> others;  // the result after; or more before, the separator, and those after
+  std::string worse;                // fail if anything is worse by more than this
+  std::string html;                 // the page to write
+};
 
 ComparedResult read_result(const std::string& file) {
   Store store = Store::open(file, Database::Mode::read_only);
@@ -27,7 +35,7 @@ struct Sides {
   std::vector<std::string> before, after;
 };
 
-Sides sides_of(const Options& options) {
+Sides sides_of(const CompareOptions& options) {
   Sides sides{{options.file}, {}};
   const auto part = std::find(options.others.begin(), options.others.end(), between_sides);
   if (part == options.others.end()) {
@@ -69,9 +77,7 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   return ExitCode::some_trials_failed;
 }
 
-}  // namespace
-
-int compare_command(const Options& options) {
+int compare_command(const CompareOptions& options) {
   const Sides sides = sides_of(options);
   const Comparison comparison = compare(read_results(sides.before), read_results(sides.after));
   const ExitCode verdict = verdict_of(comparison, options.worse);
@@ -88,4 +94,23 @@ int compare_command(const Options& options) {
   return static_cast<int>(verdict);
 }
 
+const Registered<CommandKind> compare(
+    {.name = "compare",
+     .place = 50,
+     .what = "two results of one plan: what changed beyond the noise",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<CompareOptions>();
+       app.add_option("BEFORE", options->file, "the result file before")->required();
+       app.add_option(
+              "AFTER", options->others,
+              "the result file after; of several nights a side: BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
+           ->required();
+       app.add_option("--fail-if-worse", options->worse,
+                      "exit with 1 if energy or time rose by more than this at any point, beyond the noise")
+           ->type_name("SHARE");
+       app.add_option("--html", options->html, "write it as one page for a browser");
+       return declared(app, options, compare_command);
+     }});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -7,14 +7,14 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/command.hpp"
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
-#include "orchestrator/machine_facts.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 #include "probes/probe_table.hpp"
 
@@ -208,9 +208,7 @@ std::string doctor_json(const Diagnosis& d) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-int doctor_command(const Options& options) {
+int doctor_command(const CommonOptions& options) {
   const Sysfs sysfs(options.sysfs_root);
   const Diagnosis diagnosis =
       diagnose(sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder);
@@ -218,4 +216,14 @@ int doctor_command(const Options& options) {
   return static_cast<int>(ExitCode::done);
 }
 
+const Registered<CommandKind> doctor({.name = "doctor",
+                                      .place = 20,
+                                      .what = "what this machine offers, what is missing, and how to fix it",
+                                      .needs_rights = true,
+                                      .declare = [](CLI::App& app) {
+                                        return declared(app, std::make_shared<CommonOptions>(),
+                                                        doctor_command);
+                                      }});
+
+}  // namespace
 }  // namespace dvfs_plan

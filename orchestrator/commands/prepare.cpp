@@ -12,9 +12,11 @@
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/vocabulary.hpp"
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/knobs/overlaps.hpp"
-#include "orchestrator/machine_facts.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
 #include "probes/command_probe.hpp"
 
 namespace dvfs_plan {
@@ -33,8 +35,7 @@ std::string read_experiment_file(const std::string& file) {
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) {
-    const std::string command =
-        nearest_word(file, {"check", "doctor", "status", "report", "export", "restore"});
+    const std::string command = nearest_word(file, command_names());
     throw Error(ExitCode::bad_experiment,
                 fmt::format("{}: there is no such file{}", printable(file),
                             command.empty() ? "" : fmt::format(" (did you mean the command '{}'?)", command)),
@@ -151,7 +152,7 @@ void refuse_overlaps(const Experiment& experiment, const std::vector<KnobFinding
 
 PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs) {
   Diagnostics diagnostics(file);
-  auto experiment = parse_experiment(read_experiment_file(file), file, diagnostics);
+  auto experiment = parse_experiment(read_experiment_file(file), file, registered_vocabulary(), diagnostics);
   PreparedExperiment prepared;
   if (experiment) {
     experiment->folder = absolute(experiment->folder);
@@ -177,8 +178,8 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
   throw Error(ExitCode::bad_experiment, text, "nothing was run and nothing was set");
 }
 
-std::string result_path(const Options& options, const Experiment& experiment) {
-  std::string path = options.output;
+std::string result_path(const std::string& output, const Experiment& experiment) {
+  std::string path = output;
   if (path.empty() && experiment.result)
     path = (std::filesystem::path(experiment.folder) / experiment.result->text).string();
   if (path.empty()) path = experiment.name + ".sqlite";
@@ -243,7 +244,9 @@ void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysf
   const auto add = [&](const char* name) {
     const bool listed =
         std::any_of(wanted.begin(), wanted.end(), [&](const ProbeSpec& spec) { return spec.name == name; });
-    if (!listed) wanted.push_back({name, {}, {}, {}, {}, {}, {}});
+    ProbeSpec needed;
+    needed.name = name;
+    if (!listed) wanted.push_back(needed);
   };
   // Whoever sweeps a clock needs to know whether it was delivered.
   const bool sweeps_cpu_clock =

@@ -12,9 +12,8 @@
 #include "base/error.hpp"
 #include "base/sysfs.hpp"
 #include "experiments/plan/plan.hpp"
-#include "orchestrator/commands/options.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
-#include "orchestrator/used_boards.hpp"
+#include "orchestrator/machine/used_boards.hpp"
 #include "probes/probe_table.hpp"
 #include "results/energy/energy_source.hpp"
 #include "results/store/store.hpp"
@@ -31,8 +30,8 @@ struct PreparedExperiment {
 // Throws Error (exit code 2) with all faults of the file.
 PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs);
 
-// The result file of a plan: --output, `result:`, or NAME.sqlite in the current folder.
-std::string result_path(const Options& options, const Experiment& experiment);
+// The result file of a plan: `output`, else `result:`, else NAME.sqlite in the current folder.
+std::string result_path(const std::string& output, const Experiment& experiment);
 
 // What differs between the plan and machine of a stored result and those of now; empty if it may be resumed.
 std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
-#include "orchestrator/judge/judge_parts.hpp"
 #include "results/energy/energy_source.hpp"
 #include "results/store/read_record.hpp"
+#include "results/trial/judge_parts.hpp"
 
 namespace dvfs_plan {
 namespace {

@@ -16,12 +16,25 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/command.hpp"
 #include "orchestrator/replay/play.hpp"
+#include "orchestrator/strategies/strategy.hpp"
 #include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+// Shares as they were written.
+struct ReplayOptions : CommonOptions {
+  std::string search = "adaptive";
+  int trials = 0;  // at most, of each workload; 0: 12 with one axis, 16 with two, 24 with three
+  int seeds = 40;
+  std::string noise_time = "0", noise_power = "0";
+  std::string confidence = "95%";
+  std::string regret = "0";  // stop at this bound; 0: use all trials
+  bool own_stop = false;     // as an experiment that says no more than `search: adaptive`
+  std::string objective = "energy";
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -130,33 +143,33 @@ Json plays_json(const WorkloadPlays& one) {
   return json;
 }
 
-}  // namespace
-
-int replay_command(const Options& options) {
-  const ReplayOptions& replay = options.replay;
+int replay_command(const ReplayOptions& options) {
   PlayOptions play_options;
-  play_options.search = replay.search;
-  play_options.noise_time = share_of("noise-time", replay.noise_time);
-  play_options.noise_power = share_of("noise-power", replay.noise_power);
-  play_options.confidence = share_of("confidence", replay.confidence);
-  play_options.stop_regret = share_of("regret", replay.regret);
-  const ObjectiveSpec objective = objective_of_tables(replay.objective);
+  play_options.search = options.search;
+  play_options.noise_time = share_of("noise-time", options.noise_time);
+  play_options.noise_power = share_of("noise-power", options.noise_power);
+  play_options.confidence = share_of("confidence", options.confidence);
+  play_options.stop_regret = share_of("regret", options.regret);
+  const ObjectiveSpec objective = objective_of_tables(options.objective);
   const bool constrained = !objective.constraints.empty();
-  if (replay.own_stop && replay.search != "adaptive" && replay.search != "full")
-    throw Error(ExitCode::bad_experiment, fmt::format("--own-stop: {} search states no bound", replay.search),
+  const bool full = !chooses_one_by_one(options.search);
+  const bool by_model = Registered<StrategyKind>::find(options.search)->by_model;
+  if (options.own_stop && !by_model && !full)
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--own-stop: {} search states no bound", options.search),
                 "it goes with --search adaptive or full");
-  if (constrained && replay.search != "adaptive")
-    throw Error(ExitCode::bad_experiment, fmt::format("{} search knows no constraints", replay.search),
+  if (constrained && !by_model)
+    throw Error(ExitCode::bad_experiment, fmt::format("{} search knows no constraints", options.search),
                 "leave out 'subject to', or play --search adaptive");
-  if (replay.own_stop && play_options.stop_regret == 0) play_options.stop_regret = SearchSpec{}.regret;
+  if (options.own_stop && play_options.stop_regret == 0) play_options.stop_regret = SearchSpec{}.regret;
   if (!(play_options.confidence > 0.5 && play_options.confidence <= 0.99))
     throw Error(ExitCode::bad_experiment, "--confidence must be above 50 % and at most 99 %",
                 "write --confidence 95%");
-  if (replay.search == "adaptive" && replay.trials > most_search_trials)
-    throw Error(
-        ExitCode::bad_experiment,
-        fmt::format("--trials {}: an adaptive search runs {} at most", replay.trials, most_search_trials),
-        "with that many, --search full runs every setting");
+  if (!full && options.trials > most_search_trials)
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--trials {}: {} search runs {} at most", options.trials, options.search,
+                            most_search_trials),
+                "with that many, --search full runs every setting");
   std::vector<std::string> notes;
   auto landscapes = read_landscapes(options.file, notes);
   for (Landscape& landscape : landscapes) landscape.plan.experiment.objective = objective;
@@ -175,21 +188,21 @@ int replay_command(const Options& options) {
   // same.
   std::vector<WorkloadPlays> all;
   for (const Landscape& landscape : landscapes)
-    all.push_back({&landscape, std::vector<Play>(static_cast<std::size_t>(replay.seeds))});
-  const std::size_t jobs = all.size() * static_cast<std::size_t>(replay.seeds);
+    all.push_back({&landscape, std::vector<Play>(static_cast<std::size_t>(options.seeds))});
+  const std::size_t jobs = all.size() * static_cast<std::size_t>(options.seeds);
   std::atomic<std::size_t> next{0};
   std::mutex fault_of;
   std::exception_ptr fault;
   const auto work = [&] {
     for (std::size_t job = next++; job < jobs; job = next++) {
-      WorkloadPlays& one = all[job / static_cast<std::size_t>(replay.seeds)];
-      const std::size_t seed = job % static_cast<std::size_t>(replay.seeds);
+      WorkloadPlays& one = all[job / static_cast<std::size_t>(options.seeds)];
+      const std::size_t seed = job % static_cast<std::size_t>(options.seeds);
       PlayOptions mine = play_options;
       const std::size_t dimensions = one.landscape->plan.axes.size();
       const int few = dimensions <= 1 ? 12 : dimensions == 2 ? 16 : 24;
       // Own stop: the adaptive search has its own limit; blocks go on until their bound is as low.
-      const int until_it_stops = replay.search == "full" ? most_full_trials : 0;
-      mine.trials = replay.trials > 0 ? replay.trials : replay.own_stop ? until_it_stops : few;
+      const int until_it_stops = full ? most_full_trials : 0;
+      mine.trials = options.trials > 0 ? options.trials : options.own_stop ? until_it_stops : few;
       try {
         one.plays[seed] = play(*one.landscape, mine, seed + 1);
       } catch (...) {
@@ -212,12 +225,12 @@ int replay_command(const Options& options) {
   }
   if (options.json) {
     Json json{{"table", options.file},
-              {"search", replay.search},
-              {"seeds", replay.seeds},
+              {"search", options.search},
+              {"seeds", options.seeds},
               {"noise_time", play_options.noise_time},
               {"noise_power", play_options.noise_power},
               {"confidence", play_options.confidence},
-              {"objective", replay.objective},
+              {"objective", options.objective},
               {"stop_regret", play_options.stop_regret}};
     for (const WorkloadPlays& one : all) json["workloads"].push_back(plays_json(one));
     for (const auto& [device, plays] : of_device) json["devices"][device] = figures_json(figures_of(plays));
@@ -229,8 +242,8 @@ int replay_command(const Options& options) {
                           : fmt::format("{:>9}  {:>7}", "-", "-");
   };
   std::string text =
-      fmt::format("{} search, {} seeds, noise {:g} % of time and {:g} % of power\n\n", replay.search,
-                  replay.seeds, 100 * play_options.noise_time, 100 * play_options.noise_power);
+      fmt::format("{} search, {} seeds, noise {:g} % of time and {:g} % of power\n\n", options.search,
+                  options.seeds, 100 * play_options.noise_time, 100 * play_options.noise_power);
   text += fmt::format("{:<44} {:>8} {:>6}  {:>11} {:>9}  {:>9}  {:>7}{}\n", "workload", "settings", "trials",
                       "mean regret", "95th pct", "bound", "held",
                       constrained ? fmt::format("  {:>9}  {:>7}", "violated", "stated") : "");
@@ -250,4 +263,42 @@ int replay_command(const Options& options) {
   return 0;
 }
 
+const Registered<CommandKind> replay(
+    {.name = "replay",
+     .place = 90,
+     .what = "plays a search against recorded sweeps: how it would have done",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<ReplayOptions>();
+       app.add_option(
+              "TABLE", options->file,
+              "a CSV table: device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts")
+           ->required();
+       app.add_option("--search", options->search, "how trials are chosen")
+           ->check(CLI::IsMember(play_searches()))
+           ->capture_default_str();
+       app.add_option("--trials", options->trials,
+                      "of each workload, at most (default: 12 with one axis, 16 with two, 24 with three)")
+           ->check(CLI::Range(1, 100000));
+       app.add_option("--seeds", options->seeds, "how often each workload is played")
+           ->check(CLI::Range(1, 100000))
+           ->capture_default_str();
+       app.add_option("--noise-time", options->noise_time,
+                      "standard deviation of a trial's time, where the table has one record of a setting")
+           ->capture_default_str();
+       app.add_option("--noise-power", options->noise_power, "likewise of its power")->capture_default_str();
+       app.add_option("--confidence", options->confidence, "of the stated bound")->capture_default_str();
+       app.add_option("--regret", options->regret,
+                      "adaptive and full: stop once the bound is this low (0: use all trials)")
+           ->capture_default_str();
+       app.add_flag(
+           "--own-stop", options->own_stop,
+           "adaptive and full: stop as an experiment does that says no more than 'search: adaptive' (at a "
+           "bound of 1 %, or after three times the grid)");
+       app.add_option("--objective", options->objective,
+                      "as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'")
+           ->capture_default_str();
+       return declared(app, options, replay_command);
+     }});
+
+}  // namespace
 }  // namespace dvfs_plan

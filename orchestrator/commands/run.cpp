@@ -12,11 +12,12 @@
 #include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/prepare.hpp"
-#include "orchestrator/machine_facts.hpp"
-#include "orchestrator/progress.hpp"
-#include "orchestrator/run_loop.hpp"
+#include "orchestrator/commands/tool_version.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/run/progress.hpp"
+#include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/sensors/sensor_check.hpp"
 #include "orchestrator/settings/setting_access.hpp"
@@ -30,6 +31,13 @@
 
 namespace dvfs_plan {
 namespace {
+
+struct RunOptions : CommonOptions {
+  std::string output;    // the result file to write
+  bool fresh = false;    // the old one is kept under another name
+  bool quiet = false;    // no progress on stderr
+  bool no_html = false;  // leave the page out
+};
 
 // Moves a former result out of the way, whole: what is finished is never lost.
 void set_aside(const std::string& path, const Clock& clock, Progress& progress) {
@@ -47,7 +55,7 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
 
 class Run {
  public:
-  explicit Run(const Options& options)
+  explicit Run(const RunOptions& options)
       : options_(options),
         sysfs_(options.sysfs_root),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {}
@@ -64,7 +72,7 @@ class Run {
     auto prepared = prepare_experiment(options_.file, sysfs_);
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
     const Plan& plan = prepared.plan;
-    const std::string path = result_path(options_, plan.experiment);
+    const std::string path = result_path(options_.output, plan.experiment);
     const auto users = workload_users(plan);
     warn_about_root(users);
     const auto facts = facts_of(prepared, sysfs_);
@@ -72,7 +80,7 @@ class Run {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       Store existing = open_as_owner(path, Database::Mode::read_only);
       require_same_plan(existing, plan, facts, path);
-      if (make_strategy(plan, surface_shapes(existing.prior()), stored_finalists(existing, plan))
+      if (make_strategy({plan, existing.prior(), stored_finalists(existing, plan)})
               ->next(History(existing.history())) == nullptr) {
         progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
         return report_of_finished(existing, path);
@@ -121,7 +129,7 @@ class Run {
 
     if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
       progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
-    auto strategy = make_strategy(plan, surface_shapes(store.prior()), stored_finalists(store, plan));
+    auto strategy = make_strategy({plan, store.prior(), stored_finalists(store, plan)});
     std::map<std::string, std::map<std::string, std::string>> environments;
     for (const PlanWorkload& workload : plan.workloads) {
       auto& environment = environments[workload.spec.name];
@@ -411,7 +419,7 @@ class Run {
     return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
   }
 
-  const Options& options_;
+  const RunOptions& options_;
   Interruption interruption_;
   SystemClock clock_;
   Sysfs sysfs_;
@@ -424,10 +432,20 @@ class Run {
   bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
 };
 
+int run_command(const RunOptions& options) {
+  return Run(options).run();
+}
+
 }  // namespace
 
-int run_command(const Options& options) {
-  return Run(options).run();
+DeclaredCommand declare_run(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>();
+  app.add_option("FILE", options->file, "the experiment to run, or to go on with");
+  app.add_option("-o,--output", options->output, "the result file (default: NAME.sqlite here)");
+  app.add_flag("--fresh", options->fresh, "start a new result; the old file is kept under another name");
+  app.add_flag("--quiet", options->quiet, "no progress on stderr");
+  app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result");
+  return declared(app, options, run_command);
 }
 
 }  // namespace dvfs_plan

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/command.hpp"
 #include "results/export/table.hpp"
 #include "results/report/conclusions.hpp"
 #include "results/report/text_table.hpp"
@@ -18,6 +18,11 @@
 
 namespace dvfs_plan {
 namespace {
+
+struct SqlOptions : CommonOptions {
+  std::string query;
+  bool csv = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -121,9 +126,7 @@ std::string view_names(Store& store) {
   return join(names, ", ");
 }
 
-}  // namespace
-
-int sql_command(const Options& options) {
+int sql_command(const SqlOptions& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   // A night that is under way, was killed in a block, or is of an earlier version: concluded here, in a copy.
   if (!store.is_concluded()) {
@@ -148,4 +151,19 @@ int sql_command(const Options& options) {
   return static_cast<int>(ExitCode::done);
 }
 
+const Registered<CommandKind> sql(
+    {.name = "sql",
+     .place = 70,
+     .what = "one query on a result file; `readings` are rows there",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<SqlOptions>();
+       app.add_option("RESULT", options->file, "the result file")->required();
+       app.add_option("QUERY", options->query,
+                      "select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
+           ->required();
+       app.add_flag("--csv", options->csv, "print CSV instead of a table");
+       return declared(app, options, sql_command);
+     }});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -11,12 +11,16 @@
 #include "base/interruption.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
-#include "orchestrator/commands/options.hpp"
+#include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/knob_guard.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+struct StatusOptions : CommonOptions {
+  bool watch = false;
+};
 
 using Json = nlohmann::ordered_json;
 constexpr Seconds between_lines{2};
@@ -78,9 +82,7 @@ std::string status_json(const Store::Progress& p, bool running, bool lines) {
   return json.dump(lines ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-int status_command(const Options& options) {
+int status_command(const StatusOptions& options) {
   const Sysfs sysfs(options.sysfs_root);
   const SystemClock clock;
   std::optional<Interruption> interruption;
@@ -99,4 +101,16 @@ int status_command(const Options& options) {
   }
 }
 
+const Registered<CommandKind> status(
+    {.name = "status",
+     .place = 30,
+     .what = "how far a running or cut-off experiment is; does not disturb it",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<StatusOptions>();
+       app.add_option("RESULT", options->file, "the result file")->required();
+       app.add_flag("--watch", options->watch, "again every two seconds, until the run ends");
+       return declared(app, options, status_command);
+     }});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -65,8 +65,6 @@ class CpuCores : public Knob {
   std::vector<int> cpus_;
 };
 
-}  // namespace
-
 KnobFinding find_cpu_cores(const KnobRequest& request) {
   if (!request.target.empty())
     return {request.axis, nullptr, "cpu.cores is for the workload as a whole and takes no '@'"};
@@ -75,4 +73,10 @@ KnobFinding find_cpu_cores(const KnobRequest& request) {
   return {request.axis, std::make_unique<CpuCores>(request.axis, std::move(cpus)), {}};
 }
 
+const Registered<KnobKind> cpu_cores({.name = "cpu.cores",
+                                      .place = 110,
+                                      .what = "how many CPUs the workload gets (affinity), whole cores first",
+                                      .find = find_cpu_cores});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
-#include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -113,8 +113,8 @@ class CpuFrequency : public Knob {
   std::shared_ptr<CpufreqAccess> cpufreq_;
 };
 
-}  // namespace
-
+// Works with every driver; intel_pstate and amd-pstate in active mode have no userspace governor to ask
+// instead.
 KnobFinding find_cpu_frequency(const KnobRequest& request) {
   auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
   if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
@@ -128,4 +128,12 @@ KnobFinding find_cpu_frequency(const KnobRequest& request) {
   return {request.axis, std::move(knob), {}};
 }
 
+const Registered<KnobKind> cpu_frequency(
+    {.name = "cpu.frequency",
+     .place = 40,
+     .what =
+         "CPU clock: lower limit = upper limit on every cpufreq policy, under whatever governor is in force",
+     .find = find_cpu_frequency});
+
+}  // namespace
 }  // namespace dvfs_plan

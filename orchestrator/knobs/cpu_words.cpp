@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
-#include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -104,8 +104,6 @@ std::vector<std::string> common_words(const std::vector<std::vector<std::string>
   return common;
 }
 
-}  // namespace
-
 KnobFinding find_cpu_governor(const KnobRequest& request) {
   auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
   if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
@@ -182,4 +180,19 @@ KnobFinding find_cpu_turbo(const KnobRequest& request) {
           {}};
 }
 
+const Registered<KnobKind> cpu_governor({.name = "cpu.governor",
+                                         .place = 10,
+                                         .what = "cpufreq governor: a name of scaling_available_governors",
+                                         .find = find_cpu_governor});
+const Registered<KnobKind> cpu_epp(
+    {.name = "cpu.epp",
+     .place = 20,
+     .what = "energy_performance_preference of intel_pstate and amd-pstate in active mode",
+     .find = find_cpu_epp});
+const Registered<KnobKind> cpu_turbo({.name = "cpu.turbo",
+                                      .place = 30,
+                                      .what = "clocks above the base clock: on or off",
+                                      .find = find_cpu_turbo});
+
+}  // namespace
 }  // namespace dvfs_plan

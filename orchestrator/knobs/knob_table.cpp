@@ -3,48 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
-
-#include "orchestrator/knobs/finders.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-struct TableEntry {
-  std::string_view name;  // ends in '.' for a family: devfreq.NAME
-  KnobFinding (*find)(const KnobRequest&);
-};
-
-// In the order in which knobs are applied.
-constexpr std::array table{
-    TableEntry{"cpu.governor", find_cpu_governor},
-    TableEntry{"cpu.epp", find_cpu_epp},
-    TableEntry{"cpu.turbo", find_cpu_turbo},
-    TableEntry{"cpu.frequency", find_cpu_frequency},
-    TableEntry{"cpu.uncore", find_cpu_uncore},
-    TableEntry{"devfreq.", find_devfreq},
-    TableEntry{"gpu.power_limit", find_gpu_power_limit},
-    TableEntry{"gpu.memory", find_gpu_memory},
-    TableEntry{"gpu.core", find_gpu_core},
-    TableEntry{"sysfs.", find_sysfs_knob},
-    TableEntry{"cpu.cores", find_cpu_cores},
-};
-
-const TableEntry* entry_of(const std::string& axis) {
+const KnobKind* kind_of(const std::string& axis) {
   const std::string base = split_axis_name(axis).base;
-  for (const TableEntry& entry : table) {
-    if (entry.name.ends_with('.') ? base.starts_with(entry.name) : base == entry.name) return &entry;
+  for (const KnobKind* kind : Registered<KnobKind>::all()) {
+    if (kind->name.ends_with('.') ? base.starts_with(kind->name) : base == kind->name) return kind;
   }
   return nullptr;
+}
+
+int place_of(const std::string& axis) {
+  const KnobKind* kind = kind_of(axis);
+  return kind == nullptr ? 0 : kind->place;
 }
 
 }  // namespace
 
 KnobFinding find_knob(const KnobRequest& request) {
-  const TableEntry* entry = entry_of(request.axis);
-  if (entry == nullptr) return {request.axis, nullptr, "there is no such knob"};
-  return entry->find(request);
+  const KnobKind* kind = kind_of(request.axis);
+  if (kind == nullptr) return {request.axis, nullptr, "there is no such knob"};
+  return kind->find(request);
 }
 
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
@@ -54,7 +35,7 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
     if (is_knob_axis(axis)) ordered.push_back(axis);
   }
   std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const std::string& a, const std::string& b) { return entry_of(a) < entry_of(b); });
+                   [](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
   const auto cpufreq = cpufreq_access(sysfs);
   std::map<std::string, std::shared_ptr<NvidiaClocks>> nvidia;
   std::vector<KnobFinding> knobs;
@@ -67,8 +48,8 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
 
 std::vector<std::string> candidate_axes(const Sysfs& sysfs) {
   std::vector<std::string> axes;
-  for (const TableEntry& entry : table) {
-    if (!entry.name.ends_with('.')) axes.emplace_back(entry.name);
+  for (const KnobKind* kind : Registered<KnobKind>::all()) {
+    if (!kind->name.ends_with('.')) axes.emplace_back(kind->name);
   }
   for (const std::string& device : sysfs.list("/sys/class/devfreq")) axes.push_back("devfreq." + device);
   return axes;

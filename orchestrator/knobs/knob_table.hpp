@@ -1,15 +1,17 @@
-// All knobs there are: one line each in the table of knob_table.cpp. How to add one: CONTRIBUTING.md.
+// All knobs there are: each file of one declares its KnobKind. How to add one: CONTRIBUTING.md.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/registered.hpp"
 #include "base/sysfs.hpp"
 #include "orchestrator/knobs/cpufreq_access.hpp"
 #include "orchestrator/knobs/knob.hpp"
-#include "orchestrator/used_boards.hpp"
+#include "orchestrator/machine/used_boards.hpp"
 
 namespace dvfs_plan {
 
@@ -33,10 +35,17 @@ struct KnobFinding {
   std::string problem;
 };
 
+// A knob, as its file declares it.
+struct KnobKind {
+  std::string_view name;  // of its axis, "cpu.frequency"; ends in '.' for a family: "devfreq." NAME
+  int place = 0;  // knobs are applied in ascending place: setting a governor may reset what stands above
+  std::string_view what;  // it sets, and by what: for people
+  KnobFinding (*find)(const KnobRequest&) = nullptr;
+};
+
 KnobFinding find_knob(const KnobRequest& request);
 
-// The knobs of an experiment's axes, in the order in which they are applied: governor, preference, turbo,
-// limits, then the rest (setting a governor may reset the others).
+// The knobs of an experiment's axes, in the order in which they are applied.
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
                                     const std::vector<SysfsKnobSpec>& sysfs_knobs,
                                     const UsedBoards& gpus = {});

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
-#include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/knobs/limit_pair.hpp"
 
 namespace dvfs_plan {
@@ -93,6 +93,9 @@ std::unique_ptr<Knob> make_limit_knob(std::string axis, AxisOffer offer, std::ve
                                      std::move(clock_quantity));
 }
 
+namespace {
+
+// Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
 KnobFinding find_cpu_uncore(const KnobRequest& request) {
   const std::string folder = "/sys/devices/system/cpu/intel_uncore_frequency/";
   std::vector<LimitPair> pairs;
@@ -120,6 +123,7 @@ KnobFinding find_cpu_uncore(const KnobRequest& request) {
           {}};
 }
 
+// Documentation/ABI/testing/sysfs-class-devfreq.
 KnobFinding find_devfreq(const KnobRequest& request) {
   const std::string name = split_axis_name(request.axis).base.substr(std::string("devfreq.").size());
   const std::string folder = "/sys/class/devfreq/";
@@ -148,4 +152,16 @@ KnobFinding find_devfreq(const KnobRequest& request) {
           {}};
 }
 
+const Registered<KnobKind> cpu_uncore(
+    {.name = "cpu.uncore",
+     .place = 50,
+     .what = "clock of the uncore, per package and die (intel_uncore_frequency)",
+     .find = find_cpu_uncore});
+const Registered<KnobKind> devfreq(
+    {.name = "devfreq.",
+     .place = 60,
+     .what = "clock of a device of /sys/class/devfreq: boards, memory controllers",
+     .find = find_devfreq});
+
+}  // namespace
 }  // namespace dvfs_plan

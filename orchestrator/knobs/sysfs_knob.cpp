@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
-#include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -54,8 +54,6 @@ class SysfsKnob : public Knob {
   const Sysfs& sysfs_;
 };
 
-}  // namespace
-
 KnobFinding find_sysfs_knob(const KnobRequest& request) {
   const std::string name = split_axis_name(request.axis).base.substr(std::string("sysfs.").size());
   std::vector<std::string> names;
@@ -84,4 +82,11 @@ KnobFinding find_sysfs_knob(const KnobRequest& request) {
                       name, did_you_mean(name, names))};
 }
 
+const Registered<KnobKind> sysfs_knob(
+    {.name = "sysfs.",
+     .place = 100,
+     .what = "any file below /sys that the experiment names with its allowed values",
+     .find = find_sysfs_knob});
+
+}  // namespace
 }  // namespace dvfs_plan

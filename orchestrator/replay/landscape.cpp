@@ -16,7 +16,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/parse_measurement.hpp"
-#include "orchestrator/judge/judge.hpp"
+#include "results/trial/judge.hpp"
 
 namespace dvfs_plan {
 namespace {

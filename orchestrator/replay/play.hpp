@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "orchestrator/replay/landscape.hpp"
-#include "results/surface/optimum.hpp"
+#include "results/trial/prior_shape.hpp"
 
 namespace dvfs_plan {
 
@@ -36,14 +36,14 @@ struct Play {
   double slowest_proposal_s = 0;
 };
 
-// adaptive; full (every setting `trials` / settings times, once at least; with `stop_regret` blocks of all
-// settings until their means bound it, two at least); random; golden (section search, one axis after the
-// other). The last three know no constraints.
-const std::vector<std::string>& play_searches();
+// All strategies that are registered. `full` runs every setting `trials` / settings times, once at least;
+// with `stop_regret` blocks of all settings until their means bound it, two at least. Without a model
+// (`by_model`) constraints are not known of.
+std::vector<std::string> play_searches();
 
-// `shapes`: what earlier results would say of its points; for adaptive.
+// `prior`: what earlier results would say of its points, for strategies with a model.
 Play play(const Landscape& landscape, const PlayOptions& options, std::uint64_t seed,
-          const SurfaceShapes& shapes = {});
+          const std::vector<PriorShape>& prior = {});
 
 // One simulated trial: one of the true repeats, each once before any comes again, or the record with noise.
 class LandscapeTrials {

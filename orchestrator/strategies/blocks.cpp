@@ -15,6 +15,9 @@
 namespace dvfs_plan {
 namespace {
 
+// Every point in `repeat.min` randomised complete blocks; then, where the experiment asks for an interval or
+// has a budget, further blocks of the points whose intervals are widest; then `repeat.confirm` blocks of the
+// finalists alone. Disturbed trials are run again at the end of their block.
 class RandomisedBlocks : public Strategy {
  public:
   RandomisedBlocks(const Plan& plan, Finalists finalists)
@@ -387,10 +390,13 @@ class RandomisedBlocks : public Strategy {
   int at_block_ = 1;
 };
 
+const Registered<StrategyKind> full({.name = "full",
+                                     .place = 10,
+                                     .what = "every setting in randomised complete blocks, planned ahead",
+                                     .make = [](StrategyRequest request) -> std::unique_ptr<Strategy> {
+                                       return std::make_unique<RandomisedBlocks>(
+                                           request.plan, std::move(request.finalists));
+                                     }});
+
 }  // namespace
-
-std::unique_ptr<Strategy> randomised_blocks(const Plan& plan, Finalists finalists) {
-  return std::make_unique<RandomisedBlocks>(plan, std::move(finalists));
-}
-
 }  // namespace dvfs_plan

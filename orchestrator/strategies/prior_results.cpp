@@ -3,22 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "orchestrator/machine_facts.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "results/surface/earlier_results.hpp"
 #include "results/surface/plan_surface.hpp"
-#include "results/surface/quantity_draws.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 constexpr std::size_t fewest_settings = 4;  // from fewer no shape is known
-constexpr int draws = 256;
-constexpr std::uint64_t seed_of_prior = 404;
 
 // The plan's operating points without their workloads: what earlier results have in common with it.
 class OperatingPoints {
@@ -58,14 +56,17 @@ class OperatingPoints {
     return -1;
   }
 
-  // Expected value at every point of the plan, its mean taken out.
-  std::vector<double> shape(const Observations& data, const SurfacePrior& prior) const {
-    const auto drawn =
-        draw_quantity(question_.grid, question_.scenario, prior, {}, data, draws, seed_of_prior).draws;
-    const Eigen::VectorXd mean = drawn.rowwise().mean();
-    std::vector<double> values;
-    for (const int p : of_point_) values.push_back(mean(p) - mean.mean());
-    return values;
+  // What the trials of an earlier scenario say of every point of the plan.
+  PriorShape shape(const std::string& source, std::span<const SurfaceTrial> trials) const {
+    const PriorShape learnt = learn_shape(question_, trials);
+    const auto at_points = [&](const std::vector<double>& values) {
+      std::vector<double> spread;
+      for (const int p : of_point_) {
+        if (!values.empty()) spread.push_back(values[static_cast<std::size_t>(p)]);
+      }
+      return spread;
+    };
+    return {source, at_points(learnt.log_time), at_points(learnt.log_power)};
   }
 
  private:
@@ -76,13 +77,6 @@ class OperatingPoints {
   std::vector<int> of_point_;
   SurfaceQuestion question_;
 };
-
-void add(Observations& data, int point, const TrialRow& trial, double value) {
-  data.point.push_back(point);
-  data.block.push_back(trial.block);
-  data.y.push_back(value);
-  data.known_sd.push_back(0);
-}
 
 void read_file(const std::string& path, const std::string& name, const OperatingPoints& points,
                const std::map<std::string, std::string>& facts, PriorResults& results) {
@@ -97,15 +91,19 @@ void read_file(const std::string& path, const std::string& name, const Operating
     if (trial.counts()) scenarios[trial.scenario].push_back(trial);
   }
   for (const auto& [scenario, trials] : scenarios) {
-    Observations time, power;
+    std::vector<SurfaceTrial> known;
     std::set<int> settings;
     for (const TrialRow& trial : trials) {
       const int point = points.find(trial.settings);
       const auto t = trial.work_time(), e = trial.work_energy();
       if (point < 0 || !t || *t <= 0) continue;
       settings.insert(point);
-      add(time, point, trial, std::log(*t));
-      if (e && *e > 0) add(power, point, trial, std::log(*e / *t));
+      SurfaceTrial one;
+      one.point = point;
+      one.block = trial.block;
+      one.time_s = *t;
+      if (e && *e > 0) one.energy_j = e;
+      known.push_back(one);
     }
     if (settings.size() < fewest_settings) {
       results.notes.push_back(
@@ -113,9 +111,7 @@ void read_file(const std::string& path, const std::string& name, const Operating
                       scenario, settings.size(), fewest_settings));
       continue;
     }
-    PriorShape shape{name + ": " + scenario, points.shape(time, prior_of_time()), {}};
-    if (power.size() == time.size()) shape.log_power = points.shape(power, prior_of_power());
-    results.shapes.push_back(std::move(shape));
+    results.shapes.push_back(points.shape(name + ": " + scenario, known));
   }
 }
 
@@ -135,7 +131,7 @@ PriorResults read_prior_results(const Plan& plan, const std::map<std::string, st
           "name result files (NAME.sqlite) relative to the experiment file");
     read_file(path.string(), printable(file.text), points, facts, results);
   }
-  if (static_cast<Eigen::Index>(results.shapes.size()) < fewest_shapes) {
+  if (results.shapes.size() < fewest_shapes) {
     results.notes.push_back(
         fmt::format("prior: {} workload{} in all, and {} are needed to know how much they differ: "
                     "not used",

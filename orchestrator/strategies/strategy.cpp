@@ -1,5 +1,9 @@
 #include "orchestrator/strategies/strategy.hpp"
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
 namespace dvfs_plan {
 
 History::History(std::vector<FinishedTrial> trials) {
@@ -13,10 +17,13 @@ void History::add(const FinishedTrial& trial) {
   if (!is_idle(trial.role) && trial.role != TrialRole::warm_up) ++workload_trials_;
 }
 
-std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes, Finalists finalists) {
-  return plan.experiment.search.method == SearchSpec::Method::adaptive
-             ? adaptive_search(plan, shapes)
-             : randomised_blocks(plan, std::move(finalists));
+std::unique_ptr<Strategy> make_strategy(StrategyRequest request) {
+  const std::string& method = request.plan.experiment.search.method;
+  const StrategyKind* kind = Registered<StrategyKind>::find(method);
+  if (kind == nullptr)
+    throw Error(ExitCode::bad_experiment, fmt::format("there is no search '{}'", method),
+                "this is a fault of dvfs-plan: the parser knows more searches than there are");
+  return kind->make(std::move(request));
 }
 
 }  // namespace dvfs_plan

@@ -7,11 +7,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/registered.hpp"
 #include "experiments/plan/plan.hpp"
-#include "results/store/trial_record.hpp"
-#include "results/surface/optimum.hpp"
+#include "results/trial/prior_shape.hpp"
+#include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
 
@@ -48,18 +50,23 @@ class Strategy {
 // that come closest to it, as indices into Plan::points. None where there is nothing to confirm.
 using Finalists = std::function<std::vector<int>(int before_block)>;
 
-// Every point in `repeat.min` randomised complete blocks; then, where the experiment asks for an interval or
-// has a budget, further blocks of the points whose intervals are widest; then `repeat.confirm` blocks of the
-// finalists alone. Disturbed trials are run again at the end of their block.
-std::unique_ptr<Strategy> randomised_blocks(const Plan& plan, Finalists finalists = {});
+// What a strategy is made from.
+struct StrategyRequest {
+  const Plan& plan;                    // must outlive the strategy
+  std::vector<PriorShape> prior = {};  // what earlier results say of the points
+  Finalists finalists = {};
+};
 
-// Chooses each trial by what the trials before it say of the whole surface (results/surface), and stops once
-// the setting it would name is close enough to the best, by `search` in the experiment. A block is some
-// trials of each scenario, its reference first.
-std::unique_ptr<Strategy> adaptive_search(const Plan& plan, const SurfaceShapes& shapes = {});
+// A strategy, as its file declares it.
+struct StrategyKind {
+  std::string_view name;  // as `search` in an experiment file calls it
+  int place = 0;
+  std::string_view what;  // it does: for people
+  bool by_model = false;  // stops by what a model says of the settings, and learns from earlier results
+  std::unique_ptr<Strategy> (*make)(StrategyRequest) = nullptr;
+};
 
 // The one that the experiment asks for.
-std::unique_ptr<Strategy> make_strategy(const Plan& plan, const SurfaceShapes& shapes = {},
-                                        Finalists finalists = {});
+std::unique_ptr<Strategy> make_strategy(StrategyRequest request);
 
 }  // namespace dvfs_plan

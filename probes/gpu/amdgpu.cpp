@@ -1,8 +1,8 @@
 // AMD boards: hwmon for power, clocks and temperatures; the device's own files for load and memory.
 #include <fmt/format.h>
 
-#include "probes/finders.hpp"
 #include "probes/gpu/board_channel.hpp"
+#include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 
 namespace dvfs_plan {
@@ -44,8 +44,7 @@ void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
   add("memory_used", "B", "mem_info_vram_used");
 }
 
-}  // namespace
-
+// Documentation/gpu/amdgpu/thermal.rst (hwmon), driver-misc.rst (gpu_busy_percent, mem_info_*).
 ProbeFinding find_amdgpu(const ProbeRequest& request) {
   ProbeFinding finding{"amdgpu", nullptr, {}, {}};
   auto probe = std::make_unique<SysfsProbe>("amdgpu", Seconds{0.05});
@@ -61,4 +60,11 @@ ProbeFinding find_amdgpu(const ProbeRequest& request) {
   return finding;
 }
 
+const Registered<ProbeKind> amdgpu({.name = "amdgpu",
+                                    .place = 60,
+                                    .what = "AMD boards: power, clocks, temperature, use, by amdgpu's hwmon",
+                                    .of_boards = true,
+                                    .find = find_amdgpu});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/finders.hpp"
 #include "probes/gpu/board_channel.hpp"
 #include "probes/gpu/intel_gt.hpp"
+#include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 
 namespace dvfs_plan {
@@ -40,8 +40,7 @@ void add_energy(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
   }
 }
 
-}  // namespace
-
+// Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon, sysfs-driver-intel-i915-hwmon, sysfs-class-drm.
 ProbeFinding find_intel_gpu(const ProbeRequest& request) {
   ProbeFinding finding{"intel_gpu", nullptr, {}, {}};
   auto probe = std::make_unique<SysfsProbe>("intel_gpu", Seconds{0.05});
@@ -65,4 +64,12 @@ ProbeFinding find_intel_gpu(const ProbeRequest& request) {
   return finding;
 }
 
+const Registered<ProbeKind> intel_gpu(
+    {.name = "intel_gpu",
+     .place = 70,
+     .what = "Intel boards and integrated graphics: energy counters and clocks of xe and i915",
+     .of_boards = true,
+     .find = find_intel_gpu});
+
+}  // namespace
 }  // namespace dvfs_plan

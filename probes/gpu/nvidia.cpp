@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/finders.hpp"
 #include "probes/gpu/nvml_probe.hpp"
 #include "probes/gpu/smi_stream.hpp"
+#include "probes/probe_table.hpp"
 
 namespace dvfs_plan {
 
+namespace {
+
+// NVML, loaded at run time; where it cannot be, one long-lived nvidia-smi.
 ProbeFinding find_nvidia(const ProbeRequest& request) {
   ProbeFinding finding{"nvidia", nullptr, {}, {}};
   bool any = false, mig = false;
@@ -45,4 +48,12 @@ ProbeFinding find_nvidia(const ProbeRequest& request) {
   return finding;
 }
 
+const Registered<ProbeKind> nvidia(
+    {.name = "nvidia",
+     .place = 50,
+     .what = "NVIDIA boards: energy, power, clocks, throttling, temperature, by NVML, else by one nvidia-smi",
+     .of_boards = true,
+     .find = find_nvidia});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -11,8 +11,8 @@
 #include "base/run_program.hpp"
 #include "base/text.hpp"
 #include "base/work_folder.hpp"
+#include "results/export/parquet_script.hpp"
 #include "results/export/table.hpp"
-#include "results/page/page_text.hpp"
 
 namespace dvfs_plan {
 namespace {

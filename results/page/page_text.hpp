@@ -4,5 +4,4 @@
 namespace dvfs_plan {
 extern const char* const page_script;
 extern const char* const page_style;
-extern const char* const parquet_script;
 }  // namespace dvfs_plan

@@ -99,7 +99,7 @@ Json point_json(const PointSummary& point) {
 }
 
 Json search_json(const SearchSummary& search) {
-  Json json{{"method", "adaptive"},
+  Json json{{"method", search.rule.method},
             {"regret_asked_for", search.rule.regret},
             {"confidence", search.rule.confidence},
             {"at_most", or_null(search.rule.at_most)},

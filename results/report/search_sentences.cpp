@@ -56,7 +56,7 @@ std::string bound_sentences(const SearchSummary& search) {
   });
   if (others > 0)
     text += fmt::format(" {} other{} may be as good, at the 5 % level.", others, others == 1 ? "" : "s");
-  if (search.bound > search.rule.regret && search.next_best) {
+  if (search.rule.regret > 0 && search.bound > search.rule.regret && search.next_best) {
     text +=
         fmt::format(" That is wider than the {:g} % asked for; the trial that would help most is one at {}.",
                     100 * search.rule.regret, settings_of_point(search, *search.next_best));

@@ -106,7 +106,7 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
   if (known.empty()) return searches;
   const auto hopeless = hopeless_points(history, minimise);
   const SurfaceQuestion question = surface_question(surface_points(points, experiment), experiment.objective);
-  const OptimumModel model(question, known, surface_shapes(prior));
+  const OptimumModel model(question, known, prior);
   for (std::size_t s = 0; s < question.reference.size(); ++s) {
     std::vector<int> mine;
     for (std::size_t i = 0; i < points.size(); ++i) {

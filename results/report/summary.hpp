@@ -12,8 +12,8 @@
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
 #include "results/store/rows.hpp"
-#include "results/store/trial_record.hpp"
 #include "results/surface/optimum.hpp"
+#include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
 

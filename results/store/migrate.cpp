@@ -133,6 +133,7 @@ void migrate(Database& database, int from, int to) {
   if (from <= 7) database.execute(migration_from_7_text);
   if (from <= 8) database.execute(migration_from_8_text);
   if (from <= 9) database.execute(migration_from_9_text);
+  if (from <= 10) database.execute(migration_from_10_text);
   database.execute(views_text);
   database.execute(fmt::format("PRAGMA user_version = {}", to));
   transaction.commit();

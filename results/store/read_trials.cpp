@@ -70,10 +70,10 @@ ExperimentRow Store::experiment() {
   row.drift_limit = s.real(11);
   row.until = s.maybe_real(12);
   row.shuffled = s.integer(13) != 0;
-  Statement search = database_.prepare("SELECT regret, confidence, at_most FROM search");
+  Statement search = database_.prepare("SELECT method, regret, confidence, at_most FROM search");
   if (search.step()) {
-    row.search = SearchRow{search.real(0), search.real(1), std::nullopt};
-    if (const auto most = search.maybe_integer(2)) row.search->at_most = static_cast<int>(*most);
+    row.search = SearchRow{search.text(0), search.real(1), search.real(2), std::nullopt};
+    if (const auto most = search.maybe_integer(3)) row.search->at_most = static_cast<int>(*most);
   }
   Statement points = database_.prepare("SELECT scenario, count(*) FROM point GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));

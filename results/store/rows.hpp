@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "experiments/plan/plan.hpp"
+#include "results/trial/prior_shape.hpp"
 
 namespace dvfs_plan {
 
 // How points were chosen, where not all of them are run.
 struct SearchRow {
+  std::string method = "adaptive";
   double regret = 0.01;  // a share
   double confidence = 0.95;
   std::optional<int> at_most;
@@ -48,13 +50,6 @@ struct PointRow {
   std::string key, workload, scenario;
   bool is_reference = false;
   std::vector<AxisSetting> settings;
-};
-
-// What an earlier result says of the points, in their order; levels taken out.
-struct PriorShape {
-  std::string source;  // "old.sqlite: mixed"
-  std::vector<double> log_time;
-  std::vector<double> log_power;  // empty: no energy was measured
 };
 
 // What an adaptive search says of one scenario, for analysts who read SQL.

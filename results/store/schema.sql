@@ -1,4 +1,4 @@
--- The result file, version 10. One SQLite file per experiment.
+-- The result file, version 11. One SQLite file per experiment.
 --
 -- Tables are in the singular and are the program's own; the views (views.sql), in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -30,8 +30,8 @@ CREATE TABLE experiment (
 -- How points are chosen, where not all of them are run.
 CREATE TABLE search (
   id         INTEGER PRIMARY KEY CHECK (id = 1),
-  method     TEXT NOT NULL CHECK (method IN ('adaptive')),
-  regret     REAL NOT NULL,         -- a share: stop once no other setting can be better by more,
+  method     TEXT NOT NULL,         -- which strategy chooses: 'adaptive', 'random', ...
+  regret     REAL NOT NULL,         -- a share: a search by a model stops once no other setting can be better by more; 0: it does not;
   confidence REAL NOT NULL,         -- with this probability
   at_most    INTEGER                -- trials of each scenario; NULL: what the full grid would take
 ) STRICT;
@@ -213,7 +213,7 @@ CREATE TABLE trial (
                   ('completed', 'exited', 'signalled', 'timed_out', 'not_launched', 'knob_refused', 'idle')),
   exit_code     INTEGER,
   signal        TEXT,
-  verdict       TEXT NOT NULL,     -- 'ok', or why the trial does not count: see results/store/trial_record.hpp
+  verdict       TEXT NOT NULL,     -- 'ok', or why the trial does not count: see results/trial/trial_record.hpp
   verdict_text  TEXT NOT NULL,     -- the same in a sentence; '' if ok
   energy_j      REAL,              -- total over region_s, of experiment.energy_source
   energy_half_width_j REAL,        -- 95 %, what the sensors alone add to it

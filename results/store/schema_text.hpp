@@ -12,4 +12,5 @@ extern const char* const migration_from_6_text;
 extern const char* const migration_from_7_text;
 extern const char* const migration_from_8_text;
 extern const char* const migration_from_9_text;
+extern const char* const migration_from_10_text;
 }  // namespace dvfs_plan

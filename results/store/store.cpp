@@ -237,9 +237,9 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
       .bind(facts.tool_version)
       .bind(facts.created_at)
       .run();
-  if (e.search.method == SearchSpec::Method::adaptive) {
-    database_
-        .prepare("INSERT INTO search (id, method, regret, confidence, at_most) VALUES (1,'adaptive',?,?,?)")
+  if (e.search.one_by_one()) {
+    database_.prepare("INSERT INTO search (id, method, regret, confidence, at_most) VALUES (1,?,?,?,?)")
+        .bind(e.search.method)
         .bind(e.search.regret)
         .bind(e.search.confidence)
         .bind(e.search.at_most)

@@ -17,7 +17,7 @@
 #include "results/store/rows.hpp"
 #include "results/store/sqlite.hpp"
 #include "results/store/trace_codec.hpp"
-#include "results/store/trial_record.hpp"
+#include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
 
@@ -43,7 +43,7 @@ class DamagedReadings : public Error {
 
 class Store {
  public:
-  static constexpr int schema_version = 10;
+  static constexpr int schema_version = 11;
 
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
@@ -93,7 +93,7 @@ class Store {
     int planned = 0;
     int finished = 0;
     int counted = 0;
-    bool may_end_early = false;                // an adaptive search: `planned` is the most
+    bool may_end_early = false;                // a search one by one: `planned` is the most
     std::optional<double> mean_trial_seconds;  // launch to launch, over the last trials
     std::string last_finished_at;
     std::string current_trial;  // empty if none is under way

@@ -59,7 +59,7 @@ CREATE VIEW idle AS
 --| outcome: 'completed', 'exited', 'signalled', 'timed_out', 'not_launched', 'knob_refused'
 --| exit_code: NULL: it did not exit by itself
 --| signal: that ended it
---| verdict: 'ok', or why it does not count: see results/store/trial_record.hpp
+--| verdict: 'ok', or why it does not count: see results/trial/trial_record.hpp
 --| verdict_text: the same in a sentence
 --| counts: 1: it goes into its point's means
 --| region: the marked region that was measured; '' is the whole process
@@ -310,17 +310,18 @@ CREATE VIEW scenarios AS
   LEFT JOIN point e ON e.id = a.best_edp_point_id LEFT JOIN point e2 ON e2.id = a.best_ed2p_point_id
   LEFT JOIN point f ON f.id = a.fastest_point_id;
 
--- What an adaptive search claims; no row while trials are in the file that it has not seen (the report sees all).
+-- What a search one by one claims; no row while trials are in the file that it has not seen (the report sees all).
 --| scenario: its name
+--| method: which strategy chose
 --| best: key of the point it names
 --| bound: a share: no other point that holds the constraints is better by more,
 --| confidence: with this probability
---| regret_asked_for: a share: it stops once the bound is this low
+--| regret_asked_for: a share: it stops once the bound is this low; 0: it does not stop by that
 --| settings: points that can be run
 --| settings_run: of them, those of which a trial counts
 --| trials: that count
 CREATE VIEW searches AS
-  SELECT a.scenario, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings, a.settings_run, a.trials
+  SELECT a.scenario, s.method, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings, a.settings_run, a.trials
   FROM search s, search_answer a LEFT JOIN point p ON p.id = a.best_point_id
   WHERE a.of_all_trials = (SELECT count(*) FROM trial);
 

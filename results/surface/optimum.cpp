@@ -9,6 +9,7 @@
 
 #include "results/statistics/estimate.hpp"
 #include "results/surface/quantity_draws.hpp"
+#include "results/surface/shape_matrices.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -51,6 +52,17 @@ double spread_of(const std::vector<double>& values) {
 
 }  // namespace
 
+// Joint draws at all points: points x draws.
+struct OptimumModel::Draws {
+  MatrixXd time, power;      // logarithms; power empty: not measured
+  MatrixXd objective;        // likewise
+  Eigen::MatrixXi feasible;  // whether all constraints hold; empty: without constraints
+  MatrixXd of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
+              const std::vector<SurfaceTrial>& trials, const std::vector<int>& reference_of,
+              const std::vector<bool>& measured, std::uint64_t seed) const;
+};
+OptimumModel::~OptimumModel() = default;
+
 // Time goes with 1/f at most, power with f to f^3; a trial's time
 // repeats within some tenths of a percent, its power within a percent or so.
 SurfacePrior prior_of_time() {
@@ -71,7 +83,8 @@ SurfacePrior prior_of_power() {
 }
 
 OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials,
-                           const SurfaceShapes& shapes) {
+                           const std::vector<PriorShape>& prior)
+    : drawn_(std::make_unique<Draws>()) {
   Observations of_time, of_power;
   measured_.assign(static_cast<std::size_t>(question.grid.points()), false);
   const bool needs_power = question.objective.minimise != Objective::time;
@@ -90,9 +103,10 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
   for (const int scenario : question.scenario)
     reference_of_.push_back(question.reference[static_cast<std::size_t>(scenario)]);
 
-  const auto drawn = [&](const SurfacePrior& prior, const Eigen::MatrixXd& of, const Observations& data,
+  const ShapeMatrices shapes = shape_matrices(prior);
+  const auto drawn = [&](const SurfacePrior& expected, const MatrixXd& of, const Observations& data,
                          std::uint64_t seed) {
-    return draw_quantity(question.grid, question.scenario, prior, of, data, draws, seed);
+    return draw_quantity(question.grid, question.scenario, expected, of, data, draws, seed);
   };
   // The two know nothing of each other: each on a CPU of its own.
   std::future<QuantityDraws> of_the_power;
@@ -104,7 +118,7 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
   misfit_ = time.misfit;
   shared_ = time.shared;
   used_shapes_ = time.used_shapes;
-  time_ = std::move(time.draws);
+  drawn_->time = std::move(time.draws);
   if (of_the_power.valid()) {
     QuantityDraws power = of_the_power.get();
     shared_ = shared_ || power.shared;
@@ -113,27 +127,28 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
       used_shapes_[s] = used_shapes_[s] || power.used_shapes[s];
     }
     power_share = power.noise_sd;
-    power_ = std::move(power.draws);
+    drawn_->power = std::move(power.draws);
   }
   switch (question.objective.minimise) {
     case Objective::time:
-      objective_ = time_;
+      drawn_->objective = drawn_->time;
       power_share = 0;
       break;
     case Objective::energy:
-      objective_ = time_ + power_;
+      drawn_->objective = drawn_->time + drawn_->power;
       break;
     case Objective::edp:
-      objective_ = 2 * time_ + power_;
+      drawn_->objective = 2 * drawn_->time + drawn_->power;
       time_share = 2;
       break;
     case Objective::ed2p:
-      objective_ = 3 * time_ + power_;
+      drawn_->objective = 3 * drawn_->time + drawn_->power;
       time_share = 3;
       break;
     case Objective::cost: {
       const PriceSpec price = question.objective.price.value_or(PriceSpec{1, 0, ""});
-      objective_ = time_.array() + (price.per_second + price.per_joule * power_.array().exp()).log();
+      drawn_->objective =
+          drawn_->time.array() + (price.per_second + price.per_joule * drawn_->power.array().exp()).log();
       break;
     }
   }
@@ -142,20 +157,22 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
 }
 
 // Of one constraint at all points: draws; NaN where nothing is known.
-MatrixXd OptimumModel::draws_of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
-                                const std::vector<SurfaceTrial>& trials, std::uint64_t seed) const {
+MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
+                                 const std::vector<SurfaceTrial>& trials,
+                                 const std::vector<int>& reference_of, const std::vector<bool>& measured,
+                                 std::uint64_t seed) const {
   MatrixXd values =
-      MatrixXd::Constant(objective_.rows(), objective_.cols(), std::numeric_limits<double>::quiet_NaN());
+      MatrixXd::Constant(objective.rows(), objective.cols(), std::numeric_limits<double>::quiet_NaN());
   if (constraint.name == "slowdown") {
-    for (Index p = 0; p < time_.rows(); ++p) {
-      const int reference = reference_of_[static_cast<std::size_t>(p)];
-      if (reference >= 0 && measured_[static_cast<std::size_t>(reference)])
-        values.row(p) = (time_.row(p) - time_.row(reference)).array().exp() - 1;
+    for (Index p = 0; p < time.rows(); ++p) {
+      const int reference = reference_of[static_cast<std::size_t>(p)];
+      if (reference >= 0 && measured[static_cast<std::size_t>(reference)])
+        values.row(p) = (time.row(p) - time.row(reference)).array().exp() - 1;
     }
     return values;
   }
   if (constraint.name == "power") {
-    if (power_.size() > 0) values = power_.array().exp();
+    if (power.size() > 0) values = power.array().exp();
     return values;
   }
   Observations data;
@@ -176,7 +193,7 @@ MatrixXd OptimumModel::draws_of(const ConstraintSpec& constraint, const SurfaceQ
   }
   for (double& y : data.y) y /= spread;
   return spread * draw_quantity(question.grid, question.scenario, prior_of_metric(), {}, data,
-                                static_cast<int>(objective_.cols()), seed)
+                                static_cast<int>(objective.cols()), seed)
                       .draws;
 }
 
@@ -204,16 +221,16 @@ static bool holds_by_its_mean(const ConstraintSpec& constraint, const std::vecto
 
 void OptimumModel::find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials) {
   if (question.objective.constraints.empty()) return;
-  feasible_ = Eigen::MatrixXi::Ones(objective_.rows(), objective_.cols());
+  drawn_->feasible = Eigen::MatrixXi::Ones(drawn_->objective.rows(), drawn_->objective.cols());
   std::uint64_t seed = other_seed;
   for (const ConstraintSpec& constraint : question.objective.constraints) {
-    const MatrixXd values = draws_of(constraint, question, trials, seed);
+    const MatrixXd values = drawn_->of(constraint, question, trials, reference_of_, measured_, seed);
     seed += 1000003;
     for (Index p = 0; p < values.rows(); ++p) {
       // What is not known does not hold.
       for (Index s = 0; s < values.cols(); ++s) {
         if (!(std::isfinite(values(p, s)) && holds(constraint.relation, values(p, s), constraint.limit)))
-          feasible_(p, s) = 0;
+          drawn_->feasible(p, s) = 0;
       }
       const auto at = static_cast<std::size_t>(p);
       if (measured_[at] && !holds_by_its_mean(constraint, trials, static_cast<int>(p)))
@@ -223,7 +240,7 @@ void OptimumModel::find_feasible(const SurfaceQuestion& question, const std::vec
 }
 
 double OptimumModel::feasible(int point) const {
-  return feasible_.size() == 0 ? 1 : feasible_.row(point).cast<double>().mean();
+  return drawn_->feasible.size() == 0 ? 1 : drawn_->feasible.row(point).cast<double>().mean();
 }
 
 std::vector<int> OptimumModel::measured_among(const std::vector<int>& candidates) const {
@@ -241,15 +258,16 @@ std::optional<Optimum> OptimumModel::optimum(const std::vector<int>& candidates,
   Optimum best;
   best.point = leading(measured, 1).front();
   std::vector<double> regrets;
-  for (Index s = 0; s < objective_.cols(); ++s) {
-    if (feasible_.size() > 0 && feasible_(best.point, s) == 0) continue;
-    double least = objective_(best.point, s);
+  for (Index s = 0; s < drawn_->objective.cols(); ++s) {
+    if (drawn_->feasible.size() > 0 && drawn_->feasible(best.point, s) == 0) continue;
+    double least = drawn_->objective(best.point, s);
     for (const int p : candidates) {
-      if (feasible_.size() == 0 || feasible_(p, s) != 0) least = std::min(least, objective_(p, s));
+      if (drawn_->feasible.size() == 0 || drawn_->feasible(p, s) != 0)
+        least = std::min(least, drawn_->objective(p, s));
     }
-    regrets.push_back(std::exp(objective_(best.point, s) - least) - 1);
+    regrets.push_back(std::exp(drawn_->objective(best.point, s) - least) - 1);
   }
-  best.feasible = static_cast<double>(regrets.size()) / static_cast<double>(objective_.cols());
+  best.feasible = static_cast<double>(regrets.size()) / static_cast<double>(drawn_->objective.cols());
   best.regret_bound = regrets.empty() ? std::numeric_limits<double>::infinity()
                                       : quantile(regrets, 1 - kept_by_model * (1 - confidence));
   return best;
@@ -259,19 +277,22 @@ std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candida
   std::vector<double> values(candidates.size(), 0);
   if (candidates.empty()) return values;
   const auto measured = measured_among(candidates);
-  const Index draws = objective_.cols();
+  const Index draws = drawn_->objective.cols();
   // A setting that breaks a constraint is worth no more than the reference, or where that breaks it too, than
   // the worst.
   MatrixXd worth(static_cast<Index>(candidates.size()), draws);
   VectorXd worst = VectorXd::Constant(draws, -std::numeric_limits<double>::infinity());
-  for (const int p : candidates) worst = worst.cwiseMax(objective_.row(p).transpose());
-  const auto holds_all = [&](int p, Index s) { return feasible_.size() == 0 || feasible_(p, s) != 0; };
+  for (const int p : candidates) worst = worst.cwiseMax(drawn_->objective.row(p).transpose());
+  const auto holds_all = [&](int p, Index s) {
+    return drawn_->feasible.size() == 0 || drawn_->feasible(p, s) != 0;
+  };
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const int p = candidates[i], reference = reference_of_[static_cast<std::size_t>(p)];
     for (Index s = 0; s < draws; ++s) {
-      const double instead = reference >= 0 && holds_all(reference, s) ? objective_(reference, s) : worst(s);
+      const double instead =
+          reference >= 0 && holds_all(reference, s) ? drawn_->objective(reference, s) : worst(s);
       worth(static_cast<Index>(i), s) =
-          holds_all(p, s) ? objective_(p, s) : std::max(instead, objective_(p, s));
+          holds_all(p, s) ? drawn_->objective(p, s) : std::max(instead, drawn_->objective(p, s));
     }
   }
   // Those that have a chance of being the best.
@@ -321,7 +342,7 @@ std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candida
 
 std::vector<int> OptimumModel::leading(std::vector<int> candidates, std::size_t most) const {
   std::map<int, double> mean;
-  for (const int p : candidates) mean[p] = objective_.row(p).mean();
+  for (const int p : candidates) mean[p] = drawn_->objective.row(p).mean();
   std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) { return mean[a] < mean[b]; });
   candidates.resize(std::min(candidates.size(), most));
   return candidates;
@@ -334,31 +355,34 @@ SurfaceComparison OptimumModel::compare(int point, int other) const {
     return SurfaceChange{quantile(values, 0.5), quantile(values, 0.025), quantile(values, 0.975)};
   };
   SurfaceComparison result;
-  const VectorXd time = time_.row(point) - time_.row(other);
-  const VectorXd objective = objective_.row(point) - objective_.row(other);
+  const VectorXd time = drawn_->time.row(point) - drawn_->time.row(other);
+  const VectorXd objective = drawn_->objective.row(point) - drawn_->objective.row(other);
   result.slowdown = change(time, false);
   result.gain = change(objective, true);
   result.better = (objective.array() < 0).cast<double>().mean();
-  if (power_.size() > 0 && std::isfinite(power_(point, 0)) && std::isfinite(power_(other, 0)))
-    result.saving = change(time + VectorXd(power_.row(point) - power_.row(other)), true);
+  if (drawn_->power.size() > 0 && std::isfinite(drawn_->power(point, 0)) &&
+      std::isfinite(drawn_->power(other, 0)))
+    result.saving = change(time + VectorXd(drawn_->power.row(point) - drawn_->power.row(other)), true);
   return result;
 }
 
 std::vector<SurfaceBand> OptimumModel::bands(const std::vector<int>& candidates) const {
   std::vector<SurfaceBand> bands(candidates.size());
-  const Index draws = objective_.cols();
+  const Index draws = drawn_->objective.cols();
   for (Index s = 0; s < draws; ++s) {
     std::size_t best = candidates.size();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const int p = candidates[i];
-      if (feasible_.size() > 0 && feasible_(p, s) == 0) continue;
-      if (best == candidates.size() || objective_(p, s) < objective_(candidates[best], s)) best = i;
+      if (drawn_->feasible.size() > 0 && drawn_->feasible(p, s) == 0) continue;
+      if (best == candidates.size() || drawn_->objective(p, s) < drawn_->objective(candidates[best], s))
+        best = i;
     }
     if (best < candidates.size()) bands[best].probability_best += 1 / static_cast<double>(draws);
   }
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     std::vector<double> values(static_cast<std::size_t>(draws));
-    for (Index s = 0; s < draws; ++s) values[static_cast<std::size_t>(s)] = objective_(candidates[i], s);
+    for (Index s = 0; s < draws; ++s)
+      values[static_cast<std::size_t>(s)] = drawn_->objective(candidates[i], s);
     bands[i].low = std::exp(quantile(values, 0.025));
     bands[i].median = std::exp(quantile(values, 0.5));
     bands[i].high = std::exp(quantile(values, 0.975));

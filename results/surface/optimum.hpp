@@ -4,14 +4,15 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "experiments/plan/experiment.hpp"
-#include "results/surface/gaussian_process.hpp"
 #include "results/surface/settings_grid.hpp"
+#include "results/trial/prior_shape.hpp"
 
 namespace dvfs_plan {
 
@@ -33,13 +34,6 @@ struct SurfaceQuestion {
   std::vector<int> reference;  // of each scenario, index of the point; -1: none
 };
 
-// What earlier results on the same board say of log time and log power: one row a point, a column a workload,
-// its mean level taken out. Used from five columns up, and only where they explain the trials better than
-// nothing. Empty: none.
-struct SurfaceShapes {
-  Eigen::MatrixXd time, power;
-};
-
 struct Optimum {
   int point = -1;  // among those measured
   double regret_bound =
@@ -52,10 +46,6 @@ struct SurfaceBand {
   double median = 0, low = 0, high = 0;
   double probability_best = 0;
 };
-
-// What GPUs and CPUs do before any trial is seen, of log time and log power.
-SurfacePrior prior_of_time();
-SurfacePrior prior_of_power();
 
 // A point against another: shares, with their 95 % intervals.
 struct SurfaceChange {
@@ -70,9 +60,12 @@ struct SurfaceComparison {
 
 class OptimumModel {
  public:
-  // `trials` must hold one at least with all that the objective needs.
+  // `trials` must hold one at least with all that the objective needs. `prior`: what earlier results on the
+  // same board say, used from fewest_shapes workloads up, and only where it explains the trials better than
+  // nothing.
   OptimumModel(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials,
-               const SurfaceShapes& shapes = {});
+               const std::vector<PriorShape>& prior = {});
+  ~OptimumModel();
 
   // Among the points of `candidates` that were measured and are likely to hold the constraints; nullopt if
   // there is none.
@@ -99,14 +92,11 @@ class OptimumModel {
 
  private:
   void find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials);
-  Eigen::MatrixXd draws_of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
-                           const std::vector<SurfaceTrial>& trials, std::uint64_t seed) const;
   int scenario_of(int point) const { return scenario_[static_cast<std::size_t>(point)]; }
   std::vector<int> measured_among(const std::vector<int>& candidates) const;
 
-  Eigen::MatrixXd time_, power_;  // logarithms; points x draws; power_ empty: not measured
-  Eigen::MatrixXd objective_;     // likewise
-  Eigen::MatrixXi feasible_;      // likewise; empty: without constraints
+  struct Draws;  // optimum.cpp
+  std::unique_ptr<Draws> drawn_;
   std::vector<int> reference_of_;
   std::vector<bool> measured_;
   std::set<int> broken_;  // points whose own trials break a constraint by their mean

@@ -138,24 +138,4 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
   return trials;
 }
 
-SurfaceShapes surface_shapes(const std::vector<PriorShape>& shapes) {
-  SurfaceShapes matrices;
-  if (shapes.empty()) return matrices;
-  const auto points = static_cast<Eigen::Index>(shapes.front().log_time.size());
-  const auto columns = static_cast<Eigen::Index>(shapes.size());
-  matrices.time.resize(points, columns);
-  matrices.power.resize(points, columns);
-  bool power = true;
-  for (Eigen::Index c = 0; c < columns; ++c) {
-    const PriorShape& shape = shapes[static_cast<std::size_t>(c)];
-    power = power && !shape.log_power.empty();
-    for (Eigen::Index p = 0; p < points; ++p) {
-      matrices.time(p, c) = shape.log_time[static_cast<std::size_t>(p)];
-      if (power) matrices.power(p, c) = shape.log_power[static_cast<std::size_t>(p)];
-    }
-  }
-  if (!power) matrices.power.resize(0, 0);
-  return matrices;
-}
-
 }  // namespace dvfs_plan

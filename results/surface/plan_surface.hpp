@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "experiments/plan/plan.hpp"
-#include "results/store/rows.hpp"
-#include "results/store/trial_record.hpp"
 #include "results/surface/optimum.hpp"
+#include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
 
@@ -43,8 +42,5 @@ struct FailuresInARow {
 };
 FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objective minimise,
                                    const std::set<int>& points);
-
-// Shapes as a result file keeps them.
-SurfaceShapes surface_shapes(const std::vector<PriorShape>& shapes);
 
 }  // namespace dvfs_plan

@@ -1,5 +1,7 @@
 #include "results/surface/quantity_draws.hpp"
 
+#include "results/surface/earlier_results.hpp"
+
 #include <algorithm>
 #include <boost/random/chi_squared_distribution.hpp>
 #include <boost/random/mersenne_twister.hpp>
@@ -80,7 +82,7 @@ Alone fit_alone(const SettingsGrid& grid, const std::vector<int>& scenario, int 
   }
   if (alone.data.size() == 0) return alone;
   alone.process = std::make_unique<GaussianProcess>(alone.grid, prior, alone.data);
-  if (shapes.cols() >= fewest_shapes) {
+  if (shapes.cols() >= static_cast<Eigen::Index>(fewest_shapes)) {
     auto warm =
         std::make_unique<GaussianProcess>(alone.grid, with_shapes(prior, shapes, alone.points), alone.data);
     if (warm->log_evidence() > alone.process->log_evidence()) {

@@ -27,7 +27,8 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
                             const SurfacePrior& prior, const Eigen::MatrixXd& shapes,
                             const Observations& data, int count, std::uint64_t seed);
 
-// With fewer workloads nobody knows how much they differ.
-inline constexpr Eigen::Index fewest_shapes = 5;
+// What GPUs and CPUs do before any trial is seen, of log time and log power.
+SurfacePrior prior_of_time();
+SurfacePrior prior_of_power();
 
 }  // namespace dvfs_plan

@@ -11,8 +11,9 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "orchestrator/run_loop.hpp"
+#include "orchestrator/run/run_loop.hpp"
 #include "probes/sysfs_probe.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -47,7 +48,7 @@ int bench_trial(int count) {
   store.begin_session(1, "", "", "");
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
-  const auto strategy = randomised_blocks(*plan);
+  const auto strategy = make_strategy({*plan});
   RunWorld world{*plan,     knobs, sampler, {},          {},
                  *strategy, store, nullptr, launcher,    interruption,
                  clock,     sysfs, "/bin",  {{"w", {}}}, {{"w", std::nullopt}}};

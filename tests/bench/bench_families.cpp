@@ -318,11 +318,11 @@ template <typename Run>
 Outcome search(Plan plan, double confidence, Run run, const std::function<double(int)>& energy,
                const std::function<bool(int)>& allowed) {
   plan.experiment.conditions.idle = Seconds{0};
-  plan.experiment.search.method = SearchSpec::Method::adaptive;
+  plan.experiment.search.method = "adaptive";
   plan.experiment.search.confidence = confidence;
   const auto points = static_cast<int>(plan.points.size());
   plan.experiment.search.at_most = std::min(most_trials, points * plan.experiment.repeat.min);
-  const auto strategy = make_strategy(plan);
+  const auto strategy = make_strategy({plan});
   History history;
   Outcome outcome;
   std::vector<int> runs(plan.points.size());

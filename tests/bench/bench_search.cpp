@@ -183,7 +183,7 @@ void tables(const std::string& folder, int seeds) {
 Plan made_up(const std::vector<int>& sizes) {
   Plan plan;
   plan.experiment.conditions.idle = Seconds{0};
-  plan.experiment.search.method = SearchSpec::Method::adaptive;
+  plan.experiment.search.method = "adaptive";
   plan.experiment.search.at_most = 1000;
   plan.experiment.search.regret = 0;
   std::size_t count = 1;
@@ -214,7 +214,7 @@ Plan made_up(const std::vector<int>& sizes) {
 void cost() {
   for (const auto& sizes : {std::vector{250}, std::vector{125, 2}, std::vector{10, 10, 5}}) {
     const Plan plan = made_up(sizes);
-    const auto strategy = make_strategy(plan);
+    const auto strategy = make_strategy({plan});
     History history;
     std::vector<double> late;
     std::uint64_t state = 88172645463325252ULL;
@@ -250,7 +250,8 @@ void cost() {
 }
 
 // Shapes of the workloads before this one in the table, of those that have the same settings.
-SurfaceShapes shapes_before(const std::vector<Landscape>& landscapes, std::size_t which, std::size_t most) {
+std::vector<PriorShape> shapes_before(const std::vector<Landscape>& landscapes, std::size_t which,
+                                      std::size_t most) {
   const std::size_t points = landscapes[which].plan.points.size();
   std::vector<PriorShape> shapes;
   for (std::size_t back = 1; back < landscapes.size() && shapes.size() < most; ++back) {
@@ -269,7 +270,7 @@ SurfaceShapes shapes_before(const std::vector<Landscape>& landscapes, std::size_
     for (double& v : shape.log_power) v -= power;
     shapes.push_back(std::move(shape));
   }
-  return shapes.size() == most ? surface_shapes(shapes) : SurfaceShapes{};
+  return shapes.size() == most ? shapes : std::vector<PriorShape>{};
 }
 
 void learning(const std::string& folder, int seeds) {
@@ -283,7 +284,7 @@ void learning(const std::string& folder, int seeds) {
           constexpr std::size_t earlier = 8;
           const auto which = static_cast<std::size_t>(&l - landscapes.data());
           return play(l, noisy("adaptive", trials), seed,
-                      warm ? shapes_before(landscapes, which, earlier) : SurfaceShapes{});
+                      warm ? shapes_before(landscapes, which, earlier) : std::vector<PriorShape>{});
         });
         print_line(fmt::format("{} trials, {}", trials, warm ? "warm" : "cold"), plays);
       }

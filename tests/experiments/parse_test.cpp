@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "experiments/plan/experiment.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -58,19 +59,20 @@ TEST(Parse, HowPointsAreChosen) {
     EXPECT_EQ(diagnostics.text(), "") << yaml;
     return e->search;
   };
-  EXPECT_EQ(search("").method, SearchSpec::Method::full);
-  EXPECT_EQ(search("search: full\n").method, SearchSpec::Method::full);
-  EXPECT_EQ(search("search: adaptive\n").method, SearchSpec::Method::adaptive);
+  EXPECT_EQ(search("").method, "full");
+  EXPECT_EQ(search("search: full\n").method, "full");
+  EXPECT_EQ(search("search: adaptive\n").method, "adaptive");
   const auto all = search(
       "search: {stop: {regret: 0.5 %, confidence: 90 %}, at most: 40 trials, prior: [a.sqlite, b.sqlite]}\n");
-  EXPECT_EQ(all.method, SearchSpec::Method::adaptive);
+  EXPECT_EQ(all.method, "adaptive");
   EXPECT_DOUBLE_EQ(all.regret, 0.005);
   EXPECT_DOUBLE_EQ(all.confidence, 0.9);
   EXPECT_EQ(all.at_most, 40);
   EXPECT_EQ(all.prior.size(), 2U);
-  EXPECT_EQ(faults(with("search: adaptve\n")),
-            "sweep.yaml:2:9: error: 'search' must be full or adaptive; found 'adaptve' (did you mean "
-            "'adaptive'?)\n");
+  EXPECT_EQ(
+      faults(with("search: adaptve\n")),
+      "sweep.yaml:2:9: error: 'search' must be one of full, adaptive, golden, random; found 'adaptve' (did "
+      "you mean 'adaptive'?)\n");
   EXPECT_EQ(
       faults(with("search: {stop: {regret: 0 %, confidence: 100 %}, at most: some}\n")),
       "sweep.yaml:2:25: error: 'regret' in 'stop' must be above 0 % and at most 100 %; found '0 %'\n"
@@ -79,7 +81,15 @@ TEST(Parse, HowPointsAreChosen) {
       "trials', at most 500; "
       "found 'some'\n");
   EXPECT_EQ(faults(with("search: {method: full, at most: 5}\n")),
-            "sweep.yaml:2:9: error: 'search': 'stop', 'at most' and 'prior' belong to 'method: adaptive'\n");
+            "sweep.yaml:2:24: error: 'search: full' takes no 'at most'; it belongs to the methods adaptive, "
+            "golden, "
+            "random\n");
+  EXPECT_EQ(faults(with("search: {method: random, at most: 5, stop: {regret: 1 %}}\n")),
+            "sweep.yaml:2:38: error: 'search: random' takes no 'stop'; it belongs to the method adaptive\n");
+  EXPECT_EQ(search("search: {method: random, at most: 5}\n").at_most, 5);
+  EXPECT_EQ(search("search: golden\n").method, "golden");
+  EXPECT_EQ(search("search: golden\n").regret, 0);
+  EXPECT_DOUBLE_EQ(search("search: adaptive\n").regret, 0.01);
 }
 
 TEST(Parse, WhatIsMinimisedHowOftenAndUnderWhichConditions) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "experiments/plan/command_line.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {

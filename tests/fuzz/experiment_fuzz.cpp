@@ -23,13 +23,18 @@ dvfs_plan::ResolveWorld machine() {
   return world;  // no PATH: looking programs up is not what is fuzzed
 }
 
+// Some of each kind; the rooms that know all of them have no part in parsing.
+const dvfs_plan::Vocabulary vocabulary{{"cpu.frequency", "cpu.governor", "cpu.epp", "devfreq.", "sysfs."},
+                                       {{"rapl", false}, {"hwmon", false}, {"nvidia", true}},
+                                       {{"full", false}, {"adaptive", true}, {"random", false}}};
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dvfs_plan;
   Diagnostics diagnostics("fuzz.yaml");
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto experiment = parse_experiment(text, "fuzz.yaml", diagnostics);
+  const auto experiment = parse_experiment(text, "fuzz.yaml", vocabulary, diagnostics);
   if (experiment) {
     const auto plan = resolve_plan(*experiment, machine(), diagnostics);
     // A plan and errors exclude each other, and a refusal says why.

@@ -2,14 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <set>
 
+#include "orchestrator/strategies/one_by_one.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/surface/plan_surface.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -41,10 +44,11 @@ class Night {
     for (int w = 0; w < workloads; ++w)
       programs += std::string(w > 0 ? ", " : "") + "{name: w" + std::to_string(w) + ", command: [/bin/true]}";
     Diagnostics diagnostics("n.yaml");
-    const auto experiment = parse_experiment("name: n\nworkloads: [" + programs + "]\naxes: {sysfs.f: [" +
-                                                 values + "]}\nsysfs: {f: {path: /sys/f, values: [" + values +
-                                                 "]}}\nconditions: {idle: none}\n" + yaml,
-                                             "n.yaml", diagnostics);
+    const auto experiment = parse_experiment(
+        "name: n\nworkloads: [" + programs + "]\naxes: {sysfs.f: [" + values +
+            "]}\nsysfs: {f: {path: /sys/f, values: [" + values + "]}}\n" +
+            (yaml.find("conditions:") == std::string::npos ? "conditions: {idle: none}\n" : "") + yaml,
+        "n.yaml", diagnostics);
     EXPECT_TRUE(experiment) << diagnostics.text();
     ResolveWorld world;
     AxisOffer offer;
@@ -72,8 +76,8 @@ class Night {
   }
 
   // Runs to the end.
-  void run(const Machine& machine, const SurfaceShapes& shapes = {}) {
-    const auto strategy = make_strategy(plan_, shapes);
+  void run(const Machine& machine, const std::vector<PriorShape>& shapes = {}) {
+    const auto strategy = make_strategy({plan_, shapes});
     while (const PlannedTrial* trial = strategy->next(history_)) {
       ASSERT_LT(history_.trials().size(), 2000U) << "it does not end";
       ASSERT_FALSE(history_.contains(trial->key)) << trial->key << " comes twice";
@@ -91,7 +95,7 @@ class Night {
     }
     return points;
   }
-  OptimumModel model(const SurfaceShapes& shapes = {}) const {
+  OptimumModel model(const std::vector<PriorShape>& shapes = {}) const {
     return {surface_question(plan_), surface_trials(history_.trials(), plan_.experiment.objective.minimise),
             shapes};
   }
@@ -137,13 +141,13 @@ TEST(Adaptive, TheSameHistoryGivesTheSameProposal) {
   // Resumed after each trial by a program that knows only the file.
   History part;
   for (const FinishedTrial& done : whole.history_.trials()) {
-    const auto fresh = make_strategy(whole.plan_);
+    const auto fresh = make_strategy({whole.plan_});
     const PlannedTrial* next = fresh->next(part);
     ASSERT_NE(next, nullptr);
     EXPECT_EQ(next->key, done.key);
     part.add(done);
   }
-  EXPECT_EQ(make_strategy(whole.plan_)->next(part), nullptr);
+  EXPECT_EQ(make_strategy({whole.plan_})->next(part), nullptr);
 }
 
 TEST(Adaptive, WarmUpsAndIdleWindowsDoNotChangeWhatIsProposed) {
@@ -152,7 +156,7 @@ TEST(Adaptive, WarmUpsAndIdleWindowsDoNotChangeWhatIsProposed) {
   night.run(machine);
   History with_warm_ups;
   for (const FinishedTrial& done : night.history_.trials()) {
-    EXPECT_EQ(make_strategy(night.plan_)->next(with_warm_ups)->key, done.key);
+    EXPECT_EQ(make_strategy({night.plan_})->next(with_warm_ups)->key, done.key);
     FinishedTrial warm_up = done;
     warm_up.role = TrialRole::warm_up;
     warm_up.counts = false;
@@ -487,19 +491,23 @@ TEST(Adaptive, WorkloadsThatAreOpposedDoNotMisleadEachOther) {
   EXPECT_EQ(opposed.broken, 0);
 }
 
-SurfaceShapes shapes_of(const std::vector<double>& memory, bool upside_down = false) {
-  SurfaceShapes shapes;
-  shapes.time.resize(30, static_cast<Eigen::Index>(memory.size()));
-  shapes.power.resize(30, static_cast<Eigen::Index>(memory.size()));
-  for (std::size_t c = 0; c < memory.size(); ++c) {
+std::vector<PriorShape> shapes_of(const std::vector<double>& memory, bool upside_down = false) {
+  std::vector<PriorShape> shapes;
+  const auto without_mean = [](std::vector<double> values) {
+    const double mean =
+        std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    for (double& value : values) value -= mean;
+    return values;
+  };
+  for (const double share : memory) {
+    PriorShape shape;
     for (int p = 0; p < 30; ++p) {
-      const Measured m = board(upside_down ? 30 - p : p + 1, 30, memory[c]);
-      shapes.time(p, static_cast<Eigen::Index>(c)) = std::log(m.time);
-      shapes.power(p, static_cast<Eigen::Index>(c)) = std::log(m.energy / m.time);
+      const Measured m = board(upside_down ? 30 - p : p + 1, 30, share);
+      shape.log_time.push_back(std::log(m.time));
+      shape.log_power.push_back(std::log(m.energy / m.time));
     }
+    shapes.push_back({"earlier", without_mean(shape.log_time), without_mean(shape.log_power)});
   }
-  shapes.time.rowwise() -= shapes.time.colwise().mean().eval();
-  shapes.power.rowwise() -= shapes.power.colwise().mean().eval();
   return shapes;
 }
 
@@ -529,7 +537,7 @@ TEST(Adaptive, WordsAreSurfacesOfTheirOwnOrShared) {
   for (const double apart : {0.0, 0.35}) {
     Plan plan;
     plan.experiment.conditions.idle = Seconds{0};
-    plan.experiment.search.method = SearchSpec::Method::adaptive;
+    plan.experiment.search.method = "adaptive";
     plan.experiment.search.regret = 0.02;
     PlanAxis clocks{"cpu.frequency", true, Dimension::frequency, {}},
         governors{"cpu.governor", true, Dimension::text, {}};
@@ -553,7 +561,7 @@ TEST(Adaptive, WordsAreSurfacesOfTheirOwnOrShared) {
     };
     std::mt19937 random(3);
     std::normal_distribution<double> normal;
-    const auto strategy = make_strategy(plan);
+    const auto strategy = make_strategy({plan});
     History history;
     while (const PlannedTrial* trial = strategy->next(history)) {
       ASSERT_LT(history.workload_trials(), 180);
@@ -579,11 +587,103 @@ TEST(Adaptive, WordsAreSurfacesOfTheirOwnOrShared) {
 
 TEST(Adaptive, TheAnnouncementSaysWhatItWillDo) {
   Night night(20, "search: {stop: {regret: 0.5 %, confidence: 99 %}, at most: 30 trials}\n", 2);
-  EXPECT_EQ(make_strategy(night.plan_)->announcement(History()),
+  EXPECT_EQ(make_strategy({night.plan_})->announcement(History()),
             "adaptive search over 40 settings: until with 99 % confidence none is better by more than 0.5 %, "
             "at most "
             "60 trials");
-  EXPECT_EQ(make_strategy(night.plan_)->remaining(History()), 60);
+  EXPECT_EQ(make_strategy({night.plan_})->remaining(History()), 60);
+}
+
+TEST(RandomSearch, TakesEachSettingOnceBeforeAnyAgainAndAnotherOrderWithAnotherSeed) {
+  const Machine machine = [](double x, int) { return board(x, 12); };
+  std::vector<std::vector<double>> orders;
+  for (const char* seed : {"1", "1", "2"}) {
+    Night night(12, std::string("search: {method: random, at most: 18}\nseed: ") + seed +
+                        "\nconditions: {idle: none, references: false}\n");
+    night.run(machine);
+    EXPECT_EQ(night.trials(), 18);
+    std::vector<double> order;
+    std::set<double> first;
+    for (const FinishedTrial& trial : night.history_.trials()) {
+      order.push_back(*night.plan_.points[static_cast<std::size_t>(trial.point)].values.front()->number);
+      if (order.size() <= 12) first.insert(order.back());
+    }
+    EXPECT_EQ(first.size(), 12U);
+    orders.push_back(order);
+  }
+  EXPECT_EQ(orders[0], orders[1]);
+  EXPECT_NE(orders[0], orders[2]);
+  EXPECT_FALSE(std::is_sorted(orders[0].begin(), orders[0].begin() + 12));
+}
+
+TEST(GoldenSection, FindsTheLeastOfAValleyInFewTrials) {
+  const Machine machine = [](double x, int) { return board(x, 60); };
+  Night night(60, "search: golden\nconditions: {idle: none, references: false}\n");
+  night.run(machine);
+  EXPECT_LE(night.trials(), 16);  // 2 + log(60) / log(1.618), and a few between
+  EXPECT_GE(night.trials(), 8);
+  EXPECT_LE(night.regret(machine), 0.02);
+}
+
+TEST(GoldenSection, PassesOverWhatFails) {
+  const Machine machine = [](double x, int) {
+    Measured m = board(x, 30);
+    m.counts = x < 9 || x > 14;
+    return m;
+  };
+  Night night(30, "search: golden\nconditions: {idle: none}\n");
+  night.run(machine);
+  EXPECT_GT(night.named(), 0);
+  EXPECT_LT(night.trials(), 60);
+}
+
+TEST(Strategies, OneByOneAResumedNightGoesOnAsItWouldHave) {
+  const Machine machine = [](double x, int) { return board(x, 25); };
+  for (const char* method : {"random", "golden"}) {
+    Night whole(25, std::string("search: {method: ") + method + ", at most: 15}\n");
+    whole.run(machine);
+    History part;
+    for (const FinishedTrial& done : whole.history_.trials()) {
+      const auto fresh = make_strategy({whole.plan_});
+      const PlannedTrial* next = fresh->next(part);
+      ASSERT_NE(next, nullptr);
+      EXPECT_EQ(next->key, done.key) << method;
+      part.add(done);
+    }
+    EXPECT_EQ(make_strategy({whole.plan_})->next(part), nullptr) << method;
+  }
+}
+
+// The example of CONTRIBUTING.md: a strategy of one's own in one screen, which an experiment may then name.
+class HighestFirst : public OneByOne {
+ public:
+  using OneByOne::OneByOne;
+  std::string announcement(const History&) override { return "the highest settings first, each once"; }
+
+ private:
+  bool is_enough(std::size_t, const std::vector<int>& candidates, const History&) override {
+    return not_run(candidates).empty();
+  }
+  int choose(std::size_t, const std::vector<int>& candidates, const History&) override {
+    return not_run(candidates).back();
+  }
+};
+const Registered<StrategyKind> highest_first({.name = "highest first",
+                                              .place = 90,
+                                              .what = "each setting once, from the highest down",
+                                              .make =
+                                                  [](StrategyRequest request) -> std::unique_ptr<Strategy> {
+                                                return std::make_unique<HighestFirst>(request.plan);
+                                              }});
+
+TEST(ExampleStrategy, IsNamedByAnExperimentAndRun) {
+  const Machine machine = [](double x, int) { return board(x, 5); };
+  Night night(5, "search: highest first\nconditions: {idle: none, references: false}\n");
+  night.run(machine);
+  std::vector<double> order;
+  for (const FinishedTrial& trial : night.history_.trials())
+    order.push_back(*night.plan_.points[static_cast<std::size_t>(trial.point)].values.front()->number);
+  EXPECT_EQ(order, (std::vector<double>{5, 4, 3, 2, 1}));
 }
 
 }  // namespace

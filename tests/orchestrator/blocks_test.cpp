@@ -5,6 +5,7 @@
 #include <random>
 
 #include "orchestrator/strategies/strategy.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -29,7 +30,7 @@ class Night {
     auto plan = resolve_plan(*experiment, world, diagnostics);
     EXPECT_TRUE(plan) << diagnostics.text();
     plan_ = std::move(*plan);
-    strategy_ = randomised_blocks(plan_, std::move(finalists));
+    strategy_ = make_strategy({plan_, {}, std::move(finalists)});
   }
 
   // Runs to the end; `measure` gives the objective, or nothing for a disturbed trial.

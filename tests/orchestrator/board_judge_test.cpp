@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "orchestrator/judge/judge.hpp"
+#include "results/trial/judge.hpp"
 #include "tests/support/sensors.hpp"
 
 namespace dvfs_plan {

@@ -12,6 +12,7 @@
 #include "orchestrator/settings/amdgpu_overdrive.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {

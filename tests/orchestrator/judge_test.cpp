@@ -1,12 +1,12 @@
 // What counts and what does not; metrics out of a workload's output.
-#include "orchestrator/judge/judge.hpp"
+#include "results/trial/judge.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "orchestrator/conditions/cpu_load.hpp"
-#include "orchestrator/judge/metrics.hpp"
-#include "orchestrator/machine_facts.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "results/trial/metrics.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 

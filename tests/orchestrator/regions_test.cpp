@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "orchestrator/judge/judge.hpp"
-#include "orchestrator/judge/regions.hpp"
+#include "results/trial/judge.hpp"
+#include "results/trial/regions.hpp"
 #include "tests/support/sensors.hpp"
 
 namespace dvfs_plan {

@@ -1,7 +1,7 @@
 // The example of CONTRIBUTING.md, compiled and run: a probe of one's own in one screen.
 #include <gtest/gtest.h>
 
-#include "probes/finders.hpp"
+#include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -9,7 +9,8 @@ namespace dvfs_plan {
 namespace {
 
 // Fans tell of heat that the CPU's own sensors do not see. Documentation/hwmon/sysfs-interface.rst.
-ProbeFinding find_fans(const Sysfs& sysfs) {
+ProbeFinding find_fans(const ProbeRequest& request) {
+  const Sysfs& sysfs = request.sysfs;
   auto probe = std::make_unique<SysfsProbe>("fans", Seconds{1});
   for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) {
     const std::string file = "/sys/class/hwmon/" + hwmon + "/fan1_input";
@@ -28,10 +29,12 @@ ProbeFinding find_fans(const Sysfs& sysfs) {
   return finding;
 }
 
+const Registered<ProbeKind> fans({.name = "fans", .place = 45, .what = "speeds of fans", .find = find_fans});
+
 TEST(ExampleProbe, ReadsAFanInHertz) {
   TemporaryFolder root;
   root.attribute("/sys/class/hwmon/hwmon3/fan1_input", "1200");
-  const auto finding = find_fans(Sysfs(root.path()));
+  const auto finding = find_probe("fans", {Sysfs(root.path())});
   ASSERT_TRUE(finding.probe);
   std::vector<Sample> samples(1);
   finding.probe->read(samples);
@@ -40,7 +43,14 @@ TEST(ExampleProbe, ReadsAFanInHertz) {
 
 TEST(ExampleProbe, SaysWhatIsMissing) {
   TemporaryFolder root;
-  EXPECT_EQ(find_fans(Sysfs(root.path())).problem, "no fan in /sys/class/hwmon");
+  EXPECT_EQ(find_probe("fans", {Sysfs(root.path())}).problem, "no fan in /sys/class/hwmon");
+}
+
+TEST(ExampleProbe, IsAmongAllProbesAtItsPlace) {
+  TemporaryFolder root;
+  std::vector<std::string> names;
+  for (const ProbeFinding& finding : find_probes({Sysfs(root.path())})) names.push_back(finding.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"rapl", "hwmon", "thermal", "cpufreq", "fans"}));
 }
 
 }  // namespace

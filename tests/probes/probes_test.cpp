@@ -12,7 +12,7 @@
 
 #include "probes/attribute_reader.hpp"
 #include "probes/command_probe.hpp"
-#include "probes/finders.hpp"
+#include "probes/rapl.hpp"
 #include "probes/sampler.hpp"
 #include "tests/support/machines.hpp"
 
@@ -97,7 +97,7 @@ TEST(Hwmon, FindsTheAcpiPowerMeterBelowDevice) {
   root.attribute("/sys/class/hwmon/hwmon1/device/power1_average", "20000000");
   root.attribute("/sys/class/hwmon/hwmon1/device/power1_average_interval", "10");
   root.attribute("/sys/class/hwmon/hwmon1/device/power1_accuracy", "100.0%");
-  const auto finding = find_hwmon(Sysfs(root.path()));
+  const auto finding = find_probe("hwmon", {Sysfs(root.path())});
   EXPECT_THAT(channel_names(finding), ElementsAre("hwmon:power_meter/power1"));
   EXPECT_EQ(finding.probe->channels()[0].domain, "system");
   EXPECT_DOUBLE_EQ(finding.probe->period().value(), 0.01);
@@ -107,7 +107,7 @@ TEST(Hwmon, FindsTheAcpiPowerMeterBelowDevice) {
   EXPECT_EQ(finding.probe->channels()[0].averages_over_s, 0.01);
   // The driver prints 0 where the firmware does not say over how long it averages.
   root.attribute("/sys/class/hwmon/hwmon1/device/power1_average_interval", "0");
-  EXPECT_FALSE(find_hwmon(Sysfs(root.path())).probe->channels()[0].averages_over_s);
+  EXPECT_FALSE(find_probe("hwmon", {Sysfs(root.path())}).probe->channels()[0].averages_over_s);
 }
 
 TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
@@ -119,7 +119,7 @@ TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
   }
   root.attribute("/sys/class/hwmon/hwmon2/name", "energy_chip");
   root.attribute("/sys/class/hwmon/hwmon2/energy1_input", "123000000");
-  const auto finding = find_hwmon(Sysfs(root.path()));
+  const auto finding = find_probe("hwmon", {Sysfs(root.path())});
   EXPECT_THAT(channel_names(finding),
               ElementsAre("hwmon:ina3221/power1", "hwmon:ina3221.1/power1", "hwmon:energy_chip/energy1"));
   EXPECT_EQ(finding.probe->channels()[0].within, "system");
@@ -131,9 +131,9 @@ TEST(Cpufreq, TakesTheBestSourceOfTheDeliveredClock) {
   machines::acpi_cpufreq(acpi);
   acpi.attribute("/sys/devices/system/cpu/cpufreq/policy0/scaling_driver", "cppc_cpufreq");
   machines::intel_pstate(pstate, true);
-  EXPECT_EQ(find_cpufreq(Sysfs(acpi.path())).probe->channels()[0].source,
+  EXPECT_EQ(find_probe("cpufreq", {Sysfs(acpi.path())}).probe->channels()[0].source,
             "/sys/devices/system/cpu/cpufreq/policy0/cpuinfo_cur_freq");
-  const auto finding = find_cpufreq(Sysfs(pstate.path()));
+  const auto finding = find_probe("cpufreq", {Sysfs(pstate.path())});
   EXPECT_EQ(finding.probe->channels()[0].source, "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq");
   EXPECT_TRUE(finding.probe->channels()[0].under_load_only);  // APERF/MPERF
 }
@@ -143,7 +143,7 @@ TEST(Cpufreq, WhatOnlyRepeatsTheRequestIsNoDeliveredClock) {
   TemporaryFolder root;
   root.attribute(policy + "scaling_driver", "acpi-cpufreq");
   root.attribute(policy + "scaling_cur_freq", "1000000");
-  const auto none = find_cpufreq(Sysfs(root.path()));
+  const auto none = find_probe("cpufreq", {Sysfs(root.path())});
   EXPECT_FALSE(none.probe);
   EXPECT_EQ(none.problem,
             "nothing tells at which clock the CPUs really run: there is neither APERF/MPERF nor a clock of "
@@ -151,9 +151,9 @@ TEST(Cpufreq, WhatOnlyRepeatsTheRequestIsNoDeliveredClock) {
             "own, and scaling_cur_freq only repeats the request");
   // acpi-cpufreq reads back what it wrote; a driver with feedback counters tells.
   root.attribute(policy + "cpuinfo_cur_freq", "1000000");
-  EXPECT_FALSE(find_cpufreq(Sysfs(root.path())).probe);
+  EXPECT_FALSE(find_probe("cpufreq", {Sysfs(root.path())}).probe);
   root.attribute(policy + "scaling_driver", "cppc_cpufreq");
-  EXPECT_TRUE(find_cpufreq(Sysfs(root.path())).probe);
+  EXPECT_TRUE(find_probe("cpufreq", {Sysfs(root.path())}).probe);
 }
 
 TEST(Thermal, ZonesOfOneTypeStayApart) {
@@ -162,7 +162,7 @@ TEST(Thermal, ZonesOfOneTypeStayApart) {
     root.attribute("/sys/class/thermal/" + zone + "/type", "acpitz");
     root.attribute("/sys/class/thermal/" + zone + "/temp", "45500");
   }
-  const auto finding = find_thermal(Sysfs(root.path()));
+  const auto finding = find_probe("thermal", {Sysfs(root.path())});
   EXPECT_THAT(channel_names(finding), ElementsAre("thermal:acpitz", "thermal:acpitz.1"));
   std::vector<Sample> samples(2);
   finding.probe->read(samples);

@@ -124,7 +124,7 @@ TEST_P(Migration, ALaterOpeningFindsItDone) {
   EXPECT_EQ(contents(path_), once);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4, 5, 6, 7, 8, 9));
+INSTANTIATE_TEST_SUITE_P(OfVersion, Migration, testing::Values(2, 3, 4, 5, 6, 7, 8, 9, 10));
 
 // A migrated file has its columns in another order than a new one.
 TEST(ResultFile, EveryInsertNamesItsColumns) {

@@ -12,6 +12,7 @@
 #include "results/report/conclusions.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
+#include "tests/support/parse.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -11,6 +11,7 @@
 #include "results/report/finalists.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
+#include "tests/support/parse.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -349,7 +350,7 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
       return std::string(error.what());
     }
   };
-  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 10");
+  EXPECT_EQ(refusal(path_), path_ + " has schema version 99; this program knows up to 11");
   folder_.file("text.sqlite", "not a database, but long enough to be looked at as one.............");
   EXPECT_THAT(refusal(folder_ / "text.sqlite"), HasSubstr("is not a result file of dvfs-plan"));
   folder_.file("empty.sqlite", "");

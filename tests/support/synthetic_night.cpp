@@ -18,6 +18,7 @@
 #include "results/report/conclusions.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
+#include "tests/support/parse.hpp"
 
 namespace dvfs_plan {
 namespace {

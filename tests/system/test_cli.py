@@ -414,7 +414,7 @@ workloads:
         with sqlite3.connect(self.folder / "slow.sqlite") as old:
             old.execute("PRAGMA user_version = 1")
         refused = self.call("slow.yaml", "--quiet")
-        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 10\n"
+        self.assertEqual((refused.returncode, refused.stderr), (3, f"error: {self.folder.resolve()}/slow.sqlite has schema version 1, of a program before the first release; this one reads versions 2 to 11\n"
                                                                    "  hint: report it with the dvfs-plan that made it, or run the experiment again with --fresh\n"))
         self.assertIn("has schema version 1", json.loads(self.call("check", "slow.yaml", "--json").stdout)["problems"][0])
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)

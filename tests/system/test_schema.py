@@ -33,6 +33,8 @@ GOOD = [
     'workloads: [{name: w, shell: "true", timeout: 5 min, grace: 1 s, output_cap: 1 KiB, environment: {A: 1}, metrics: [lines, json, {name: r, regex: "(.)", unit: s}]}]\n',
     W + 'probes: [{name: m, command: [cat], every: 1 s, channels: {p: {unit: W, domain: system, averages over: 1 s}}}]\n',
     W + "probes: []\nobjective: time\n",
+    W + "search: golden\n",
+    W + "search: {method: random, at most: 12 trials}\n",
 ]
 BAD = [
     W + "repeat: {until: 5}\n",
@@ -51,6 +53,7 @@ BAD = [
     W + "repeat: 0\n",
     W + "repeat: {times: 3}\n",
     W + "order: random\n",
+    W + "search: adaptve\n",
     W + "settle: 5\n",
     W + "settle: 5 GHz\n",
     W + "objective: enrgy\n",
@@ -99,6 +102,11 @@ class Schema(unittest.TestCase):
                 with self.assertRaises(jsonschema.ValidationError):
                     jsonschema.validate(yaml.safe_load(text), SCHEMA)
                 self.assertFalse(self.program_accepts(text)[0])
+
+    def test_the_lists_of_names_are_those_of_the_program(self):
+        script = testbed.ROOT / "experiments/write_names.py"
+        done = subprocess.run(["/usr/bin/python3", script, testbed.BIN / "dvfs-plan", "--check"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_the_shipped_experiments(self):
         shipped = sorted((testbed.ROOT / "experiments").glob("*.yaml")) + sorted((testbed.ROOT / "tests/fuzz/seeds").glob("*.yaml"))

@@ -181,6 +181,8 @@ KnobFinding make_power_file_knob(const KnobRequest& request, std::vector<PowerFi
           {}};
 }
 
+namespace {
+
 KnobFinding find_gpu_core(const KnobRequest& request) {
   return find_gpu_knob(GpuAxis::core, request);
 }
@@ -191,4 +193,20 @@ KnobFinding find_gpu_power_limit(const KnobRequest& request) {
   return find_gpu_knob(GpuAxis::power_limit, request);
 }
 
+const Registered<KnobKind> gpu_power_limit(
+    {.name = "gpu.power_limit",
+     .place = 70,
+     .what = "power limit: NVIDIA by nvidia-smi, AMD and Intel by hwmon",
+     .find = find_gpu_power_limit});
+const Registered<KnobKind> gpu_memory({.name = "gpu.memory",
+                                       .place = 80,
+                                       .what = "memory clock: NVIDIA by nvidia-smi, AMD by DPM levels",
+                                       .find = find_gpu_memory});
+const Registered<KnobKind> gpu_core({.name = "gpu.core",
+                                     .place = 90,
+                                     .what = "core clock: NVIDIA locks, else application clocks; AMD DPM "
+                                             "levels or overdrive table; Intel min and max files",
+                                     .find = find_gpu_core});
+
+}  // namespace
 }  // namespace dvfs_plan

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "orchestrator/knobs/finders.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/settings/nvidia_setter.hpp"
 
 namespace dvfs_plan {

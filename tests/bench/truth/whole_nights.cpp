@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "experiments/plan/plan.hpp"
-#include "orchestrator/judge/judge.hpp"
 #include "results/compare/comparison.hpp"
 #include "results/report/summary.hpp"
+#include "results/trial/judge.hpp"
 #include "tests/support/sensors.hpp"
 
 namespace dvfs_plan::truth {

@@ -1,0 +1,161 @@
+#include "orchestrator/commands/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/invoking_user.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/between_sides.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/tool_version.hpp"
+#include "orchestrator/guard/guardian.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const char* const footer = R"(
+A first experiment, experiment.yaml:
+
+  workloads:
+    - name: sort
+      command: [sort, --parallel=1, big.txt]
+  axes:
+    cpu.frequency: all           # or [1.2 GHz, 1.8 GHz], {from: 1 GHz, to: 3 GHz}, {count: 5}, min, max
+  repeat: 3
+
+  dvfs-plan check experiment.yaml      what would be run and set; changes nothing
+  sudo dvfs-plan experiment.yaml       runs it, or goes on with it, then reports
+  dvfs-plan report experiment.sqlite   the report again
+
+Ctrl-C, a kill or a power cut lose no finished trial, and the settings are put back.
+
+Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is wrong; 3 the machine
+refuses; 4 the machine could not be put back (with the commands that would); 5 done, but the result file was
+lost meanwhile: all of it is in the file that the last line names; 130 interrupted.)";
+
+void print_error(const Error& error) {
+  // A diagnostic of an experiment file says where it stands itself.
+  const bool located = std::strstr(error.what(), ": error: ") != nullptr;
+  write_stderr(fmt::format("{}{}\n", located ? "" : "error: ", error.what()));
+  if (!error.hint().empty()) write_stderr(fmt::format("  hint: {}\n", error.hint()));
+}
+
+class CommandLineParser {
+ public:
+  CommandLineParser()
+      : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
+    app_.footer(footer);
+    app_.set_version_flag("--version", std::string("dvfs-plan ") + tool_version);
+    run_ = declare_run(app_);
+    for (const CommandKind* kind : Registered<CommandKind>::all()) {
+      CLI::App* app = app_.add_subcommand(std::string(kind->name), std::string(kind->what));
+      if (kind->hidden) app->group("");
+      commands_.push_back({app, kind, kind->declare(*app)});
+    }
+    app_.require_subcommand(0, 1);
+  }
+
+  int run(int argc, char** argv) {
+    // `--` parts the results before from those after; the parser would take it for the end of the options.
+    std::vector<const char*> words(argv, argv + argc);
+    if (argc > 1 && std::string_view(argv[1]) == "compare")
+      std::replace_if(
+          words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; },
+          between_sides);
+    try {
+      app_.parse(argc, words.data());
+    } catch (const CLI::ParseError& error) {
+      const int code = app_.exit(error);
+      if (code != 0) say_what_was_meant();
+      return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
+    }
+    const auto called = std::find_if(commands_.begin(), commands_.end(),
+                                     [](const Declared& one) { return one.app->parsed(); });
+    const bool named = called != commands_.end();
+    const DeclaredCommand& command = named ? called->command : run_;
+    if (named) take_over(*run_.options, *command.options);
+    // Nothing of root is needed to read results, nor to read a recorded machine instead of this one; and what
+    // a recorded machine brings along (a library, nvidia-smi) is the caller's own.
+    if ((named && !called->kind->needs_rights) || !command.options->sysfs_root.empty())
+      become_invoking_user();
+    if (!named && command.options->file.empty()) {
+      write_stderr(fmt::format("{}", app_.help()));
+      return static_cast<int>(ExitCode::bad_experiment);
+    }
+    return command.run();
+  }
+
+ private:
+  // What all commands take may stand before the command's name too.
+  static void take_over(const CommonOptions& before, CommonOptions& options) {
+    options.json = options.json || before.json;
+    if (options.state_folder.empty()) options.state_folder = before.state_folder;
+    if (options.sysfs_root.empty()) options.sysfs_root = before.sysfs_root;
+  }
+
+  // After words that the parser could not make anything of.
+  void say_what_was_meant() const {
+    const std::string& word = run_.options->file;
+    if (word.empty() || word.find('.') != std::string::npos) return;
+    const std::string command = nearest_word(word, command_names());
+    if (word == "run")
+      write_stderr(fmt::format("  hint: dvfs-plan FILE.yaml runs it; there is no 'run'\n"));
+    else if (!command.empty())
+      write_stderr(fmt::format("  hint: did you mean the command '{}'?\n", command));
+  }
+
+  struct Declared {
+    CLI::App* app;
+    const CommandKind* kind;
+    DeclaredCommand command;
+  };
+  CLI::App app_;
+  DeclaredCommand run_;
+  std::vector<Declared> commands_;
+};
+
+}  // namespace
+
+void add_common_options(CLI::App& app, CommonOptions& options) {
+  app.add_flag("--json", options.json, "print JSON on stdout");
+  app.add_option("--state-folder", options.state_folder, "where the journal and the lock are kept")
+      ->group("Diagnostics");
+  app.add_option("--sysfs-root", options.sysfs_root, "read a recorded machine below this folder instead")
+      ->group("Diagnostics");
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const CommandKind* kind : Registered<CommandKind>::all()) {
+    if (!kind->hidden) names.emplace_back(kind->name);
+  }
+  return names;
+}
+
+int main_program(int argc, char** argv) {
+  // Started by Guardian under this name; see orchestrator/guard/guardian.hpp.
+  if (argc == 3 && std::strcmp(argv[0], guardian_name) == 0) return guardian_main(argv[1], argv[2]);
+  try {
+    return CommandLineParser().run(argc, argv);
+  } catch (const Error& error) {
+    print_error(error);
+    return static_cast<int>(error.code());
+  } catch (const std::exception& fault) {
+    write_stderr(
+        fmt::format("error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the "
+                    "command you gave\n",
+                    fault.what()));
+    return static_cast<int>(ExitCode::machine_refuses);
+  }
+}
+
+}  // namespace dvfs_plan

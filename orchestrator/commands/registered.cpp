@@ -1,0 +1,44 @@
+// dvfs-plan registered: all knobs, probes, searches and commands, for `./dev schema`, which makes the lists
+// of the JSON schema and of the README of them.
+#include <nlohmann/json.hpp>
+
+#include "base/output.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/strategies/strategy.hpp"
+#include "probes/probe_table.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+template <class Kind>
+nlohmann::ordered_json names_of_all() {
+  auto json = nlohmann::ordered_json::array();
+  for (const Kind* kind : Registered<Kind>::all())
+    json.push_back({{"name", kind->name}, {"what", kind->what}});
+  return json;
+}
+
+int registered_command(const CommonOptions&) {
+  nlohmann::ordered_json json{{"knobs", names_of_all<KnobKind>()},
+                              {"probes", names_of_all<ProbeKind>()},
+                              {"searches", names_of_all<StrategyKind>()},
+                              {"commands", nlohmann::ordered_json::array()}};
+  for (const CommandKind* kind : Registered<CommandKind>::all()) {
+    if (!kind->hidden) json["commands"].push_back({{"name", kind->name}, {"what", kind->what}});
+  }
+  write_stdout(json.dump(1) + "\n");
+  return 0;
+}
+
+const Registered<CommandKind> registered({.name = "registered",
+                                          .place = 210,
+                                          .what = "knobs, probes, searches and commands, as JSON",
+                                          .hidden = true,
+                                          .declare = [](CLI::App& app) {
+                                            return declared(app, std::make_shared<CommonOptions>(),
+                                                            registered_command);
+                                          }});
+
+}  // namespace
+}  // namespace dvfs_plan

@@ -1,0 +1,54 @@
+// dvfs-plan restore: puts back what a cut-off run left set.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/output.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/guard/knob_guard.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct RestoreOptions : CommonOptions {
+  bool discard = false;  // give up what cannot be put back
+};
+
+int restore_command(const RestoreOptions& options) {
+  const Sysfs sysfs(options.sysfs_root);
+  SystemClock clock;
+  // Taking the lock puts back what a journal holds; see KnobGuard.
+  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs,
+                  "restore", clock, options.discard);
+  const auto& outcome = guard.found_journal();
+  if (options.json) {
+    nlohmann::ordered_json json{{"notes", outcome ? outcome->notes : std::vector<std::string>{}},
+                                {"journal", outcome.has_value()},
+                                {"restored", outcome ? outcome->restored : 0},
+                                {"unchanged", outcome ? outcome->unchanged : 0}};
+    write_stdout(fmt::format("{}\n", json.dump(2)));
+  } else if (!outcome) {
+    write_stdout(fmt::format("there is nothing to restore: no sweep left a journal\n"));
+  } else {
+    write_stdout(
+        fmt::format("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged));
+    for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
+  }
+  return static_cast<int>(ExitCode::done);
+}
+
+const Registered<CommandKind> restore(
+    {.name = "restore",
+     .place = 80,
+     .what = "put back what a cut-off run left set",
+     .needs_rights = true,
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<RestoreOptions>();
+       app.add_flag("--discard", options->discard,
+                    "give up what cannot be put back; the journal is kept under another name");
+       return declared(app, options, restore_command);
+     }});
+
+}  // namespace
+}  // namespace dvfs_plan

@@ -1,0 +1,87 @@
+#include "orchestrator/machine/machine_facts.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <array>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string after_colon(const std::string& line) {
+  const auto colon = line.find(':');
+  return colon == std::string::npos ? std::string{}
+                                    : std::string(trim(std::string_view(line).substr(colon + 1)));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
+  std::map<std::string, std::string> facts;
+  utsname names{};
+  if (sysfs.root().empty() && ::uname(&names) == 0) {
+    facts["host"] = names.nodename;
+    facts["kernel"] = fmt::format("{} {}", names.sysname, names.release);
+    facts["architecture"] = names.machine;
+  }
+  for (const std::string& line : split_lines(sysfs.text("/proc/cpuinfo").value_or(""))) {
+    if (line.starts_with("model name") && !facts.contains("cpu.model"))
+      facts["cpu.model"] = after_colon(line);
+    if (line.starts_with("microcode") && !facts.contains("cpu.microcode"))
+      facts["cpu.microcode"] = after_colon(line);
+  }
+  if (const auto online = sysfs.text("/sys/devices/system/cpu/online")) facts["cpu.online"] = *online;
+  if (const auto smt = sysfs.text("/sys/devices/system/cpu/smt/control")) facts["cpu.smt"] = *smt;
+  std::set<std::string> drivers;
+  const std::string cpufreq = "/sys/devices/system/cpu/cpufreq/";
+  for (const std::string& policy : sysfs.list(cpufreq)) {
+    if (const auto driver = sysfs.text(cpufreq + policy + "/scaling_driver")) drivers.insert(*driver);
+  }
+  for (const std::string& driver : drivers)
+    facts["cpufreq.driver"] += (facts["cpufreq.driver"].empty() ? "" : ", ") + driver;
+  if (const auto status = sysfs.text("/sys/devices/system/cpu/intel_pstate/status"))
+    facts["intel_pstate.status"] = *status;
+  for (const std::string& line : split_lines(sysfs.text("/etc/os-release").value_or(""))) {
+    if (line.starts_with("PRETTY_NAME=")) facts["os"] = line.substr(13, line.size() - 14);
+  }
+  return facts;
+}
+
+std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before,
+                                              const std::map<std::string, std::string>& now) {
+  std::vector<std::string> differences;
+  for (const char* name : {"architecture", "cpu.model", "cpu.online", "cpu.smt", "cpufreq.driver",
+                           "intel_pstate.status", "kernel"}) {
+    const auto old_fact = before.find(name), new_fact = now.find(name);
+    const std::string old_text = old_fact == before.end() ? "none" : old_fact->second;
+    const std::string new_text = new_fact == now.end() ? "none" : new_fact->second;
+    if (old_text != new_text)
+      differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text, new_text));
+  }
+  // The boards themselves and their driver; their settings may differ from day to day.
+  const auto is_board = [](const std::string& name) {
+    return name.starts_with("gpu-") && name.find('.') == std::string::npos;
+  };
+  for (const auto& [name, old_text] : before) {
+    const auto new_fact = now.find(name);
+    if (is_board(name) && (new_fact == now.end() || new_fact->second != old_text))
+      differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text,
+                                        new_fact == now.end() ? "none" : new_fact->second));
+  }
+  // Files that commands name: one that was not there when the night began may be a product of the work.
+  for (const auto& [name, old_text] : before) {
+    const auto new_fact = now.find(name);
+    if (name.starts_with(work_file_fact) && new_fact != now.end() && new_fact->second != old_text)
+      differences.push_back(fmt::format("{}: {} -> {}", name, old_text, new_fact->second));
+  }
+  for (const auto& [name, new_text] : now) {
+    if (is_board(name) && !before.contains(name))
+      differences.push_back(fmt::format("machine / {}: none -> {}", name, new_text));
+  }
+  return differences;
+}
+
+}  // namespace dvfs_plan

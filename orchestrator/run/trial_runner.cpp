@@ -1,0 +1,597 @@
+#include "orchestrator/run/trial_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <random>
+
+#include "base/acting_as.hpp"
+#include "base/error.hpp"
+#include "base/invoking_user.hpp"
+#include "base/text.hpp"
+#include "experiments/plan/command_line.hpp"
+#include "orchestrator/conditions/other_setters.hpp"
+#include "orchestrator/conditions/settling.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "results/trial/judge_parts.hpp"
+#include "results/trial/metrics.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// A trial is not lengthened by more than this on either side for the sake of its edges, however slow and late
+// the sensor.
+constexpr Seconds longest_lead{0.4}, longest_lateness{1};
+// At least one whole interval between two renewals of the counter lies before the work and one behind it:
+// they tell what the machine drew beside it.
+constexpr double updates_beside = 2.5;
+constexpr Seconds longest_wait_for_rest{60};
+constexpr std::size_t most_runs = 100'000;
+
+constexpr std::size_t most_marks = 2'000'000;
+
+double counted_seconds(const MarkedRun& run, const std::string& region) {
+  double sum = 0;
+  for (const Span& span : counted_spans(find_regions(std::span<const MarkedRun>(&run, 1), region), 0))
+    sum += span.counted_s;
+  return sum;
+}
+
+// What several runs of the command add up to; written back into the last one's result.
+struct AllRuns {
+  Nanoseconds first_start = 0;
+  Seconds user{0}, system{0};
+  int leftovers = 0;
+  bool stopped = false;
+  double counted = 0;
+  std::size_t marks = 0;
+
+  void add(ChildResult& child) {
+    if (first_start == 0) first_start = child.started;
+    user = user + child.user_time;
+    system = system + child.system_time;
+    leftovers += child.leftovers;
+    stopped = stopped || child.stopped_meanwhile;
+    child.started = first_start;
+    child.user_time = user;
+    child.system_time = system;
+    child.leftovers = leftovers;
+    child.stopped_meanwhile = stopped;
+  }
+};
+
+// From 0 to 1, another one for each trial and the same when it is run again.
+double share_of(const std::string& key) {
+  std::mt19937_64 random(std::hash<std::string>{}(key));
+  return std::uniform_real_distribution<double>(0, 1)(random);
+}
+
+}  // namespace
+
+TrialRunner::TrialRunner(RunWorld& world)
+    : world_(world),
+      plan_(world.plan),
+      gate_(world.sampler, world.plan.experiment.conditions.temperature_band,
+            world.plan.experiment.conditions.temperature_limit) {
+  for (const CpufreqPolicy& policy : cpufreq_access(world.sysfs)->policies())
+    cpus_of_target_[policy.name] = policy.cpus;
+  watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
+  for (const Channel& channel : world.sampler.channels())
+    watches_load_ = watches_load_ || channel.under_load_only;
+  Seconds late{0};
+  for (const std::uint32_t channel : world.energy_channels) {
+    const auto model = world.sensor_models.find(channel);
+    if (model == world.sensor_models.end()) continue;
+    if (model->second.update) update_ = std::max(update_, *model->second.update);
+    // What a gauge says of an edge it says half a window and its latency later.
+    if (model->second.window && model->second.latency)
+      late = std::max(late, *model->second.latency + *model->second.window * 0.5);
+  }
+  lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
+  for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
+  sets_clocks_ = std::any_of(world.knobs.begin(), world.knobs.end(), [](const KnobFinding& finding) {
+    return split_axis_name(finding.axis).base == "cpu.frequency";
+  });
+}
+
+std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
+  const PlanPoint& point = point_of(planned);
+  const Nanoseconds began = world_.clock.now();
+  TrialRecord trial;
+  trial.key = planned.key;
+  trial.point = planned.point;
+  trial.block = planned.block;
+  trial.position = planned.position;
+  trial.role = planned.role;
+  trial.attempt = planned.attempt;
+  trial.confirms = planned.confirms;
+  trial.started_at = world_.clock.wall_time();
+  runs_.clear();
+  busy_.clear();
+  others_on_boards_.clear();
+  if (world_.guard != nullptr && world_.guard->keep_guardian())
+    trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
+  if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
+  const bool applied = set_all(point, trial);
+  if (world_.interruption.pending() != 0) return std::nullopt;
+  if (applied) {
+    if (!wait_for_conditions(trial)) return std::nullopt;
+    if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, false);
+    if (!measure(point, trial)) return std::nullopt;
+    if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
+    if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
+    // Before all else: whatever was measured, it was of another setting.
+    const std::string capped = judge_changes(trial);
+    note_rules(point, trial);
+    judge(trial, judge_input());
+    // Where the delivered clock has not told of it already.
+    if (!capped.empty() && trial.verdict != Verdict::not_delivered)
+      set_verdict(trial, Verdict::throttled, capped);
+    judge_missing_marks(point.scenario, trial);
+    judge_others_on_boards(trial);
+    for (const Reading& reading : trial.readings) {
+      if (reading.value) world_.last_values[reading.channel] = *reading.value;
+    }
+  }
+  trial.slot_s = seconds(world_.clock.now() - began).value();
+  return trial;
+}
+
+const PlanPoint& TrialRunner::point_of(const PlannedTrial& trial) const {
+  return plan_.points[static_cast<std::size_t>(trial.point)];
+}
+
+bool TrialRunner::sleep(Seconds length) {
+  return length.value() <= 0 ||
+         world_.interruption.sleep_until(world_.clock.now() + nanoseconds(length), world_.clock);
+}
+
+// False if a knob was refused, or on interruption.
+bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
+  constexpr int tries = 3;  // a firmware's cap or a busy driver may pass
+  stands_.clear();
+  trial.settings.clear();
+  for (KnobFinding& finding : world_.knobs) {
+    const auto axis = axis_of(finding.axis);
+    const AxisValue& value = *point.values[axis];
+    std::vector<AppliedSetting> applied;
+    std::string problem;
+    for (int attempt = 1; attempt <= tries; ++attempt) {
+      announce(*finding.knob, value);
+      applied = finding.knob->apply(value);
+      for (const AppliedSetting& setting : applied) {
+        if (!setting.note.empty()) trial.events.push_back({"changed_by_others", setting.note});
+        remember(setting);
+      }
+      const auto failed = std::find_if(applied.begin(), applied.end(),
+                                       [](const AppliedSetting& s) { return !s.problem.empty(); });
+      problem = failed == applied.end() ? std::string{} : failed->problem;
+      if (problem.empty() || attempt == tries) break;
+      if (!world_.interruption.sleep_until(world_.clock.now() + nanoseconds(Seconds{0.1}), world_.clock))
+        return false;
+    }
+    for (const AppliedSetting& setting : applied) {
+      stands_.insert(stands_.end(), setting.stands.begin(), setting.stands.end());
+      trial.settings.push_back(
+          {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
+    }
+    if (!problem.empty()) {
+      refuse(trial, problem);
+      return false;
+    }
+  }
+  return true;
+}
+
+void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
+  trial.knob_refused = true;
+  trial.verdict = Verdict::knob_refused;
+  trial.verdict_text = problem;
+}
+
+// Work that was marked before and is not now has lost its marks, whoever did not say so.
+void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& trial) {
+  if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
+  if (!trial.region.empty()) {
+    marked_.insert(scenario);
+  } else if (marked_.contains(scenario)) {
+    set_verdict(trial, Verdict::no_region,
+                "the workload marked no region, and did in an earlier trial: what counts is not known");
+  }
+}
+
+// Sets all knobs until each value that was read back still stands when all are set: a later knob may undo an
+// earlier one, and somebody may come in between. From then on the watch tells.
+bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
+  constexpr int tries = 3;
+  for (int attempt = 1;; ++attempt) {
+    if (!apply_knobs(point, trial)) return false;
+    if (world_.settings != nullptr) world_.settings->begin();
+    const std::string problem = undone();
+    if (problem.empty()) return true;
+    if (attempt == tries) {
+      refuse(trial, problem);
+      return false;
+    }
+  }
+}
+
+// The first value that does not stand any more; empty: all do. What cannot be read (a clock lock) its
+// delivered clock tells.
+std::string TrialRunner::undone() const {
+  if (world_.settings == nullptr) return {};
+  for (const SavedSetting& one : stands_) {
+    const auto now = world_.settings->stood_at(one.path);
+    // A choice among words is read with its own in brackets.
+    if (!now || *now == one.value || now->find("[" + one.value + "]") != std::string::npos) continue;
+    return fmt::format(
+        "{}: {} read '{}' when it was set, and '{}' once all knobs were: another one undoes it, or "
+        "somebody else",
+        one.knob, one.path, printable(one.value), printable(*now));
+  }
+  return {};
+}
+
+// What others changed during the trial spoils it. Returns what the firmware capped, for the clock to judge
+// first.
+std::string TrialRunner::judge_changes(TrialRecord& trial) {
+  if (world_.settings == nullptr) return {};
+  std::string by_firmware, by_others;
+  int more = 0;
+  for (const SettingChange& change : world_.settings->end()) {
+    std::string text = change_text(change, trial.child.started);
+    std::string& first = change.by_firmware ? by_firmware : by_others;
+    // The first is the verdict's own text.
+    if (!first.empty() || change.by_firmware)
+      trial.events.push_back({change.by_firmware ? "capped_by_firmware" : "changed_meanwhile", text});
+    if (first.empty())
+      first = std::move(text);
+    else if (!change.by_firmware)
+      ++more;
+    if (!change.by_firmware) trial.changed_to[change.path] = change.now;
+    for (KnobFinding& finding : world_.knobs) {
+      if (finding.axis == change.knob) finding.knob->changed_by_others();
+    }
+  }
+  if (by_others.empty())
+    return by_firmware.empty() ? "" : by_firmware + ": the firmware or the kernel's cooling limits it";
+  if (more > 0) by_others += fmt::format(" (and {} more settings)", more);
+  if (const std::string setters = likely_setters(find_other_setters(world_.sysfs)); !setters.empty())
+    by_others += "; likely by " + setters;
+  set_verdict(trial, Verdict::changed_meanwhile, by_others);
+  return {};
+}
+
+// On record before it is written: from here on such a value there is ours.
+void TrialRunner::announce(const Knob& knob, const AxisValue& value) {
+  if (world_.guard == nullptr) return;
+  for (const SavedSetting& one : knob.intents(value)) world_.guard->intend(one.path, one.value);
+}
+
+// What a setting reads now is ours; what was refused without a trace, from the first time on, is not.
+void TrialRunner::remember(const AppliedSetting& setting) {
+  if (setting.path.empty() || world_.guard == nullptr) return;
+  if (!setting.untouched) touched_.insert(setting.path);
+  if (!setting.text.empty()) world_.guard->intend(setting.path, setting.text);
+  if (setting.untouched && !touched_.contains(setting.path)) world_.guard->withdraw(setting.path);
+}
+
+std::size_t TrialRunner::axis_of(const std::string& name) const {
+  for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
+    if (plan_.axes[i].name == name) return i;
+  }
+  throw Error(ExitCode::machine_refuses, fmt::format("internal: knob {} is no axis of the plan", name));
+}
+
+LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
+  const PlanWorkload& workload = plan_.workloads[static_cast<std::size_t>(point.workload)];
+  const CommandLine command = command_line(workload.spec, plan_.axes, point.values);
+  LaunchSpec spec;
+  spec.argv = command.argv;
+  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, world_.path);
+  // Gone since the plan was made: execve(2) says so, and the trial records it.
+  if (spec.executable.empty()) spec.executable = command.argv[0];
+  auto environment = world_.environments.at(workload.spec.name);
+  spec.run_as = world_.users.at(workload.spec.name);
+  for (const auto& [name, value] : command.environment) environment[name] = value;
+  if (world_.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.guard->run();
+  for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
+  const std::filesystem::path folder(plan_.experiment.folder);
+  spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
+  for (const KnobFinding& finding : world_.knobs) {
+    const auto cpus = finding.knob->workload_cpus(*point.values[axis_of(finding.axis)]);
+    if (!cpus.empty()) spec.cpus = cpus;
+  }
+  spec.regions = true;
+  return spec;
+}
+
+// False on interruption. With no knob to settle after, only the temperature matters.
+bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
+  ConditionsRecord& conditions = trial.conditions;
+  if (!is_idle(trial.role)) {
+    const auto gate = gate_.wait(world_.interruption, world_.clock);
+    if (gate.interrupted) return false;
+    conditions.temperature_c = gate.temperature_c;
+    conditions.gate = gate.word;
+    if (!gate.word.empty()) conditions.gate_wait_s = gate.waited.value();
+    if (!gate.message.empty()) trial.events.push_back({"temperature_gate", gate.message});
+  }
+  if (world_.knobs.empty()) return true;
+  const auto settled = settle(world_.sampler, plan_.experiment.conditions.settle,
+                              plan_.experiment.conditions.settle_limit, world_.interruption, world_.clock);
+  if (settled.interrupted) return false;
+  conditions.settle_s = settled.waited.value();
+  conditions.settle = settled.outcome;
+  if (settled.outcome == "timed_out")
+    trial.events.push_back(
+        {"clocks_unsteady",
+         fmt::format("clocks did not hold within {} after they were set", format_duration(settled.waited))});
+  return true;
+}
+
+// After work a machine draws more for a while: an idle window is taken again until power holds within it, or
+// the limit is over. False on interruption.
+bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
+  const Nanoseconds until = world_.clock.now() + nanoseconds(longest_wait_for_rest);
+  for (;;) {
+    JudgeInput input;
+    input.channels = world_.sampler.channels();
+    input.energy_channels = world_.energy_channels;
+    input.models = world_.sensor_models;
+    if (power_change(trial, input).value_or(0) == 0 || world_.clock.now() >= until) return true;
+    if (!measure(point, trial)) return false;
+  }
+}
+
+// Runs the workload, or rests, under the sampler. False on interruption.
+bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
+  const bool idle = is_idle(trial.role);
+  world_.sampler.start();
+  // At another phase of the sensor each time, or its edges would err the same way in all trials.
+  bool went_on = sleep(lead_ + std::min(update_, longest_lead) * share_of(trial.key));
+  // Around the command only: during the lead nothing of ours runs.
+  const bool watches = watches_load_;
+  const auto load_before = watches ? read_cpu_times(world_.sysfs) : CpuTimesOfAll{};
+  const auto throttles_before = throttle_events(world_.sysfs);
+  const auto residency_before = sets_clocks_ ? clock_residency(world_.sysfs) : ClockResidency{};
+  if (watches) trial.conditions.run_queue = run_queue(world_.sysfs);
+  const Seconds own_before = own_cpu_time();
+  look_at_boards(trial, false);
+  went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
+  if (went_on && watches) observe_load(trial, load_before, own_before);
+  if (sets_clocks_) residency_ = residency_between(residency_before, clock_residency(world_.sysfs));
+  const auto throttles = throttle_events(world_.sysfs);
+  if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
+  // A signal from here on finds the trial finished: it is judged and kept.
+  if (went_on) sleep(lead_);
+  trial.readings = world_.sampler.stop();
+  impossible_.clear();
+  for (const Sampler::Impossible& one : world_.sampler.impossible()) {
+    const double after = seconds(one.time - trial.child.started).value();
+    const std::string text = fmt::format(
+        "{} said '{}' {:.2f} s {} the trial began: {}", world_.sampler.channels()[one.channel].name,
+        printable(one.text.substr(0, 120)), std::abs(after), after < 0 ? "before" : "after", one.reason);
+    trial.events.push_back({"impossible_value", text});
+    impossible_.emplace(one.channel, text);
+  }
+  // A trial that is finished is kept, whoever wants us to stop while its memory is given back.
+  if (went_on) look_at_boards(trial, true);
+  return went_on;
+}
+
+// Whoever is on a board while no workload of ours runs is somebody else.
+void TrialRunner::look_at_boards(TrialRecord& trial, bool launched) {
+  if (world_.boards == nullptr) return;
+  if (!launched) {
+    others_on_boards_ = world_.boards->others();
+    world_.boards->remember_memory();
+    return;
+  }
+  bool interrupted = false;
+  const std::string held =
+      is_idle(trial.role) ? ""
+                          : world_.boards->wait_for_memory(world_.interruption, world_.clock, interrupted);
+  if (!held.empty()) trial.events.push_back({"gpu_memory_held", held});
+  if (others_on_boards_.empty() && !interrupted) others_on_boards_ = world_.boards->others();
+}
+
+void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
+  if (others_on_boards_.empty()) return;
+  if (!plan_.experiment.conditions.flag_gpu_processes)
+    set_verdict(trial, Verdict::foreign_load, "others were on the board: " + others_on_boards_);
+  else
+    trial.events.push_back({"gpu_processes", "others were on the board: " + others_on_boards_});
+}
+
+// The command once, or again until what counts is long enough.
+bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
+  const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
+  const MeasureSpec& wanted = plan_.experiment.measure;
+  const LaunchSpec spec = launch_spec(point);
+  AllRuns all;
+  for (;;) {
+    auto launched = world_.launcher.launch(spec, world_.clock);
+    if (!launched.child) {
+      trial.child = ChildResult();
+      trial.child.problem = launched.problem;
+      return true;
+    }
+    if (world_.guard != nullptr)
+      world_.guard->note_child(launched.child->pid(), world_.launcher.region_folder());
+    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap, wanted.region},
+                                       &world_.interruption, world_.clock);
+    if (world_.guard != nullptr) world_.guard->note_child(0);
+    if (trial.child.end == ChildResult::End::interrupted) return false;
+    trial.runs.emplace_back(trial.child.started, trial.child.ended);
+    if (!trial.child.regions_problem.empty() && trial.runs.size() == 1)
+      trial.events.push_back({"no_regions", "regions cannot be marked: " + trial.child.regions_problem});
+    runs_.push_back({trial.child.started, trial.child.ended, std::move(trial.child.regions), {}});
+    for (const CapturedOutput* stream : {&trial.child.output, &trial.child.errors}) {
+      if (runs_.back().told_lost.empty()) runs_.back().told_lost = stream->lost_marks;
+      const auto metrics = find_metrics(stream->whole_lines(), workload.metrics);
+      trial.metrics.insert(trial.metrics.end(), metrics.begin(), metrics.end());
+    }
+    trial.units_incomplete =
+        trial.units_incomplete || !tells_units(trial.child, runs_.back(), workload.metrics);
+    all.add(trial.child);
+    const bool fine = trial.child.end == ChildResult::End::exited && trial.child.exit_code == 0;
+    if (!fine || !wanted.at_least) return true;
+    if (world_.interruption.pending() != 0) return false;
+    const double more = counted_seconds(runs_.back(), wanted.region);
+    all.counted += more;
+    all.marks += runs_.back().marks.marks.size();
+    if (all.counted >= wanted.at_least->value()) return true;
+    if (more <= 0) return true;  // nothing counts: the judge says why
+    // The timeout bounds the trial, not only each run: a region of 1 ms in a command of a minute is no plan.
+    const bool too_long =
+        workload.timeout.value() > 0 && seconds(trial.child.ended - trial.child.started) >= workload.timeout;
+    if (too_long || runs_.size() >= most_runs || all.marks >= most_marks) {
+      trial.events.push_back(
+          {"shorter_than_asked",
+           fmt::format("{:.3g} s counted in {} runs; 'measure' asks for at least {}, which {} not "
+                       "allow",
+                       all.counted, runs_.size(), format_duration(*wanted.at_least),
+                       too_long ? fmt::format("the timeout of {} does", format_duration(workload.timeout))
+                                : std::string("the number of runs and marks that are kept does"))});
+      return true;
+    }
+  }
+}
+
+// A program that was rebuilt overnight does other work: the trials before and after are not of one kind.
+// Looked at before a trial and once more after it, while nothing is sampled: somebody may put another one
+// there between the first look and its start. As the invoking user, who must not learn digests of what he may
+// not read.
+void TrialRunner::require_unchanged_files(int workload, TrialRecord& trial, bool after) {
+  const ActingAs owner(invoking_owner());
+  auto& files = files_[static_cast<std::size_t>(workload)];
+  const std::string& name = plan_.workloads[static_cast<std::size_t>(workload)].spec.name;
+  const bool first = after && ran_.insert(workload).second;
+  std::erase_if(files, [&](WorkFile& file) {
+    const auto change = changed_since(file);
+    if (!change) return false;
+    if (first && file.named) {
+      trial.events.push_back(
+          {"file_of_the_work_changed",
+           fmt::format("{} changed in the first run of workload '{}': it is taken for something that "
+                       "the work itself makes, and not looked at any more",
+                       file.path, name)});
+      world_.store.forget_fact(work_file_fact + file.path);
+      return true;
+    }
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("workload '{}': {} changed during the night: it was {} and is {} now", name, change->path,
+                    change->was, change->now),
+        "the trials before that are kept. Put the former file back and run the same command to go on, or use "
+        "--fresh to start a new result with the new one");
+  });
+}
+
+// Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
+bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
+                              const std::vector<MetricRule>& rules) const {
+  const std::string& per = plan_.experiment.objective.per;
+  if (per.empty()) return true;
+  const auto is_it = [&](const auto& metric) { return metric.name == per; };
+  if (std::any_of(run.marks.marks.begin(), run.marks.marks.end(),
+                  [&](const RegionMark& m) { return m.kind == RegionMark::Kind::metric && is_it(m); }) ||
+      std::any_of(run.marks.more_metrics.begin(), run.marks.more_metrics.end(),
+                  [&](const auto& m) { return m.first.first == per; }))
+    return true;
+  if (child.output.truncated() || child.errors.truncated()) return false;
+  const auto in_output = find_metrics(child.output.whole_lines(), rules),
+             in_errors = find_metrics(child.errors.whole_lines(), rules);
+  return std::any_of(in_output.begin(), in_output.end(), is_it) ||
+         std::any_of(in_errors.begin(), in_errors.end(), is_it);
+}
+
+// An idle window: nothing runs.
+bool TrialRunner::rest(TrialRecord& trial) {
+  trial.child.end = ChildResult::End::exited;
+  trial.child.started = world_.clock.now();
+  const bool whole = sleep(world_.idle_window);
+  trial.child.ended = world_.clock.now();
+  return whole;
+}
+
+void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before) {
+  const auto after = read_cpu_times(world_.sysfs);
+  busy_ = busy_between(before, after);
+  if (before.empty() || after.empty()) return;
+  const double own = (own_cpu_time() - own_before).value();
+  const double workload = (trial.child.user_time + trial.child.system_time).value();
+  trial.conditions.foreign_cpu_s =
+      std::max(0.0, process_time_between(before, after).value() - own - workload);
+}
+
+// The share of the trial in which the busiest CPU of a target worked; nullopt: not known.
+std::optional<double> TrialRunner::busiest_of(const std::string& target) const {
+  const auto cpus = cpus_of_target_.find(target);
+  if (cpus == cpus_of_target_.end()) return std::nullopt;
+  std::optional<double> most;
+  for (const int cpu : cpus->second) {
+    if (const auto busy = busy_.find(cpu); busy != busy_.end())
+      most = std::max(most.value_or(0), busy->second);
+  }
+  return most;
+}
+
+// What is judged by: which clocks were asked for, and what was in force.
+void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
+  for (const KnobFinding& finding : world_.knobs) {
+    const auto axis = axis_of(finding.axis);
+    const AxisOffer offer = finding.knob->offer();
+    if (offer.dimension != Dimension::frequency || !point.values[axis]->number) continue;
+    std::vector<double> offered;
+    for (const AxisValue& value : offer.values) offered.push_back(*value.number);
+    ClockRule rule;
+    rule.requested = *point.values[axis]->number;
+    rule.tolerance = delivered_tolerance(offered, offer.continuous.has_value() || finding.knob->whole_steps(),
+                                         rule.requested);
+    rule.or_higher = is_turbo_step(offered, rule.requested);
+    rule.quantity = finding.knob->clock_quantity();
+    rule.only_proof = finding.knob->shown_by_clock_only();
+    for (SettingRecord& setting : trial.settings) {
+      if (setting.axis != static_cast<int>(axis)) continue;
+      setting.clock = rule;
+      setting.clock->busiest = busiest_of(setting.target);
+      if (const auto found = residency_.find(setting.target); found != residency_.end()) {
+        double counted = 0, elsewhere = 0;
+        for (const auto& [hertz, seconds] : found->second) {
+          counted += seconds;
+          if (std::abs(hertz - rule.requested) > 1e3) elsewhere += seconds;
+        }
+        setting.clock->counted_s = counted;
+        setting.clock->elsewhere_s = elsewhere;
+      }
+    }
+  }
+  trial.power_limits_w = world_.power_limit_w;
+  for (const SettingRecord& setting : trial.settings) {
+    const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
+    const auto watts = parse_quantity(setting.applied.value_or(""));
+    if (split_axis_name(axis.name).base == "gpu.power_limit" && watts)
+      trial.power_limits_w[setting.target] = watts->value;
+  }
+}
+
+JudgeInput TrialRunner::judge_input() {
+  JudgeInput input;
+  input.channels = world_.sampler.channels();
+  input.energy_channels = world_.energy_channels;
+  input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
+  input.last_values = world_.last_values;
+  input.runs = std::move(runs_);
+  input.region = plan_.experiment.measure.region;
+  input.models = world_.sensor_models;
+  input.objective = plan_.experiment.objective;
+  input.foreign_limit = plan_.experiment.conditions.foreign_load;
+  input.impossible = impossible_;
+  return input;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,77 @@
+// One trial from its first setting to its verdict. The run loop says which; nothing is stored here.
+//
+//   apply knobs, read back ─► temperature gate ─► settle ─► sample ► launch ► reap (again, until long enough)
+//   ─► judge
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "experiments/plan/work_files.hpp"
+#include "orchestrator/conditions/clock_residency.hpp"
+#include "orchestrator/conditions/cpu_load.hpp"
+#include "orchestrator/conditions/temperature_gate.hpp"
+#include "orchestrator/run/run_loop.hpp"
+
+namespace dvfs_plan {
+
+class TrialRunner {
+ public:
+  explicit TrialRunner(RunWorld& world);
+
+  // The temperatures of the next trial are those that later ones of the block wait for.
+  void begin_block() { gate_.begin_block(); }
+
+  // nullopt if it was interrupted: then it is as if it had not begun.
+  std::optional<TrialRecord> run(const PlannedTrial& planned);
+
+ private:
+  const PlanPoint& point_of(const PlannedTrial& trial) const;
+  bool apply_knobs(const PlanPoint& point, TrialRecord& trial);
+  bool set_all(const PlanPoint& point, TrialRecord& trial);
+  std::string undone() const;
+  static void refuse(TrialRecord& trial, const std::string& problem);
+  std::string judge_changes(TrialRecord& trial);
+  void require_unchanged_files(int workload, TrialRecord& trial, bool after);
+  void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
+  bool wait_for_conditions(TrialRecord& trial);
+  LaunchSpec launch_spec(const PlanPoint& point) const;
+  bool wait_for_rest(const PlanPoint& point, TrialRecord& trial);
+  bool measure(const PlanPoint& point, TrialRecord& trial);
+  bool run_command(const PlanPoint& point, TrialRecord& trial);
+  bool tells_units(const ChildResult& child, const MarkedRun& run,
+                   const std::vector<MetricRule>& rules) const;
+  bool rest(TrialRecord& trial);
+  void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
+  void announce(const Knob& knob, const AxisValue& value);
+  void remember(const AppliedSetting& setting);
+  void look_at_boards(TrialRecord& trial, bool launched);
+  void judge_others_on_boards(TrialRecord& trial) const;
+  std::optional<double> busiest_of(const std::string& target) const;
+  void note_rules(const PlanPoint& point, TrialRecord& trial) const;
+  JudgeInput judge_input();
+  std::size_t axis_of(const std::string& name) const;
+  bool sleep(Seconds length);
+
+  RunWorld& world_;
+  const Plan& plan_;
+  TemperatureGate gate_;
+  std::map<std::string, std::vector<int>> cpus_of_target_;
+  bool watches_load_ =
+      false;           // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
+  Seconds update_{0};  // the longest of the energy source's sensors
+  Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
+  std::vector<MarkedRun> runs_;                      // of the trial at hand
+  std::map<int, double> busy_;                       // of the trial at hand, per CPU
+  std::set<std::string> touched_;                    // settings that were taken at least once, by path
+  bool sets_clocks_ = false;                         // of CPUs
+  ClockResidency residency_;                         // of the trial at hand
+  std::string others_on_boards_;                     // just before or after the trial at hand
+  std::vector<SavedSetting> stands_;                 // what each knob read back, of the trial at hand
+  std::vector<std::vector<WorkFile>> files_;         // by workload
+  std::set<int> ran_;                                // workloads that ran in this session
+  std::set<std::string> marked_;                     // scenarios of which a trial marked regions in it
+  std::map<std::uint32_t, std::string> impossible_;  // of the trial at hand
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,171 @@
+#include "orchestrator/strategies/one_by_one.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dvfs_plan {
+namespace {
+
+constexpr int trials_of_block = 12;  // of each scenario, its reference included
+
+}  // namespace
+
+OneByOne::OneByOne(const Plan& plan)
+    : plan_(plan), surface_(surface_question(plan)), options_(schedule_options(plan.experiment)) {
+  scenarios_.resize(surface_.reference.size());
+  for (int i = 0; i < surface_.grid.points(); ++i) scenarios_[scenario_of(i)].push_back(i);
+  // A slowdown is against the reference, whether each block begins with it or not.
+  for (const ConstraintSpec& constraint : plan.experiment.objective.constraints)
+    needs_reference_ = needs_reference_ || constraint.name == "slowdown";
+  options_.references = options_.references || needs_reference_;
+}
+
+const PlannedTrial* OneByOne::next(const History& history) {
+  look_at(history);
+  const auto proposed = propose(history);
+  if (!proposed || !affordable(history)) return nullptr;
+  proposed_ = *proposed;
+  return &proposed_;
+}
+
+int OneByOne::remaining(const History& history) {
+  look_at(history);
+  int left = 0;
+  for (std::size_t s = 0; s < scenarios_.size(); ++s) left += std::max(0, most_trials(s) - past_[s].trials);
+  if (plan_.experiment.budget.trials)
+    left = std::min(left, std::max(0, *plan_.experiment.budget.trials - history.workload_trials()));
+  return left;
+}
+
+int OneByOne::most_trials(std::size_t s) const {
+  return most_trials_of_scenario(plan_,
+                                 plan_.points[static_cast<std::size_t>(scenarios_[s].front())].scenario);
+}
+
+void OneByOne::look_at(const History& history) {
+  past_.assign(scenarios_.size(), {});
+  points_.assign(plan_.points.size(), {});
+  for (const FinishedTrial& trial : history.trials()) {
+    if (!counts_for_its_point(trial.role)) continue;
+    ScenarioPast& scenario = past_[scenario_of(trial.point)];
+    PointPast& point = points_[static_cast<std::size_t>(trial.point)];
+    ++scenario.trials;
+    ++point.runs;
+    point.blocks.insert(trial.block);
+    if (trial.attempt == 1) ++scenario.in_block[trial.block];
+    if (tells(trial, minimise())) {
+      ++scenario.counted;
+      ++point.counted;
+    }
+  }
+  for (std::size_t s = 0; s < scenarios_.size(); ++s) {
+    const std::set<int> points(scenarios_[s].begin(), scenarios_[s].end());
+    past_[s].failures = failures_at_the_end(history.trials(), minimise(), points);
+  }
+  hopeless_ = hopeless_points(history.trials(), minimise());
+}
+
+std::optional<PlannedTrial> OneByOne::propose(const History& history) {
+  int block = 1, position = 1;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (trial.role == TrialRole::warm_up) continue;
+    block = std::max(block, trial.block);
+    ++position;
+  }
+  if (const auto again = rerun(history, position)) return again;
+  // Of the scenarios that go on, the one with the fewest trials in this block; with all of them full, a new
+  // block.
+  std::optional<std::size_t> turn;
+  for (std::size_t s = 0; s < scenarios_.size(); ++s) {
+    if (is_finished(s, history)) continue;
+    if (!turn || past_[s].in_block[block] < past_[*turn].in_block[block]) turn = s;
+  }
+  if (!turn) return std::nullopt;
+  if (past_[*turn].in_block[block] >= trials_of_block) ++block;
+  const auto candidates = candidates_of(*turn);
+  const auto due = reference_due(*turn, candidates, block);
+  const int point = due ? *due : choose(*turn, candidates, history);
+  const bool opens = past_[*turn].in_block[block] == 0;
+  const bool reference = opens && options_.references && point == surface_.reference[*turn];
+  return with_idle(point, block, position, reference ? TrialRole::reference_first : TrialRole::point,
+                   history);
+}
+
+// Nothing is left to do for it: all trials spent, nothing there that can be measured, or enough of it.
+bool OneByOne::is_finished(std::size_t s, const History& history) {
+  if (past_[s].trials >= most_trials(s) || past_[s].failures.hopeless()) return true;
+  const auto candidates = candidates_of(s);
+  if (candidates.empty()) return true;
+  const int reference = surface_.reference[s];
+  // Without it no slowdown is known, and so no setting can be named.
+  if (needs_reference_ && (reference < 0 || hopeless_.contains(reference))) return true;
+  return is_enough(s, candidates, history);
+}
+
+// The reference, where the block has none yet or no slowdown is known without it.
+std::optional<int> OneByOne::reference_due(std::size_t s, const std::vector<int>& candidates,
+                                           int block) const {
+  const int reference = surface_.reference[s];
+  const bool is_candidate = std::find(candidates.begin(), candidates.end(), reference) != candidates.end();
+  if (!options_.references || !is_candidate || scenarios_[s].size() <= 1) return std::nullopt;
+  const bool due =
+      !past_of(reference).blocks.contains(block) || (needs_reference_ && past_of(reference).counted == 0);
+  return due ? std::optional(reference) : std::nullopt;
+}
+
+// A disturbed trial is run again at once, as often as the experiment allows.
+std::optional<PlannedTrial> OneByOne::rerun(const History& history, int position) const {
+  const FinishedTrial* last = nullptr;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (counts_for_its_point(trial.role)) last = &trial;
+  }
+  if (last == nullptr || last->counts || !last->may_pass) return std::nullopt;
+  if (last->attempt > plan_.experiment.conditions.reruns) return std::nullopt;
+  const std::size_t s = scenario_of(last->point);
+  if (past_[s].trials >= most_trials(s)) return std::nullopt;
+  const std::string of = last->attempt > 1 ? last->key.substr(0, last->key.rfind(" rerun ")) : last->key;
+  return PlannedTrial{fmt::format("{} rerun {}", of, last->attempt),
+                      last->point,
+                      last->block,
+                      position,
+                      last->role,
+                      last->attempt + 1};
+}
+
+// The trial itself, or the idle window at its operating point if the block has none yet.
+PlannedTrial OneByOne::with_idle(int point, int block, int position, TrialRole role,
+                                 const History& history) const {
+  const PlanPoint& p = plan_.points[static_cast<std::size_t>(point)];
+  if (options_.idle) {
+    const std::string idle =
+        fmt::format("idle{}{} #{} before", p.operating_point.empty() ? "" : " ", p.operating_point, block);
+    if (!history.contains(idle)) return {idle, point, block, position, TrialRole::idle_before, 1};
+  }
+  std::string key = fmt::format("{} #{}{}", p.key, block, role == TrialRole::reference_first ? " first" : "");
+  for (int k = 2; history.contains(key); ++k) key = fmt::format("{} #{}.{}", p.key, block, k);
+  return {key, point, block, position, role, 1};
+}
+
+std::vector<int> OneByOne::candidates_of(std::size_t s) const {
+  std::vector<int> candidates;
+  for (const int p : scenarios_[s]) {
+    if (!hopeless_.contains(p)) candidates.push_back(p);
+  }
+  return candidates;
+}
+
+std::vector<int> OneByOne::not_run(std::vector<int> candidates) const {
+  std::erase_if(candidates, [&](int p) { return past_of(p).runs > 0; });
+  return candidates;
+}
+
+bool OneByOne::affordable(const History& history) const {
+  const auto& budget = plan_.experiment.budget;
+  if (budget.trials && history.workload_trials() >= *budget.trials) return false;
+  if (!budget.time || history.workload_trials() == 0) return true;
+  const double each = history.spent().value() / history.workload_trials();
+  return history.spent().value() + each <= budget.time->value();
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,200 @@
+#include "results/trial/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "results/trial/judge_parts.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+void judge_child(TrialRecord& trial) {
+  const ChildResult& child = trial.child;
+  switch (child.end) {
+    case ChildResult::End::exited:
+      if (child.exit_code != 0)
+        set_verdict(trial, Verdict::exited, fmt::format("the workload exited with {}", child.exit_code));
+      break;
+    case ChildResult::End::signalled:
+      set_verdict(trial, Verdict::signalled,
+                  fmt::format("the workload was ended by {}", signal_name(child.signal)));
+      break;
+    case ChildResult::End::timed_out:
+      set_verdict(trial, Verdict::timed_out,
+                  fmt::format("the workload was ended at its timeout after {}",
+                              format_duration(seconds(child.ended - child.started))));
+      break;
+    case ChildResult::End::interrupted:
+    case ChildResult::End::not_launched:
+      set_verdict(trial, Verdict::not_launched, child.problem);
+      break;
+  }
+}
+
+// Who else used the CPUs: more than was allowed for, and more than the kernel's ticks (10 ms a CPU) may be
+// off.
+void judge_foreign_load(TrialRecord& trial, const JudgeInput& input) {
+  if (!trial.conditions.foreign_cpu_s || !input.foreign_limit) return;
+  constexpr double ticks = 0.05;
+  const double wall = seconds(trial.child.ended - trial.child.started).value();
+  const double share = *trial.conditions.foreign_cpu_s / std::max(wall, 1e-9);
+  if (*trial.conditions.foreign_cpu_s <= *input.foreign_limit * wall + ticks) return;
+  set_verdict(trial, Verdict::foreign_load,
+              fmt::format("other processes took {:.2f} s of CPU time in {:.2f} s ({:.0f} % of one CPU; up to "
+                          "{:.0f} % counts)",
+                          *trial.conditions.foreign_cpu_s, wall, 100 * share, 100 * *input.foreign_limit));
+}
+
+void judge_units(TrialRecord& trial, const JudgeInput& input) {
+  if (input.objective.per.empty() || is_idle(trial.role)) return;
+  double units = 0;
+  for (const MetricRecord& metric : trial.metrics) {
+    if (metric.name == input.objective.per) units += metric.value;
+  }
+  if (!std::isfinite(units)) {
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("the workload's values of '{}', which the objective is per, add up to no finite number",
+                    input.objective.per));
+  } else if (trial.units_incomplete && units > 0) {
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("a run of the workload gave no readable '{}', which the objective is per, or its "
+                            "output was cut at "
+                            "'output_cap'",
+                            input.objective.per));
+  } else if (units > 0) {
+    trial.units = units;
+  } else {
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("the workload printed no '{}' above 0, which the objective is per", input.objective.per));
+  }
+}
+
+// The objective per run of the command, or per unit of work.
+void find_objective(TrialRecord& trial, const JudgeInput& input) {
+  if (is_idle(trial.role) || !trial.region_s) return;
+  const double runs = static_cast<double>(std::max<std::size_t>(1, trial.runs.size()));
+  const double share = trial.units ? 1 / *trial.units : 1 / runs;
+  if (!input.objective.per.empty() && !trial.units) return;
+  const auto value =
+      objective_value(input.objective, trial.energy_j ? std::optional(*trial.energy_j * share) : std::nullopt,
+                      *trial.region_s * share);
+  if (value && std::isfinite(*value)) trial.objective = value;
+}
+
+void say_what_was_left(TrialRecord& trial) {
+  for (const auto& [stream, name] :
+       {std::pair{&trial.child.output, "output"}, std::pair{&trial.child.errors, "error output"}}) {
+    if (stream->truncated()) {
+      trial.events.push_back(
+          {"output_truncated", fmt::format("{} of {} bytes of its {} were kept, from the end",
+                                           stream->tail.size(), stream->bytes, name)});
+    }
+  }
+  if (trial.child.leftovers > 0) {
+    trial.events.push_back(
+        {"leftover_processes",
+         fmt::format("it left {} process{} running, which {} ended", trial.child.leftovers,
+                     trial.child.leftovers == 1 ? "" : "es", trial.child.leftovers == 1 ? "was" : "were")});
+  }
+}
+
+}  // namespace
+
+void set_verdict(TrialRecord& trial, Verdict verdict, std::string text) {
+  if (trial.verdict != Verdict::ok) {
+    // The first cause stays; the others are told all the same.
+    if (trial.verdict != verdict) trial.events.push_back({std::string(to_string(verdict)), std::move(text)});
+    return;
+  }
+  trial.verdict = verdict;
+  trial.verdict_text = std::move(text);
+}
+
+std::optional<double> objective_value(const ObjectiveSpec& objective, std::optional<double> joules,
+                                      double seconds) {
+  if (objective.minimise == Objective::time) return seconds;
+  if (!joules) return std::nullopt;
+  switch (objective.minimise) {
+    case Objective::energy:
+    case Objective::time:
+      return *joules;
+    case Objective::edp:
+      return *joules * seconds;
+    case Objective::ed2p:
+      return *joules * seconds * seconds;
+    case Objective::cost:
+      if (!objective.price) return std::nullopt;
+      return *joules * objective.price->per_joule + seconds * objective.price->per_second;
+  }
+  return std::nullopt;
+}
+
+bool judge_readings(TrialRecord& trial, const JudgeInput& input, const Regions& regions) {
+  bool delivered = false;
+  for (const auto& [domain, watts] : trial.power_limits_w)
+    trial.conditions.power_limit_w = std::min(trial.conditions.power_limit_w.value_or(watts), watts);
+  if (!is_idle(trial.role)) {
+    const auto spans = counted_spans(regions, 0);
+    const Delivered clocks = judge_clocks(trial, input, spans);
+    delivered = clocks.all;
+    judge_boards(trial, input, spans, clocks.boards);
+  }
+  judge_energy(trial, input, regions);
+  return delivered;
+}
+
+void judge(TrialRecord& trial, const JudgeInput& input) {
+  if (trial.knob_refused) return;  // its verdict was set when it was refused
+  judge_child(trial);
+  if (trial.child.end == ChildResult::End::not_launched) return;
+  if (trial.child.stopped_meanwhile)
+    set_verdict(trial, Verdict::stopped,
+                "dvfs-plan itself was stopped and continued meanwhile: the end of the trial was not seen");
+
+  const std::vector<MarkedRun> only{{trial.child.started, trial.child.ended, {}}};
+  const Regions regions =
+      find_regions(input.runs.empty() ? only : input.runs, is_idle(trial.role) ? "" : input.region);
+  trial.regions = regions.all;
+  trial.region = regions.name;
+  trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());
+  trial.events.insert(trial.events.end(), regions.events.begin(), regions.events.end());
+  trial.units_incomplete = trial.units_incomplete || regions.bad_metrics.contains(input.objective.per);
+  // Before "did not mark": a mark that was lost, or its other half, is why.
+  if (!regions.lost.empty())
+    set_verdict(trial, Verdict::marks_lost,
+                "region marks are lost, so what counts is not known: " + regions.lost);
+  if (!regions.unpaired.empty())
+    set_verdict(trial, Verdict::marks_unpaired, regions.unpaired + ", so what counts is not known");
+  if (regions.missing)
+    set_verdict(trial, Verdict::no_region,
+                input.region.empty()
+                    ? "one of its runs marked no region, others did"
+                    : fmt::format("the workload did not mark the region '{}'", input.region));
+  const auto spans = counted_spans(regions, 0);
+  if (spans.empty()) {
+    set_verdict(trial, Verdict::no_region, "what counts in it has no length");
+  } else {
+    trial.region_s = 0;
+    for (const Span& span : spans) *trial.region_s += span.counted_s;
+  }
+
+  const bool delivered = judge_readings(trial, input, regions);
+  judge_foreign_load(trial, input);
+  judge_units(trial, input);
+  find_objective(trial, input);
+  say_what_was_left(trial);
+  if (trial.verdict != Verdict::throttled && trial.conditions.throttle_events.value_or(0) > 0)
+    trial.events.push_back(
+        {"throttle_events",
+         fmt::format("{:.0f} thermal throttle events; {}", *trial.conditions.throttle_events,
+                     delivered ? "every requested clock was delivered all the same"
+                               : "whether they slowed the trial is not known")});
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,55 @@
+// Does a finished trial count? Pure: from what was recorded to a verdict with its reason.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "results/trial/regions.hpp"
+#include "results/trial/trial_record.hpp"
+
+namespace dvfs_plan {
+
+struct JudgeInput {
+  std::span<const Channel> channels;
+  // Channels whose sum is the trial's energy; empty: this experiment measures none.
+  std::vector<std::uint32_t> energy_channels;
+  bool energy_needed = true;  // the objective is made of energy
+  // What each energy channel said last before this trial: a gauge that stays there all through is frozen.
+  std::map<std::uint32_t, double> last_values;
+  std::vector<MarkedRun> runs;  // each run of the command with its marks; empty: the child's only one
+  std::string region;           // what counts; empty: the outermost marked ones, or the whole process
+  std::map<std::uint32_t, SensorModel> models;  // what the audit found of each channel
+  ObjectiveSpec objective;
+  // The first impossible value of a channel, as it was said and why it cannot be.
+  std::map<std::uint32_t, std::string> impossible;
+  std::optional<double> foreign_limit;  // CPUs' worth of other processes' time; nullopt: not judged
+};
+
+// Fills delivered values, energies, energy_j, the objective and the verdict of `trial`, whose child,
+// settings, power limits and readings are there. What a board delivers instead of the request is a result of
+// its own: the trial counts, filed under what was delivered.
+void judge(TrialRecord& trial, const JudgeInput& input);
+
+// What the readings say, as a part of the above: delivered clocks, limits of boards, energies, and the
+// verdict where they exclude the trial; the same of a trial that comes from a result file. Returns whether
+// every requested clock is known to have been delivered; false if none was requested.
+bool judge_readings(TrialRecord& trial, const JudgeInput& input, const Regions& regions);
+
+// How much the power of the energy source changed within an idle window, W: the mean of its second half less
+// that of its first, beyond what the sensors may be off by; 0 if it held. nullopt: not known.
+std::optional<double> power_change(const TrialRecord& trial, const JudgeInput& input);
+
+// The objective from joules and seconds, per run or per unit alike; nullopt if it needs joules and there are
+// none.
+std::optional<double> objective_value(const ObjectiveSpec& objective, std::optional<double> joules,
+                                      double seconds);
+
+// The tolerance for one value of an axis: half the gap to the nearest offered neighbour, or one step of a
+// continuous range, within 1 % to 3 % (5 %) of the value.
+double delivered_tolerance(const std::vector<double>& offered, bool continuous, double value);
+
+// acpi-cpufreq lists turbo as the highest non-turbo clock plus 1 MHz.
+bool is_turbo_step(const std::vector<double>& offered, double value);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,73 @@
+#include "results/trial/metrics.hpp"
+
+#include <re2/re2.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::size_t longest_line = 65536;
+constexpr std::size_t most_metrics = 100'000;
+
+bool is_name(std::string_view word) {
+  return !word.empty() && word.size() <= 64 &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") ==
+             std::string_view::npos &&
+         !parse_number(word);
+}
+
+// "throughput 1234.5 1/s": exactly a name, a number, a unit ("1" or none for a plain number).
+void from_words(const std::string& line, std::vector<MetricRecord>& found) {
+  const auto words = split_words(line);
+  if (words.size() < 2 || words.size() > 3 || !is_name(words[0])) return;
+  if (const auto value = parse_number(words[1]))
+    found.push_back({words[0], *value, words.size() == 3 ? words[2] : ""});
+}
+
+void from_json(const std::string& line, std::vector<MetricRecord>& found) {
+  if (trim(line).empty() || trim(line).front() != '{') return;
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return;
+  if (json.contains("metric") && json["metric"].is_string() && json.contains("value") &&
+      json["value"].is_number()) {
+    found.push_back({json["metric"], json["value"],
+                     json.contains("unit") && json["unit"].is_string() ? std::string(json["unit"]) : ""});
+    return;
+  }
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number()) found.push_back({name, value.get<double>(), ""});
+  }
+}
+
+}  // namespace
+
+std::vector<MetricRecord> find_metrics(std::string_view output, const std::vector<MetricRule>& rules) {
+  std::vector<MetricRecord> found;
+  if (rules.empty()) return found;
+  std::vector<std::unique_ptr<RE2>> patterns;
+  for (const MetricRule& rule : rules) {
+    patterns.push_back(rule.kind == MetricRule::Kind::regex ? std::make_unique<RE2>(rule.pattern, RE2::Quiet)
+                                                            : nullptr);
+  }
+  for (const std::string& line : split_lines(output)) {
+    if (line.size() > longest_line || found.size() >= most_metrics) continue;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (rules[i].kind == MetricRule::Kind::lines) from_words(line, found);
+      if (rules[i].kind == MetricRule::Kind::json) from_json(line, found);
+      std::string number;
+      if (patterns[i] && RE2::PartialMatch(line, *patterns[i], &number)) {
+        if (const auto value = parse_number(number)) found.push_back({rules[i].name, *value, rules[i].unit});
+      }
+    }
+  }
+  std::erase_if(found, [](const MetricRecord& metric) { return !std::isfinite(metric.value); });
+  return found;
+}
+
+}  // namespace dvfs_plan
