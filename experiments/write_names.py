@@ -45,7 +45,7 @@ def readme_with(registered, text):
 
 def main():
     registered = json.loads(subprocess.run([sys.argv[1], "registered"], check=True, capture_output=True, text=True).stdout)
-    names = {kind: [one["name"] for one in all_of_it] for kind, all_of_it in registered.items()}
+    names = {kind: [one["name"] for one in registered[kind]] for kind in ("knobs", "probes", "searches", "commands")}
     stale = []
     for path, made in ((ROOT / "experiments/experiment.schema.json", lambda text: schema_with(names, text)),
                        (ROOT / "README.md", lambda text: readme_with(registered, text))):

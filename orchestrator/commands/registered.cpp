@@ -1,5 +1,5 @@
-// dvfs-plan registered: all knobs, probes, searches and commands, for `./dev schema`, which makes the lists
-// of the JSON schema and of the README of them.
+// dvfs-plan registered: all knobs, probes, searches and commands, and the schema of the result file, for
+// `./dev schema`, which makes the lists of the JSON schema and of the README and results/SCHEMA.md of them.
 #include <nlohmann/json.hpp>
 
 #include "base/output.hpp"
@@ -7,6 +7,8 @@
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "probes/probe_table.hpp"
+#include "results/store/migrate.hpp"
+#include "results/store/trial_columns.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -23,7 +25,10 @@ int registered_command(const CommonOptions&) {
   nlohmann::ordered_json json{{"knobs", names_of_all<KnobKind>()},
                               {"probes", names_of_all<ProbeKind>()},
                               {"searches", names_of_all<StrategyKind>()},
-                              {"commands", nlohmann::ordered_json::array()}};
+                              {"commands", nlohmann::ordered_json::array()},
+                              {"schema_version", newest_schema_version()},
+                              {"schema", schema_sql()},
+                              {"views", views_sql()}};
   for (const CommandKind* kind : Registered<CommandKind>::all()) {
     if (!kind->hidden) json["commands"].push_back({{"name", kind->name}, {"what", kind->what}});
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "results/export/table.hpp"
@@ -11,11 +12,55 @@ using Type = Column::Type;
 
 template <class T>
 Cell cell(const std::optional<T>& value) {
-  if (!value) return {};
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<std::int64_t>(*value);
-  else
-    return *value;
+  return value ? Cell(*value) : Cell();
+}
+
+// The view `trials`, but for what its trials printed.
+struct View {
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+Cell cell_of(const Statement& s, int column) {
+  switch (s.type(column)) {
+    case Statement::Type::integer:
+      return s.integer(column);
+    case Statement::Type::real:
+      return s.real(column);
+    case Statement::Type::null:
+      return {};
+    default:
+      return s.text(column);
+  }
+}
+
+// Columns that are computed have no declared type: what they hold tells it, and numbers that are never known
+// are real.
+Type type_of(const Statement& s, int column, const std::vector<std::vector<Cell>>& rows, std::size_t at) {
+  const std::string declared = s.declared_type(column);
+  if (!declared.empty())
+    return declared == "TEXT" ? Type::text : declared == "INTEGER" ? Type::integer : Type::real;
+  for (const auto& row : rows) {
+    if (std::holds_alternative<std::int64_t>(row[at])) return Type::integer;
+    if (std::holds_alternative<double>(row[at])) return Type::real;
+  }
+  return Type::real;
+}
+
+View read_view(Store& store) {
+  View view;
+  Statement s = store.database().prepare("SELECT * FROM trials ORDER BY trial");
+  std::vector<int> taken;
+  for (int c = 0; c < s.columns(); ++c) {
+    if (!s.name(c).ends_with("_tail")) taken.push_back(c);
+  }
+  while (s.step()) {
+    auto& row = view.rows.emplace_back();
+    for (const int c : taken) row.push_back(cell_of(s, c));
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    view.columns.push_back({s.name(taken[i]), type_of(s, taken[i], view.rows, i)});
+  return view;
 }
 
 // What a knob's targets read back as and delivered. Delivered values of several targets: the least and the
@@ -51,7 +96,7 @@ std::vector<AxisColumn> axis_columns(const ExperimentRow& experiment, const std:
 class TrialsTable {
  public:
   explicit TrialsTable(Store& store)
-      : trials_(store.trials()), axes_(axis_columns(store.experiment(), trials_)) {
+      : trials_(store.trials()), axes_(axis_columns(store.experiment(), trials_)), view_(read_view(store)) {
     // A metric printed more than once: the last value, as the workload's final word.
     Statement s =
         store.database().prepare("SELECT trial_id, name, unit, value FROM metric ORDER BY trial_id, ordinal");
@@ -68,44 +113,33 @@ class TrialsTable {
 
   void write(TableWriter& out) {
     out.head(head());
-    for (const TrialRow& trial : trials_) out.row(row(trial));
+    for (std::size_t i = 0; i < trials_.size(); ++i) out.row(row(i));
     out.finish();
   }
 
  private:
+  // What was set stands between which trial it was and how it went.
+  static constexpr const char* last_before_axes = "started_at";
+
   // An axis may have a name that a column has already.
-  static std::string axis_title(const std::string& axis) {
-    static const std::set<std::string> taken{
-        "trial",        "key",       "workload",     "scenario",      "role",
-        "attempt",      "confirms",  "block",        "position",      "started_at",
-        "outcome",      "exit_code", "signal",       "verdict",       "verdict_text",
-        "region",       "runs",      "time_s",       "energy_j",      "energy_half_width_j",
-        "above_idle_j", "units",     "mean_power_w", "temperature_c", "objective_value"};
-    return taken.contains(axis) ? "axis " + axis : axis;
+  std::string axis_title(const std::string& axis) const {
+    const bool taken = std::any_of(view_.columns.begin(), view_.columns.end(),
+                                   [&](const Column& column) { return column.name == axis; });
+    return taken ? "axis " + axis : axis;
   }
 
   std::vector<Column> head() const {
-    std::vector<Column> head{{"trial", Type::integer},    {"key", Type::text},
-                             {"workload", Type::text},    {"scenario", Type::text},
-                             {"role", Type::text},        {"attempt", Type::integer},
-                             {"confirms", Type::integer}, {"block", Type::integer},
-                             {"position", Type::integer}, {"started_at", Type::text}};
-    for (const AxisColumn& axis : axes_) {
-      head.push_back({axis_title(axis.name), axis.numeric ? Type::real : Type::text});
-      if (!axis.knob) continue;
-      head.push_back({axis.name + " applied", Type::text});
-      head.push_back({axis.name + " delivered_min", Type::real});
-      head.push_back({axis.name + " delivered_max", Type::real});
-    }
-    for (const char* name : {"outcome", "exit_code", "signal", "verdict", "verdict_text", "region", "runs",
-                             "time_s", "energy_j", "energy_half_width_j", "above_idle_j", "units",
-                             "mean_power_w", "temperature_c", "objective_value"}) {
-      const std::string_view n(name);
-      const bool text =
-          n == "outcome" || n == "signal" || n == "verdict" || n == "verdict_text" || n == "region";
-      head.push_back({name, text                              ? Type::text
-                            : n == "exit_code" || n == "runs" ? Type::integer
-                                                              : Type::real});
+    std::vector<Column> head;
+    for (const Column& column : view_.columns) {
+      head.push_back(column);
+      if (column.name != last_before_axes) continue;
+      for (const AxisColumn& axis : axes_) {
+        head.push_back({axis_title(axis.name), axis.numeric ? Type::real : Type::text});
+        if (!axis.knob) continue;
+        head.push_back({axis.name + " applied", Type::text});
+        head.push_back({axis.name + " delivered_min", Type::real});
+        head.push_back({axis.name + " delivered_max", Type::real});
+      }
     }
     for (const std::string& name : metric_names_) head.push_back({name, Type::real});
     return head;
@@ -126,24 +160,14 @@ class TrialsTable {
     cells.push_back(cell(d.most));
   }
 
-  std::vector<Cell> row(const TrialRow& trial) {
-    std::vector<Cell> cells{trial.id,
-                            trial.key,
-                            trial.workload,
-                            trial.scenario,
-                            std::string(to_string(trial.role)),
-                            std::int64_t{trial.attempt},
-                            std::int64_t{trial.confirms ? 1 : 0},
-                            std::int64_t{trial.block},
-                            std::int64_t{trial.position},
-                            trial.started_at};
-    for (const AxisColumn& axis : axes_) add_axis(cells, trial, axis);
-    for (const Cell& value :
-         {Cell(trial.outcome), cell(trial.exit_code), cell(trial.signal), Cell(trial.verdict),
-          Cell(trial.verdict_text), Cell(trial.region), Cell(std::int64_t{trial.runs}), cell(trial.time_s),
-          cell(trial.energy_j), cell(trial.energy_half_width_j), cell(trial.above_idle_j), cell(trial.units),
-          cell(trial.mean_power_w), cell(trial.temperature_c), cell(trial.objective_value)})
-      cells.push_back(value);
+  std::vector<Cell> row(std::size_t which) {
+    const TrialRow& trial = trials_[which];
+    std::vector<Cell> cells;
+    for (std::size_t c = 0; c < view_.columns.size(); ++c) {
+      cells.push_back(view_.rows[which][c]);
+      if (view_.columns[c].name != last_before_axes) continue;
+      for (const AxisColumn& axis : axes_) add_axis(cells, trial, axis);
+    }
     const auto& mine = metrics_[trial.id];
     for (const std::string& name : metric_names_) {
       const auto found = mine.find(name);
@@ -154,6 +178,7 @@ class TrialsTable {
 
   std::vector<TrialRow> trials_;
   std::vector<AxisColumn> axes_;
+  View view_;
   std::map<std::int64_t, std::map<std::string, double>> metrics_;
   std::set<std::string> metric_names_;
   std::map<std::pair<std::int64_t, std::string>, Delivered> delivered_;

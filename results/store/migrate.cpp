@@ -7,6 +7,7 @@
 
 #include "results/store/schema_text.hpp"
 #include "results/store/trace_codec.hpp"
+#include "results/store/trial_columns.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -117,24 +118,32 @@ void pack_readings(Database& database) {
   database.execute("DROP TABLE reading");
 }
 
+constexpr int last_with_readings_as_rows = 4;
+
+// The SQL that makes the next version of `version`.
+std::string migration_from(int version) {
+  const std::string_view text(migrations_text);
+  const auto begin = text.find(fmt::format("-- FROM {}\n", version));
+  return std::string(text.substr(begin, text.find("-- FROM ", begin + 1) - begin));
+}
+
 }  // namespace
+
+int newest_schema_version() {
+  const std::string_view text(migrations_text);
+  int version = oldest_schema_version;
+  while (text.find(fmt::format("-- FROM {}\n", version)) != std::string_view::npos) ++version;
+  return version;
+}
 
 void migrate(Database& database, int from, int to) {
   Transaction transaction(database);
   drop_views(database);
-  if (from <= 2) database.execute(migration_from_2_text);
-  if (from <= 3) database.execute(migration_from_3_text);
-  if (from <= 4) {
-    database.execute(migration_from_4_text);
-    pack_readings(database);
+  for (int version = from; version < to; ++version) {
+    database.execute(migration_from(version));
+    if (version == last_with_readings_as_rows) pack_readings(database);
   }
-  if (from <= 5) database.execute(migration_from_5_text);
-  if (from <= 6) database.execute(migration_from_6_text);
-  if (from <= 7) database.execute(migration_from_7_text);
-  if (from <= 8) database.execute(migration_from_8_text);
-  if (from <= 9) database.execute(migration_from_9_text);
-  if (from <= 10) database.execute(migration_from_10_text);
-  database.execute(views_text);
+  database.execute(views_sql());
   database.execute(fmt::format("PRAGMA user_version = {}", to));
   transaction.commit();
 }

@@ -7,6 +7,8 @@
 namespace dvfs_plan {
 
 inline constexpr int oldest_schema_version = 2;
+// What this program makes: one more than the last that it has a migration from.
+int newest_schema_version();
 
 // `from`: the version it has now, from oldest_schema_version on.
 void migrate(Database& database, int from, int to);

@@ -16,6 +16,57 @@ ConstraintSpec::Relation parse_relation(std::string_view text) {
   return R::at_most;
 }
 
+using S = const Statement&;
+int whole(S s, int column) {
+  return static_cast<int>(s.integer(column));
+}
+
+// What of the view `trials` reports go by.
+struct RowColumn {
+  const char* name;
+  void (*read)(S, int, TrialRow&);
+};
+const RowColumn row_columns[] = {
+    {"trial", [](S s, int c, TrialRow& r) { r.id = s.integer(c); }},
+    {"key", [](S s, int c, TrialRow& r) { r.key = s.text(c); }},
+    {"workload", [](S s, int c, TrialRow& r) { r.workload = s.text(c); }},
+    {"scenario", [](S s, int c, TrialRow& r) { r.scenario = s.text(c); }},
+    {"point", [](S s, int c, TrialRow& r) { r.point = s.text(c); }},
+    {"is_reference", [](S s, int c, TrialRow& r) { r.is_reference = s.integer(c) != 0; }},
+    {"role", [](S s, int c, TrialRow& r) { r.role = parse_role(s.text(c)); }},
+    {"attempt", [](S s, int c, TrialRow& r) { r.attempt = whole(s, c); }},
+    {"confirms", [](S s, int c, TrialRow& r) { r.confirms = s.integer(c) != 0; }},
+    {"block", [](S s, int c, TrialRow& r) { r.block = whole(s, c); }},
+    {"position", [](S s, int c, TrialRow& r) { r.position = whole(s, c); }},
+    {"started_at", [](S s, int c, TrialRow& r) { r.started_at = s.text(c); }},
+    {"outcome", [](S s, int c, TrialRow& r) { r.outcome = s.text(c); }},
+    {"verdict", [](S s, int c, TrialRow& r) { r.verdict = s.text(c); }},
+    {"verdict_text", [](S s, int c, TrialRow& r) { r.verdict_text = s.text(c); }},
+    {"exit_code",
+     [](S s, int c, TrialRow& r) {
+       if (!s.is_null(c)) r.exit_code = whole(s, c);
+     }},
+    {"signal", [](S s, int c, TrialRow& r) { r.signal = s.maybe_text(c); }},
+    {"region", [](S s, int c, TrialRow& r) { r.region = s.text(c); }},
+    {"runs", [](S s, int c, TrialRow& r) { r.runs = whole(s, c); }},
+    {"time_s", [](S s, int c, TrialRow& r) { r.time_s = s.maybe_real(c); }},
+    {"energy_j", [](S s, int c, TrialRow& r) { r.energy_j = s.maybe_real(c); }},
+    {"energy_half_width_j", [](S s, int c, TrialRow& r) { r.energy_half_width_j = s.maybe_real(c); }},
+    {"energy_systematic_j", [](S s, int c, TrialRow& r) { r.energy_systematic_j = s.maybe_real(c); }},
+    {"above_idle_j", [](S s, int c, TrialRow& r) { r.above_idle_j = s.maybe_real(c); }},
+    {"mean_power_w", [](S s, int c, TrialRow& r) { r.mean_power_w = s.maybe_real(c); }},
+    {"idle_half_width_w", [](S s, int c, TrialRow& r) { r.idle_half_width_w = s.maybe_real(c); }},
+    {"objective_value", [](S s, int c, TrialRow& r) { r.objective_value = s.maybe_real(c); }},
+    {"units", [](S s, int c, TrialRow& r) { r.units = s.maybe_real(c); }},
+    {"energy_per_unit_j", [](S s, int c, TrialRow& r) { r.energy_per_unit_j = s.maybe_real(c); }},
+    {"time_per_unit_s", [](S s, int c, TrialRow& r) { r.time_per_unit_s = s.maybe_real(c); }},
+    {"temperature_c", [](S s, int c, TrialRow& r) { r.temperature_c = s.maybe_real(c); }},
+    {"foreign_cpu_s", [](S s, int c, TrialRow& r) { r.foreign_cpu_s = s.maybe_real(c); }},
+    {"power_cap_share", [](S s, int c, TrialRow& r) { r.power_cap_share = s.maybe_real(c); }},
+    {"power_limit_w", [](S s, int c, TrialRow& r) { r.power_limit_w = s.maybe_real(c); }},
+    {"fresh_readings", [](S s, int c, TrialRow& r) { r.fresh_readings = whole(s, c); }},
+};
+
 }  // namespace
 
 std::vector<FinishedTrial> Store::history() {
@@ -159,54 +210,13 @@ std::vector<TrialRow> Store::trials() {
   while (metric.step()) metrics[metric.integer(0)][metric.text(1)] = metric.real(2);
 
   std::vector<TrialRow> rows;
-  Statement s = database_.prepare(
-      "SELECT trial, key, workload, scenario, point, is_reference, block, position, started_at, outcome, "
-      "verdict, verdict_text, exit_code, signal, time_s, energy_j, mean_power_w, objective_value, role, "
-      "attempt, "
-      "region, runs, energy_half_width_j, above_idle_j, units, energy_per_unit_j, time_per_unit_s, "
-      "temperature_c, "
-      "foreign_cpu_s, fresh_readings, idle_half_width_w, power_cap_share, power_limit_w, "
-      "energy_systematic_j, "
-      "confirms "
-      "FROM trials "
-      "ORDER BY trial");
+  std::string names;
+  for (const RowColumn& column : row_columns) names += std::string(names.empty() ? "" : ", ") + column.name;
+  Statement s = database_.prepare("SELECT " + names + " FROM trials ORDER BY trial");
   while (s.step()) {
     TrialRow row;
-    row.id = s.integer(0);
-    row.key = s.text(1);
-    row.workload = s.text(2);
-    row.scenario = s.text(3);
-    row.point = s.text(4);
-    row.is_reference = s.integer(5) != 0;
-    row.block = static_cast<int>(s.integer(6));
-    row.position = static_cast<int>(s.integer(7));
-    row.started_at = s.text(8);
-    row.outcome = s.text(9);
-    row.verdict = s.text(10);
-    row.verdict_text = s.text(11);
-    if (const auto code = s.maybe_integer(12)) row.exit_code = static_cast<int>(*code);
-    row.signal = s.maybe_text(13);
-    row.time_s = s.maybe_real(14);
-    row.energy_j = s.maybe_real(15);
-    row.mean_power_w = s.maybe_real(16);
-    row.objective_value = s.maybe_real(17);
-    row.role = parse_role(s.text(18));
-    row.attempt = static_cast<int>(s.integer(19));
-    row.region = s.text(20);
-    row.runs = static_cast<int>(s.integer(21));
-    row.energy_half_width_j = s.maybe_real(22);
-    row.above_idle_j = s.maybe_real(23);
-    row.units = s.maybe_real(24);
-    row.energy_per_unit_j = s.maybe_real(25);
-    row.time_per_unit_s = s.maybe_real(26);
-    row.temperature_c = s.maybe_real(27);
-    row.foreign_cpu_s = s.maybe_real(28);
-    row.fresh_readings = static_cast<int>(s.integer(29));
-    row.idle_half_width_w = s.maybe_real(30);
-    row.power_cap_share = s.maybe_real(31);
-    row.power_limit_w = s.maybe_real(32);
-    row.energy_systematic_j = s.maybe_real(33);
-    row.confirms = s.integer(34) != 0;
+    int at = 0;
+    for (const RowColumn& column : row_columns) column.read(s, at++, row);
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
     row.metrics = std::move(metrics[row.id]);

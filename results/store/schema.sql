@@ -1,4 +1,4 @@
--- The result file, version 11. One SQLite file per experiment.
+-- The result file: one SQLite file per experiment. Its version is one more than the last of migrations/.
 --
 -- Tables are in the singular and are the program's own; the views (views.sql), in the plural, are the interface
 -- for analysts and stay stable. Units are in the names: _j joules, _s seconds, _w watts, _hz hertz,
@@ -197,50 +197,7 @@ CREATE TABLE trial (
   key           TEXT NOT NULL UNIQUE,
   point_id      INTEGER NOT NULL REFERENCES point,
   session_id    INTEGER NOT NULL REFERENCES session,
-  role          TEXT NOT NULL CHECK (role IN
-                  ('point', 'reference_first', 'reference_last', 'warm_up', 'idle_before', 'idle_after')),
-  attempt       INTEGER NOT NULL,  -- 2: run again because the first was disturbed
-  block         INTEGER NOT NULL,
-  position      INTEGER NOT NULL,  -- place in the planned order, from 1
-  started_at    TEXT NOT NULL,     -- UTC, ISO 8601
-  slot_s        REAL NOT NULL,     -- from the first setting to the verdict: what the night paid for it
-  started_ns    INTEGER,           -- just before the (first) launch
-  ended_ns      INTEGER,           -- the (last) child was gone
-  runs          INTEGER NOT NULL,  -- of the command in this trial
-  region        TEXT NOT NULL,     -- what counts: a marked region; '' is the whole process
-  region_s      REAL,              -- its length, all runs together
-  outcome       TEXT NOT NULL CHECK (outcome IN
-                  ('completed', 'exited', 'signalled', 'timed_out', 'not_launched', 'knob_refused', 'idle')),
-  exit_code     INTEGER,
-  signal        TEXT,
-  verdict       TEXT NOT NULL,     -- 'ok', or why the trial does not count: see results/trial/trial_record.hpp
-  verdict_text  TEXT NOT NULL,     -- the same in a sentence; '' if ok
-  energy_j      REAL,              -- total over region_s, of experiment.energy_source
-  energy_half_width_j REAL,        -- 95 %, what the sensors alone add to it
-  fresh_readings INTEGER NOT NULL, -- values of the energy source inside the region that were no repeats
-  units         REAL,              -- of work, all runs together; NULL: the objective is per run
-  objective     REAL,              -- per run or per unit
-  temperature_c REAL,              -- the hottest sensor at the start
-  gate_wait_s   REAL,              -- until the temperature was back; NULL: no gate
-  gate          TEXT CHECK (gate IN ('in_band', 'waited', 'timed_out')),
-  settle_s      REAL,              -- from the last setting to the launch
-  settle        TEXT CHECK (settle IN ('held', 'timed_out')),  -- NULL: no clock can be read at rest
-  foreign_cpu_s REAL,              -- CPU time of other processes meanwhile
-  run_queue     INTEGER,           -- other runnable threads just before
-  throttle_events REAL,            -- thermal throttle events of the CPUs meanwhile
-  power_cap_share REAL,            -- of the region: how long a GPU board's power limit held its clocks down
-  thermal_share REAL,              -- likewise by heat; NULL: no board counts it
-  power_limit_w REAL,              -- the lowest power limit in force of the boards used
-  user_s        REAL,
-  system_s      REAL,
-  max_rss_bytes INTEGER,
-  leftovers     INTEGER NOT NULL,  -- processes it left behind, which were ended
-  output_tail   BLOB NOT NULL,
-  output_bytes  INTEGER NOT NULL,  -- all that was written, kept or not
-  error_tail    BLOB NOT NULL,
-  error_bytes   INTEGER NOT NULL,
-  energy_systematic_j REAL,        -- of energy_half_width_j, what may be the same in all trials of a point
-  confirms      INTEGER NOT NULL DEFAULT 0 CHECK (confirms IN (0, 1))  -- 1: in a block of the best points of those before it
+  -- COLUMNS OF A TRIAL: results/store/trial_columns.cpp
 ) STRICT;
 CREATE INDEX trial_of_point ON trial (point_id);
 CREATE INDEX trial_of_block ON trial (block, role);

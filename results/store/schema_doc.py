@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""schema_doc.py EXTENSION: results/SCHEMA.md on stdout, from schema.sql and views.sql. A column that nobody described, or a
-description of none, is an error. EXTENSION: dvfs_plan_readings.so, without which the view `readings` has no columns."""
+"""schema_doc.py EXTENSION PROGRAM: results/SCHEMA.md on stdout, from the schema and the views as PROGRAM (dvfs-plan) has them.
+A column that nobody described, or a description of none, is an error. EXTENSION: dvfs_plan_readings.so, without which the view
+`readings` has no columns."""
+import json
 import pathlib
 import re
 import sqlite3
+import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).parent
@@ -31,22 +34,22 @@ def described(sql):
 
 
 def main():
-    views_sql = (FOLDER / "views.sql").read_text()
+    program = json.loads(subprocess.run([sys.argv[2], "registered"], check=True, capture_output=True, text=True).stdout)
+    schema_sql, views_sql = program["schema"], program["views"]
     database = sqlite3.connect(":memory:")
     database.enable_load_extension(True)
     database.load_extension(sys.argv[1])
-    database.executescript((FOLDER / "schema.sql").read_text())
+    database.executescript(schema_sql)
     database.executescript(views_sql)
-    version = re.search(r"version (\d+)", (FOLDER / "schema.sql").read_text())[1]
     views = described(views_sql)
     out = [
-        f"# The result file, schema version {version}\n",
+        f"# The result file, schema version {program['schema_version']}\n",
         "One SQLite file an experiment. The views below are the interface: they keep their names and columns from version to version,",
         "and a file of an earlier version is brought up to this one when it is opened (in place by a run that goes on with it, in a",
         "private copy by whoever only reads). Tables, in the singular, are the program's own (`results/store/schema.sql`). NULL is \"not",
         "known\", never 0. Units are in the names: `_j` joules, `_s` seconds, `_w` watts, `_c` degrees Celsius, `_ns` nanoseconds of",
         "CLOCK_MONOTONIC. Shares are of one: 0.05 is 5 %.\n",
-        "Made by `./dev schema` from `results/store/schema.sql` and `views.sql`; a test says when it is out of date.\n",
+        "Made by `./dev schema` from `results/store/schema.sql`, `views.sql` and `trial_columns.cpp`; a test says when it is out of date.\n",
     ]
     for view, (text, columns) in views.items():
         found = [row[1] for row in database.execute(f"PRAGMA table_info({view})")]

@@ -2,15 +2,10 @@
 #pragma once
 
 namespace dvfs_plan {
+// As they are written; complete by schema_sql() and views_sql() (trial_columns.hpp).
 extern const char* const schema_text;
 extern const char* const views_text;
-extern const char* const migration_from_2_text;
-extern const char* const migration_from_3_text;
-extern const char* const migration_from_4_text;
-extern const char* const migration_from_5_text;
-extern const char* const migration_from_6_text;
-extern const char* const migration_from_7_text;
-extern const char* const migration_from_8_text;
-extern const char* const migration_from_9_text;
-extern const char* const migration_from_10_text;
+// migrations/from_*.sql one after another, each beginning with the line "-- FROM N": what makes version N + 1
+// of version N.
+extern const char* const migrations_text;
 }  // namespace dvfs_plan

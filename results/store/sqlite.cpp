@@ -122,6 +122,11 @@ Statement::Type Statement::type(int column) const {
   }
 }
 
+std::string Statement::declared_type(int column) const {
+  const char* type = sqlite3_column_decltype(statement_.get(), column);
+  return type != nullptr ? type : "";
+}
+
 std::string Statement::name(int column) const {
   const char* name = sqlite3_column_name(statement_.get(), column);
   return name != nullptr ? name : "";

@@ -51,6 +51,8 @@ class Statement {
   Type type(int column) const;
   int columns() const { return sqlite3_column_count(statement_.get()); }
   std::string name(int column) const;
+  // As the table says it that the column is of, through views too; '' of what is computed.
+  std::string declared_type(int column) const;
 
   bool is_null(int column) const;
   std::int64_t integer(int column) const;

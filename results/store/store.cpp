@@ -16,7 +16,7 @@
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 #include "results/store/migrate.hpp"
-#include "results/store/schema_text.hpp"
+#include "results/store/trial_columns.hpp"
 #include "results/store/unpack_readings.hpp"
 
 namespace dvfs_plan {
@@ -50,11 +50,11 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   create_empty(unfinished);
   {
     Store store{Database(unfinished, Database::Mode::read_write)};
-    store.database_.execute(
-        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version));
+    store.database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                        application_id, newest_schema_version()));
     Transaction transaction(store.database_);
-    store.database_.execute(schema_text);
-    store.database_.execute(views_text);
+    store.database_.execute(schema_sql());
+    store.database_.execute(views_sql());
     store.write_plan(plan, facts);
     store.write_prior(facts.prior);
     transaction.commit();
@@ -87,10 +87,10 @@ Store Store::open(const std::string& path, Database::Mode mode) {
   const int version = store.check_version(path);
   if (mode == Database::Mode::read_write)
     store.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  if (version < schema_version) {
+  if (version < newest_schema_version()) {
     // Who only looks changes nothing: a private copy is brought up to date instead.
     if (mode == Database::Mode::read_only) store.go_on_in_private_copy();
-    migrate(store.database_, version, schema_version);
+    migrate(store.database_, version, newest_schema_version());
   } else {
     store.check_views(path);
   }
@@ -160,8 +160,8 @@ void Store::check_whole(const std::string& path) {
 // Reports stand on the views: of a file from elsewhere they must be ours.
 void Store::check_views(const std::string& path) {
   Database ours = Database::temporary();
-  ours.execute(schema_text);
-  ours.execute(views_text);
+  ours.execute(schema_sql());
+  ours.execute(views_sql());
   Statement wanted = ours.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view'");
   Statement found = database_.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?");
   while (wanted.step()) {
@@ -182,14 +182,14 @@ int Store::check_version(const std::string& path) {
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} has schema version {}, of a program before the first release; this one reads "
                             "versions {} to {}",
-                            path, version, oldest_schema_version, schema_version),
+                            path, version, oldest_schema_version, newest_schema_version()),
                 "report it with the dvfs-plan that made it, or run the experiment again with --fresh");
   }
-  if (version > schema_version) {
-    throw Error(
-        ExitCode::machine_refuses,
-        fmt::format("{} has schema version {}; this program knows up to {}", path, version, schema_version),
-        "open it with the dvfs-plan that made it, or a newer one");
+  if (version > newest_schema_version()) {
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} has schema version {}; this program knows up to {}", path, version,
+                            newest_schema_version()),
+                "open it with the dvfs-plan that made it, or a newer one");
   }
   return static_cast<int>(version);
 }

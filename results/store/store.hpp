@@ -43,8 +43,6 @@ class DamagedReadings : public Error {
 
 class Store {
  public:
-  static constexpr int schema_version = 11;
-
   // A new file for `plan`; fails if there is one already. Written beside its place and moved there whole.
   static Store create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                       const ExperimentFacts& facts, std::optional<FileOwner> owner);

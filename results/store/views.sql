@@ -50,20 +50,8 @@ CREATE VIEW idle AS
 --| scenario: points of one scenario do the same work and compare
 --| point: key of the point
 --| is_reference: 1: savings of its scenario are against this point
---| role: 'point', 'reference_first', 'reference_last', 'warm_up'
---| attempt: 2: run again because the first was disturbed
---| confirms: 1: in a block of the best points of the blocks before it, run to confirm what is said of the best
---| block: repetition k is in block k
---| position: place in the planned order, from 1
---| started_at: UTC, ISO 8601
---| outcome: 'completed', 'exited', 'signalled', 'timed_out', 'not_launched', 'knob_refused'
---| exit_code: NULL: it did not exit by itself
---| signal: that ended it
---| verdict: 'ok', or why it does not count: see results/trial/trial_record.hpp
---| verdict_text: the same in a sentence
 --| counts: 1: it goes into its point's means
---| region: the marked region that was measured; '' is the whole process
---| runs: of the command within the trial
+--| COLUMNS OF A TRIAL: results/store/trial_columns.cpp
 --| time_s: of one run: the length of the region
 --| energy_j: of one run, over the region, of experiments.energy_source; NULL: not known
 --| energy_half_width_j: 95 %, what the sensors alone add
@@ -72,36 +60,16 @@ CREATE VIEW idle AS
 --| idle_power_w: of the operating point at rest, in this block
 --| idle_half_width_w: 95 %, of that
 --| above_idle_j: energy less what the machine would have drawn at rest
---| fresh_readings: values of the energy source in the region that were no repeats
---| units: of work, all runs together; NULL: the objective is per run
 --| energy_per_unit_j: energy of a unit of work
 --| time_per_unit_s: time of a unit of work
 --| objective_value: what is minimised, in the objective's unit; NULL where the trial is not ok
 --| process_s: from the first launch to the last end
---| slot_s: from the first setting to the verdict: what the night paid for it
---| temperature_c: the hottest sensor at the start
---| gate: 'in_band', 'waited', 'timed_out'; NULL: no temperature gate
---| gate_wait_s: for the temperature
---| settle: 'held', 'timed_out'; NULL: no clock can be read at rest
---| settle_s: from the last setting to the launch
---| foreign_cpu_s: CPU time of other processes meanwhile
---| run_queue: other runnable threads just before
---| throttle_events: thermal throttle events of the CPUs meanwhile
---| power_cap_share: share of the region in which a board's power limit held its clocks down
---| thermal_share: likewise by heat; NULL: no board counts it
---| power_limit_w: the lowest in force of the boards used
---| user_s: CPU time
---| system_s: CPU time in the kernel
---| max_rss_bytes: most memory of one process
---| leftovers: processes it left behind, which were ended
---| output_bytes: all that was written to stdout, kept or not
 --| output_tail: the last of stdout
 --| error_tail: the last of stderr
 CREATE VIEW trials AS
-  SELECT t.id AS trial, t.key, w.name AS workload, p.scenario, p.key AS point, p.is_reference, t.role, t.attempt, t.confirms, t.block, t.position,
-         t.started_at, t.outcome, t.exit_code, t.signal, t.verdict, t.verdict_text,
-         (t.verdict = 'ok' AND t.role <> 'warm_up') AS counts,
-         t.region, t.runs,
+  SELECT t.id AS trial, t.key, w.name AS workload, p.scenario,
+         -- THE COLUMNS OF A TRIAL THAT ARE SHOWN AS THEY ARE
+         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up') AS counts,
          t.region_s / max(1, t.runs) AS time_s,
          t.energy_j / max(1, t.runs) AS energy_j,
          t.energy_half_width_j / max(1, t.runs) AS energy_half_width_j,
@@ -109,12 +77,9 @@ CREATE VIEW trials AS
          t.energy_j / t.region_s AS mean_power_w,
          i.idle_power_w, i.idle_half_width_w,
          (t.energy_j - i.idle_power_w * t.region_s) / max(1, t.runs) AS above_idle_j,
-         t.fresh_readings,
-         t.units, t.energy_j / t.units AS energy_per_unit_j, t.region_s / t.units AS time_per_unit_s,
+         t.energy_j / t.units AS energy_per_unit_j, t.region_s / t.units AS time_per_unit_s,
          CASE WHEN t.verdict = 'ok' THEN t.objective END AS objective_value,
-         (t.ended_ns - t.started_ns) / 1e9 AS process_s, t.slot_s,
-         t.temperature_c, t.gate, t.gate_wait_s, t.settle, t.settle_s, t.foreign_cpu_s, t.run_queue, t.throttle_events, t.power_cap_share, t.thermal_share, t.power_limit_w,
-         t.user_s, t.system_s, t.max_rss_bytes, t.leftovers, t.output_bytes,
+         (t.ended_ns - t.started_ns) / 1e9 AS process_s,
          CAST(t.output_tail AS TEXT) AS output_tail, CAST(t.error_tail AS TEXT) AS error_tail
   FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w ON w.id = p.workload_id
   LEFT JOIN idle i ON i.operating_point = p.operating_point AND i.block = t.block

@@ -1,46 +1,29 @@
 // One finished trial into the file, whole or not at all.
 #include "results/store/store.hpp"
+#include "results/store/trial_columns.hpp"
 #include "results/store/trial_statements.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-const char* outcome_text(const TrialRecord& trial) {
-  if (trial.knob_refused) return "knob_refused";
-  if (is_idle(trial.role)) return "idle";
-  switch (trial.child.end) {
-    case ChildResult::End::exited:
-      return trial.child.exit_code == 0 ? "completed" : "exited";
-    case ChildResult::End::signalled:
-      return "signalled";
-    case ChildResult::End::timed_out:
-      return "timed_out";
-    case ChildResult::End::interrupted:
-    case ChildResult::End::not_launched:
-      break;
-  }
-  return "not_launched";
-}
 
 template <class T>
 std::optional<std::string> or_null(const T& text) {
   return text.empty() ? std::nullopt : std::optional<std::string>(text);
 }
 
+std::string insert_of_trial() {
+  std::string names = "key, point_id, session_id", places = "?,?,?";
+  for (const TrialColumn& column : trial_columns()) {
+    names += std::string(", ") + column.name;
+    places += ",?";
+  }
+  return "INSERT INTO trial (" + names + ") VALUES (" + places + ")";
+}
+
 }  // namespace
 
 Store::TrialStatements::TrialStatements(Database& db)
-    : trial(db.prepare(
-          "INSERT INTO trial (key, point_id, session_id, role, attempt, block, position, started_at, "
-          "slot_s, started_ns, "
-          "ended_ns, runs, region, region_s, outcome, exit_code, signal, verdict, verdict_text, energy_j, "
-          "energy_half_width_j, fresh_readings, units, objective, temperature_c, gate_wait_s, gate, "
-          "settle_s, settle, "
-          "foreign_cpu_s, run_queue, throttle_events, power_cap_share, thermal_share, power_limit_w, "
-          "user_s, system_s, max_rss_bytes, leftovers, "
-          "output_tail, "
-          "output_bytes, error_tail, error_bytes, energy_systematic_j, confirms) VALUES "
-          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
+    : trial(db.prepare(insert_of_trial())),
       setting(
           db.prepare("INSERT INTO trial_setting (trial_id, axis_id, target, requested, applied, delivered, "
                      "delivered_low, delivered_high, delivered_readings, as_requested, clock_tolerance_hz, "
@@ -68,58 +51,10 @@ void Store::prepare_statements() {
 
 void Store::write_trial(const TrialRecord& trial) {
   TrialStatements& s = *statements_;
-  const ChildResult& child = trial.child;
-  const ConditionsRecord& c = trial.conditions;
-  const bool launched = child.end != ChildResult::End::not_launched;
-  const bool ran = launched && !is_idle(trial.role);
-  const bool exited = ran && child.end == ChildResult::End::exited;
   Transaction transaction(database_);
-  s.trial.bind(trial.key)
-      .bind(trial.point + 1)
-      .bind(session_)
-      .bind(to_string(trial.role))
-      .bind(trial.attempt)
-      .bind(trial.block)
-      .bind(trial.position)
-      .bind(trial.started_at)
-      .bind(trial.slot_s)
-      .bind(launched ? std::optional<std::int64_t>(child.started) : std::nullopt)
-      .bind(launched ? std::optional<std::int64_t>(child.ended) : std::nullopt)
-      .bind(static_cast<std::int64_t>(trial.runs.size()))
-      .bind(trial.region)
-      .bind(trial.region_s)
-      .bind(outcome_text(trial))
-      .bind(exited ? std::optional(child.exit_code) : std::nullopt)
-      .bind(child.signal != 0 ? std::optional(signal_name(child.signal)) : std::nullopt)
-      .bind(to_string(trial.verdict))
-      .bind(trial.verdict_text)
-      .bind(trial.energy_j)
-      .bind(trial.energy_half_width_j)
-      .bind(trial.fresh_readings)
-      .bind(trial.units)
-      .bind(trial.objective)
-      .bind(c.temperature_c)
-      .bind(c.gate_wait_s)
-      .bind(or_null(c.gate))
-      .bind(c.settle_s)
-      .bind(or_null(c.settle))
-      .bind(c.foreign_cpu_s)
-      .bind(c.run_queue)
-      .bind(c.throttle_events)
-      .bind(c.power_cap_share)
-      .bind(c.thermal_share)
-      .bind(c.power_limit_w)
-      .bind(ran ? std::optional(child.user_time.value()) : std::nullopt)
-      .bind(ran ? std::optional(child.system_time.value()) : std::nullopt)
-      .bind(ran ? std::optional(child.max_rss_bytes) : std::nullopt)
-      .bind(child.leftovers)
-      .bind_blob(child.output.tail)
-      .bind(static_cast<std::int64_t>(child.output.bytes))
-      .bind_blob(child.errors.tail)
-      .bind(static_cast<std::int64_t>(child.errors.bytes))
-      .bind(trial.energy_systematic_j)
-      .bind(trial.confirms ? 1 : 0)
-      .run();
+  s.trial.bind(trial.key).bind(trial.point + 1).bind(session_);
+  for (const TrialColumn& column : trial_columns()) column.bind(s.trial, trial);
+  s.trial.run();
   const std::int64_t id = database_.last_row();
   for (const SettingRecord& setting : trial.settings) {
     s.setting.bind(id)

@@ -375,13 +375,18 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   for (std::size_t i = 0; i < 2; ++i) store.write_trial(trial(i, 50));
   std::ostringstream csv;
   write_trials_table(store, *csv_writer(csv));
-  EXPECT_THAT(csv.str(),
-              testing::StartsWith(
-                  "trial,key,workload,scenario,role,attempt,confirms,block,position,started_at,n,outcome,"
-                  "exit_code,signal,verdict,verdict_text,region,runs,time_s,energy_j,"
-                  "energy_half_width_j,above_idle_j,units,mean_power_w,temperature_c,"
-                  "objective_value,metric rate 1/s\r\n1,"));
-  EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,,1,2,100,0.5,,,50,,100,1.5\r\n"));
+  EXPECT_THAT(
+      csv.str(),
+      testing::StartsWith(
+          "trial,key,workload,scenario,role,attempt,confirms,block,position,started_at,n,outcome,exit_code,"
+          "signal,verdict,verdict_text,region,runs,fresh_readings,units,slot_s,temperature_c,gate,gate_wait_"
+          "s,"
+          "settle,settle_s,foreign_cpu_s,run_queue,throttle_events,power_cap_share,thermal_share,power_limit_"
+          "w,"
+          "user_s,system_s,max_rss_bytes,leftovers,output_bytes,error_bytes,point,is_reference,counts,time_s,"
+          "energy_j,energy_half_width_j,energy_systematic_j,mean_power_w,idle_power_w,idle_half_width_w,"
+          "above_idle_j,energy_per_unit_j,time_per_unit_s,objective_value,process_s,metric rate 1/s\r\n1,"));
+  EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,,1,"));
 }
 
 TEST(Csv, QuotesAndDefusesFormulas) {

@@ -111,7 +111,7 @@ class Results(unittest.TestCase):
         self.assertEqual(self.call("report", file).returncode, 0)
 
     def test_the_manual_is_up_to_date(self):
-        made = subprocess.run(["/usr/bin/python3", testbed.ROOT / "results/store/schema_doc.py", EXTENSION], capture_output=True, text=True)
+        made = subprocess.run(["/usr/bin/python3", testbed.ROOT / "results/store/schema_doc.py", EXTENSION, testbed.BIN / "dvfs-plan"], capture_output=True, text=True)
         self.assertEqual(made.stderr, "")
         self.assertEqual(made.stdout, (testbed.ROOT / "results/SCHEMA.md").read_text(), "run ./dev schema")
 

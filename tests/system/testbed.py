@@ -55,7 +55,9 @@ class Testbed:
         except subprocess.TimeoutExpired:
             self.switch_off()
             console, _ = process.communicate()
-            raise AssertionError(f"the guest did not end within {timeout} s:\n{console}")
+            # How far it came, by what it wrote.
+            files = subprocess.run(["/sbin/debugfs", "-R", "ls -l /", self.disk], capture_output=True, text=True).stdout
+            raise AssertionError(f"the guest did not end within {timeout} s:\n{console}\non its disk:\n{files}")
         return process.returncode, console
 
     def switch_off(self):

@@ -1,3 +1,4 @@
+-- FROM 3
 -- Adaptive search.
 CREATE TABLE search (
   id         INTEGER PRIMARY KEY CHECK (id = 1),

@@ -1,2 +1,3 @@
+-- FROM 5
 -- Which process marked a region.
 ALTER TABLE region ADD COLUMN process TEXT;
