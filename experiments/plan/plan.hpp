@@ -88,15 +88,26 @@ TrialRole parse_role(std::string_view text);  // its inverse; `point` for any ot
 bool is_idle(TrialRole role);
 bool counts_for_its_point(TrialRole role);
 
-struct PlannedTrial {
-  std::string key;   // "<point key> #<block>": what resume goes by
-  int point = 0;     // index into Plan::points; of an idle window, a point with its operating point
-  int block = 1;     // repetition k lives in block k
-  int position = 1;  // place in the whole order, from 1
+// Which trial: what resume goes by.
+struct TrialId {
+  int point = 0;  // index into Plan::points; of an idle window, a point with its operating point
+  int block = 1;  // repetition k lives in block k
   TrialRole role = TrialRole::point;
+  int nth = 1;      // of its role at this point in this block; of warm-ups, in this block
   int attempt = 1;  // 2: run again because the first was disturbed
+  auto operator<=>(const TrialId&) const = default;
+};
+// Whether it is the same trial, run again or not.
+bool same_but_for_attempt(TrialId a, TrialId b);
+// For people, and unique in a result file: "w cpu.frequency=1.8 GHz #2 rerun 1".
+std::string trial_key(const PlanPoint& point, const TrialId& id);
+
+struct PlannedTrial : TrialId {
+  std::string key;        // trial_key()
+  int position = 1;       // place in the whole order, from 1
   bool confirms = false;  // in a block of the best points of the blocks before it (RepeatSpec::confirm)
 };
+PlannedTrial planned_trial(const PlanPoint& point, const TrialId& id, int position);
 
 struct PlanWorkload {
   WorkloadSpec spec;

@@ -28,15 +28,8 @@ class Block {
       : points_(points), block_(block), position_(position) {}
 
   void add(int point, TrialRole role) {
-    const PlanPoint& p = points_[static_cast<std::size_t>(point)];
-    std::string key = fmt::format("{} #{}", p.key, block_);
-    if (role == TrialRole::reference_first) key += " first";
-    if (role == TrialRole::reference_last) key += " last";
-    if (is_idle(role)) {
-      key = fmt::format("idle{}{} #{} {}", p.operating_point.empty() ? "" : " ", p.operating_point, block_,
-                        role == TrialRole::idle_before ? "before" : "after");
-    }
-    trials_.push_back({key, point, block_, position_++, role, 1});
+    trials_.push_back(
+        planned_trial(points_[static_cast<std::size_t>(point)], {point, block_, role}, position_++));
   }
   std::vector<PlannedTrial> trials() && { return std::move(trials_); }
 
@@ -72,6 +65,31 @@ TrialRole parse_role(std::string_view text) {
     if (text == to_string(role)) return role;
   }
   return TrialRole::point;
+}
+
+bool same_but_for_attempt(TrialId a, TrialId b) {
+  a.attempt = b.attempt;
+  return a == b;
+}
+
+std::string trial_key(const PlanPoint& point, const TrialId& id) {
+  if (is_idle(id.role))
+    return fmt::format("idle{}{} #{} {}", point.operating_point.empty() ? "" : " ", point.operating_point,
+                       id.block, id.role == TrialRole::idle_before ? "before" : "after");
+  std::string key = fmt::format("{} #{}", point.key, id.block);
+  if (id.role == TrialRole::warm_up) return key + fmt::format(" warm-up {}", id.nth);
+  if (id.nth > 1) key += fmt::format(".{}", id.nth);
+  if (id.role == TrialRole::reference_first) key += " first";
+  if (id.role == TrialRole::reference_last) key += " last";
+  return id.attempt > 1 ? key + fmt::format(" rerun {}", id.attempt - 1) : key;
+}
+
+PlannedTrial planned_trial(const PlanPoint& point, const TrialId& id, int position) {
+  PlannedTrial trial;
+  static_cast<TrialId&>(trial) = id;
+  trial.key = trial_key(point, id);
+  trial.position = position;
+  return trial;
 }
 
 bool is_idle(TrialRole role) {

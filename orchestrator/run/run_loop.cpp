@@ -30,7 +30,8 @@ class RunLoop {
         runner_.begin_block();
         if (!warm_up(*trial, history)) return RunEnd::interrupted;
         runner_.begin_block();
-        trial = world_.strategy.next(history);  // the warm-ups are paid for by now
+        // Asked again: the warm-ups have taken time, of which a budget may not leave enough for this trial.
+        trial = world_.strategy.next(history);
         continue;
       }
       if (events_.begins)
@@ -107,10 +108,10 @@ class RunLoop {
         history.trials().begin(), history.trials().end(),
         [&](const FinishedTrial& t) { return t.role == TrialRole::warm_up && t.block == next.block; });
     for (int i = 1; i <= plan_.experiment.conditions.warm_up; ++i) {
-      PlannedTrial trial = next;
-      trial.role = TrialRole::warm_up;
-      trial.attempt = 1;
-      trial.key = fmt::format("{} warm-up {}", next.key, before + i);
+      PlannedTrial trial = planned_trial(
+          plan_.points[static_cast<std::size_t>(next.point)],
+          {next.point, next.block, TrialRole::warm_up, static_cast<int>(before) + i}, next.position);
+      trial.confirms = next.confirms;
       if (events_.begins)
         events_.begins(trial, history.workload_trials(), world_.strategy.remaining(history));
       auto record = runner_.run(trial);

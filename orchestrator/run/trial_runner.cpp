@@ -100,13 +100,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   const PlanPoint& point = point_of(planned);
   const Nanoseconds began = world_.clock.now();
   TrialRecord trial;
-  trial.key = planned.key;
-  trial.point = planned.point;
-  trial.block = planned.block;
-  trial.position = planned.position;
-  trial.role = planned.role;
-  trial.attempt = planned.attempt;
-  trial.confirms = planned.confirms;
+  static_cast<PlannedTrial&>(trial) = planned;
   trial.started_at = world_.clock.wall_time();
   runs_.clear();
   busy_.clear();

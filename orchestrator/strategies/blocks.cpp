@@ -55,7 +55,7 @@ class RandomisedBlocks : public Strategy {
     for (const auto& [number, trials] : blocks_) {
       if (number < confirms_from_) continue;  // done, or given up for the confirmation
       for (const PlannedTrial& trial : trials) {
-        if (!is_idle(trial.role) && !history.contains(trial.key)) ++left;
+        if (!is_idle(trial.role) && !history.contains(trial)) ++left;
       }
     }
     left += left_to_confirm();
@@ -159,7 +159,7 @@ class RandomisedBlocks : public Strategy {
 
   const PlannedTrial* next_of_block(const std::vector<PlannedTrial>& trials, const History& history) {
     for (const PlannedTrial& trial : trials) {
-      if (!history.contains(trial.key)) return &trial;
+      if (!history.contains(trial)) return &trial;
     }
     for (const PlannedTrial& trial : trials) {
       if (is_idle(trial.role)) continue;
@@ -171,17 +171,15 @@ class RandomisedBlocks : public Strategy {
   const PlannedTrial* rerun(const PlannedTrial& trial, const History& history) {
     int attempts = 0;
     bool mends = false;
-    const std::string of_reruns = trial.key + " rerun ";
     for (const FinishedTrial& one : history.trials()) {
-      const bool same = one.key == trial.key || one.key.starts_with(of_reruns);
-      if (!same || one.role == TrialRole::warm_up) continue;
+      if (!same_but_for_attempt(one, trial)) continue;
       ++attempts;
       mends = one.may_pass;
     }
     if (!mends || attempts > plan_.experiment.conditions.reruns) return nullptr;
     PlannedTrial again = trial;
     again.attempt = attempts + 1;
-    again.key = fmt::format("{} rerun {}", trial.key, attempts);
+    again.key = trial_key(plan_.points[static_cast<std::size_t>(trial.point)], again);
     reruns_.push_back(again);
     return &reruns_.back();
   }

@@ -124,27 +124,24 @@ std::optional<PlannedTrial> OneByOne::rerun(const History& history, int position
   if (last->attempt > plan_.experiment.conditions.reruns) return std::nullopt;
   const std::size_t s = scenario_of(last->point);
   if (past_[s].trials >= most_trials(s)) return std::nullopt;
-  const std::string of = last->attempt > 1 ? last->key.substr(0, last->key.rfind(" rerun ")) : last->key;
-  return PlannedTrial{fmt::format("{} rerun {}", of, last->attempt),
-                      last->point,
-                      last->block,
-                      position,
-                      last->role,
-                      last->attempt + 1};
+  TrialId again = *last;
+  ++again.attempt;
+  return planned_trial(plan_.points[static_cast<std::size_t>(last->point)], again, position);
 }
 
 // The trial itself, or the idle window at its operating point if the block has none yet.
 PlannedTrial OneByOne::with_idle(int point, int block, int position, TrialRole role,
                                  const History& history) const {
   const PlanPoint& p = plan_.points[static_cast<std::size_t>(point)];
-  if (options_.idle) {
-    const std::string idle =
-        fmt::format("idle{}{} #{} before", p.operating_point.empty() ? "" : " ", p.operating_point, block);
-    if (!history.contains(idle)) return {idle, point, block, position, TrialRole::idle_before, 1};
-  }
-  std::string key = fmt::format("{} #{}{}", p.key, block, role == TrialRole::reference_first ? " first" : "");
-  for (int k = 2; history.contains(key); ++k) key = fmt::format("{} #{}.{}", p.key, block, k);
-  return {key, point, block, position, role, 1};
+  const auto is_its_window = [&](const FinishedTrial& t) {
+    return t.role == TrialRole::idle_before && t.block == block &&
+           plan_.points[static_cast<std::size_t>(t.point)].operating_point == p.operating_point;
+  };
+  if (options_.idle && std::none_of(history.trials().begin(), history.trials().end(), is_its_window))
+    return planned_trial(p, {point, block, TrialRole::idle_before}, position);
+  TrialId id{point, block, role};
+  while (history.contains(id)) ++id.nth;
+  return planned_trial(p, id, position);
 }
 
 std::vector<int> OneByOne::candidates_of(std::size_t s) const {

@@ -12,7 +12,7 @@ History::History(std::vector<FinishedTrial> trials) {
 
 void History::add(const FinishedTrial& trial) {
   trials_.push_back(trial);
-  keys_.insert(trial.key);
+  ids_.insert(trial);
   spent_ = spent_ + Seconds{trial.slot_s};
   if (!is_idle(trial.role) && trial.role != TrialRole::warm_up) ++workload_trials_;
 }

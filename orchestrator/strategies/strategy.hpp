@@ -21,7 +21,7 @@ class History {
  public:
   explicit History(std::vector<FinishedTrial> trials = {});
   void add(const FinishedTrial& trial);
-  bool contains(const std::string& key) const { return keys_.contains(key); }
+  bool contains(const TrialId& id) const { return ids_.contains(id); }
   const std::vector<FinishedTrial>& trials() const { return trials_; }
   // Of workloads, warm-ups apart.
   int workload_trials() const { return workload_trials_; }
@@ -30,7 +30,7 @@ class History {
 
  private:
   std::vector<FinishedTrial> trials_;
-  std::set<std::string> keys_;
+  std::set<TrialId> ids_;
   int workload_trials_ = 0;
   Seconds spent_{0};
 };

@@ -1,6 +1,8 @@
 // Rows out of the file, for reports and strategies.
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "results/store/store.hpp"
@@ -80,6 +82,7 @@ std::vector<FinishedTrial> Store::history() {
       "SELECT key, point_id, block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
       "region_s, energy_j, runs, units, confirms FROM trial ORDER BY id");
+  std::map<std::tuple<int, int, TrialRole>, int> nth;
   while (s.step()) {
     FinishedTrial trial;
     trial.key = s.text(0);
@@ -88,7 +91,13 @@ std::vector<FinishedTrial> Store::history() {
     trial.role = parse_role(s.text(3));
     trial.attempt = static_cast<int>(s.integer(4));
     const std::string verdict = s.text(5);
-    trial.counts = verdict == to_string(Verdict::ok) && counts_for_its_point(trial.role);
+    // Which of several it was is not in the file: they are in its order.
+    int& runs_so_far =
+        nth[trial.role == TrialRole::warm_up ? std::tuple(-1, trial.block, trial.role)
+                                             : std::tuple(trial.point, trial.block, trial.role)];
+    if (trial.attempt == 1) ++runs_so_far;
+    trial.nth = runs_so_far;
+    trial.counts = trial_counts(verdict, trial.role);
     trial.may_pass = may_pass(std::string_view(verdict));
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);

@@ -10,6 +10,7 @@
 
 #include "experiments/plan/plan.hpp"
 #include "results/trial/prior_shape.hpp"
+#include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
 
@@ -106,7 +107,7 @@ struct TrialRow {
   };
   std::vector<Applied> applied;
 
-  bool counts() const { return verdict == "ok" && counts_for_its_point(role); }
+  bool counts() const { return trial_counts(verdict, role); }
   // Per unit of work where the objective is, else per run.
   std::optional<double> work_energy() const { return units ? energy_per_unit_j : energy_j; }
   std::optional<double> work_time() const { return units ? time_per_unit_s : time_s; }

@@ -58,6 +58,10 @@ std::string_view to_string(Verdict verdict) {
   return "?";
 }
 
+bool trial_counts(std::string_view verdict, TrialRole role) {
+  return verdict == to_string(Verdict::ok) && counts_for_its_point(role);
+}
+
 bool may_pass(Verdict verdict) {
   switch (verdict) {
     case Verdict::stopped:
@@ -96,24 +100,14 @@ void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optiona
 
 FinishedTrial as_planned(const PlannedTrial& trial) {
   FinishedTrial one;
-  one.key = trial.key;
-  one.point = trial.point;
-  one.block = trial.block;
-  one.role = trial.role;
-  one.attempt = trial.attempt;
-  one.confirms = trial.confirms;
+  static_cast<PlannedTrial&>(one) = trial;
   return one;
 }
 
 FinishedTrial finished(const TrialRecord& trial) {
   FinishedTrial one;
-  one.key = trial.key;
-  one.point = trial.point;
-  one.block = trial.block;
-  one.role = trial.role;
-  one.attempt = trial.attempt;
-  one.confirms = trial.confirms;
-  one.counts = trial.verdict == Verdict::ok && counts_for_its_point(trial.role);
+  static_cast<PlannedTrial&>(one) = trial;
+  one.counts = trial_counts(to_string(trial.verdict), trial.role);
   one.may_pass = may_pass(trial.verdict);
   one.objective = trial.objective;
   one.slot_s = trial.slot_s;

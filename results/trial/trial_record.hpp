@@ -42,6 +42,9 @@ enum class Verdict {
   no_metric,          // the metric that counts units of work was not printed
 };
 std::string_view to_string(Verdict verdict);
+// Whether a trial goes into its point's means: nothing was wrong with it, and it is no warm-up or idle
+// window.
+bool trial_counts(std::string_view verdict, TrialRole role);
 // Whether running the trial again may mend it: a disturbance, not a property of the point.
 bool may_pass(Verdict verdict);
 // The same of a stored word; false for one of a newer program.
@@ -111,14 +114,7 @@ struct ConditionsRecord {
   std::optional<double> power_limit_w;  // the lowest in force of the boards used
 };
 
-struct TrialRecord {
-  std::string key;
-  int point = 0;
-  int block = 1;
-  int position = 1;
-  TrialRole role = TrialRole::point;
-  int attempt = 1;  // 2: the first rerun
-  bool confirms = false;
+struct TrialRecord : PlannedTrial {
   std::string started_at;
   double slot_s = 0;          // from the first setting to the verdict: what the night pays for it
   bool knob_refused = false;  // then nothing was launched and `child` is empty
@@ -148,13 +144,8 @@ struct TrialRecord {
 };
 
 // What of a finished trial decides what is run next.
-struct FinishedTrial {
-  std::string key;
-  int point = 0;
-  int block = 1;
-  TrialRole role = TrialRole::point;
-  int attempt = 1;
-  bool counts = false;  // verdict ok, and not a warm-up or an idle window
+struct FinishedTrial : PlannedTrial {
+  bool counts = false;  // trial_counts()
   bool may_pass = false;
   std::optional<double> objective;
   double slot_s = 0;
@@ -163,7 +154,6 @@ struct FinishedTrial {
                         work_energy_j = {};  // per unit of work where the objective is, else per run
   std::map<std::string, double> other =
       {};  // metrics, and `time` and `energy` of a run: what constraints may name
-  bool confirms = false;
 };
 FinishedTrial finished(const TrialRecord& trial);
 // Which trial it is, and nothing of how it went: for those who play trials instead of running them.

@@ -320,5 +320,21 @@ TEST(CommandLine, FindsPlaceholdersInsideQuotes) {
   EXPECT_FALSE(placeholder_inside_quotes("echo \\' {x}"));
 }
 
+TEST(TrialKeys, SayWhichTrialItIs) {
+  PlanPoint point;
+  point.key = "w cpu.frequency=1.8 GHz n=2";
+  point.operating_point = "cpu.frequency=1.8 GHz";
+  const auto key = [&](const TrialId& id) { return trial_key(point, id); };
+  EXPECT_EQ(key({0, 2}), "w cpu.frequency=1.8 GHz n=2 #2");
+  EXPECT_EQ(key({0, 2, TrialRole::reference_first}), "w cpu.frequency=1.8 GHz n=2 #2 first");
+  EXPECT_EQ(key({0, 2, TrialRole::reference_last, 1, 2}), "w cpu.frequency=1.8 GHz n=2 #2 last rerun 1");
+  EXPECT_EQ(key({0, 3, TrialRole::point, 2, 3}), "w cpu.frequency=1.8 GHz n=2 #3.2 rerun 2");
+  EXPECT_EQ(key({0, 3, TrialRole::warm_up, 2}), "w cpu.frequency=1.8 GHz n=2 #3 warm-up 2");
+  EXPECT_EQ(key({0, 1, TrialRole::idle_before}), "idle cpu.frequency=1.8 GHz #1 before");
+  EXPECT_EQ(key({0, 1, TrialRole::idle_after}), "idle cpu.frequency=1.8 GHz #1 after");
+  EXPECT_TRUE(same_but_for_attempt({0, 2, TrialRole::point, 1, 2}, {0, 2}));
+  EXPECT_FALSE(same_but_for_attempt({0, 2, TrialRole::point, 2}, {0, 2}));
+}
+
 }  // namespace
 }  // namespace dvfs_plan

@@ -80,7 +80,7 @@ class Night {
     const auto strategy = make_strategy({plan_, shapes});
     while (const PlannedTrial* trial = strategy->next(history_)) {
       ASSERT_LT(history_.trials().size(), 2000U) << "it does not end";
-      ASSERT_FALSE(history_.contains(trial->key)) << trial->key << " comes twice";
+      ASSERT_FALSE(history_.contains(*trial)) << trial->key << " comes twice";
       history_.add(measure(*trial, machine));
       if (!is_idle(trial->role))
         ++of_point[*plan_.points[static_cast<std::size_t>(trial->point)].values.front()->number];

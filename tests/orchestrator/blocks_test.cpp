@@ -51,6 +51,13 @@ class Night {
     }
   }
 
+  FinishedTrial warm_up(int nth) const {
+    FinishedTrial trial = as_planned(planned_trial(plan_.points[0], {0, 1, TrialRole::warm_up, nth}, 1));
+    trial.objective = 1.0;
+    trial.slot_s = 10;
+    return trial;
+  }
+
   Plan plan_;
   std::unique_ptr<Strategy> strategy_;
   History history_;
@@ -188,8 +195,7 @@ TEST(Blocks, AWarmUpOfARerunIsNoAttemptOfIt) {
   night.run([](const PlannedTrial& trial) { return trial.point == 0 ? std::nullopt : std::optional(1.0); },
             2);
   // The rerun was interrupted twice: two sessions warmed up for it.
-  for (const char* key : {"w sysfs.f=1 #1 rerun 1 warm-up 1", "w sysfs.f=1 #1 rerun 1 warm-up 2"})
-    night.history_.add({key, 0, 1, TrialRole::warm_up, 1, false, false, 1.0, 10, {}});
+  for (const int nth : {1, 2}) night.history_.add(night.warm_up(nth));
   ASSERT_NE(night.strategy_->next(night.history_), nullptr);
   EXPECT_EQ(night.strategy_->next(night.history_)->key, "w sysfs.f=1 #1 rerun 1");
 }
@@ -198,8 +204,7 @@ TEST(Blocks, WarmUpsAreInTheTimeBudget) {
   Night night(3,
               "objective: time\norder: listed\nrepeat: 3\nbudget: 65 s\nconditions: {warm up: 2, references: "
               "false}\n");
-  night.history_.add({"w1", 0, 1, TrialRole::warm_up, 1, false, false, 1.0, 10, {}});
-  night.history_.add({"w2", 0, 1, TrialRole::warm_up, 1, false, false, 1.0, 10, {}});
+  for (const int nth : {1, 2}) night.history_.add(night.warm_up(nth));
   night.run([](const PlannedTrial&) { return 1.0; });
   EXPECT_EQ(night.trials,
             3);  // 20 s + 30 s; the next block would bring 20 s of warm-ups with its first trial

@@ -82,8 +82,9 @@ class RandomNight {
     for (int i = 0; i < 10; ++i) {
       const int point = i < points ? i : whole(points);
       const bool reference = plan.points[static_cast<std::size_t>(point)].reference;
-      trials.push_back({fmt::format("{} #{}", plan.points[static_cast<std::size_t>(point)].key, i + 1), point,
-                        1, i + 1, reference ? TrialRole::reference_first : TrialRole::point});
+      const TrialRole role = reference ? TrialRole::reference_first : TrialRole::point;
+      trials.push_back(
+          planned_trial(plan.points[static_cast<std::size_t>(point)], {point, 1, role, i + 1}, i + 1));
     }
     return trials;
   }
@@ -97,7 +98,7 @@ class RandomNight {
       if (trial.verdict != Verdict::foreign_load || chance(0.3)) continue;
       PlannedTrial again = planned;
       again.attempt = 2;
-      again.key += " rerun 1";
+      again.key = trial_key(plan.points[static_cast<std::size_t>(planned.point)], again);
       TrialRecord rerun = measured(plan, again, ++number);
       store.write_trial(rerun);
     }
@@ -111,12 +112,8 @@ class RandomNight {
     // In steps, so that some points are equal.
     const auto scatter = [&] { return 1 + 0.01 * whole(3); };
     TrialRecord t;
-    t.key = planned.key;
-    t.point = planned.point;
-    t.block = planned.block;
+    static_cast<PlannedTrial&>(t) = planned;
     t.position = number;
-    t.role = planned.role;
-    t.attempt = planned.attempt;
     t.started_at = "2026-01-01T00:00:00.000Z";
     t.child.end = ChildResult::End::exited;
     t.child.started = number * 10 * s;

@@ -105,11 +105,7 @@ class Night {
 
   TrialRecord trial(const PlannedTrial& planned, int number) {
     TrialRecord t;
-    t.key = planned.key;
-    t.point = planned.point;
-    t.block = planned.block;
-    t.role = planned.role;
-    t.attempt = planned.attempt;
+    static_cast<PlannedTrial&>(t) = planned;
     t.position = number;
     const auto& values = plan_.points[static_cast<std::size_t>(planned.point)].values;
     const double core = *values.front()->number / 1e9,
