@@ -11,10 +11,10 @@ ProbeFinding find_probe(std::string_view name, const ProbeRequest& request) {
 std::vector<ProbeFinding> find_probes(const ProbeRequest& request) {
   std::vector<ProbeFinding> findings;
   for (const ProbeKind* kind : Registered<ProbeKind>::all()) {
-    if (kind->of_boards && request.boards.empty()) continue;
+    if (kind->boards_of && request.boards.empty()) continue;
     ProbeFinding finding = kind->find(request);
     // Boards of another vendor are no fault of the one at hand.
-    if (!kind->of_boards || finding.probe) findings.push_back(std::move(finding));
+    if (!kind->boards_of || finding.probe) findings.push_back(std::move(finding));
   }
   return findings;
 }

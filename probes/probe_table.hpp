@@ -40,7 +40,8 @@ struct ProbeKind {
   std::string_view name;   // as `probes` in an experiment file calls it
   int place = 0;           // among all: sensors of the CPUs and the machine, then boards
   std::string_view what;   // it measures, and by what: for people
-  bool of_boards = false;  // looked for only where an experiment is about GPU boards
+  // Of GPU boards, whose: looked for only where an experiment is about boards.
+  std::optional<GpuVendor> boards_of = {};
   ProbeFinding (*find)(const ProbeRequest&) = nullptr;
 };
 

@@ -12,8 +12,11 @@
 #include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "orchestrator/commands/chosen_probes.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/prepare.hpp"
+#include "orchestrator/commands/result_place.hpp"
+#include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/tool_version.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/run/progress.hpp"
@@ -64,11 +67,7 @@ class Run {
     // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
     KnobGuard guard(options_.state_folder.empty() ? default_state_folder() : options_.state_folder, sysfs_,
                     options_.file, clock_);
-    if (guard.found_journal()) {
-      progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
-                                guard.found_journal()->restored));
-      for (const std::string& note : guard.found_journal()->notes) progress_.say("note: " + note);
-    }
+    tell_of_an_earlier_run(guard);
     auto prepared = prepare_experiment(options_.file, sysfs_);
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
     const Plan& plan = prepared.plan;
@@ -94,6 +93,54 @@ class Run {
     const auto settings = watch_settings(prepared);
     if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
+    const SensorCheck sensors = look_at_sensors(prepared, sampler, probes.fixed_rate);
+    if (interruption_.pending() != 0) {
+      progress_.say("interrupted before the first trial; nothing was set");
+      return static_cast<int>(ExitCode::interrupted);
+    }
+    for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
+    Store store = open_store(path, plan, sampler.channels(), facts, sensors);
+    store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
+    keep_look_at_sensors(store, sensors, sampler);
+    if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
+      progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
+    auto strategy = make_strategy({plan, store.prior(), stored_finalists(store, plan)});
+    BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
+    RunWorld world{.plan = plan,
+                   .strategy = *strategy,
+                   .store = store,
+                   .interruption = interruption_,
+                   .clock = clock_,
+                   .sysfs = sysfs_,
+                   .machine = {.knobs = prepared.knobs,
+                               .guard = &guard,
+                               .settings = settings.get(),
+                               .boards = prepared.gpus.used.empty() ? nullptr : &boards,
+                               .power_limit_w = power_limits(prepared.gpus.used, sysfs_)},
+                   .sensors = {.sampler = sampler,
+                               .energy_channels = energy_.channels,
+                               .last_values = sensors.last_values,
+                               .models = sensors.models(),
+                               .idle_window = idle_window(plan.experiment.conditions.idle, energy_.channels,
+                                                          sensors, sampler)},
+                   .programs = {.launcher = launcher_,
+                                .path = current_environment()["PATH"],
+                                .environments = environments(prepared, users),
+                                .users = users}};
+    if (!prepared.gpus.used.empty() && !boards.tells()) tell_that_boards_do_not_tell(store);
+    return run_and_report(world, guard);
+  }
+
+ private:
+  void tell_of_an_earlier_run(const KnobGuard& guard) {
+    if (!guard.found_journal()) return;
+    progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
+                              guard.found_journal()->restored));
+    for (const std::string& note : guard.found_journal()->notes) progress_.say("note: " + note);
+  }
+
+  SensorCheck look_at_sensors(const PreparedExperiment& prepared, Sampler& sampler,
+                              const std::set<std::string>& fixed_rate) {
     // A recorded machine answers no load, and this one is none of its business.
     TestLoads loads = options_.sysfs_root.empty() ? test_loads(prepared.gpus.used, clock_) : TestLoads{};
     // Once the boards' sensors have been read for a while, and before anything of ours computes on them.
@@ -103,67 +150,17 @@ class Run {
       boards_are_free = true;
       progress_.say(line);
     };
-    const SensorCheck sensors = check_sensors(sampler, clock_, probes.fixed_rate, &interruption_, loads);
+    SensorCheck sensors = check_sensors(sampler, clock_, fixed_rate, &interruption_, loads);
     if (!boards_are_free && interruption_.pending() == 0) refuse_busy_boards(prepared, sampler);
     for (const std::string& note : sensors.notes) progress_.say("note: " + note);
-    if (interruption_.pending() != 0) {
-      progress_.say("interrupted before the first trial; nothing was set");
-      return static_cast<int>(ExitCode::interrupted);
-    }
-    for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
-    Store store = open_store(path, plan, sampler.channels(), facts, sensors);
-    store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
-    std::vector<double> periods;
-    for (std::uint32_t i = 0; i < sampler.channels().size(); ++i)
-      periods.push_back(sampler.period(i).value());
-    store.write_audit(sensors.audit, periods);
-    for (const Agreement& pair : sensors.audit.agreements) {
-      if (!pair.impossible()) continue;
-      const std::string text = agreement_text(pair, sampler.channels());
-      progress_.say("warning: " + text);
-      store.write_event({"sensors_disagree", text});
-    }
-    for (const auto& fault : sensors.faults)
-      store.write_event(
-          {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
+    return sensors;
+  }
 
-    if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
-      progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
-    auto strategy = make_strategy({plan, store.prior(), stored_finalists(store, plan)});
-    std::map<std::string, std::map<std::string, std::string>> environments;
-    for (const PlanWorkload& workload : plan.workloads) {
-      auto& environment = environments[workload.spec.name];
-      environment = environment_for(users.at(workload.spec.name), workload.spec.keep);
-      for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
-    }
-    BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
-    RunWorld world{plan,
-                   prepared.knobs,
-                   sampler,
-                   energy_.channels,
-                   sensors.last_values,
-                   *strategy,
-                   store,
-                   &guard,
-                   launcher_,
-                   interruption_,
-                   clock_,
-                   sysfs_,
-                   current_environment()["PATH"],
-                   environments,
-                   users,
-                   sensors.models(),
-                   idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler),
-                   prepared.gpus.used.empty() ? nullptr : &boards,
-                   power_limits(prepared.gpus.used, sysfs_),
-                   settings.get()};
-    if (!prepared.gpus.used.empty() && !boards.tells()) {
-      const std::string text = "the boards do not tell who is on them: work of others would not be seen";
-      progress_.say("note: " + text);
-      store.write_event({"gpu_processes_unknown", text});
-    }
+  // From the first setting to the report, whatever comes between.
+  int run_and_report(RunWorld& world, KnobGuard& guard) {
+    Store& store = world.store;
     try {
-      guard.arm(settings_of(prepared.knobs));
+      guard.arm(settings_of(world.machine.knobs));
       end_ = run_and_restore(world, guard);
     } catch (...) {
       rescue_if_lost(store);
@@ -182,7 +179,40 @@ class Run {
     }
   }
 
- private:
+  // What the look at the sensors found, in the file and on the terminal.
+  void keep_look_at_sensors(Store& store, const SensorCheck& sensors, const Sampler& sampler) {
+    std::vector<double> periods;
+    for (std::uint32_t i = 0; i < sampler.channels().size(); ++i)
+      periods.push_back(sampler.period(i).value());
+    store.write_audit(sensors.audit, periods);
+    for (const Agreement& pair : sensors.audit.agreements) {
+      if (!pair.impossible()) continue;
+      const std::string text = agreement_text(pair, sampler.channels());
+      progress_.say("warning: " + text);
+      store.write_event({"sensors_disagree", text});
+    }
+    for (const auto& fault : sensors.faults)
+      store.write_event(
+          {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
+  }
+
+  static std::map<std::string, std::map<std::string, std::string>> environments(
+      const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
+    std::map<std::string, std::map<std::string, std::string>> environments;
+    for (const PlanWorkload& workload : prepared.plan.workloads) {
+      auto& environment = environments[workload.spec.name];
+      environment = environment_for(users.at(workload.spec.name), workload.spec.keep);
+      for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
+    }
+    return environments;
+  }
+
+  void tell_that_boards_do_not_tell(Store& store) {
+    const std::string text = "the boards do not tell who is on them: work of others would not be seen";
+    progress_.say("note: " + text);
+    store.write_event({"gpu_processes_unknown", text});
+  }
+
   // A night of refused trials helps nobody.
   void require_writable(const PreparedExperiment& prepared) const {
     const SettingAccess access(sysfs_);

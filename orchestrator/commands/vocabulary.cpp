@@ -10,7 +10,7 @@ Vocabulary registered_vocabulary() {
   Vocabulary vocabulary;
   for (const KnobKind* kind : Registered<KnobKind>::all()) vocabulary.knobs.emplace_back(kind->name);
   for (const ProbeKind* kind : Registered<ProbeKind>::all())
-    vocabulary.probes.push_back({std::string(kind->name), kind->of_boards});
+    vocabulary.probes.push_back({std::string(kind->name), kind->boards_of.has_value()});
   for (const StrategyKind* kind : Registered<StrategyKind>::all())
     vocabulary.searches.push_back({std::string(kind->name), kind->by_model});
   return vocabulary;

@@ -129,9 +129,9 @@ class RunLoop {
   // he has gone.
   void end_if_settings_do_not_stay(const TrialRecord& record) {
     constexpr int most = 3;
-    if (world_.settings == nullptr) return;
+    if (world_.machine.settings == nullptr) return;
     std::erase_if(resets_, [&](const auto& one) {
-      const auto stood = world_.settings->stood_at(one.first);
+      const auto stood = world_.machine.settings->stood_at(one.first);
       return record.verdict == Verdict::ok && stood && *stood != one.second.to;
     });
     for (const auto& [path, to] : record.changed_to) {

@@ -34,26 +34,38 @@ struct RunEvents {
 // All that a run needs of the world, handed in.
 struct RunWorld {
   const Plan& plan;
-  std::vector<KnobFinding>& knobs;  // of the plan's knob axes, in order of application
-  Sampler& sampler;
-  std::vector<std::uint32_t> energy_channels;
-  std::map<std::uint32_t, double> last_values;  // of the energy channels, from the sensor check
   Strategy& strategy;
   Store& store;
-  KnobGuard* guard;  // nullptr in benchmarks only
-  Launcher& launcher;
   Interruption& interruption;
   Clock& clock;
   const Sysfs& sysfs;
-  std::string path;  // $PATH, where commands are found
-  // Of each workload, before its own additions.
-  std::map<std::string, std::map<std::string, std::string>> environments;
-  std::map<std::string, std::optional<Credentials>> users;  // workload -> who it runs as; nullopt: ourselves
-  std::map<std::uint32_t, SensorModel> sensor_models = {};  // of the energy channels, from the audit
-  Seconds idle_window{0};                                   // how long an idle window is
-  BoardUse* boards = nullptr;                               // of GPUs; nullptr: the experiment uses none
-  std::map<std::string, double> power_limit_w = {};         // of boards, by domain, before the first trial
-  SettingsWatch* settings = nullptr;                        // nullptr: the experiment sets nothing
+
+  // What is set, and who puts it back.
+  struct Machine {
+    std::vector<KnobFinding>& knobs;                   // of the plan's knob axes, in order of application
+    KnobGuard* guard = nullptr;                        // nullptr in benchmarks only
+    SettingsWatch* settings = nullptr;                 // nullptr: the experiment sets nothing
+    BoardUse* boards = nullptr;                        // of GPUs; nullptr: the experiment uses none
+    std::map<std::string, double> power_limit_w = {};  // of boards, by domain, before the first trial
+  } machine;
+
+  // What is measured with; all but the sampler and the window is of the energy channels.
+  struct Sensors {
+    Sampler& sampler;
+    std::vector<std::uint32_t> energy_channels = {};
+    std::map<std::uint32_t, double> last_values = {};  // from the sensor check
+    std::map<std::uint32_t, SensorModel> models = {};  // from the audit
+    Seconds idle_window{0};                            // how long an idle window is
+  } sensors;
+
+  // How programs are started.
+  struct Programs {
+    Launcher& launcher;
+    std::string path;  // $PATH, where commands are found
+    // Of each workload, before its own additions.
+    std::map<std::string, std::map<std::string, std::string>> environments;
+    std::map<std::string, std::optional<Credentials>> users;  // of each workload; nullopt: ourselves
+  } programs;
 };
 
 enum class RunEnd { done, interrupted };

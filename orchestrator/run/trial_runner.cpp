@@ -73,17 +73,17 @@ double share_of(const std::string& key) {
 TrialRunner::TrialRunner(RunWorld& world)
     : world_(world),
       plan_(world.plan),
-      gate_(world.sampler, world.plan.experiment.conditions.temperature_band,
+      gate_(world.sensors.sampler, world.plan.experiment.conditions.temperature_band,
             world.plan.experiment.conditions.temperature_limit) {
   for (const CpufreqPolicy& policy : cpufreq_access(world.sysfs)->policies())
     cpus_of_target_[policy.name] = policy.cpus;
   watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
-  for (const Channel& channel : world.sampler.channels())
+  for (const Channel& channel : world.sensors.sampler.channels())
     watches_load_ = watches_load_ || channel.under_load_only;
   Seconds late{0};
-  for (const std::uint32_t channel : world.energy_channels) {
-    const auto model = world.sensor_models.find(channel);
-    if (model == world.sensor_models.end()) continue;
+  for (const std::uint32_t channel : world.sensors.energy_channels) {
+    const auto model = world.sensors.models.find(channel);
+    if (model == world.sensors.models.end()) continue;
     if (model->second.update) update_ = std::max(update_, *model->second.update);
     // What a gauge says of an edge it says half a window and its latency later.
     if (model->second.window && model->second.latency)
@@ -91,9 +91,9 @@ TrialRunner::TrialRunner(RunWorld& world)
   }
   lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
-  sets_clocks_ = std::any_of(world.knobs.begin(), world.knobs.end(), [](const KnobFinding& finding) {
-    return split_axis_name(finding.axis).base == "cpu.frequency";
-  });
+  sets_clocks_ = std::any_of(
+      world.machine.knobs.begin(), world.machine.knobs.end(),
+      [](const KnobFinding& finding) { return split_axis_name(finding.axis).base == "cpu.frequency"; });
 }
 
 std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
@@ -105,9 +105,9 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   runs_.clear();
   busy_.clear();
   others_on_boards_.clear();
-  if (world_.guard != nullptr && world_.guard->keep_guardian())
+  if (world_.machine.guard != nullptr && world_.machine.guard->keep_guardian())
     trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
-  if (world_.guard != nullptr) world_.launcher.own(world_.guard->guardian_pid());
+  if (world_.machine.guard != nullptr) world_.programs.launcher.own(world_.machine.guard->guardian_pid());
   const bool applied = set_all(point, trial);
   if (world_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
@@ -126,7 +126,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
-      if (reading.value) world_.last_values[reading.channel] = *reading.value;
+      if (reading.value) world_.sensors.last_values[reading.channel] = *reading.value;
     }
   }
   trial.slot_s = seconds(world_.clock.now() - began).value();
@@ -147,7 +147,7 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;  // a firmware's cap or a busy driver may pass
   stands_.clear();
   trial.settings.clear();
-  for (KnobFinding& finding : world_.knobs) {
+  for (KnobFinding& finding : world_.machine.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisValue& value = *point.values[axis];
     std::vector<AppliedSetting> applied;
@@ -202,7 +202,7 @@ bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;
   for (int attempt = 1;; ++attempt) {
     if (!apply_knobs(point, trial)) return false;
-    if (world_.settings != nullptr) world_.settings->begin();
+    if (world_.machine.settings != nullptr) world_.machine.settings->begin();
     const std::string problem = undone();
     if (problem.empty()) return true;
     if (attempt == tries) {
@@ -215,9 +215,9 @@ bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
 // The first value that does not stand any more; empty: all do. What cannot be read (a clock lock) its
 // delivered clock tells.
 std::string TrialRunner::undone() const {
-  if (world_.settings == nullptr) return {};
+  if (world_.machine.settings == nullptr) return {};
   for (const SavedSetting& one : stands_) {
-    const auto now = world_.settings->stood_at(one.path);
+    const auto now = world_.machine.settings->stood_at(one.path);
     // A choice among words is read with its own in brackets.
     if (!now || *now == one.value || now->find("[" + one.value + "]") != std::string::npos) continue;
     return fmt::format(
@@ -231,10 +231,10 @@ std::string TrialRunner::undone() const {
 // What others changed during the trial spoils it. Returns what the firmware capped, for the clock to judge
 // first.
 std::string TrialRunner::judge_changes(TrialRecord& trial) {
-  if (world_.settings == nullptr) return {};
+  if (world_.machine.settings == nullptr) return {};
   std::string by_firmware, by_others;
   int more = 0;
-  for (const SettingChange& change : world_.settings->end()) {
+  for (const SettingChange& change : world_.machine.settings->end()) {
     std::string text = change_text(change, trial.child.started);
     std::string& first = change.by_firmware ? by_firmware : by_others;
     // The first is the verdict's own text.
@@ -245,7 +245,7 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
     else if (!change.by_firmware)
       ++more;
     if (!change.by_firmware) trial.changed_to[change.path] = change.now;
-    for (KnobFinding& finding : world_.knobs) {
+    for (KnobFinding& finding : world_.machine.knobs) {
       if (finding.axis == change.knob) finding.knob->changed_by_others();
     }
   }
@@ -260,16 +260,16 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
 
 // On record before it is written: from here on such a value there is ours.
 void TrialRunner::announce(const Knob& knob, const AxisValue& value) {
-  if (world_.guard == nullptr) return;
-  for (const SavedSetting& one : knob.intents(value)) world_.guard->intend(one.path, one.value);
+  if (world_.machine.guard == nullptr) return;
+  for (const SavedSetting& one : knob.intents(value)) world_.machine.guard->intend(one.path, one.value);
 }
 
 // What a setting reads now is ours; what was refused without a trace, from the first time on, is not.
 void TrialRunner::remember(const AppliedSetting& setting) {
-  if (setting.path.empty() || world_.guard == nullptr) return;
+  if (setting.path.empty() || world_.machine.guard == nullptr) return;
   if (!setting.untouched) touched_.insert(setting.path);
-  if (!setting.text.empty()) world_.guard->intend(setting.path, setting.text);
-  if (setting.untouched && !touched_.contains(setting.path)) world_.guard->withdraw(setting.path);
+  if (!setting.text.empty()) world_.machine.guard->intend(setting.path, setting.text);
+  if (setting.untouched && !touched_.contains(setting.path)) world_.machine.guard->withdraw(setting.path);
 }
 
 std::size_t TrialRunner::axis_of(const std::string& name) const {
@@ -284,17 +284,17 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
   const CommandLine command = command_line(workload.spec, plan_.axes, point.values);
   LaunchSpec spec;
   spec.argv = command.argv;
-  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, world_.path);
+  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, world_.programs.path);
   // Gone since the plan was made: execve(2) says so, and the trial records it.
   if (spec.executable.empty()) spec.executable = command.argv[0];
-  auto environment = world_.environments.at(workload.spec.name);
-  spec.run_as = world_.users.at(workload.spec.name);
+  auto environment = world_.programs.environments.at(workload.spec.name);
+  spec.run_as = world_.programs.users.at(workload.spec.name);
   for (const auto& [name, value] : command.environment) environment[name] = value;
-  if (world_.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.guard->run();
+  if (world_.machine.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.machine.guard->run();
   for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
   const std::filesystem::path folder(plan_.experiment.folder);
   spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
-  for (const KnobFinding& finding : world_.knobs) {
+  for (const KnobFinding& finding : world_.machine.knobs) {
     const auto cpus = finding.knob->workload_cpus(*point.values[axis_of(finding.axis)]);
     if (!cpus.empty()) spec.cpus = cpus;
   }
@@ -313,8 +313,8 @@ bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
     if (!gate.word.empty()) conditions.gate_wait_s = gate.waited.value();
     if (!gate.message.empty()) trial.events.push_back({"temperature_gate", gate.message});
   }
-  if (world_.knobs.empty()) return true;
-  const auto settled = settle(world_.sampler, plan_.experiment.conditions.settle,
+  if (world_.machine.knobs.empty()) return true;
+  const auto settled = settle(world_.sensors.sampler, plan_.experiment.conditions.settle,
                               plan_.experiment.conditions.settle_limit, world_.interruption, world_.clock);
   if (settled.interrupted) return false;
   conditions.settle_s = settled.waited.value();
@@ -332,9 +332,9 @@ bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
   const Nanoseconds until = world_.clock.now() + nanoseconds(longest_wait_for_rest);
   for (;;) {
     JudgeInput input;
-    input.channels = world_.sampler.channels();
-    input.energy_channels = world_.energy_channels;
-    input.models = world_.sensor_models;
+    input.channels = world_.sensors.sampler.channels();
+    input.energy_channels = world_.sensors.energy_channels;
+    input.models = world_.sensors.models;
     if (power_change(trial, input).value_or(0) == 0 || world_.clock.now() >= until) return true;
     if (!measure(point, trial)) return false;
   }
@@ -343,7 +343,7 @@ bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
 // Runs the workload, or rests, under the sampler. False on interruption.
 bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool idle = is_idle(trial.role);
-  world_.sampler.start();
+  world_.sensors.sampler.start();
   // At another phase of the sensor each time, or its edges would err the same way in all trials.
   bool went_on = sleep(lead_ + std::min(update_, longest_lead) * share_of(trial.key));
   // Around the command only: during the lead nothing of ours runs.
@@ -361,12 +361,12 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
   // A signal from here on finds the trial finished: it is judged and kept.
   if (went_on) sleep(lead_);
-  trial.readings = world_.sampler.stop();
+  trial.readings = world_.sensors.sampler.stop();
   impossible_.clear();
-  for (const Sampler::Impossible& one : world_.sampler.impossible()) {
+  for (const Sampler::Impossible& one : world_.sensors.sampler.impossible()) {
     const double after = seconds(one.time - trial.child.started).value();
     const std::string text = fmt::format(
-        "{} said '{}' {:.2f} s {} the trial began: {}", world_.sampler.channels()[one.channel].name,
+        "{} said '{}' {:.2f} s {} the trial began: {}", world_.sensors.sampler.channels()[one.channel].name,
         printable(one.text.substr(0, 120)), std::abs(after), after < 0 ? "before" : "after", one.reason);
     trial.events.push_back({"impossible_value", text});
     impossible_.emplace(one.channel, text);
@@ -378,18 +378,18 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
 
 // Whoever is on a board while no workload of ours runs is somebody else.
 void TrialRunner::look_at_boards(TrialRecord& trial, bool launched) {
-  if (world_.boards == nullptr) return;
+  if (world_.machine.boards == nullptr) return;
   if (!launched) {
-    others_on_boards_ = world_.boards->others();
-    world_.boards->remember_memory();
+    others_on_boards_ = world_.machine.boards->others();
+    world_.machine.boards->remember_memory();
     return;
   }
   bool interrupted = false;
-  const std::string held =
-      is_idle(trial.role) ? ""
-                          : world_.boards->wait_for_memory(world_.interruption, world_.clock, interrupted);
+  const std::string held = is_idle(trial.role) ? ""
+                                               : world_.machine.boards->wait_for_memory(
+                                                     world_.interruption, world_.clock, interrupted);
   if (!held.empty()) trial.events.push_back({"gpu_memory_held", held});
-  if (others_on_boards_.empty() && !interrupted) others_on_boards_ = world_.boards->others();
+  if (others_on_boards_.empty() && !interrupted) others_on_boards_ = world_.machine.boards->others();
 }
 
 void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
@@ -407,17 +407,17 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   const LaunchSpec spec = launch_spec(point);
   AllRuns all;
   for (;;) {
-    auto launched = world_.launcher.launch(spec, world_.clock);
+    auto launched = world_.programs.launcher.launch(spec, world_.clock);
     if (!launched.child) {
       trial.child = ChildResult();
       trial.child.problem = launched.problem;
       return true;
     }
-    if (world_.guard != nullptr)
-      world_.guard->note_child(launched.child->pid(), world_.launcher.region_folder());
+    if (world_.machine.guard != nullptr)
+      world_.machine.guard->note_child(launched.child->pid(), world_.programs.launcher.region_folder());
     trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap, wanted.region},
                                        &world_.interruption, world_.clock);
-    if (world_.guard != nullptr) world_.guard->note_child(0);
+    if (world_.machine.guard != nullptr) world_.machine.guard->note_child(0);
     if (trial.child.end == ChildResult::End::interrupted) return false;
     trial.runs.emplace_back(trial.child.started, trial.child.ended);
     if (!trial.child.regions_problem.empty() && trial.runs.size() == 1)
@@ -507,7 +507,7 @@ bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
 bool TrialRunner::rest(TrialRecord& trial) {
   trial.child.end = ChildResult::End::exited;
   trial.child.started = world_.clock.now();
-  const bool whole = sleep(world_.idle_window);
+  const bool whole = sleep(world_.sensors.idle_window);
   trial.child.ended = world_.clock.now();
   return whole;
 }
@@ -536,7 +536,7 @@ std::optional<double> TrialRunner::busiest_of(const std::string& target) const {
 
 // What is judged by: which clocks were asked for, and what was in force.
 void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
-  for (const KnobFinding& finding : world_.knobs) {
+  for (const KnobFinding& finding : world_.machine.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisOffer offer = finding.knob->offer();
     if (offer.dimension != Dimension::frequency || !point.values[axis]->number) continue;
@@ -564,7 +564,7 @@ void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
       }
     }
   }
-  trial.power_limits_w = world_.power_limit_w;
+  trial.power_limits_w = world_.machine.power_limit_w;
   for (const SettingRecord& setting : trial.settings) {
     const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
     const auto watts = parse_quantity(setting.applied.value_or(""));
@@ -575,13 +575,13 @@ void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
 
 JudgeInput TrialRunner::judge_input() {
   JudgeInput input;
-  input.channels = world_.sampler.channels();
-  input.energy_channels = world_.energy_channels;
+  input.channels = world_.sensors.sampler.channels();
+  input.energy_channels = world_.sensors.energy_channels;
   input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
-  input.last_values = world_.last_values;
+  input.last_values = world_.sensors.last_values;
   input.runs = std::move(runs_);
   input.region = plan_.experiment.measure.region;
-  input.models = world_.sensor_models;
+  input.models = world_.sensors.models;
   input.objective = plan_.experiment.objective;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
   input.impossible = impossible_;

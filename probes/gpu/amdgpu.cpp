@@ -63,7 +63,7 @@ ProbeFinding find_amdgpu(const ProbeRequest& request) {
 const Registered<ProbeKind> amdgpu({.name = "amdgpu",
                                     .place = 60,
                                     .what = "AMD boards: power, clocks, temperature, use, by amdgpu's hwmon",
-                                    .of_boards = true,
+                                    .boards_of = GpuVendor::amd,
                                     .find = find_amdgpu});
 
 }  // namespace

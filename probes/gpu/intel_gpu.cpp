@@ -68,7 +68,7 @@ const Registered<ProbeKind> intel_gpu(
     {.name = "intel_gpu",
      .place = 70,
      .what = "Intel boards and integrated graphics: energy counters and clocks of xe and i915",
-     .of_boards = true,
+     .boards_of = GpuVendor::intel,
      .find = find_intel_gpu});
 
 }  // namespace

@@ -52,7 +52,7 @@ const Registered<ProbeKind> nvidia(
     {.name = "nvidia",
      .place = 50,
      .what = "NVIDIA boards: energy, power, clocks, throttling, temperature, by NVML, else by one nvidia-smi",
-     .of_boards = true,
+     .boards_of = GpuVendor::nvidia,
      .find = find_nvidia});
 
 }  // namespace

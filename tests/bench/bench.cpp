@@ -49,9 +49,15 @@ int bench_trial(int count) {
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
   const auto strategy = make_strategy({*plan});
-  RunWorld world{*plan,     knobs, sampler, {},          {},
-                 *strategy, store, nullptr, launcher,    interruption,
-                 clock,     sysfs, "/bin",  {{"w", {}}}, {{"w", std::nullopt}}};
+  RunWorld world{.plan = *plan,
+                 .strategy = *strategy,
+                 .store = store,
+                 .interruption = interruption,
+                 .clock = clock,
+                 .sysfs = sysfs,
+                 .machine = {.knobs = knobs},
+                 .sensors = {.sampler = sampler},
+                 .programs = {launcher, "/bin", {{"w", {}}}, {{"w", std::nullopt}}}};
   std::vector<double> whole, child;
   Nanoseconds began = 0;
   const RunEvents events{[&](const PlannedTrial&, int, int) { began = clock.now(); },

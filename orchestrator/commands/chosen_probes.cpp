@@ -1,0 +1,133 @@
+#include "orchestrator/commands/chosen_probes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/invoking_user.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/run_as.hpp"
+#include "probes/command_probe.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, const std::string& run) {
+  LaunchSpec launch;
+  launch.argv = spec.command;
+  launch.run_as = user_of(fmt::format("probe '{}'", spec.name), spec.run_as);
+  auto environment = environment_for(launch.run_as, {});
+  launch.executable = find_executable(spec.command[0], experiment.folder, environment["PATH"]);
+  for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
+  launch.discard_errors = true;  // nobody reads them, and a full pipe would stop the meter
+  launch.environment.push_back("DVFS_PLAN_RUN=" + run);
+  return launch;
+}
+
+std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, const std::string& run,
+                                 Launcher& launcher, const Clock& clock) {
+  CommandProbeSettings settings;
+  settings.name = spec.name;
+  settings.every = spec.every;
+  if (spec.rate) settings.period = Seconds{1 / spec.rate->value()};
+  settings.launch = probe_launch(spec, experiment, run);
+  for (const auto& channel : spec.channels) {
+    Channel one;
+    one.name = channel.name;
+    one.unit = channel.unit;
+    one.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
+    one.domain = channel.domain;
+    one.averages_over_s = channel.averages_over_s;
+    settings.channels.push_back(one);
+  }
+  return start_command_probe(std::move(settings), launcher, clock);
+}
+
+// A probe read at another rate than its own.
+class RatedProbe : public Probe {
+ public:
+  RatedProbe(std::unique_ptr<Probe> probe, Seconds period) : probe_(std::move(probe)), period_(period) {}
+  const std::string& name() const override { return probe_->name(); }
+  const std::vector<Channel>& channels() const override { return probe_->channels(); }
+  Seconds period() const override { return period_; }
+  void begin() override { probe_->begin(); }
+  void read(std::span<Sample> samples) override { probe_->read(samples); }
+
+ private:
+  std::unique_ptr<Probe> probe_;
+  Seconds period_;
+};
+
+// A finding's probes, and what is to be said of it.
+void take(ProbeFinding& finding, ChosenProbes& chosen) {
+  if (!finding.problem.empty())
+    chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
+                                       finding.fix.empty() ? "" : "; " + finding.fix));
+  if (finding.probe) chosen.probes.push_back(std::move(finding.probe));
+  for (auto& part : finding.others) chosen.probes.push_back(std::move(part));
+}
+
+// What an experiment needs whether it asks for it or not.
+void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                std::vector<ProbeSpec>& wanted) {
+  const auto add = [&](std::string_view name) {
+    const bool listed =
+        std::any_of(wanted.begin(), wanted.end(), [&](const ProbeSpec& spec) { return spec.name == name; });
+    ProbeSpec needed;
+    needed.name = name;
+    if (!listed) wanted.push_back(needed);
+  };
+  // Whoever sweeps a clock needs to know whether it was delivered.
+  const bool sweeps_cpu_clock =
+      std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                  [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
+  if (sweeps_cpu_clock && find_probe("cpufreq", {sysfs}).probe) add("cpufreq");
+  for (const GpuBoard& board : gpus.used) {
+    for (const ProbeKind* kind : Registered<ProbeKind>::all()) {
+      if (kind->boards_of == board.vendor) add(kind->name);
+    }
+  }
+  // Nor does the temperature gate work without a thermometer.
+  if (experiment.conditions.temperature_band && find_probe("thermal", {sysfs}).probe) add("thermal");
+}
+
+}  // namespace
+
+ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                           const std::string& run, Launcher& launcher, const Clock& clock) {
+  ChosenProbes chosen;
+  const ProbeRequest request{sysfs, gpus.used, &launcher, &clock, run};
+  // Boards that nobody asks about are left alone, and that is said: their energy is in no result.
+  if (!uses_gpus(experiment) && has_gpu_boards(sysfs))
+    chosen.notes.push_back(
+        "this machine has GPU boards, and this experiment does not measure them; if its workloads use them, "
+        "add  gpus: all");
+  if (!experiment.probes) {
+    for (ProbeFinding& finding : find_probes(request)) take(finding, chosen);
+    return chosen;
+  }
+  std::vector<ProbeSpec> wanted = *experiment.probes;
+  add_needed(experiment, gpus, sysfs, wanted);
+  for (const ProbeSpec& spec : wanted) {
+    if (!spec.command.empty() || spec.rate) chosen.fixed_rate.insert(spec.name);
+    if (!spec.command.empty()) {
+      chosen.probes.push_back(own_probe(spec, experiment, run, launcher, clock));
+      continue;
+    }
+    ProbeFinding finding = find_probe(spec.name, request);
+    if (!finding.probe) {
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{}:{}:{}: probe '{}': {}", experiment.file, spec.mark.line, spec.mark.column,
+                      spec.name, finding.problem),
+          finding.fix.empty() ? "`dvfs-plan doctor` shows what this machine can measure" : finding.fix);
+    }
+    if (spec.rate)
+      finding.probe = std::make_unique<RatedProbe>(std::move(finding.probe), Seconds{1 / spec.rate->value()});
+    take(finding, chosen);
+  }
+  return chosen;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,23 @@
+// The result file that a run writes, and whether it may go on with one that is there.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/plan.hpp"
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+
+// The result file of a plan: `output`, else `result:`, else NAME.sqlite in the current folder.
+std::string result_path(const std::string& output, const Experiment& experiment);
+
+// What differs between the plan and machine of a stored result and those of now; empty if it may be resumed.
+std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
+                                          const std::map<std::string, std::string>& facts);
+// Throws Error (exit code 2) with those differences.
+void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts,
+                       const std::string& path);
+
+}  // namespace dvfs_plan
