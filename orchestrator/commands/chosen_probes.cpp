@@ -60,7 +60,7 @@ class RatedProbe : public Probe {
 };
 
 // A finding's probes, and what is to be said of it.
-void take(ProbeFinding& finding, ChosenProbes& chosen) {
+void add_finding(ProbeFinding& finding, ChosenProbes& chosen) {
   if (!finding.problem.empty())
     chosen.notes.push_back(fmt::format("probe {}: {}{}", finding.name, finding.problem,
                                        finding.fix.empty() ? "" : "; " + finding.fix));
@@ -104,7 +104,7 @@ ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus,
         "this machine has GPU boards, and this experiment does not measure them; if its workloads use them, "
         "add  gpus: all");
   if (!experiment.probes) {
-    for (ProbeFinding& finding : find_probes(request)) take(finding, chosen);
+    for (ProbeFinding& finding : find_probes(request)) add_finding(finding, chosen);
     return chosen;
   }
   std::vector<ProbeSpec> wanted = *experiment.probes;
@@ -125,7 +125,7 @@ ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus,
     }
     if (spec.rate)
       finding.probe = std::make_unique<RatedProbe>(std::move(finding.probe), Seconds{1 / spec.rate->value()});
-    take(finding, chosen);
+    add_finding(finding, chosen);
   }
   return chosen;
 }

@@ -127,7 +127,7 @@ class Run {
                                 .path = current_environment()["PATH"],
                                 .environments = environments(prepared, users),
                                 .users = users}};
-    if (!prepared.gpus.used.empty() && !boards.tells()) tell_that_boards_do_not_tell(store);
+    if (!prepared.gpus.used.empty() && !boards.lists_processes()) warn_that_processes_are_unknown(store);
     return run_and_report(world, guard);
   }
 
@@ -207,13 +207,13 @@ class Run {
     return environments;
   }
 
-  void tell_that_boards_do_not_tell(Store& store) {
+  void warn_that_processes_are_unknown(Store& store) {
     const std::string text = "the boards do not tell who is on them: work of others would not be seen";
     progress_.say("note: " + text);
     store.write_event({"gpu_processes_unknown", text});
   }
 
-  // A night of refused trials helps nobody.
+  // Refuses to begin where every trial would be refused.
   void require_writable(const PreparedExperiment& prepared) const {
     const SettingAccess access(sysfs_);
     for (const SavedSetting& setting : settings_of(prepared.knobs)) {
@@ -391,7 +391,7 @@ class Run {
     return end;
   }
 
-  // What was left as others made it is told whatever else happens, and to whoever asked for quiet too.
+  // Settings that others changed meanwhile were left as they are: said even after an error, and with --quiet.
   void put_back(KnobGuard& guard) {
     const RestoreOutcome outcome = guard.restore();
     for (const std::string& note : outcome.notes) write_stderr(fmt::format("note: {}\n", note));
@@ -399,7 +399,7 @@ class Run {
     require_restored(outcome);
   }
 
-  // For whoever reads it in the morning. That it cannot be written is no fault of the night's.
+  // The report as a page. If it cannot be written the run has succeeded all the same, and a warning says why.
   void write_page_beside(Store& store, const Summary& summary, const std::vector<TrialRow>& trials,
                          const std::string& path) {
     if (options_.no_html) return;

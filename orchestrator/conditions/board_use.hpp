@@ -20,7 +20,7 @@ class BoardUse {
   std::string others() const;
 
   // Whether the boards tell who is on them at all.
-  bool tells() const { return watch_ != nullptr && watch_->processes().has_value(); }
+  bool lists_processes() const { return watch_ != nullptr && watch_->processes().has_value(); }
 
   void remember_memory();  // just before a launch
   // Waits until the boards' memory is back at what it was then, or patience is over: what is left then, in

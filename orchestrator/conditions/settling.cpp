@@ -31,14 +31,14 @@ Settled settle(Sampler& sampler, Seconds least, Seconds limit, Interruption& int
   };
   if (!wait_until(began + nanoseconds(least))) return settled;
   const auto& channels = sampler.channels();
-  const auto tells = [](const Channel& c) { return c.unit == "Hz" && !c.under_load_only; };
-  if (std::none_of(channels.begin(), channels.end(), tells)) return settled;
+  const auto is_clock_at_rest = [](const Channel& c) { return c.unit == "Hz" && !c.under_load_only; };
+  if (std::none_of(channels.begin(), channels.end(), is_clock_at_rest)) return settled;
   std::map<std::uint32_t, double> before;
   const Nanoseconds deadline = std::max(clock.now(), began + nanoseconds(limit));
   for (int held = 0;;) {
     std::map<std::uint32_t, double> now;
     for (const Reading& reading : sampler.look("Hz")) {
-      if (reading.value && tells(channels[reading.channel])) now[reading.channel] = *reading.value;
+      if (reading.value && is_clock_at_rest(channels[reading.channel])) now[reading.channel] = *reading.value;
     }
     if (now.empty()) return settled;
     held = hold(before, now) ? held + 1 : 1;

@@ -21,7 +21,7 @@ constexpr int rounds = 4;
 constexpr std::chrono::milliseconds patience{200};  // a round; the kernel's work item takes a few at most
 
 // Whether an attribute says `value`: as a whole, or as the choice in brackets.
-bool says(const std::string& text, const std::string& value) {
+bool reads_as(const std::string& text, const std::string& value) {
   return text == value || text.find("[" + value + "]") != std::string::npos;
 }
 
@@ -121,7 +121,7 @@ class Restorer {
     const auto now = access_.read(setting.path);
     // A lock that this run never set need not be reset, and an owner's own would be lost by it.
     if (now.unreadable) return taken || (applied_ != nullptr && !applied_->contains(setting.path));
-    if (now.text && says(*now.text, setting.value)) return true;
+    if (now.text && reads_as(*now.text, setting.value)) return true;
     // Only once it was written: before, a capped limit is not yet the owner's.
     return taken && explained_by_firmware(setting, sysfs_);
   }
@@ -146,7 +146,7 @@ class Restorer {
   void note_firmware(const std::vector<SavedSetting>& settings) {
     for (const SavedSetting& setting : settings) {
       const auto now = sysfs_.text(setting.path);
-      if (now && says(*now, setting.value)) continue;
+      if (now && reads_as(*now, setting.value)) continue;
       if (auto note = explained_by_firmware(setting, sysfs_)) outcome_.notes.push_back(*note);
     }
   }

@@ -185,7 +185,7 @@ void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
   trial.verdict_text = problem;
 }
 
-// Work that was marked before and is not now has lost its marks, whoever did not say so.
+// A scenario of which an earlier trial marked a region and this one does not: its marks were lost on the way.
 void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& trial) {
   if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
   if (!trial.region.empty()) {
@@ -197,7 +197,7 @@ void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& 
 }
 
 // Sets all knobs until each value that was read back still stands when all are set: a later knob may undo an
-// earlier one, and somebody may come in between. From then on the watch tells.
+// earlier one, and another program may set one in between. From then on SettingsWatch looks at them.
 bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;
   for (int attempt = 1;; ++attempt) {
@@ -371,12 +371,12 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
     trial.events.push_back({"impossible_value", text});
     impossible_.emplace(one.channel, text);
   }
-  // A trial that is finished is kept, whoever wants us to stop while its memory is given back.
+  // Interrupted or not by now: the trial is finished and is kept.
   if (went_on) look_at_boards(trial, true);
   return went_on;
 }
 
-// Whoever is on a board while no workload of ours runs is somebody else.
+// Before the launch and after the end: a process on a board at these times is none of this trial's.
 void TrialRunner::look_at_boards(TrialRecord& trial, bool launched) {
   if (world_.machine.boards == nullptr) return;
   if (!launched) {

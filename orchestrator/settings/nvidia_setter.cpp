@@ -10,7 +10,7 @@
 namespace dvfs_plan {
 namespace {
 
-bool says(std::string_view text, std::string_view words) {
+bool contains_words(std::string_view text, std::string_view words) {
   return std::search(text.begin(), text.end(), words.begin(), words.end(), [](char a, char b) {
            const auto lower = [](char c) {
              return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -25,7 +25,7 @@ std::string gist(std::string_view output) {
   for (const std::string& line : split_lines(output)) {
     const std::string text(trim(line));
     if (text.empty() || text == "All done." || text.starts_with("Terminating early") ||
-        text.starts_with("Treating as warning") || says(text, "persistence mode is disabled"))
+        text.starts_with("Treating as warning") || contains_words(text, "persistence mode is disabled"))
       continue;
     lines.push_back(printable(text.substr(0, 300)));
     if (lines.size() == 3) break;
@@ -47,7 +47,7 @@ SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confir
     return verdict;
   }
   const std::string said = gist(answer.output);
-  if (says(answer.output, "permission")) {
+  if (contains_words(answer.output, "permission")) {
     verdict.forbidden = true;
     verdict.problem = fmt::format(
         "nvidia-smi refuses: {}; only root may set it: run with sudo (in a container also with "
@@ -57,20 +57,22 @@ SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confir
   }
   // "Setting locked GPU clocks is not supported for GPU ...", then "Treating as warning and moving on.",
   // then exit code 0.
-  if (says(answer.output, "is not supported") || says(answer.output, "not supported in")) {
-    verdict.unsupported = !says(answer.output, "combination");
+  if (contains_words(answer.output, "is not supported") ||
+      contains_words(answer.output, "not supported in")) {
+    verdict.unsupported = !contains_words(answer.output, "combination");
     verdict.problem = "nvidia-smi refuses: " + said;
     return verdict;
   }
-  const bool refused = answer.exit_code != 0 || says(answer.output, "moving on") ||
-                       says(answer.output, "unable to") || says(answer.output, "failed") ||
-                       says(answer.output, "not a valid") || says(answer.output, "no devices were found");
+  const bool refused =
+      answer.exit_code != 0 || contains_words(answer.output, "moving on") ||
+      contains_words(answer.output, "unable to") || contains_words(answer.output, "failed") ||
+      contains_words(answer.output, "not a valid") || contains_words(answer.output, "no devices were found");
   if (refused) {
     verdict.problem = fmt::format("nvidia-smi refuses (exit code {}): {}", answer.exit_code,
                                   said.empty() ? "it says nothing" : said);
     return verdict;
   }
-  if (!confirmation.empty() && !says(answer.output, confirmation)) {
+  if (!confirmation.empty() && !contains_words(answer.output, confirmation)) {
     verdict.problem =
         fmt::format("nvidia-smi neither confirms nor refuses; it says: {}", said.empty() ? "nothing" : said);
     return verdict;
@@ -100,7 +102,7 @@ std::string NvidiaSetter::explain_unsupported(const std::string& uuid) const {
       return "; MIG is enabled: take it off while the board is idle (sudo nvidia-smi -i 0 -mig 0)";
     } else if (text.starts_with("Pending")) {
       in_mig = false;
-    } else if (text.starts_with("Virtualization Mode") && says(text, "vgpu")) {
+    } else if (text.starts_with("Virtualization Mode") && contains_words(text, "vgpu")) {
       return "; this is a vGPU: its clocks and limits belong to the host, where the sweep would have to run";
     }
   }

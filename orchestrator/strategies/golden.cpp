@@ -34,7 +34,8 @@ class GoldenSection : public OneByOne {
                               const History& history) const {
     std::map<int, std::pair<double, int>> sums;
     for (const FinishedTrial& trial : history.trials()) {
-      if (!counts_for_its_point(trial.role) || scenario_of(trial.point) != s || !tells(trial, minimise()))
+      if (!counts_for_its_point(trial.role) || scenario_of(trial.point) != s ||
+          !measures_surface(trial, minimise()))
         continue;
       sums[trial.point].first += std::log(*trial.objective);
       ++sums[trial.point].second;

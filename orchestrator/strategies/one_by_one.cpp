@@ -54,7 +54,7 @@ void OneByOne::look_at(const History& history) {
     ++point.runs;
     point.blocks.insert(trial.block);
     if (trial.attempt == 1) ++scenario.in_block[trial.block];
-    if (tells(trial, minimise())) {
+    if (measures_surface(trial, minimise())) {
       ++scenario.counted;
       ++point.counted;
     }

@@ -98,7 +98,7 @@ class SmiStream : public Probe {
       if (count < 0 && errno == EINTR) continue;
       if (count == 0) gone_ = true;  // the supervisor itself is gone
       if (count <= 0) break;
-      reader_.take({buffer, static_cast<std::size_t>(count)}, samples);
+      reader_.parse({buffer, static_cast<std::size_t>(count)}, samples);
     }
     const bool news = reader_.lines() > lines;
     if (news) heard_ = clock_.now();
@@ -177,7 +177,7 @@ SmiStreamReader::SmiStreamReader(const std::vector<GpuBoard>& boards,
   }
 }
 
-void SmiStreamReader::take(std::string_view text, std::span<Sample> samples) {
+void SmiStreamReader::parse(std::string_view text, std::span<Sample> samples) {
   partial_.append(text);
   for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
     line(trim(std::string_view(partial_).substr(0, end)), samples);

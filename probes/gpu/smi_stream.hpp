@@ -22,7 +22,7 @@ class SmiStreamReader {
 
   const std::vector<Channel>& channels() const { return channels_; }
   // Takes what arrived; whole lines become samples (the newest wins).
-  void take(std::string_view text, std::span<Sample> samples);
+  void parse(std::string_view text, std::span<Sample> samples);
   int lines() const { return lines_; }          // data lines understood so far
   int malformed() const { return malformed_; }  // lines that were neither header nor data
   pid_t program() const { return program_; }    // the nvidia-smi that runs now, as the supervisor told

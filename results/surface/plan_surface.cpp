@@ -77,7 +77,7 @@ SurfaceQuestion surface_question(const Plan& plan) {
   return surface_question(points, plan.experiment.objective);
 }
 
-bool tells(const FinishedTrial& trial, Objective minimise) {
+bool measures_surface(const FinishedTrial& trial, Objective minimise) {
   const auto positive = [](const std::optional<double>& v) { return v && std::isfinite(*v) && *v > 0; };
   return trial.counts && trial.objective && positive(trial.work_time_s) &&
          (minimise == Objective::time || positive(trial.work_energy_j));
@@ -95,7 +95,7 @@ std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective 
   for (const FinishedTrial& trial : history) {
     if (!counts_for_its_point(trial.role)) continue;
     Past& mine = past[trial.point];
-    if (tells(trial, minimise))
+    if (measures_surface(trial, minimise))
       mine = {true, 0, 0};
     else
       ++(trial.may_pass ? mine.disturbed : mine.own);
@@ -113,7 +113,7 @@ FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objec
   FailuresInARow failures;
   for (const FinishedTrial& trial : history) {
     if (!counts_for_its_point(trial.role) || !points.contains(trial.point)) continue;
-    if (tells(trial, minimise))
+    if (measures_surface(trial, minimise))
       failures = {};
     else
       ++(trial.may_pass ? failures.disturbed : failures.own);
@@ -124,7 +124,7 @@ FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objec
 std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise) {
   std::vector<SurfaceTrial> trials;
   for (const FinishedTrial& one : history) {
-    if (!tells(one, minimise)) continue;
+    if (!measures_surface(one, minimise)) continue;
     SurfaceTrial trial;
     trial.point = one.point;
     trial.block = one.block;

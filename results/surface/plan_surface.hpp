@@ -27,7 +27,7 @@ SurfaceQuestion surface_question(const Plan& plan);
 
 // Whether a trial says something of the surface: it counts, and has a time and, where the objective needs it,
 // an energy above 0.
-bool tells(const FinishedTrial& trial, Objective minimise);
+bool measures_surface(const FinishedTrial& trial, Objective minimise);
 std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise);
 
 // Points from which nothing is to be had: they fail by themselves, or were disturbed again and again.

@@ -97,7 +97,8 @@ void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector
     raise(trial.conditions.thermal_share, limits.thermal);
     const std::string text = limits_text(limits, power_limit_of(trial, domain));
     if (text.empty()) continue;
-    // A power limit belongs to the operating point. Heat and a failing supply belong to this hour.
+    // A power limit is part of the operating point, and will hold the clocks down again. Heat or a failing
+    // supply may be gone when the trial is run again.
     if (limits.thermal.value_or(0) >= spoils || limits.brake.value_or(0) >= spoils)
       set_verdict(trial, Verdict::throttled, domain + ": " + text.substr(2));
     else if (!told.contains(domain))

@@ -74,7 +74,7 @@ class StreamTest : public testing::Test {
   ReadingStatus status(std::size_t channel) const { return samples_[channel].status; }
   void take(std::string_view text) {
     for (Sample& sample : samples_) sample = {};
-    reader_.take(text, samples_);
+    reader_.parse(text, samples_);
   }
 
   SmiStreamReader reader_{{board(0), board(1)}, {"uuid", "power.draw.instant", "clocks.current.sm"}};
