@@ -143,15 +143,14 @@ Json plays_json(const WorkloadPlays& one) {
   return json;
 }
 
-int replay_command(const ReplayOptions& options) {
+// Throws Error for what does not go together.
+PlayOptions play_options_of(const ReplayOptions& options, bool constrained) {
   PlayOptions play_options;
   play_options.search = options.search;
   play_options.noise_time = share_of("noise-time", options.noise_time);
   play_options.noise_power = share_of("noise-power", options.noise_power);
   play_options.confidence = share_of("confidence", options.confidence);
   play_options.stop_regret = share_of("regret", options.regret);
-  const ObjectiveSpec objective = objective_of_tables(options.objective);
-  const bool constrained = !objective.constraints.empty();
   const bool full = !chooses_one_by_one(options.search);
   const bool by_model = Registered<StrategyKind>::find(options.search)->by_model;
   if (options.own_stop && !by_model && !full)
@@ -170,6 +169,11 @@ int replay_command(const ReplayOptions& options) {
                 fmt::format("--trials {}: {} search runs {} at most", options.trials, options.search,
                             most_search_trials),
                 "with that many, --search full runs every setting");
+  return play_options;
+}
+
+// The workloads of the table in which a setting holds the constraints.
+std::vector<Landscape> landscapes_of(const ReplayOptions& options, const ObjectiveSpec& objective) {
   std::vector<std::string> notes;
   auto landscapes = read_landscapes(options.file, notes);
   for (Landscape& landscape : landscapes) landscape.plan.experiment.objective = objective;
@@ -183,9 +187,12 @@ int replay_command(const ReplayOptions& options) {
     throw Error(ExitCode::bad_experiment, "no workload of the table has a setting that holds the constraints",
                 "loosen them");
   for (const std::string& note : notes) write_stderr("note: " + note + "\n");
+  return landscapes;
+}
 
-  // One workload is independent of the next, and so is each seed: spread over the CPUs, the result is the
-  // same.
+// One workload is independent of the next, and so is each seed: spread over the CPUs, the result is the same.
+std::vector<WorkloadPlays> play_all(const std::vector<Landscape>& landscapes, const ReplayOptions& options,
+                                    const PlayOptions& play_options) {
   std::vector<WorkloadPlays> all;
   for (const Landscape& landscape : landscapes)
     all.push_back({&landscape, std::vector<Play>(static_cast<std::size_t>(options.seeds))});
@@ -201,7 +208,7 @@ int replay_command(const ReplayOptions& options) {
       const std::size_t dimensions = one.landscape->plan.axes.size();
       const int few = dimensions <= 1 ? 12 : dimensions == 2 ? 16 : 24;
       // Own stop: the adaptive search has its own limit; blocks go on until their bound is as low.
-      const int until_it_stops = full ? most_full_trials : 0;
+      const int until_it_stops = chooses_one_by_one(options.search) ? 0 : most_full_trials;
       mine.trials = options.trials > 0 ? options.trials : options.own_stop ? until_it_stops : few;
       try {
         one.plays[seed] = play(*one.landscape, mine, seed + 1);
@@ -218,25 +225,36 @@ int replay_command(const ReplayOptions& options) {
   }
 
   if (fault) std::rethrow_exception(fault);
+  return all;
+}
+
+std::map<std::string, std::vector<Play>> by_device(const std::vector<WorkloadPlays>& all) {
   std::map<std::string, std::vector<Play>> of_device;
   for (const WorkloadPlays& one : all) {
     auto& plays = of_device[one.landscape->device];
     plays.insert(plays.end(), one.plays.begin(), one.plays.end());
   }
-  if (options.json) {
-    Json json{{"table", options.file},
-              {"search", options.search},
-              {"seeds", options.seeds},
-              {"noise_time", play_options.noise_time},
-              {"noise_power", play_options.noise_power},
-              {"confidence", play_options.confidence},
-              {"objective", options.objective},
-              {"stop_regret", play_options.stop_regret}};
-    for (const WorkloadPlays& one : all) json["workloads"].push_back(plays_json(one));
-    for (const auto& [device, plays] : of_device) json["devices"][device] = figures_json(figures_of(plays));
-    write_stdout(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
-    return 0;
-  }
+  return of_device;
+}
+
+std::string replay_json(const std::vector<WorkloadPlays>& all, const ReplayOptions& options,
+                        const PlayOptions& play_options) {
+  Json json{{"table", options.file},
+            {"search", options.search},
+            {"seeds", options.seeds},
+            {"noise_time", play_options.noise_time},
+            {"noise_power", play_options.noise_power},
+            {"confidence", play_options.confidence},
+            {"objective", options.objective},
+            {"stop_regret", play_options.stop_regret}};
+  for (const WorkloadPlays& one : all) json["workloads"].push_back(plays_json(one));
+  for (const auto& [device, plays] : by_device(all))
+    json["devices"][device] = figures_json(figures_of(plays));
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string replay_text(const std::vector<WorkloadPlays>& all, const ReplayOptions& options,
+                        const PlayOptions& play_options, bool constrained) {
   const auto bound_text = [](const Figures& f) {
     return f.median_bound ? fmt::format("{:>7.2f} %  {:>5.1f} %", 100 * *f.median_bound, 100 * *f.coverage)
                           : fmt::format("{:>9}  {:>7}", "-", "-");
@@ -258,8 +276,18 @@ int replay_command(const ReplayOptions& options) {
     line(one.landscape->device + " " + one.landscape->workload,
          std::to_string(one.landscape->plan.points.size()), figures_of(one.plays));
   text += "\n";
-  for (const auto& [device, plays] : of_device) line("all of " + device, "", figures_of(plays));
-  write_stdout(text);
+  for (const auto& [device, plays] : by_device(all)) line("all of " + device, "", figures_of(plays));
+  return text;
+}
+
+int replay_command(const ReplayOptions& options) {
+  const ObjectiveSpec objective = objective_of_tables(options.objective);
+  const bool constrained = !objective.constraints.empty();
+  const PlayOptions play_options = play_options_of(options, constrained);
+  const auto landscapes = landscapes_of(options, objective);
+  const auto all = play_all(landscapes, options, play_options);
+  write_stdout(options.json ? replay_json(all, options, play_options)
+                            : replay_text(all, options, play_options, constrained));
   return 0;
 }
 
