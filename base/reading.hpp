@@ -27,8 +27,8 @@ struct Channel {
   std::string source;              // the file or event it is read from
   bool under_load_only = false;    // says nothing about hardware that idles (a clock from APERF/MPERF)
   std::optional<double> averages_over_s =
-      {};  // a gauge that is a mean over this time; nullopt: not known from its driver
-  double lags_up_to_s = 0;     // a counter whose value is the sum up to a moment that lies up to so long before
+      {};                   // a gauge that is a mean over this time; nullopt: not known from its driver
+  double lags_up_to_s = 0;  // a counter whose value is the sum up to a moment that lies up to so long before
   bool told_when_new = false;  // its source speaks when it has a new value: a reading is as new as its time
 };
 

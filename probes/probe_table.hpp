@@ -37,9 +37,9 @@ struct ProbeFinding {
 
 // A built-in probe, as its file declares it.
 struct ProbeKind {
-  std::string_view name;   // as `probes` in an experiment file calls it
-  int place = 0;           // among all: sensors of the CPUs and the machine, then boards
-  std::string_view what;   // it measures, and by what: for people
+  std::string_view name;  // as `probes` in an experiment file calls it
+  int place = 0;          // among all: sensors of the CPUs and the machine, then boards
+  std::string_view what;  // it measures, and by what: for people
   // Of GPU boards, whose: looked for only where an experiment is about boards.
   std::optional<GpuVendor> boards_of = {};
   ProbeFinding (*find)(const ProbeRequest&) = nullptr;

@@ -152,10 +152,9 @@ struct ScheduleOptions {
 // What the experiment asks for; idle windows only where energy is measured.
 ScheduleOptions schedule_options(const Experiment& experiment);
 
-// One block over some of the points (indices): idle windows, the points and two trials of each reference, shuffled
-// together by (seed, block), idle windows; in the listed order the references are first and last. The references of all
-// scenarios that occur are in it. Positions start at
-// `position`.
+// One block over some of the points (indices): idle windows, the points and two trials of each reference,
+// shuffled together by (seed, block), idle windows; in the listed order the references are first and last.
+// The references of all scenarios that occur are in it. Positions start at `position`.
 std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, const std::vector<int>& chosen,
                                          int block, int position, const ScheduleOptions& options);
 // Randomised complete blocks: each is one pass over all points.

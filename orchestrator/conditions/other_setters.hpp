@@ -11,7 +11,7 @@ namespace dvfs_plan {
 struct OtherSetter {
   std::string name;  // of its service: "tuned"
   int pid = 0;
-  std::string why;  // "sets governors and limits by profile"
+  std::string why;   // "sets governors and limits by profile"
   std::string fix;   // the command that stops it
   bool sets = true;  // false: it disturbs, but changes no setting
 };

@@ -65,7 +65,8 @@ void KnobGuard::take_machine() {
   std::copy(name.begin(), name.end(), address.sun_path);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
   const bool taken_or_unknown = soon([&] {
-    return ::bind(machine_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE;
+    return ::bind(machine_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 ||
+           errno != EADDRINUSE;
   });
   if (taken_or_unknown) return;
   const std::string holder = folder_.lock_holder();

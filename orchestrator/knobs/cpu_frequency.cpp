@@ -133,6 +133,7 @@ const Registered<KnobKind> cpu_frequency(
      .place = 40,
      .what =
          "CPU clock: lower limit = upper limit on every cpufreq policy, under whatever governor is in force",
+     .of_cpu_clocks = true,
      .find = find_cpu_frequency});
 
 }  // namespace

@@ -183,15 +183,18 @@ KnobFinding find_cpu_turbo(const KnobRequest& request) {
 const Registered<KnobKind> cpu_governor({.name = "cpu.governor",
                                          .place = 10,
                                          .what = "cpufreq governor: a name of scaling_available_governors",
+                                         .of_cpu_clocks = true,
                                          .find = find_cpu_governor});
 const Registered<KnobKind> cpu_epp(
     {.name = "cpu.epp",
      .place = 20,
      .what = "energy_performance_preference of intel_pstate and amd-pstate in active mode",
+     .of_cpu_clocks = true,
      .find = find_cpu_epp});
 const Registered<KnobKind> cpu_turbo({.name = "cpu.turbo",
                                       .place = 30,
                                       .what = "clocks above the base clock: on or off",
+                                      .of_cpu_clocks = true,
                                       .find = find_cpu_turbo});
 
 }  // namespace

@@ -5,9 +5,8 @@
 #include <algorithm>
 
 namespace dvfs_plan {
-namespace {
 
-const KnobKind* kind_of(const std::string& axis) {
+const KnobKind* kind_of_axis(const std::string& axis) {
   const std::string base = split_axis_name(axis).base;
   for (const KnobKind* kind : Registered<KnobKind>::all()) {
     if (kind->name.ends_with('.') ? base.starts_with(kind->name) : base == kind->name) return kind;
@@ -15,15 +14,17 @@ const KnobKind* kind_of(const std::string& axis) {
   return nullptr;
 }
 
+namespace {
+
 int place_of(const std::string& axis) {
-  const KnobKind* kind = kind_of(axis);
+  const KnobKind* kind = kind_of_axis(axis);
   return kind == nullptr ? 0 : kind->place;
 }
 
 }  // namespace
 
 KnobFinding find_knob(const KnobRequest& request) {
-  const KnobKind* kind = kind_of(request.axis);
+  const KnobKind* kind = kind_of_axis(request.axis);
   if (kind == nullptr) return {request.axis, nullptr, "there is no such knob"};
   return kind->find(request);
 }

@@ -38,10 +38,17 @@ struct KnobFinding {
 // A knob, as its file declares it.
 struct KnobKind {
   std::string_view name;  // of its axis, "cpu.frequency"; ends in '.' for a family: "devfreq." NAME
-  int place = 0;  // knobs are applied in ascending place: setting a governor may reset what stands above
+  // Knobs are applied in ascending place, as setting one may reset those behind it: governor 10, preference
+  // 20, turbo 30, clocks of the CPUs 40 and of what is around them 50, 60, boards 70 to 90, the experiment's
+  // own files 100, CPUs of the workload 110.
+  int place = 0;
   std::string_view what;  // it sets, and by what: for people
+  // It sets the CPUs' clocks or what chooses them: what stands above all policies (intel_pstate/max_perf_pct)
+  // changes it.
+  bool of_cpu_clocks = false;
   KnobFinding (*find)(const KnobRequest&) = nullptr;
 };
+const KnobKind* kind_of_axis(const std::string& axis);  // nullptr: there is no such knob
 
 KnobFinding find_knob(const KnobRequest& request);
 

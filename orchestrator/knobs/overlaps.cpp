@@ -42,8 +42,8 @@ bool rules_all_cpus(const std::string& path) {
 }
 
 bool sets_cpu_clocks(const std::string& axis) {
-  const std::string base = split_axis_name(axis).base;
-  return base == "cpu.frequency" || base == "cpu.governor" || base == "cpu.epp" || base == "cpu.turbo";
+  const KnobKind* kind = kind_of_axis(axis);
+  return kind != nullptr && kind->of_cpu_clocks;
 }
 
 // The axis that is made for a file which an experiment sets by sysfs.NAME.

@@ -43,6 +43,8 @@ double counted_seconds(const MarkedRun& run, const std::string& region) {
 struct AllRuns {
   Nanoseconds first_start = 0;
   Seconds user{0}, system{0};
+  std::int64_t most_rss_bytes = 0;
+  std::uint64_t output_bytes = 0, error_bytes = 0;
   int leftovers = 0;
   bool stopped = false;
   double counted = 0;
@@ -52,11 +54,17 @@ struct AllRuns {
     if (first_start == 0) first_start = child.started;
     user = user + child.user_time;
     system = system + child.system_time;
+    most_rss_bytes = std::max(most_rss_bytes, child.max_rss_bytes);
+    output_bytes += child.output.bytes;
+    error_bytes += child.errors.bytes;
     leftovers += child.leftovers;
     stopped = stopped || child.stopped_meanwhile;
     child.started = first_start;
     child.user_time = user;
     child.system_time = system;
+    child.max_rss_bytes = most_rss_bytes;
+    child.output.bytes = output_bytes;
+    child.errors.bytes = error_bytes;
     child.leftovers = leftovers;
     child.stopped_meanwhile = stopped;
   }

@@ -2,8 +2,9 @@
 // from. The table, what is written, the view `trials`, results/SCHEMA.md, JSON and exported tables are made
 // from this.
 //
-// A new one is a line here and a member of TrialRecord; for files that exist, an ALTER TABLE in the next
-// migrations/from_N.sql.
+// A new one is a line here and a member of TrialRecord (what comes from the child is added up over the runs
+// of a trial in trial_runner.cpp, AllRuns); for files that exist, an ALTER TABLE in the next
+// migrations/from_N.sql. The view `trials` leaves idle windows out.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// dvfs_bench settings | trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS US: what the program itself
-// costs. tests/bench/run prints it beside hyperfine, in one go on one machine: absolute times mean little on
-// a shared one.
+// dvfs_bench settings | trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS US: what the
+// program itself costs. tests/bench/run prints it beside hyperfine, in one go on one machine: absolute times
+// mean little on a shared one.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 

@@ -406,15 +406,18 @@ void print_line(const std::string& name, const std::vector<Outcome>& outcomes) {
   if (named == 0) return;
   const double n = named;
   fmt::print(
-      "| bound of a search | {} | {} | {:.1f} % | {:.2f} % | stops by itself in {:.1f} % (holds in {:.1f} %), "
-      "truly worse by at most {:.2f} % in 95 %, {:.1f} trials ({:.0f} % of the full grid), missed best not run "
+      "| bound of a search | {} | {} | {:.1f} % | {:.2f} % | stops by itself in {:.1f} % (holds in {:.1f} "
+      "%), "
+      "truly worse by at most {:.2f} % in 95 %, {:.1f} trials ({:.0f} % of the full grid), missed best not "
+      "run "
       "{}, run {}",
       name, named, 100 * held / n, 100 * quantile(bounds, 0.5), 100 * within / n,
       within > 0 ? 100.0 * held_within / within : 100, 100 * quantile(regrets, 0.95),
       trials / static_cast<double>(outcomes.size()), 100 * of_grid / static_cast<double>(outcomes.size()),
       missed_unseen, named - held - missed_unseen);
   if (violated > 0 || stated < n - 1e-9)
-    fmt::print("; constraints broken in {:.1f} %, stated {:.1f} %", 100 * violated / n, 100 - 100 * stated / n);
+    fmt::print("; constraints broken in {:.1f} %, stated {:.1f} %", 100 * violated / n,
+               100 - 100 * stated / n);
   fmt::print(" |\n");
   std::fflush(stdout);
 }

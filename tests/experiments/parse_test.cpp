@@ -14,6 +14,15 @@ std::string faults(const std::string& text) {
   return diagnostics.text();
 }
 
+// Of a program that knows these searches.
+std::string faults_of_search(const std::string& text) {
+  Diagnostics diagnostics("sweep.yaml");
+  Vocabulary vocabulary;
+  vocabulary.searches = {{"full", false}, {"adaptive", true}, {"golden", false}, {"random", false}};
+  parse_experiment(text, "sweep.yaml", vocabulary, diagnostics);
+  return diagnostics.text();
+}
+
 // A file with one good workload and whatever else is given.
 std::string with(const std::string& rest) {
   return "workloads: [{name: w, command: [\"true\"]}]\n" + rest;
@@ -70,7 +79,7 @@ TEST(Parse, HowPointsAreChosen) {
   EXPECT_EQ(all.at_most, 40);
   EXPECT_EQ(all.prior.size(), 2U);
   EXPECT_EQ(
-      faults(with("search: adaptve\n")),
+      faults_of_search(with("search: adaptve\n")),
       "sweep.yaml:2:9: error: 'search' must be one of full, adaptive, golden, random; found 'adaptve' (did "
       "you mean 'adaptive'?)\n");
   EXPECT_EQ(
@@ -80,11 +89,11 @@ TEST(Parse, HowPointsAreChosen) {
       "sweep.yaml:2:59: error: 'at most' in 'search' must be a number of trials of each scenario such as '40 "
       "trials', at most 500; "
       "found 'some'\n");
-  EXPECT_EQ(faults(with("search: {method: full, at most: 5}\n")),
+  EXPECT_EQ(faults_of_search(with("search: {method: full, at most: 5}\n")),
             "sweep.yaml:2:24: error: 'search: full' takes no 'at most'; it belongs to the methods adaptive, "
             "golden, "
             "random\n");
-  EXPECT_EQ(faults(with("search: {method: random, at most: 5, stop: {regret: 1 %}}\n")),
+  EXPECT_EQ(faults_of_search(with("search: {method: random, at most: 5, stop: {regret: 1 %}}\n")),
             "sweep.yaml:2:38: error: 'search: random' takes no 'stop'; it belongs to the method adaptive\n");
   EXPECT_EQ(search("search: {method: random, at most: 5}\n").at_most, 5);
   EXPECT_EQ(search("search: golden\n").method, "golden");

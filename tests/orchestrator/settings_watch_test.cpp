@@ -66,7 +66,8 @@ TEST_F(Watch, WhatOnlyTheEndSawSaysSo) {
 }
 
 TEST_F(Watch, EachLookOfTheSamplersPeriodIsMade) {
-  // On a clock on which a look costs nothing: one that is slow is made more seldom, and a busy machine is slow.
+  // On a clock on which a look costs nothing: one that is slow is made more seldom, and a busy machine is
+  // slow.
   VirtualClock clock;
   clock.sleep_until(1'000'000'000);
   SettingsWatch watch(settings_, sysfs_, clock);

@@ -1,6 +1,8 @@
 // The example of CONTRIBUTING.md, compiled and run: a probe of one's own in one screen.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -50,7 +52,11 @@ TEST(ExampleProbe, IsAmongAllProbesAtItsPlace) {
   TemporaryFolder root;
   std::vector<std::string> names;
   for (const ProbeFinding& finding : find_probes({Sysfs(root.path())})) names.push_back(finding.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"rapl", "hwmon", "thermal", "cpufreq", "fans"}));
+  const auto place = [&](const char* name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+  EXPECT_LT(place("cpufreq"), place("fans"));
+  EXPECT_LT(place("fans"), std::ssize(names));
 }
 
 }  // namespace

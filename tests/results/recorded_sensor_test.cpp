@@ -83,8 +83,8 @@ TEST(RecordedSensor, TheAuditFindsWhatWasMeasuredByHand) {
                 *energies[i].half_width_j);
   }
   EXPECT_NEAR(*energies[2].as_read_j, 10401.6, 0.05);
-  // The plain difference lacks up to an update at each edge; with the edges placed between the updates it is some
-  // joules more, and says how uncertain they are.
+  // The plain difference lacks up to an update at each edge; with the edges placed between the updates it is
+  // some joules more, and says how uncertain they are.
   EXPECT_NEAR(*energies[2].joules, 10401.6, 0.1 * 700);
   EXPECT_LT(*energies[2].half_width_j, 0.01 * 10401.6);
   EXPECT_NEAR(*energies[1].joules / *energies[2].joules - 1, 0.0034, 0.004);

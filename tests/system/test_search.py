@@ -68,7 +68,9 @@ class Search(testbed.TestbedCase):
             self.assertGreaterEqual(len(sessions), 3)
             for cut, resumed in zip(sessions, sessions[1:3]):
                 first = testbed.rows(result, "SELECT key FROM trial WHERE session_id = ? AND role <> 'warm_up' ORDER BY id LIMIT 1", resumed["id"])
-                self.assertEqual(cut["current_trial"], first[0]["key"])
+                # Killed between a trial's commit and the note of the next one, it had proposed nothing yet.
+                if not testbed.rows(result, "SELECT 1 FROM trial WHERE session_id = ? AND key = ?", cut["id"], cut["current_trial"]):
+                    self.assertEqual(cut["current_trial"], first[0]["key"])
         with self.subTest("the report of a cut night says what is known so far"):
             early = json.loads((out / "cut-5.json").read_text())["scenarios"][0]["search"]
             self.assertIsNotNone(early["best"])

@@ -1,4 +1,3 @@
--- FROM 10
 -- Which strategies there are is no matter of the file's. By way of a copy: to rename a table SQLite looks through the views
 -- that analysts added, whose own are gone at this moment.
 CREATE TEMP TABLE search_of_schema_10 AS SELECT id, method, regret, confidence, at_most FROM search;

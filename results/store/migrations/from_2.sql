@@ -1,4 +1,3 @@
--- FROM 2
 -- GPUs: what held a board's clocks down, and whether a clock was delivered as requested.
 ALTER TABLE trial ADD COLUMN power_cap_share REAL;
 ALTER TABLE trial ADD COLUMN thermal_share REAL;

@@ -1,4 +1,3 @@
--- FROM 3
 -- Adaptive search.
 CREATE TABLE search (
   id         INTEGER PRIMARY KEY CHECK (id = 1),

@@ -1,4 +1,3 @@
--- FROM 4
 -- Readings packed; migrate.cpp moves those of the table `reading` there and drops it.
 CREATE TABLE reading_times (
   id        INTEGER PRIMARY KEY,

@@ -1,3 +1,2 @@
--- FROM 5
 -- Which process marked a region.
 ALTER TABLE region ADD COLUMN process TEXT;

@@ -1,4 +1,3 @@
--- FROM 6
 -- What energies are judged by besides the readings. Of earlier files it is known for NVIDIA's channels only.
 ALTER TABLE channel ADD COLUMN under_load_only INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE channel ADD COLUMN averages_over_s REAL;

@@ -1,4 +1,3 @@
--- FROM 8
 -- Blocks that confirm what the others named. Earlier programs ran none.
 ALTER TABLE trial ADD COLUMN confirms INTEGER NOT NULL DEFAULT 0 CHECK (confirms IN (0, 1));
 -- What is still to be run is more than was planned where blocks are added.

@@ -1,4 +1,3 @@
--- FROM 9
 -- What delivered clocks and boards' limits are judged by. Of earlier trials it is not known, and they are not judged again.
 ALTER TABLE trial_setting ADD COLUMN clock_tolerance_hz REAL;
 ALTER TABLE trial_setting ADD COLUMN clock_or_higher INTEGER CHECK (clock_or_higher IN (0, 1));
