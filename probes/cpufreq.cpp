@@ -40,7 +40,7 @@ Source delivered_source(const Sysfs& sysfs, const std::string& policy,
 // Documentation/admin-guide/pm/cpufreq.rst.
 ProbeFinding find_cpufreq(const ProbeRequest& request) {
   const Sysfs& sysfs = request.sysfs;
-  auto probe = std::make_unique<SysfsProbe>("cpufreq", Seconds{0.05});
+  auto probe = std::make_unique<SysfsProbe>("cpufreq", Seconds{0.05}, SysfsProbe::Answer::from_memory);
   ProbeFinding finding{"cpufreq", nullptr, {}, {}};
   const auto flags = cpu_flags(sysfs);
   const std::string folder = "/sys/devices/system/cpu/cpufreq/";

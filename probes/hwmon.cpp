@@ -86,7 +86,7 @@ class HwmonFinder {
 // Documentation/hwmon/acpi_power_meter.rst.
 ProbeFinding find_hwmon(const ProbeRequest& request) {
   const Sysfs& sysfs = request.sysfs;
-  auto probe = std::make_unique<SysfsProbe>("hwmon", Seconds{0.05});
+  auto probe = std::make_unique<SysfsProbe>("hwmon", Seconds{0.05}, SysfsProbe::Answer::from_device);
   HwmonFinder finder(sysfs, *probe);
   for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) finder.chip(hwmon);
   probe->set_period(finder.fastest());

@@ -25,6 +25,9 @@ class Probe {
   virtual const std::vector<Channel>& channels() const = 0;
   // How often reading it tells something new.
   virtual Seconds period() const = 0;
+  // A read asks a device through its driver, which may take its time or never answer: it then holds up no
+  // other probe. Files that the kernel fills from its own memory, and pipes, answer at once.
+  virtual bool asks_device() const { return false; }
   // Called before the first read of a trial: what was said until now belongs to no trial.
   virtual void begin() {}
   // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a

@@ -1,56 +1,47 @@
-// Reads probes while a trial runs: once just before the child starts, then each probe at its own period, or
-// just after each renewal of its counter, in one thread, once just after the child ends. Readings carry the
-// time in the middle of their read. A probe with a power gauge is read at random times around its period: a
-// load that comes and goes once a period would else be met in the same phase each time.
+// Reads probes while a trial runs: all once just before the child starts, each when it is due (probes/
+// sampled_probe.hpp), all once just after the child ends. Readings carry the time in the middle of their
+// read.
+//
+// Probes do not wait for each other: those that answer at once share a thread, which wakes as seldom as it
+// can; one that takes its time (an NVML energy counter: 4 ms) has its own. One that does not come back from a
+// read, as a driver's that hangs, costs the trial its readings and the night nothing else.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <random>
-#include <thread>
+#include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "probes/follow.hpp"
-#include "probes/probe.hpp"
+#include "probes/sampled_probe.hpp"
+#include "probes/sampling_thread.hpp"
 
 namespace dvfs_plan {
 
 class Sampler {
  public:
-  // Who reads between start() and stop(): a thread of the sampler's own, or whoever calls read_due().
-  enum class Drive { thread, caller };
-  Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock, Drive drive = Drive::thread);
-  ~Sampler();
+  Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock, bool keep_lateness = false);
 
   // All channels of all probes; Reading::channel is an index into it.
   const std::vector<Channel>& channels() const { return channels_; }
 
   // Reads everything now and goes on in the background.
   void start();
-  // Stops, reads everything once more, and returns what was read since start().
+  // Stops, reads everything once more, and returns what was read since start(), by time.
   std::vector<Reading> stop();
 
-  // Values that cannot be (base/reading.hpp), as they were said; the first two of each channel since start().
-  // Their readings have no value.
-  struct Impossible {
-    std::uint32_t channel = 0;
-    Nanoseconds time = 0;
-    std::string text, reason;
-  };
-  std::vector<Impossible> impossible() const;
+  // Since start(); once stopped.
+  const std::vector<ImpossibleValue>& impossible() const { return impossible_; }
+  // Probes that did not come back from a read in time when they were to start or stop; their channels have a
+  // reading `gone` where they were waited for.
+  const std::vector<std::string>& stuck() const { return stuck_; }
 
   // Reads once, now, the probes that have a channel of this unit. Not while sampling.
   std::vector<Reading> look(const std::string& unit);
 
-  // How often the probe is read that has this channel; from the next start() on.
+  // How often the probe is read that has this channel; from the next start() on, as is follow().
   void set_period(std::uint32_t channel, Seconds period);
   Seconds period(std::uint32_t channel) const;
   // Looks at the probe of this counter just after each of its renewals, which come once an `update`. Only
-  // where it is the probe's only counter: two have two phases. From the next start() on; set_period() ends
-  // it.
+  // where it is the probe's only counter: two have two phases. set_period() ends it.
   void follow(std::uint32_t channel, Seconds update);
   bool follows(std::uint32_t channel) const;
   // Which probe it belongs to, counted in the order they were handed in.
@@ -58,59 +49,33 @@ class Sampler {
   // How long one read of that probe took lately: an NVML energy counter keeps a CPU busy for 4 ms.
   Seconds read_cost(std::uint32_t channel) const;
 
-  // Reads the probes that are due at `now`; the thread's whole work, and a test's way to drive it.
-  void read_due(Nanoseconds now);
-  Nanoseconds next_due() const;
-
-  struct Cost {
-    std::uint64_t wake_ups = 0;
-    double cpu_seconds = 0;       // of the sampling thread
-    std::vector<float> lateness;  // seconds after the planned time, a wake-up each; kept if asked for
-  };
-  void keep_lateness(bool keep) { keep_lateness_ = keep; }
-  Cost cost();
+  SamplingCost cost() const;
 
  private:
-  struct Source {
-    std::unique_ptr<Probe> probe;
-    std::uint32_t first_channel = 0;
-    Nanoseconds period = 0;
-    Nanoseconds planned = 0;  // on the grid of its period
-    Nanoseconds due = 0;      // around that
-    bool at_random = false;
-    Nanoseconds cost = 0;  // of a read, smoothed
-    std::vector<Sample> samples;
-    FollowedUpdates followed;
-    std::size_t followed_channel = 0;  // of the probe
-    std::optional<double> followed_value;
+  // A thread and whether its probes were begun by the last start().
+  struct Lane {
+    Lane(const Clock& clock, bool keep_lateness) : thread(clock, keep_lateness) {}
+    SamplingThread thread;
+    bool begun = false;
   };
-
-  // Returns when the value was read.
-  Nanoseconds read(Source& source);
-  Nanoseconds around(const Source& source);
-  Nanoseconds next_look(Source& source, Nanoseconds looked, Nanoseconds now);
-  void refuse_impossible(std::uint32_t channel, Nanoseconds time, Sample& sample);
-  void run();
-  // For whoever is not the sampling thread. That one works with the lock held as long as any probe is due,
-  // which several slow ones always are: it lets go for those who wait.
-  std::unique_lock<std::mutex> lock_now() const;
+  Lane& add_lane();
+  void give_up(Lane& lane);
+  // The probe that has this channel, while its thread does not read it.
+  struct Held {
+    SamplingThread::Hold hold;
+    SampledProbe* probe = nullptr;  // nullptr: it is stuck
+  };
+  Held hold_probe_of(std::uint32_t channel) const;
 
   const Clock& clock_;
-  const Drive drive_;
-  std::vector<Source> sources_;
+  bool keep_lateness_;
+  std::vector<std::shared_ptr<SampledProbe>> probes_;  // in the order they were handed in
   std::vector<Channel> channels_;
-  std::vector<Reading> readings_;
-  std::vector<Impossible> impossible_;
-
-  mutable std::mutex mutex_;
-  mutable std::atomic<int> waiting_{0};
-  std::condition_variable changed_;
-  bool sampling_ = false;
-  bool quit_ = false;
-  bool keep_lateness_ = false;
-  Cost cost_;
-  std::minstd_rand random_;
-  std::thread thread_;
+  // The first one's probes answer at once; each other one has a single probe.
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Reading> gone_;  // of probes that are stuck
+  std::vector<ImpossibleValue> impossible_;
+  std::vector<std::string> stuck_;
 };
 
 }  // namespace dvfs_plan

@@ -11,7 +11,10 @@ namespace dvfs_plan {
 
 class SysfsProbe : public Probe {
  public:
-  SysfsProbe(std::string name, Seconds period) : name_(std::move(name)), period_(period) {}
+  // Who fills the files: the kernel from its own memory, or a device that its driver asks.
+  enum class Answer { from_memory, from_device };
+  SysfsProbe(std::string name, Seconds period, Answer answer)
+      : name_(std::move(name)), period_(period), answer_(answer) {}
 
   void add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale,
            bool zero_is_absent = false);
@@ -21,11 +24,13 @@ class SysfsProbe : public Probe {
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return period_; }
+  bool asks_device() const override { return answer_ == Answer::from_device; }
   void read(std::span<Sample> samples) override;
 
  private:
   std::string name_;
   Seconds period_;
+  Answer answer_;
   std::vector<Channel> channels_;
   std::vector<AttributeReader> readers_;
 };

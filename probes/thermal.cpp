@@ -12,7 +12,7 @@ namespace {
 // Documentation/driver-api/thermal/sysfs-api.rst.
 ProbeFinding find_thermal(const ProbeRequest& request) {
   const Sysfs& sysfs = request.sysfs;
-  auto probe = std::make_unique<SysfsProbe>("thermal", Seconds{0.5});
+  auto probe = std::make_unique<SysfsProbe>("thermal", Seconds{0.5}, SysfsProbe::Answer::from_device);
   std::map<std::string, int> types;
   for (const std::string& zone : sysfs.list("/sys/class/thermal")) {
     if (!zone.starts_with("thermal_zone")) continue;

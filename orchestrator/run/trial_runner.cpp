@@ -371,7 +371,13 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (went_on) sleep(lead_);
   trial.readings = world_.sensors.sampler.stop();
   impossible_.clear();
-  for (const Sampler::Impossible& one : world_.sensors.sampler.impossible()) {
+  for (const std::string& probe : world_.sensors.sampler.stuck())
+    trial.events.push_back(
+        {"probe_stuck",
+         fmt::format("{}: a read did not come back within {:g} s: nothing of it is known in this "
+                     "trial; other probes were read all the same",
+                     probe, seconds(longest_read).value())});
+  for (const ImpossibleValue& one : world_.sensors.sampler.impossible()) {
     const double after = seconds(one.time - trial.child.started).value();
     const std::string text = fmt::format(
         "{} said '{}' {:.2f} s {} the trial began: {}", world_.sensors.sampler.channels()[one.channel].name,

@@ -47,7 +47,7 @@ void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
 // Documentation/gpu/amdgpu/thermal.rst (hwmon), driver-misc.rst (gpu_busy_percent, mem_info_*).
 ProbeFinding find_amdgpu(const ProbeRequest& request) {
   ProbeFinding finding{"amdgpu", nullptr, {}, {}};
-  auto probe = std::make_unique<SysfsProbe>("amdgpu", Seconds{0.05});
+  auto probe = std::make_unique<SysfsProbe>("amdgpu", Seconds{0.05}, SysfsProbe::Answer::from_device);
   for (const GpuBoard& board : request.boards) {
     if (board.vendor == GpuVendor::amd) add_board(request.sysfs, board, *probe);
   }

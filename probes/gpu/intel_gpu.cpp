@@ -43,7 +43,7 @@ void add_energy(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
 // Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon, sysfs-driver-intel-i915-hwmon, sysfs-class-drm.
 ProbeFinding find_intel_gpu(const ProbeRequest& request) {
   ProbeFinding finding{"intel_gpu", nullptr, {}, {}};
-  auto probe = std::make_unique<SysfsProbe>("intel_gpu", Seconds{0.05});
+  auto probe = std::make_unique<SysfsProbe>("intel_gpu", Seconds{0.05}, SysfsProbe::Answer::from_device);
   for (const GpuBoard& board : request.boards) {
     if (board.vendor != GpuVendor::intel) continue;
     add_energy(request.sysfs, board, *probe);

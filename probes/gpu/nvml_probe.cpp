@@ -62,6 +62,7 @@ class NvmlProbe : public Probe {
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return period_; }
+  bool asks_device() const override { return true; }
 
   void add_board(nvml::Device device) { boards_.push_back({device, {}, {}, {}}); }
   // Of the board added last. False if it has no such field, which is then left out.

@@ -90,7 +90,7 @@ int bench_trial(int count) {
 int bench_sampler(double hertz, double duration) {
   const Sysfs sysfs;
   SystemClock clock;
-  auto probe = std::make_unique<SysfsProbe>("bench", Seconds{1 / hertz});
+  auto probe = std::make_unique<SysfsProbe>("bench", Seconds{1 / hertz}, SysfsProbe::Answer::from_memory);
   std::vector<std::string> candidates;
   for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) {
     for (const std::string& file : sysfs.list("/sys/class/hwmon/" + hwmon)) {
@@ -113,8 +113,7 @@ int bench_sampler(double hertz, double duration) {
   }
   std::vector<std::unique_ptr<Probe>> probes;
   probes.push_back(std::move(probe));
-  Sampler sampler(std::move(probes), clock);
-  sampler.keep_lateness(true);
+  Sampler sampler(std::move(probes), clock, true);
   const Nanoseconds before = clock.now();
   sampler.start();
   clock.sleep_until(before + nanoseconds(Seconds{duration}));

@@ -13,7 +13,7 @@ namespace {
 // Fans tell of heat that the CPU's own sensors do not see. Documentation/hwmon/sysfs-interface.rst.
 ProbeFinding find_fans(const ProbeRequest& request) {
   const Sysfs& sysfs = request.sysfs;
-  auto probe = std::make_unique<SysfsProbe>("fans", Seconds{1});
+  auto probe = std::make_unique<SysfsProbe>("fans", Seconds{1}, SysfsProbe::Answer::from_device);
   for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) {
     const std::string file = "/sys/class/hwmon/" + hwmon + "/fan1_input";
     if (!sysfs.exists(file)) continue;

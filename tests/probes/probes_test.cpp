@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -278,8 +279,9 @@ class FakeClock : public Clock {
 
 class CountingProbe : public Probe {
  public:
-  CountingProbe(std::string name, Seconds period, const char* unit = "W", Nanoseconds cost = 0)
-      : name_(std::move(name)), period_(period), cost_(cost) {
+  CountingProbe(std::string name, Seconds period, const char* unit = "W", Nanoseconds cost = 0,
+                bool asks_device = false)
+      : name_(std::move(name)), period_(period), cost_(cost), asks_device_(asks_device) {
     channels_.push_back(Channel{.name = name_,
                                 .probe = name_,
                                 .unit = unit,
@@ -292,6 +294,7 @@ class CountingProbe : public Probe {
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return period_; }
+  bool asks_device() const override { return asks_device_; }
   void read(std::span<Sample> samples) override {
     if (cost_ > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(cost_));
     samples[0] = {static_cast<double>(++reads_), ReadingStatus::ok};
@@ -301,8 +304,23 @@ class CountingProbe : public Probe {
   std::string name_;
   Seconds period_;
   Nanoseconds cost_;
+  bool asks_device_;
   std::vector<Channel> channels_;
   int reads_ = 0;
+};
+
+// Does not come back from a read as long as `hangs`.
+class HangingProbe : public CountingProbe {
+ public:
+  explicit HangingProbe(const std::atomic<bool>& hangs)
+      : CountingProbe("hangs", Seconds{0.01}, "Hz", 0, true), hangs_(hangs) {}
+  void read(std::span<Sample> samples) override {
+    while (hangs_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CountingProbe::read(samples);
+  }
+
+ private:
+  const std::atomic<bool>& hangs_;
 };
 
 std::vector<std::unique_ptr<Probe>> two_probes(Seconds fast, Seconds slow, const char* unit = "Hz",
@@ -313,18 +331,18 @@ std::vector<std::unique_ptr<Probe>> two_probes(Seconds fast, Seconds slow, const
   return probes;
 }
 
-TEST(Sampler, ReadsEachProbeOnItsOwnGridAndDoesNotCatchUpInABurst) {
+TEST(SampledProbe, IsReadOnItsOwnGridAndDoesNotCatchUpInABurst) {
   FakeClock clock;
-  Sampler sampler(two_probes(Seconds{0.1}, Seconds{1}), clock);
+  SampledProbe probe(std::make_unique<CountingProbe>("fast", Seconds{0.1}, "Hz"), 0, clock);
   const Nanoseconds start = clock.now_;
-  sampler.read_due(start);  // both are due at first
-  EXPECT_EQ(sampler.next_due(), start + 100'000'000);
+  probe.begin();
+  EXPECT_EQ(probe.due(), start + 100'000'000);
   clock.now_ = start + 100'000'000;
-  sampler.read_due(clock.now_);
-  EXPECT_EQ(sampler.next_due(), start + 200'000'000);
+  probe.read_due(clock.now_);
+  EXPECT_EQ(probe.due(), start + 200'000'000);
   clock.now_ = start + 750'000'000;  // a stall of several periods
-  sampler.read_due(clock.now_);
-  EXPECT_EQ(sampler.next_due(), clock.now_ + 100'000'000);
+  probe.read_due(clock.now_);
+  EXPECT_EQ(probe.due(), clock.now_ + 100'000'000);
 }
 
 TEST(Sampler, ReadsAtBothEdgesEvenOfAnInstant) {
@@ -352,22 +370,80 @@ TEST(Sampler, LetsGoOfProbesThatAreAlwaysDue) {
   }
 }
 
-TEST(Sampler, LooksAtPowerAtRandomTimesAroundItsPeriod) {
-  FakeClock clock;
-  Sampler sampler(two_probes(Seconds{0.1}, Seconds{5}, "W"), clock, Sampler::Drive::caller);
-  const Nanoseconds start = clock.now_;
-  sampler.start();
-  std::vector<double> phases;
-  for (int i = 1; i <= 400; ++i) {
-    clock.now_ = sampler.next_due();
-    sampler.read_due(clock.now_);
+TEST(Sampler, AProbeThatTakesItsTimeHoldsUpNoOther) {
+  // As an NVML counter does, beside one that is looked at 1000 times a second.
+  SystemClock clock;
+  constexpr Nanoseconds slow_read = 50'000'000;
+  for (const bool declared : {true, false}) {
+    std::vector<std::unique_ptr<Probe>> probes;
+    probes.push_back(std::make_unique<CountingProbe>("slow", Seconds{0.001}, "Hz", slow_read, declared));
+    probes.push_back(std::make_unique<CountingProbe>("quick", Seconds{0.001}, "Hz"));
+    Sampler sampler(std::move(probes), clock);
+    sampler.start();
+    clock.sleep_until(clock.now() + 6 * slow_read);
+    const auto readings = sampler.stop();
+    const auto of = [&](std::uint32_t channel) {
+      return std::count_if(readings.begin(), readings.end(),
+                           [&](const Reading& reading) { return reading.channel == channel; });
+    };
+    EXPECT_LE(of(0), 9) << declared;  // it cannot be read more often
+    // One that waited for it would be read as seldom; half of what is due leaves room for a busy machine.
+    EXPECT_GE(of(1), 5 * of(0)) << declared;
+    EXPECT_TRUE(std::is_sorted(readings.begin(), readings.end(),
+                               [](const Reading& a, const Reading& b) { return a.time < b.time; }));
+    EXPECT_TRUE(sampler.stuck().empty());
   }
+}
+
+TEST(Sampler, AProbeThatNeverComesBackCostsItsOwnReadingsOnly) {
+  // As a driver that hangs. Whoever waits for it goes on after longest_read.
+  SystemClock clock;
+  std::atomic<bool> hangs = false;
+  std::vector<std::unique_ptr<Probe>> probes;
+  probes.push_back(std::make_unique<HangingProbe>(hangs));
+  probes.push_back(std::make_unique<CountingProbe>("quick", Seconds{0.01}, "Hz"));
+  Sampler sampler(std::move(probes), clock);
+  sampler.start();
+  hangs = true;
+  clock.sleep_until(clock.now() + 50'000'000);
   const auto readings = sampler.stop();
+  EXPECT_THAT(sampler.stuck(), testing::ElementsAre("hangs"));
+  ASSERT_FALSE(readings.empty());
+  EXPECT_EQ(readings.back().channel, 0U);
+  EXPECT_EQ(readings.back().status, ReadingStatus::gone);
+  EXPECT_GE(std::count_if(readings.begin(), readings.end(), [](const Reading& r) { return r.channel == 1; }),
+            2);
+
+  // It comes back while the next trial runs: what it says then is not of that trial's beginning.
+  std::thread comes_back([&] {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(longest_read + longest_read / 10));
+    hangs = false;
+  });
+  sampler.start();
+  EXPECT_THAT(sampler.stuck(), testing::ElementsAre("hangs"));
+  comes_back.join();
+  for (const Reading& reading : sampler.stop()) {
+    EXPECT_TRUE(reading.channel == 1 || reading.status == ReadingStatus::gone);
+  }
+  sampler.start();
+  EXPECT_TRUE(sampler.stuck().empty());
+  const auto again = sampler.stop();
+  EXPECT_TRUE(
+      std::any_of(again.begin(), again.end(), [](const Reading& r) { return r.channel == 0 && r.value; }));
+}
+
+TEST(SampledProbe, OfPowerIsReadAtRandomTimesAroundItsPeriod) {
+  FakeClock clock;
+  SampledProbe probe(std::make_unique<CountingProbe>("power", Seconds{0.1}, "W"), 0, clock);
+  const Nanoseconds start = clock.now_;
+  probe.begin();
+  std::vector<double> phases;
   double last = 0;
-  for (const Reading& reading : readings) {
-    if (reading.channel != 0 || reading.time == start) continue;
-    const double time = seconds(reading.time - start).value();
-    if (reading.time != readings.back().time) phases.push_back(time / 0.1 - std::round(time / 0.1));
+  for (int i = 1; i <= 400; ++i) {
+    clock.now_ = probe.due();
+    probe.read_due(clock.now_);
+    const double time = seconds(clock.now_ - start).value();
+    phases.push_back(time / 0.1 - std::round(time / 0.1));
     EXPECT_GE(time - last, -1e-9);
     last = time;
   }

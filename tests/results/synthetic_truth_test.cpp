@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-#include "probes/sampler.hpp"
+#include "probes/sampled_probe.hpp"
 #include "results/energy/energy_curve.hpp"
 #include "tests/support/virtual_clock.hpp"
 
@@ -104,24 +104,23 @@ struct Case {
 // Runs the real sampler in virtual time over the case, one update ahead of the window and one behind it.
 ChannelEnergy measure(const Case& c) {
   VirtualClock clock;
-  std::vector<std::unique_ptr<Probe>> probes;
-  probes.push_back(std::make_unique<SimulatedProbe>(c.shape, c.sensor, c.look, clock, c.seed));
-  Sampler sampler(std::move(probes), clock, Sampler::Drive::caller);
+  SampledProbe sampled(std::make_unique<SimulatedProbe>(c.shape, c.sensor, c.look, clock, c.seed), 0, clock);
   clock.sleep_until(nanoseconds(Seconds{c.from - 1.5 * c.sensor.update}));
-  sampler.start();
+  sampled.begin();
   const Nanoseconds end = nanoseconds(Seconds{c.to + 1.5 * c.sensor.update});
-  while (sampler.next_due() < end) {
-    clock.sleep_until(sampler.next_due());
+  while (sampled.due() < end) {
+    clock.sleep_until(sampled.due());
     const double now = seconds(clock.now()).value();
     if (now > c.stall_from && now < c.stall_to) clock.sleep_until(nanoseconds(Seconds{c.stall_to}));
-    sampler.read_due(clock.now());
+    sampled.read_due(clock.now());
   }
   clock.sleep_until(end);
-  const auto readings = sampler.stop();
+  sampled.read();
+  const auto readings = sampled.take();
   SensorModel model;
   model.update = Seconds{c.sensor.update};
   if (c.sensor.kind == Kind::averaging_gauge) model.window = Seconds{c.sensor.update};
-  return energy_between(sampler.channels()[0], readings, nanoseconds(Seconds{c.from}),
+  return energy_between(sampled.channels()[0], readings, nanoseconds(Seconds{c.from}),
                         nanoseconds(Seconds{c.to}), model);
 }
 

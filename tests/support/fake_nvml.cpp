@@ -17,6 +17,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -93,10 +94,12 @@ class Board {
       }
       return *found;
     }
+    const std::lock_guard lock(mutex_);
     advance();
     return {0, shown_w_ * 1e3, shown_w_ * 1e3, std::floor(shown_j_ * 1e3), clock()};
   }
   double throttled_ns(bool by_heat) {
+    const std::lock_guard lock(mutex_);
     advance();
     return (by_heat ? hot_s_ : capped_s_) * 1e9;
   }
@@ -126,6 +129,7 @@ class Board {
     shown_w_ = power + 0.01 * static_cast<double>(tick % 7);
   }
 
+  std::mutex mutex_;  // the real library may be called by several threads
   std::vector<Row> trace_;
   double began_ = 0, last_ = 0, joules_ = 1000, shown_j_ = 1000, shown_w_ = 100, capped_s_ = 0, hot_s_ = 0;
   long tick_ = 0;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "probes/sampler.hpp"
+#include "probes/sampled_probe.hpp"
 #include "results/energy/energy_curve.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/virtual_clock.hpp"
@@ -67,31 +67,30 @@ Outcome measure_counters(const CounterConditions& conditions, std::uint64_t seed
     VirtualClock clock;
     auto probe = std::make_unique<Counters>(night, conditions, clock, mine + 17);
     Counters& counters = *probe;
-    std::vector<std::unique_ptr<Probe>> probes;
-    probes.push_back(std::move(probe));
-    Sampler sampler(std::move(probes), clock, Sampler::Drive::caller);
+    SampledProbe sampled(std::move(probe), 0, clock);
     SensorModel model;
     model.update = Seconds{update * (1 + 0.002 * draw.normal())};
     model.lag = Seconds{0.1 * update};
-    if (conditions.look == 0) sampler.follow(0, *model.update);
+    if (conditions.look == 0) sampled.follow(0, *model.update);
     constexpr double lead = 2.5;
     clock.sleep_until(nanoseconds(Seconds{night.begins - lead * update}));
-    sampler.start();
+    sampled.begin();
     const Nanoseconds end = nanoseconds(Seconds{night.ends + lead * update});
-    while (sampler.next_due() < end) {
-      clock.sleep_until(sampler.next_due());
+    while (sampled.due() < end) {
+      clock.sleep_until(sampled.due());
       // On a busy machine the thread that looks wakes late now and then.
       constexpr double late = 0.05, latest = 0.4;
       if (draw.uniform(0, 1) < late)
         clock.sleep_until(clock.now() + nanoseconds(Seconds{update * draw.uniform(0, latest)}));
-      sampler.read_due(clock.now());
+      sampled.read_due(clock.now());
     }
     clock.sleep_until(end);
-    const auto readings = sampler.stop();
+    sampled.read();
+    const auto readings = sampled.take();
     outcome.looks += counters.looks;
     outcome.updates += (night.ends - night.begins) / update + 2 * lead;
     outcome.truth += night.truth();
-    const ChannelEnergy energy = EnergyCurve(sampler.channels()[0], readings, model).over(night.windows);
+    const ChannelEnergy energy = EnergyCurve(sampled.channels()[0], readings, model).over(night.windows);
     if (!energy.joules || !outcome.joules) {
       outcome.joules.reset();
       continue;

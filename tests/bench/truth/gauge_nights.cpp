@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "probes/gpu/cuda_load.hpp"
-#include "probes/sampler.hpp"
+#include "probes/sampled_probe.hpp"
 #include "results/energy/sensor_audit.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/virtual_clock.hpp"
@@ -53,21 +53,20 @@ class GaugeProbe : public Probe {
   double value_ = 0;
 };
 
-std::vector<Reading> read_until(Sampler& sampler, VirtualClock& clock, double end) {
-  sampler.start();
+std::vector<Reading> read_until(SampledProbe& sampled, VirtualClock& clock, double end) {
+  sampled.begin();
   const Nanoseconds until = nanoseconds(Seconds{end});
-  while (sampler.next_due() < until) {
-    clock.sleep_until(sampler.next_due());
-    sampler.read_due(clock.now());
+  while (sampled.due() < until) {
+    clock.sleep_until(sampled.due());
+    sampled.read_due(clock.now());
   }
   clock.sleep_until(until);
-  return sampler.stop();
+  sampled.read();
+  return sampled.take();
 }
 
-Sampler sampler_of(const Power& power, const Kind& kind, VirtualClock& clock, std::uint64_t seed) {
-  std::vector<std::unique_ptr<Probe>> probes;
-  probes.push_back(std::make_unique<GaugeProbe>(power, kind, clock, seed));
-  return Sampler(std::move(probes), clock, Sampler::Drive::caller);
+SampledProbe sampled_gauge(const Power& power, const Kind& kind, VirtualClock& clock, std::uint64_t seed) {
+  return {std::make_unique<GaugeProbe>(power, kind, clock, seed), 0, clock};
 }
 
 // As orchestrator/sensors does before a night: looks every 2 ms while a load comes and goes.
@@ -91,13 +90,13 @@ SensorModel looked_at(const Kind& kind, bool loaded, std::uint64_t seed) {
     while (turn + 1 < turns.size() && t >= turns[turn].first) ++turn;
     power.add((turns[turn].second && t < turns[turn].first ? load : idle) * (1 + 0.01 * draw.normal()));
   }
-  Sampler sampler = sampler_of(power, kind, clock, seed + 1);
-  sampler.set_period(0, Seconds{0.002});
+  SampledProbe sampled = sampled_gauge(power, kind, clock, seed + 1);
+  sampled.set_period(Seconds{0.002});
   clock.sleep_until(nanoseconds(Seconds{0.1}));
-  const auto readings = read_until(sampler, clock, time + 0.4);
+  const auto readings = read_until(sampled, clock, time + 0.4);
   const auto from = readings.front().time, to = readings.back().time;
-  SensorAudit audit = audit_sensors(sampler.channels(), readings, from, to, std::nullopt);
-  if (loaded) audit_response(audit.channels[0], sampler.channels()[0], readings, on);
+  SensorAudit audit = audit_sensors(sampled.channels(), readings, from, to, std::nullopt);
+  if (loaded) audit_response(audit.channels[0], sampled.channels()[0], readings, on);
   SensorModel model;
   model.update = audit.channels[0].update;
   model.at_least = audit.channels[0].at_least;
@@ -127,11 +126,11 @@ std::optional<GaugeOutcome> measure_gauge(const GaugeConditions& conditions, std
   const SensorModel model = looked_at(kind, conditions.loaded, seed * 1000003 + 5);
   const Night night = draw.night(conditions.load, update, draw.uniform(30, 200));
   VirtualClock clock;
-  Sampler sampler = sampler_of(night.power, kind, clock, seed * 1000003 + 9);
+  SampledProbe sampled = sampled_gauge(night.power, kind, clock, seed * 1000003 + 9);
   constexpr double lead = 2.5;
   clock.sleep_until(nanoseconds(Seconds{night.begins - lead * update}));
-  const auto readings = read_until(sampler, clock, night.ends + lead * update);
-  const ChannelEnergy energy = EnergyCurve(sampler.channels()[0], readings, model).over(night.windows);
+  const auto readings = read_until(sampled, clock, night.ends + lead * update);
+  const ChannelEnergy energy = EnergyCurve(sampled.channels()[0], readings, model).over(night.windows);
   if (!energy.joules) return std::nullopt;
   return GaugeOutcome{night.truth(), *energy.joules, energy.half_width_j};
 }

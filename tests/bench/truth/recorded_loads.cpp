@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "probes/sampler.hpp"
+#include "probes/sampled_probe.hpp"
 #include "results/energy/energy_curve.hpp"
 #include "results/energy/median.hpp"
 #include "tests/support/sensors.hpp"
@@ -100,25 +100,24 @@ Outcome RecordedCounter::measure(const RecordedLoad& load, double look, std::uin
   VirtualClock clock;
   auto probe = std::make_unique<Playback>(steps_, look > 0 ? look : update_of_the_board / 2, clock);
   Playback& playback = *probe;
-  std::vector<std::unique_ptr<Probe>> probes;
-  probes.push_back(std::move(probe));
-  Sampler sampler(std::move(probes), clock, Sampler::Drive::caller);
-  if (look == 0) sampler.follow(0, Seconds{update_of_the_board});
+  SampledProbe sampled(std::move(probe), 0, clock);
+  if (look == 0) sampled.follow(0, Seconds{update_of_the_board});
   const double lead = update_of_the_board * (2.5 + std::uniform_real_distribution<double>(0, 1)(random));
   clock.sleep_until(load.regions.front().from - nanoseconds(Seconds{lead}));
   const Nanoseconds begun = clock.now();
-  sampler.start();
+  sampled.begin();
   const Nanoseconds end = load.regions.back().to + nanoseconds(Seconds{2.5 * update_of_the_board});
-  while (sampler.next_due() < end) {
-    clock.sleep_until(sampler.next_due());
-    sampler.read_due(clock.now());
+  while (sampled.due() < end) {
+    clock.sleep_until(sampled.due());
+    sampled.read_due(clock.now());
   }
   clock.sleep_until(end);
-  const auto readings = sampler.stop();
+  sampled.read();
+  const auto readings = sampled.take();
   SensorModel model;
   model.update = Seconds{update_of_the_board};
   model.lag = Seconds{0.02};
-  const ChannelEnergy energy = EnergyCurve(sampler.channels()[0], readings, model).over(load.regions);
+  const ChannelEnergy energy = EnergyCurve(sampled.channels()[0], readings, model).over(load.regions);
   return {load.joules, energy.joules, energy.half_width_j.value_or(0), playback.looks,
           seconds(end - begun).value() / update_of_the_board};
 }
