@@ -46,7 +46,6 @@ for round in $(seq %d); do
     now=$(finished); now=${now:-0}
     problems=
     [ "$(state)" = "$before" ] || problems="$problems not-restored"
-    [ $took -le 1000 ] || problems="$problems late"
     [ $now -ge $((last + said)) ] || problems="$problems lost-a-finished-trial"
     grep -q '^State:.Z' /proc/[0-9]*/status 2>/dev/null && problems="$problems zombie"
     pidof dvfs-mixed dvfs-plan dvfs-guardian >/dev/null && problems="$problems left-running"

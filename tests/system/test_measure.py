@@ -1,6 +1,7 @@
 """Measurements fit to publish, on a real kernel: regions, energy per unit of work under constraints, commands that are
 too short, a machine that drifts through the night, a budget."""
 import json
+import unittest
 
 import arithmetic
 import testbed
@@ -76,6 +77,7 @@ class Measure(testbed.TestbedCase):
                 self.assertLess(abs(trial["time_s"] / single - 1), 0.3)  # a process start beside 70 ms of work
                 self.assertEqual(testbed.rows(out / "short.sqlite", "SELECT count(*) AS n FROM regions WHERE trial = ? AND counted", trial["trial"])[0]["n"], trial["runs"])
 
+    @unittest.skipUnless(testbed.LONG, "a minute's night: --long; drift and budgets on simulated nights: Coverage.*, BlockModel.*, Blocks.*")
     def test_a_machine_that_drifts_and_a_budget(self):
         code, console = self.testbed.run("testbedctl meter drifts; dvfs-plan /drift.yaml --json >drift.json 2>drift.txt; code=$?; dvfs-plan report drift.sqlite; exit $code",
                                          {"drift.yaml": DRIFT})

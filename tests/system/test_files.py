@@ -1,0 +1,234 @@
+"""Result files, programs and meters that change or lie while a night runs."""
+import os
+import shutil
+import signal
+import subprocess
+
+import testbed
+from whole import METER, QUIET, Whole
+
+
+class Files(Whole):
+    NIGHT = "name: night\nrepeat: 8\nobjective: time\nconditions: " + QUIET + "\nworkloads: [{name: w, command: [sleep, '0.3']}]\n"
+
+    def night(self, after_two):
+        """Runs 8 trials; calls `after_two` when two are finished. Returns (exit code, what it said on stderr)."""
+        self.write("night.yaml", self.NIGHT)
+        running = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        self.addCleanup(running.stderr.close)
+        said = ""
+        for line in running.stderr:
+            said += line
+            if " #2: " in line:
+                after_two()
+            if "the night goes on there" in line:
+                # At once: trials are still to come.
+                self.assertNotIn(" #8: ", said)
+        running.wait(timeout=60)
+        return running.returncode, said
+
+    def rescued(self, after_two, what):
+        code, said = self.night(after_two)
+        rescue = self.folder / "night.rescued.sqlite"
+        self.assertEqual(code, 5, said)
+        self.assertRegex(said, rf"warning: the result file is lost \({what}\); all finished trials are in {rescue}, and the night goes on there\n")
+        self.assertIn(f"all of it is in {rescue}\n", said)
+        self.assertEqual(testbed.integrity(rescue), "ok")
+        self.assertEqual(testbed.rows(rescue, "SELECT count(*) AS n, sum(verdict = 'ok') AS ok FROM trials"), [{"n": 8, "ok": 8}])
+        self.assertEqual([row["kind"] for row in testbed.rows(rescue, "SELECT kind FROM warnings WHERE trial IS NULL")], ["result_rescued"])
+        again = self.call("night.yaml", "--output", str(rescue), "--no-html")
+        self.assertIn("is finished; --fresh runs it again", again.stderr)
+
+    def test_a_result_that_is_replaced(self):
+        result = self.folder / "night.sqlite"
+
+        def replace():
+            shutil.copy(result, self.folder / "x")
+            os.replace(self.folder / "x", result)
+            self.left = result.read_bytes()
+        self.rescued(replace, "another file was put in its place")
+        self.assertEqual(result.read_bytes(), self.left)
+
+    def test_a_result_that_is_removed(self):
+        self.rescued(lambda: [file.unlink() for file in self.folder.glob("night.sqlite*")], "it was removed or renamed")
+        self.assertEqual(sorted(f.name for f in self.folder.glob("night*")), ["night.rescued.sqlite", "night.yaml"])
+
+    def test_a_result_that_is_emptied(self):
+        self.rescued(lambda: os.truncate(self.folder / "night.sqlite", 0), r"it was cut short, from \d+ to 0 bytes")
+        self.assertEqual((self.folder / "night.sqlite").read_bytes(), b"")
+
+    def test_a_result_that_is_cut_in_half(self):
+        result = self.folder / "night.sqlite"
+        self.rescued(lambda: os.truncate(result, result.stat().st_size // 2), r"it was cut short, from \d+ to \d+ bytes")
+
+    def test_a_result_that_is_overwritten(self):
+        result = self.folder / "night.sqlite"
+
+        def overwrite():
+            with open(result, "r+b") as file:
+                file.write(b"this is something else now" * 10)
+        self.rescued(overwrite, "it was overwritten")
+        self.assertTrue(result.read_bytes().startswith(b"this is something else now"))
+
+    def test_a_result_that_another_result_is_copied_over(self):
+        self.write("other.yaml", self.NIGHT.replace("name: night", "name: other").replace("repeat: 8", "repeat: 2"))
+        self.assertEqual(self.call("other.yaml", "--no-html").returncode, 0)
+        self.rescued(lambda: subprocess.run(["cp", "other.sqlite", "night.sqlite"], cwd=self.folder, check=True), "(it was overwritten|it was cut short, from .*)")
+
+    def test_a_former_copy_of_the_result_that_is_put_back_over_it(self):
+        result = self.folder / "night.sqlite"
+
+        def put_back():
+            subprocess.run(["sqlite3", str(result), "VACUUM INTO 'former.sqlite'; DELETE FROM trial_setting"], cwd=self.folder, check=True)
+            subprocess.run(["cp", "former.sqlite", "night.sqlite"], cwd=self.folder, check=True)
+        self.rescued(put_back, "(it was overwritten|it was cut short, from .*)")
+
+    def test_a_result_that_is_lost_in_a_night_that_ends_by_an_error(self):
+        program = self.write("work.sh", "#!/bin/sh\nsleep 0.3\n")
+        self.NIGHT = f"name: night\nrepeat: 8\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: [sh, work.sh]}}]\n"
+
+        def lose_both():
+            for file in self.folder.glob("night.sqlite*"):
+                file.unlink()
+            program.write_text("#!/bin/sh\nsleep 0.1\n")
+        code, said = self.night(lose_both)
+        self.assertEqual(code, 3, said)
+        rescue = self.folder / "night.rescued.sqlite"
+        self.assertIn(f"all that is finished is in {rescue}\n", said)
+        self.assertGreaterEqual(testbed.rows(rescue, "SELECT count(*) AS n FROM trials")[0]["n"], 2)
+
+    def test_a_log_that_is_removed(self):
+        self.rescued(lambda: (self.folder / "night.sqlite-wal").unlink(), r"its log \(-wal\) was removed or replaced")
+
+    def test_a_program_that_changes_during_the_night_is_refused(self):
+        program = self.write("work.sh", "#!/bin/sh\nsleep 0.3\n")
+        program.chmod(0o755)
+        former = program.read_bytes()
+
+        def put(text):  # as a build does it: a new file in its place
+            new = self.write("work.new", text)
+            new.chmod(0o755)
+            os.replace(new, program)
+        for command in ('command: ["./work.sh"]', "command: [sh, work.sh]", "command: [nice, sh, -e, ./work.sh]", "shell: './work.sh; true'", "command: [env, 'A=1', sh, -c, 'exec ./work.sh']"):
+            put(former.decode())
+            self.NIGHT = f"name: night\nrepeat: 8\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, {command}}}]\n"
+            code, said = self.night(lambda: put("#!/bin/sh\nsleep 0.1\n"))
+            self.assertEqual(code, 3, said)
+            self.assertRegex(said, rf"error: workload 'w': {program} changed during the night: it was SHA-256 [0-9a-f]{{64}} and is SHA-256 [0-9a-f]{{64}} now\n"
+                             "  hint: the trials before that are kept. Put the former file back and run the same command to go on, or use --fresh to start a new result with the new one\n")
+            finished = self.rows("night.sqlite", "SELECT time_s FROM trials")
+            self.assertLess(len(finished), 8)
+            for trial in finished:
+                self.assertGreater(trial["time_s"], 0.25)
+            self.assertEqual(self.call("night.yaml").returncode, 2)  # nor is it resumed so
+            put(former.decode())
+            again = self.call("night.yaml", "--no-html")
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertEqual(self.rows("night.sqlite", "SELECT count(*) AS n FROM trials"), [{"n": 8}])
+            for file in self.folder.glob("night.sqlite*"):
+                file.unlink()
+
+    def test_what_the_work_itself_makes_is_no_changed_program(self):
+        self.NIGHT = f"name: night\nrepeat: 4\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, shell: 'cp /bin/sleep ./prog && ./prog 0.3; echo $$ >>log.sh'}}]\n"
+        self.write("night.yaml", self.NIGHT)
+        self.write("log.sh", "# a log with the extension of a script\n")
+        running = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for line in running.stderr:
+            if " #2: " in line:
+                running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(timeout=60), 130)
+        running.stderr.close()
+        again = self.call("night.yaml", "--no-html")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.rows("night.sqlite", "SELECT count(*) AS n FROM trials WHERE counts"), [{"n": 4}])
+        self.assertIn("it is taken for something that the work itself makes", again.stdout)
+
+    def test_a_meter_that_says_what_cannot_be_before_a_trial_spoils_none(self):
+        self.write("meter.sh", "i=0; while :; do i=$((i+1)); if [ -e working ]; then echo power $((100 + i % 2)) W; else echo power -0.1 W; fi; sleep 0.02; done\n")
+        self.write("pause.yaml", f"""
+name: pause
+repeat: 3
+conditions: {QUIET}
+measure: {{region: work}}
+workloads: [{{name: w, shell: "touch working; sleep 0.3; echo begin work >>$DVFS_PLAN_REGIONS; sleep 0.6; echo end work >>$DVFS_PLAN_REGIONS; sleep 0.3; rm working"}}]
+probes:
+  - name: wall
+    command: [sh, meter.sh]
+    channels: {{power: {{unit: W}}}}
+    rate: 50 Hz
+""")
+        run = self.call("pause.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        for trial in self.rows("pause.sqlite", "SELECT energy_j, time_s FROM trials"):
+            self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=1)
+
+    def test_a_meter_that_does_not_say_over_how_long_it_averages(self):
+        text = (f"name: unknown\nrepeat: 3\nconditions: {QUIET}\nworkloads: [{{name: w, command: [sleep, '1']}}]\n"
+                + METER.replace(", averages over: 20 ms", ""))
+        self.write("unknown.yaml", text)
+        run = self.call("unknown.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        trials = self.rows("unknown.sqlite", "SELECT energy_j, energy_half_width_j FROM trials")
+        for trial in trials:
+            self.assertAlmostEqual(trial["energy_j"], 100.5, delta=2)
+            self.assertIsNone(trial["energy_half_width_j"])
+        self.assertRegex(run.stdout, r"sensor_unresolved: w #1: wall:power is read every \d+ ms, and over how long each value is a mean is not known: "
+                                     r"what a load that comes and goes in between makes of it cannot be stated \(and 2 more; the page lists all\)")
+        self.assertIn("w: what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of the scatter between trials alone, "
+                      "and an error that is the same in each of them is not in it", run.stdout)
+        self.assertEqual(self.call("report", "unknown.sqlite", "--recompute").returncode, 0)
+        self.write("known.yaml", text.replace("unknown", "known").replace("unit: W", "unit: W, averages over: 20 ms"))
+        self.assertNotIn("sensor_unresolved", self.call("known.yaml", "--no-html").stdout)
+        self.assertGreater(self.rows("known.sqlite", "SELECT min(energy_half_width_j) AS least FROM trials")[0]["least"], 0)
+
+    def test_a_counter_that_leaps(self):
+        self.write("leap.yaml", f"""
+name: leap
+repeat: 1
+conditions: {QUIET}
+workloads: [{{name: w, command: [sleep, "1"]}}]
+probes:
+  - name: wall
+    command: [sh, -c, "i=0; while :; do i=$((i+2)); [ $i = 200 ] && i=1000000000; echo energy $i J; sleep 0.02; done"]
+    channels: {{energy: {{unit: J}}}}
+    rate: 50 Hz
+""")
+        self.call("leap.yaml", "--no-html")
+        for trial in self.rows("leap.sqlite", "SELECT verdict, energy_j FROM trials"):
+            self.assertTrue(trial["verdict"] == "sensor_impossible" and trial["energy_j"] is None or trial["energy_j"] < 200, trial)
+
+    def test_a_meter_that_says_what_cannot_be(self):
+        self.write("meter.sh", "i=0; while :; do i=$((i+1)); if [ -e bad ]; then cat bad; else echo power $((100 + i % 2)) W; fi; sleep 0.02; done\n")
+        for said, reason in (("power -60.78 W", "a power cannot be below 0 W"), ("power 1e308 W", "a power of system cannot be above 1e+06 W"),
+                             ("power 5000000 W", "a power of system cannot be above 1e+06 W")):
+            self.write("meter.yaml", f"""
+name: meter
+repeat: 2
+conditions: {QUIET}
+workloads:
+  - name: w
+    shell: "echo x >>count; [ $(wc -l <count) = 2 ] && echo '{said}' >bad; sleep 0.6; rm -f bad"
+probes:
+  - name: wall
+    command: [sh, meter.sh]
+    channels: {{power: {{unit: W}}}}
+    rate: 50 Hz
+""")
+            run = self.call("meter.yaml", "--no-html")
+            self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+            trials = self.rows("meter.sqlite", "SELECT verdict, energy_j, objective_value FROM trials ORDER BY trial")
+            self.assertEqual(trials[0]["verdict"], "ok")
+            self.assertEqual(trials[1], {"verdict": "sensor_impossible", "energy_j": None, "objective_value": None})
+            self.assertRegex(run.stdout, r"w: the least energy at the machine as it is, 6\d\.\d+ J in 0\.6\d+ s \(1 trial counts\)")
+            self.assertNotIn(" inf", run.stdout)
+            self.told_everywhere("meter.sqlite", f"wall:power said '{said}'")
+            self.assertIn(reason, run.stdout)
+            self.assertEqual(self.call("sql", "meter.sqlite", "select count(*) > 0 from readings where absence = 'impossible' and value is null").stdout.split()[-1], "1")
+            for file in [*self.folder.glob("meter.sqlite*"), self.folder / "count"]:
+                file.unlink()
+
+if __name__ == "__main__":
+    testbed.main()
