@@ -2,103 +2,28 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
 #include <poll.h>
-#include <pwd.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <boost/process/v2/environment.hpp>
-#include <boost/process/v2/posix/vfork_launcher.hpp>
-#include <boost/process/v2/process.hpp>
-#include <boost/process/v2/start_dir.hpp>
-#include <boost/process/v2/stdio.hpp>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/sysfs.hpp"
+#include "base/spawn.hpp"
 #include "base/text.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-namespace process = boost::process::v2;
-
-// Where the child holds the end of the pipe that its execve(2) closes: just behind the standard three, since
-// Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
-constexpr int exec_pipe_place = 3;
 // Marks that bring their own time need not be read at once; each reading wakes us beside the workload.
 constexpr Nanoseconds between_region_looks = 5'000'000;
-
-// Runs in the child between vfork(2) and execve(2), where memory is the parent's and only system calls
-// are safe: glibc's setuid() would send signals to every thread of the parent, so it is called raw.
-struct PrepareChild {
-  const LaunchSpec& spec;
-  const cpu_set_t* cpus;
-  int* exec_error;
-  int exec_pipe;
-
-  template <class ChildLauncher>
-  process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&, const char* const*) {
-    ::setsid();
-    // Closed by a successful execve(2) and by nothing before: the parent waits for that.
-    if (exec_pipe != exec_pipe_place && ::dup3(exec_pipe, exec_pipe_place, O_CLOEXEC) < 0) return failed();
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    // What we ignore stays ignored after execve; workloads expect the defaults.
-    for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU})
-      ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8);
-    if (cpus != nullptr && ::sched_setaffinity(0, sizeof *cpus, cpus) != 0) return failed();
-    if (spec.run_as) {
-      const Credentials& user = *spec.run_as;
-      if (::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return failed();
-      if (::syscall(SYS_setresgid, user.group, user.group, user.group) != 0) return failed();
-      if (::syscall(SYS_setresuid, user.user, user.user, user.user) != 0) return failed();
-    }
-    // Entered as the user that the workload runs as: a folder that only root may enter stays closed.
-    if (!spec.folder.empty() && ::chdir(spec.folder.c_str()) != 0) {
-      exec_error[1] = 1;
-      return failed();
-    }
-    // After the change of user, which clears it.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return {};
-  }
-
-  template <class ChildLauncher>
-  void on_exec_error(ChildLauncher&, const process::filesystem::path&, const char* const*,
-                     const process::error_code& error) {
-    if (*exec_error == 0) *exec_error = error.value();
-    ::_exit(127);  // exit(3) would run the parent's own atexit handlers
-  }
-
-  // Boost 1.81 looks for a handler of these five arguments and then calls the one of four: without this
-  // overload it finds none, and its exit(3) would tear down the parent's memory.
-  template <class ChildLauncher>
-  void on_exec_error(ChildLauncher&, const process::error_code&, const process::filesystem::path&,
-                     const char* const*, const process::error_code&);
-
-  process::error_code failed() {
-    *exec_error = errno;
-    return {errno, boost::system::system_category()};
-  }
-
-  // The kernel's own struct sigaction for SIG_DFL: all zero.
-  static constexpr std::array<unsigned long, 4> kernel_default{};
-  const void* kernel_action = kernel_default.data();
-};
 
 bool open_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];
@@ -157,13 +82,6 @@ bool drain(int fd, CapturedOutput& captured, std::size_t cap) {
   return true;  // there is more; the caller comes back after a look at its deadlines
 }
 
-// Moves a descriptor out of the places that the child's own will take.
-bool move_up(UniqueFd& fd) {
-  constexpr int above = 10;
-  fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, above));
-  return static_cast<bool>(fd);
-}
-
 // Marks without a time of their own get that of their arrival, which is no later than `latest`.
 bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds latest = INT64_MAX) {
   static thread_local std::array<char, 65536> buffer;
@@ -177,41 +95,8 @@ bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds
   return true;
 }
 
-std::vector<pid_t> children_of_this_process() {
-  std::vector<pid_t> children;
-  const Sysfs proc;
-  for (const std::string& task : proc.list("/proc/self/task")) {
-    for (const std::string& word :
-         split_words(proc.text("/proc/self/task/" + task + "/children").value_or(""))) {
-      children.push_back(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)));
-    }
-  }
-  return children;
-}
-
 Seconds as_seconds(const timeval& t) {
   return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6};
-}
-
-// Ends and reaps everything that was orphaned to us (we are a subreaper): daemons that a workload left.
-int end_orphans(const std::set<pid_t>& own) {
-  int ended = 0;
-  constexpr int rounds = 200;  // each round ends a generation; a fork bomb is cut short, not chased for ever
-  for (int round = 0; round < rounds; ++round) {
-    int found = 0;
-    for (const pid_t pid : children_of_this_process()) {
-      if (own.contains(pid)) continue;
-      ++found;
-      // One that we may not end (the workload used sudo) must not hold the night up.
-      const bool killed = ::kill(pid, SIGKILL) == 0;
-      if (::waitpid(pid, nullptr, killed ? 0 : WNOHANG) == pid)
-        ++ended;
-      else if (!killed)
-        --found;
-    }
-    if (found == 0) break;
-  }
-  return ended;
 }
 
 }  // namespace
@@ -223,102 +108,34 @@ std::string_view CapturedOutput::whole_lines() const {
   return newline == std::string_view::npos ? std::string_view{} : all.substr(newline + 1);
 }
 
-std::optional<Credentials> find_user(const std::string& name_or_id) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, 16384> buffer;
-  const auto id = parse_number(name_or_id);
-  if (id)
-    ::getpwuid_r(static_cast<uid_t>(*id), &entry, buffer.data(), buffer.size(), &found);
-  else
-    ::getpwnam_r(name_or_id.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) return std::nullopt;
-  Credentials user{found->pw_uid, found->pw_gid, {}, found->pw_name, found->pw_dir, found->pw_shell};
-  int count = 256;
-  user.groups.resize(static_cast<std::size_t>(count));
-  if (::getgrouplist(found->pw_name, found->pw_gid, user.groups.data(), &count) < 0) count = 0;
-  user.groups.resize(static_cast<std::size_t>(count));
-  return user;
-}
-
-struct Launcher::Implementation {
-  // errno of what failed, and whether that was entering the folder.
-  // Shared with the child even where vfork(2) copies memory, as it does under the thread sanitizer.
-  int* exec_error = nullptr;
-};
-
-Launcher::Launcher() : implementation_(std::make_unique<Implementation>()) {
-  void* page = ::mmap(nullptr, 2 * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) throw Error(ExitCode::machine_refuses, system_error_text("mmap", errno));
-  implementation_->exec_error = static_cast<int*>(page);
-  // Processes that a workload orphans come to us, so that they can be ended after its trial.
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
-Launcher::~Launcher() {
-  ::munmap(implementation_->exec_error, 2 * sizeof(int));
-}
-
 Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) {
   Child child;
-  child.own_children_ = &own_;
   UniqueFd output_end, errors_end;
-  if (!open_pipe(child.output_, output_end) || !open_pipe(child.errors_, errors_end)) {
-    return {std::nullopt, system_error_text("pipe", errno)};
-  }
-  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  UniqueFd exec_happened, exec_pipe;
-  if (!open_pipe(exec_happened, exec_pipe) || !move_up(exec_pipe))
+  if (!open_pipe(child.output_, output_end) || !open_pipe(child.errors_, errors_end))
     return {std::nullopt, system_error_text("pipe", errno)};
   if (spec.regions) {
     child.regions_ = regions_.make(spec.run_as ? std::optional(spec.run_as->user) : std::nullopt);
     // Most workloads mark nothing: they run all the same, and whoever judges is told.
     if (!child.regions_) child.regions_problem_ = system_error_text("make the FIFO for regions", errno);
   }
-  ::fcntl(exec_happened.get(), F_SETFL, 0);
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (const int cpu : spec.cpus) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
-
-  int* exec_error = implementation_->exec_error;
-  exec_error[0] = exec_error[1] = 0;
-  process::posix::vfork_launcher launcher;
-  std::vector<const char*> environment;
-  for (const std::string& variable : spec.environment) environment.push_back(variable.c_str());
-  const std::string regions = fmt::format("{}={}", region_variable, child.regions_.path());
-  if (child.regions_) environment.push_back(regions.c_str());
-  environment.push_back(nullptr);
-  launcher.env = environment.data();
-  launcher.fd_whitelist.push_back(exec_pipe_place);
-  // Boost puts the executable first itself; argv[0] as users know it is what follows the path's last slash.
-  const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
-  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, exec_error, exec_pipe.get()};
-  process::process_stdio stdio{
-      {null.get()}, {output_end.get()}, {spec.discard_errors ? null.get() : errors_end.get()}};
-
-  // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
-  // would re-open the descriptors of a context in use, in the parent's memory.
-  boost::asio::io_context context;
+  SpawnSpec start{spec.executable, spec.argv, spec.environment, spec.folder, spec.run_as, spec.cpus};
+  if (child.regions_)
+    start.environment->push_back(fmt::format("{}={}", region_variable, child.regions_.path()));
+  start.output = output_end.get();
+  start.errors = spec.discard_errors ? -1 : errors_end.get();
+  start.dies_with_us = true;
+  if (spec.grouped) start.control_group = group_.entrance();
   child.started_ = clock.now();
-  boost::system::error_code error;
-  auto launched = launcher(context.get_executor(), error, spec.executable, arguments, stdio, prepare);
-  const pid_t pid = launcher.pid;
-  // vfork(2) returns after the exec, but the thread sanitizer makes a fork(2) of it: wait for the pipe's end.
-  exec_pipe.reset();
-  for (char ignored; pid > 0 && ::read(exec_happened.get(), &ignored, 1) < 0 && errno == EINTR;) {
+  const Spawned spawned = spawn(start);
+  if (spawned.pid < 0) return {std::nullopt, spawned.problem};
+  child.pid_ = spawned.pid;
+  if (spec.grouped) {
+    child.group_ = &group_;
+    group_.entered(spawned.pid, spawned.outside_because);
   }
-  if (pid > 0 && !error && *exec_error == 0) {
-    launched.detach();  // reaped by us with wait4(2), which alone tells this child's own rusage
-    child.pid_ = pid;
-    child.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (!child.pidfd_) return {std::nullopt, system_error_text("pidfd_open", errno)};
-    return {std::move(child), {}};
-  }
-  if (pid > 0) ::waitpid(pid, nullptr, 0);
-  const int cause = *exec_error != 0 ? *exec_error : error.value();
-  return {std::nullopt,
-          system_error_text(exec_error[1] != 0 ? "enter folder " + spec.folder : "exec " + spec.executable,
-                            cause)};
+  child.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, spawned.pid, 0)));
+  if (!child.pidfd_) return {std::nullopt, system_error_text("pidfd_open", errno)};
+  return {std::move(child), {}};
 }
 
 Child::Child(Child&& other) noexcept
@@ -329,7 +146,7 @@ Child::Child(Child&& other) noexcept
       errors_(std::move(other.errors_)),
       regions_(std::move(other.regions_)),
       regions_problem_(std::move(other.regions_problem_)),
-      own_children_(other.own_children_) {}
+      group_(other.group_) {}
 
 Child::~Child() {
   if (pid_ <= 0) return;
@@ -337,7 +154,7 @@ Child::~Child() {
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
-  end_orphans(*own_children_);
+  if (group_ != nullptr) group_->left(pid_);
 }
 
 void Child::reap(ChildResult& result) {
@@ -347,6 +164,7 @@ void Child::reap(ChildResult& result) {
   }
   // The leader is gone but its group's number stays taken while members live, so this hits only them.
   ::kill(-pid_, SIGKILL);
+  if (group_ != nullptr) result.leftovers = group_->left(pid_);
   pid_ = -1;
   if (WIFSIGNALED(status))
     result.signal = WTERMSIG(status);
@@ -423,7 +241,6 @@ ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, c
   }
   reap(result);
   result.stopped_meanwhile = interruption != nullptr && interruption->take_continued();
-  result.leftovers = end_orphans(*own_children_);
   if (regions_open) drain_regions(regions_.fd(), result.regions, clock, result.ended);
   result.regions.finish(result.ended);
   if (output_open) drain(output_.get(), result.output, limits.output_cap);

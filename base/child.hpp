@@ -1,7 +1,7 @@
-// Child processes: launched by Boost.Process (no shell, own session, stdin from /dev/null), watched by
-// pidfd, reaped with their own rusage, and never left behind.
+// Child processes (spawn.hpp; stdin from /dev/null), watched by pidfd, reaped with their own rusage, and
+// never left behind.
 //
-// The caller's thread must outlive the child: Linux ties PR_SET_PDEATHSIG to the launching thread.
+// The caller's thread must outlive the child, which ends with it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,29 +9,19 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/credentials.hpp"
 #include "base/interruption.hpp"
+#include "base/process_group.hpp"
 #include "base/region_fifo.hpp"
 #include "base/region_marks.hpp"
 #include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
-
-// The user a child runs as. Looked up before the fork: getpwnam(3) is not safe after it.
-struct Credentials {
-  uid_t user = 0;
-  gid_t group = 0;
-  std::vector<gid_t> groups;
-  std::string name;
-  std::string home;
-  std::string shell = {};
-};
-std::optional<Credentials> find_user(const std::string& name_or_id);
 
 struct LaunchSpec {
   std::string executable;                // a path; no search
@@ -42,6 +32,7 @@ struct LaunchSpec {
   std::vector<int> cpus;        // affinity; empty: ours
   bool discard_errors = false;  // standard error goes to /dev/null
   bool regions = false;         // it gets a FIFO to mark regions on, named in DVFS_PLAN_REGIONS
+  bool grouped = false;         // it is of the launcher's group: work of a trial, and no meter
 };
 
 struct ChildLimits {
@@ -81,7 +72,7 @@ struct ChildResult {
   bool stopped_meanwhile = false;  // this program was stopped (SIGSTOP) and continued: its times are false
   RegionMarks regions;             // what it marked, in the order of arrival
   std::string regions_problem;     // why it could mark none; empty if it could
-  int leftovers = 0;               // processes it left behind, which were ended
+  int leftovers = 0;               // processes that its group left behind, which were ended
 };
 
 // One running child. Its destructor ends the whole session and waits.
@@ -95,8 +86,8 @@ class Child {
   Nanoseconds started() const { return started_; }
   int output_fd() const { return output_.get(); }
 
-  // Waits until the child is gone, by itself or because of the limits or an interruption; ends what it
-  // left behind, daemons included.
+  // Waits until the child is gone, by itself or because of the limits or an interruption; ends its session,
+  // and with the last child of its group whatever the group left behind, daemons included.
   ChildResult wait(const ChildLimits& limits, Interruption* interruption, const Clock& clock);
 
  private:
@@ -109,16 +100,12 @@ class Child {
   UniqueFd pidfd_, output_, errors_;
   RegionFifo regions_;
   std::string regions_problem_;
-  const std::set<pid_t>* own_children_ = nullptr;
+  ProcessGroup* group_ = nullptr;
 };
 
-// Launches children. `own` are children that belong to the program itself (its guardian, its meters):
-// they are no leftovers of a workload.
+// Launches children.
 class Launcher {
  public:
-  Launcher();
-  ~Launcher();
-
   // The child, or why there is none.
   struct Launched {
     std::optional<Child> child;
@@ -126,16 +113,14 @@ class Launcher {
   };
   Launched launch(const LaunchSpec& spec, const Clock& clock);
 
-  void own(pid_t pid) { own_.insert(pid); }
-  void disown(pid_t pid) { own_.erase(pid); }
+  // Of the children that are `grouped`.
+  ProcessGroup& group() { return group_; }
 
   // Holds the FIFOs of its children's regions; empty before the first one.
   const std::string& region_folder() const { return regions_.path(); }
 
  private:
-  struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
-  std::set<pid_t> own_;
+  ProcessGroup group_;
   RegionFolder regions_;
 };
 

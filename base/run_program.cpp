@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,46 +13,13 @@
 #include <cstring>
 
 #include "base/child.hpp"
+#include "base/spawn.hpp"
 #include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 constexpr std::size_t most_output = 4 << 20;
-
-class SpawnActions {
- public:
-  explicit SpawnActions(int output) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files_, output, STDERR_FILENO);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none, ours;
-    sigemptyset(&none);
-    sigemptyset(&ours);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP}) sigaddset(&ours, signal);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &ours);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    // A group of its own: Ctrl-C at the terminal must not end a setter half way.
-    posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnActions() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnActions(const SpawnActions&) = delete;
-
-  int spawn(pid_t& pid, const std::string& program, std::vector<char*>& argv) {
-    return ::posix_spawn(&pid, program.c_str(), &files_, &attributes_, argv.data(), environ);
-  }
-
- private:
-  posix_spawn_file_actions_t files_{};
-  posix_spawnattr_t attributes_{};
-};
 
 }  // namespace
 
@@ -67,14 +33,13 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
     return answer;
   }
   UniqueFd read_end(fds[0]), write_end(fds[1]);
-  std::vector<std::string> words{program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t pid = -1;
-  if (const int error = SpawnActions(write_end.get()).spawn(pid, program, argv)) {
-    answer.problem = fmt::format("{} cannot be run: {}", program, std::strerror(error));
+  SpawnSpec start{program, {program}};
+  start.argv.insert(start.argv.end(), arguments.begin(), arguments.end());
+  start.output = start.errors = write_end.get();
+  // In a session of its own, as all: Ctrl-C at the terminal must not end a setter half way.
+  const auto [pid, problem, ignored] = spawn(start);
+  if (pid < 0) {
+    answer.problem = problem;
     return answer;
   }
   write_end.reset();

@@ -15,7 +15,7 @@ class CommandProbe : public Probe {
  public:
   CommandProbe(CommandProbeSettings settings, Child child, Launcher& launcher)
       : settings_(std::move(settings)), child_(std::move(child)), launcher_(launcher) {
-    launcher_.own(child_.pid());
+    launcher_.group().own(child_.pid());
     for (const Channel& channel : settings_.channels) {
       words_.push_back(channel.name);
       Channel full = channel;
@@ -26,7 +26,7 @@ class CommandProbe : public Probe {
       channels_.push_back(full);
     }
   }
-  ~CommandProbe() override { launcher_.disown(child_.pid()); }
+  ~CommandProbe() override { launcher_.group().disown(child_.pid()); }
 
   const std::string& name() const override { return settings_.name; }
   const std::vector<Channel>& channels() const override { return channels_; }

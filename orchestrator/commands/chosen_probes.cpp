@@ -21,7 +21,7 @@ LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, con
   launch.executable = find_executable(spec.command[0], experiment.folder, environment["PATH"]);
   for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
   launch.discard_errors = true;  // nobody reads them, and a full pipe would stop the meter
-  launch.environment.push_back("DVFS_PLAN_RUN=" + run);
+  launch.environment.push_back(std::string(run_variable) + "=" + run);
   return launch;
 }
 

@@ -68,6 +68,7 @@ class Run {
     KnobGuard guard(options_.state_folder.empty() ? default_state_folder() : options_.state_folder, sysfs_,
                     options_.file, clock_);
     tell_of_an_earlier_run(guard);
+    launcher_.group().use_control_group("dvfs-plan." + guard.run());
     auto prepared = prepare_experiment(options_.file, sysfs_);
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
     const Plan& plan = prepared.plan;

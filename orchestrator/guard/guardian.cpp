@@ -2,21 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/process_group.hpp"
 #include "base/region_fifo.hpp"
+#include "base/spawn.hpp"
 #include "base/text.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
@@ -27,32 +26,6 @@ namespace {
 // Where the guardian finds the locks that it shares with the run.
 constexpr int lock_place = 3, machine_place = 4;
 
-// Ends every process whose environment carries the run's mark: children, grandchildren, daemons, and programs
-// that were setting something. False if one is left: it may yet undo what is put back.
-bool end_marked_processes(const std::string& run, int rounds) {
-  if (run.empty()) return true;
-  const Sysfs proc;
-  const std::string mark = "DVFS_PLAN_RUN=" + run;
-  for (int round = 0; round < rounds; ++round) {
-    bool found = false;
-    for (const std::string& name : proc.list("/proc")) {
-      pid_t pid = 0;
-      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-      if (error != std::errc{} || end != name.data() + name.size() || pid == ::getpid()) continue;
-      const auto environment = proc.text("/proc/" + name + "/environ");
-      if (!environment) continue;
-      // Entries end in NUL: the mark must be a whole one.
-      const auto at = ("\0" + *environment + '\0').find(std::string("\0", 1) + mark + '\0');
-      const bool first = (*environment + '\0').starts_with(mark + '\0');
-      if (at == std::string::npos && !first) continue;
-      found = ::kill(pid, SIGKILL) == 0 || found;
-    }
-    if (!found) return true;
-    ::usleep(5000);
-  }
-  return false;
-}
-
 }  // namespace
 
 Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock,
@@ -61,28 +34,15 @@ Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_roo
   if (::pipe2(fds, O_CLOEXEC) != 0) throw Error(ExitCode::machine_refuses, system_error_text("pipe", errno));
   UniqueFd read_end(fds[0]);
   pipe_.reset(fds[1]);
-  // Out of the way of the places where they will end up.
-  constexpr int above_all_places = 10;
-  const UniqueFd lock_copy(::fcntl(lock.get(), F_DUPFD_CLOEXEC, above_all_places));
-  const UniqueFd machine_copy(machine ? ::fcntl(machine.get(), F_DUPFD_CLOEXEC, above_all_places) : -1);
-
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, read_end.get(), STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, lock_copy.get(), lock_place);
-  if (machine_copy) posix_spawn_file_actions_adddup2(&actions, machine_copy.get(), machine_place);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-
-  std::string name = guardian_name, state = state_folder, root = sysfs_root;
-  char* argv[] = {name.data(), state.data(), root.data(), nullptr};
-  const int error = ::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0)
-    throw Error(ExitCode::machine_refuses, system_error_text("start the guardian", error), "nothing was set");
+  SpawnSpec start{"/proc/self/exe", {guardian_name, state_folder, sysfs_root}};
+  start.input = read_end.get();
+  start.errors = STDERR_FILENO;
+  static_assert(lock_place == 3 && machine_place == 4);
+  start.more = {lock.get(), machine.get()};
+  const Spawned spawned = spawn(start);
+  pid_ = spawned.pid;
+  if (pid_ < 0)
+    throw Error(ExitCode::machine_refuses, "start the guardian: " + spawned.problem, "nothing was set");
 }
 
 Guardian::~Guardian() {
@@ -107,8 +67,8 @@ void Guardian::note_child(pid_t child) {
   say(fmt::format("child {}\n", child));
 }
 
-void Guardian::note_region_folder(const std::string& path) {
-  say(fmt::format("regions {}\n", path));
+void Guardian::note_traces(const WorkloadTraces& traces) {
+  say(fmt::format("regions {}\ngroup {}\n", traces.region_folder, traces.control_group));
 }
 
 void Guardian::intend(const std::string& path, const std::string& text) {
@@ -137,7 +97,7 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
   Sysfs().write("/proc/self/oom_score_adj", "-1000");
 
   std::string heard;
-  std::string region_folder;
+  WorkloadTraces traces;
   pid_t child = 0;
   bool done = false;
   AppliedByUs applied;
@@ -153,7 +113,9 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
       else if (line.starts_with("child "))
         child = static_cast<pid_t>(std::strtol(line.c_str() + 6, nullptr, 10));
       else if (line.starts_with("regions "))
-        region_folder = line.substr(8);
+        traces.region_folder = line.substr(8);
+      else if (line.starts_with("group "))
+        traces.control_group = line.substr(6);
       else if (const auto tab = line.find('\t'); line.starts_with("intends ") && tab != std::string::npos)
         applied[line.substr(8, tab - 8)].insert(line.substr(tab + 1));
       else if (line.starts_with("withdraws "))
@@ -164,18 +126,19 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
 
   // The run is dead. Its direct child got SIGKILL with it; its group and its daemons did not.
   if (child > 0) ::kill(-child, SIGKILL);
-  if (!region_folder.empty()) remove_region_folder(region_folder);
+  if (!traces.region_folder.empty()) remove_region_folder(traces.region_folder);
   try {
     StateFolder folder(state_folder);
     const auto journal = read_journal(folder);
     if (!journal) return 0;
     constexpr int at_once = 20, as_long_as_a_setter_may_take = 6000;  // rounds of 5 ms
-    bool alone = end_marked_processes(journal->run, at_once);
+    bool alone = end_processes_of(journal->run, traces.control_group, at_once);
+    if (alone && !traces.control_group.empty()) remove_control_group(traces.control_group);
     const Sysfs sysfs(sysfs_root);
     RestoreOutcome outcome = restore_settings(journal->settings, sysfs, &applied);
     if (!alone) {
       // One that sits in the driver may still set something: what it does is undone when it has gone.
-      alone = end_marked_processes(journal->run, as_long_as_a_setter_may_take);
+      alone = end_processes_of(journal->run, traces.control_group, as_long_as_a_setter_may_take);
       outcome = restore_settings(journal->settings, sysfs, &applied);
     }
     for (const std::string& note : outcome.notes)

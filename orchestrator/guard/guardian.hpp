@@ -17,6 +17,13 @@
 
 namespace dvfs_plan {
 
+// What of a workload would outlive the run: the folder of the FIFOs that it marks regions on
+// (base/region_fifo.hpp), and its control group (base/control_group.hpp). Empty: there is none.
+struct WorkloadTraces {
+  std::string region_folder, control_group;
+  bool operator==(const WorkloadTraces&) const = default;
+};
+
 class Guardian {
  public:
   // Starts it; the locks are shared with it, so that no other run begins before it has finished. `machine`
@@ -29,8 +36,7 @@ class Guardian {
   pid_t pid() const { return pid_; }
   bool alive();
   void note_child(pid_t child);  // 0: none is running
-  // Where the run keeps what would outlive it: FIFOs that workloads mark regions on.
-  void note_region_folder(const std::string& path);
+  void note_traces(const WorkloadTraces& traces);
   void intend(const std::string& path, const std::string& text);
   void withdraw(const std::string& path);
   // Tells it that nothing is left to do and waits for it to go.

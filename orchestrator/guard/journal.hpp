@@ -17,7 +17,7 @@ struct Journal {
   std::string boot_id;
   std::string sysfs_root;  // "" for the machine itself
   int pid = 0;
-  std::string run;  // marks the workload's processes: DVFS_PLAN_RUN=... in their environment
+  std::string run;                     // marks the workload's processes: base/process_group.hpp
   std::vector<SavedSetting> settings;  // in the order to put them back
 };
 

@@ -50,7 +50,7 @@ KnobGuard::KnobGuard(const std::string& state_folder, const Sysfs& sysfs, const 
       lock_, fmt::format("pid {}, {}, since {}", ::getpid(), printable(experiment), clock.wall_time()));
   run_ = fmt::format("{}-{}", ::getpid(), clock.now());
   // Inherited by programs that set things for us, so that the guardian can end one that outlives us.
-  ::setenv("DVFS_PLAN_RUN", run_.c_str(), 1);
+  ::setenv(run_variable, run_.c_str(), 1);
   if (const auto journal = read_journal(folder_)) put_back(*journal, discard);
 }
 
@@ -132,18 +132,19 @@ void KnobGuard::arm(const std::vector<SavedSetting>& settings) {
 bool KnobGuard::keep_guardian() {
   if (!guardian_ || guardian_->alive()) return false;
   guardian_ = std::make_unique<Guardian>(folder_.path(), sysfs_.root(), lock_, machine_);
-  region_folder_.clear();
+  traces_ = {};
   for (const auto& [path, texts] : applied_) {
     for (const std::string& text : texts) guardian_->intend(path, text);
   }
   return true;
 }
 
-void KnobGuard::note_child(pid_t child, const std::string& region_folder) {
-  if (!guardian_) return;
-  if (!region_folder.empty() && region_folder != region_folder_)
-    guardian_->note_region_folder(region_folder_ = region_folder);
-  guardian_->note_child(child);
+void KnobGuard::note_traces(const WorkloadTraces& traces) {
+  if (guardian_ && traces != traces_) guardian_->note_traces(traces_ = traces);
+}
+
+void KnobGuard::note_child(pid_t child) {
+  if (guardian_) guardian_->note_child(child);
 }
 
 void KnobGuard::intend(const std::string& path, const std::string& text) {

@@ -35,7 +35,9 @@ class KnobGuard {
   void arm(const std::vector<SavedSetting>& settings);
   // Starts the guardian anew if somebody ended it. True if that was needed.
   bool keep_guardian();
-  void note_child(pid_t child, const std::string& region_folder = {});
+  // Before a workload is started, whose traces these are.
+  void note_traces(const WorkloadTraces& traces);
+  void note_child(pid_t child);  // 0: none is running
   // What is about to be written, and what then reads back: from here on such a value there is ours, and a
   // lock there is to be reset.
   void intend(const std::string& path, const std::string& text);
@@ -57,7 +59,7 @@ class KnobGuard {
   AppliedByUs applied_;
   std::unique_ptr<Guardian> guardian_;
   bool armed_ = false;
-  std::string region_folder_;  // as the guardian knows it
+  WorkloadTraces traces_;  // as the guardian knows them
 };
 
 // Throws the Error of exit code 4, with the commands, unless all was put back.

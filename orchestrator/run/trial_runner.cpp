@@ -115,7 +115,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   others_on_boards_.clear();
   if (world_.machine.guard != nullptr && world_.machine.guard->keep_guardian())
     trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
-  if (world_.machine.guard != nullptr) world_.programs.launcher.own(world_.machine.guard->guardian_pid());
+  if (world_.machine.guard != nullptr)
+    world_.programs.launcher.group().own(world_.machine.guard->guardian_pid());
   const bool applied = set_all(point, trial);
   if (world_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
@@ -298,7 +299,7 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
   auto environment = world_.programs.environments.at(workload.spec.name);
   spec.run_as = world_.programs.users.at(workload.spec.name);
   for (const auto& [name, value] : command.environment) environment[name] = value;
-  if (world_.machine.guard != nullptr) environment["DVFS_PLAN_RUN"] = world_.machine.guard->run();
+  if (world_.machine.guard != nullptr) environment[run_variable] = world_.machine.guard->run();
   for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
   const std::filesystem::path folder(plan_.experiment.folder);
   spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
@@ -307,6 +308,7 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
     if (!cpus.empty()) spec.cpus = cpus;
   }
   spec.regions = true;
+  spec.grouped = true;
   return spec;
 }
 
@@ -414,6 +416,13 @@ void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
     trial.events.push_back({"gpu_processes", "others were on the board: " + others_on_boards_});
 }
 
+// Where the guardian finds what would outlive us.
+void TrialRunner::tell_guard_of_traces() {
+  if (world_.machine.guard == nullptr) return;
+  Launcher& launcher = world_.programs.launcher;
+  world_.machine.guard->note_traces({launcher.region_folder(), launcher.group().control_group()});
+}
+
 // The command once, or again until what counts is long enough.
 bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
@@ -421,14 +430,15 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   const LaunchSpec spec = launch_spec(point);
   AllRuns all;
   for (;;) {
+    tell_guard_of_traces();
     auto launched = world_.programs.launcher.launch(spec, world_.clock);
     if (!launched.child) {
       trial.child = ChildResult();
       trial.child.problem = launched.problem;
       return true;
     }
-    if (world_.machine.guard != nullptr)
-      world_.machine.guard->note_child(launched.child->pid(), world_.programs.launcher.region_folder());
+    tell_guard_of_traces();  // the first one makes the folder of FIFOs
+    if (world_.machine.guard != nullptr) world_.machine.guard->note_child(launched.child->pid());
     trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap, wanted.region},
                                        &world_.interruption, world_.clock);
     if (world_.machine.guard != nullptr) world_.machine.guard->note_child(0);

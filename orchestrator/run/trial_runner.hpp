@@ -38,6 +38,7 @@ class TrialRunner {
   LaunchSpec launch_spec(const PlanPoint& point) const;
   bool wait_for_rest(const PlanPoint& point, TrialRecord& trial);
   bool measure(const PlanPoint& point, TrialRecord& trial);
+  void tell_guard_of_traces();
   bool run_command(const PlanPoint& point, TrialRecord& trial);
   bool tells_units(const ChildResult& child, const MarkedRun& run,
                    const std::vector<MetricRule>& rules) const;

@@ -79,10 +79,10 @@ class SmiStream : public Probe {
         child_(std::move(child)),
         launcher_(*request.launcher),
         clock_(*request.clock) {
-    launcher_.own(child_.pid());
+    launcher_.group().own(child_.pid());
     heard_ = clock_.now();
   }
-  ~SmiStream() override { launcher_.disown(child_.pid()); }
+  ~SmiStream() override { launcher_.group().disown(child_.pid()); }
 
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return reader_.channels(); }
@@ -268,7 +268,7 @@ ProbeFinding start_smi_stream(const NvidiaSmi& smi, const ProbeRequest& request)
                  "-lms",
                  std::to_string(interval_ms)};
   for (char** entry = environ; *entry != nullptr; ++entry) launch.environment.emplace_back(*entry);
-  launch.environment.push_back("DVFS_PLAN_RUN=" + request.run);
+  launch.environment.push_back(std::string(run_variable) + "=" + request.run);
   launch.discard_errors = true;
   auto launched = request.launcher->launch(launch, *request.clock);
   if (!launched.child) {

@@ -18,7 +18,9 @@ namespace {
 class ChildTest : public testing::Test {
  protected:
   LaunchSpec shell(const std::string& script) {
-    return {"/bin/sh", {"sh", "-c", script}, {"PATH=/usr/bin:/bin"}, {}, {}, {}};
+    LaunchSpec spec{"/bin/sh", {"sh", "-c", script}, {"PATH=/usr/bin:/bin"}, {}, {}, {}};
+    spec.grouped = true;
+    return spec;
   }
   ChildResult run(const LaunchSpec& spec, ChildLimits limits = {}) {
     auto launched = launcher_.launch(spec, clock_);

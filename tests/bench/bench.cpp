@@ -49,6 +49,7 @@ int bench_trial(int count) {
   Sampler sampler({}, clock);
   std::vector<KnobFinding> knobs;
   const auto strategy = make_strategy({*plan});
+  launcher.group().use_control_group(fmt::format("dvfs-bench.{}", ::getpid()));
   RunWorld world{.plan = *plan,
                  .strategy = *strategy,
                  .store = store,

@@ -126,8 +126,7 @@ TEST(RunProgram, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(run_program("/bin/sh", {"-c", "echo out; echo err >&2; exit 3"}, Seconds{10}).exit_code, 3);
   EXPECT_THAT(run_program("/bin/sh", {"-c", "echo out; echo err >&2"}, Seconds{10}).output,
               testing::AllOf(HasSubstr("out"), HasSubstr("err")));
-  EXPECT_EQ(run_program("/no/such", {}, Seconds{1}).problem,
-            "/no/such cannot be run: No such file or directory");
+  EXPECT_EQ(run_program("/no/such", {}, Seconds{1}).problem, "exec /no/such: No such file or directory");
   EXPECT_EQ(run_program("/bin/sh", {"-c", "kill -SEGV $$"}, Seconds{10}).problem,
             "/bin/sh was ended by SIGSEGV");
   EXPECT_EQ(run_program("/bin/sh", {"-c", "sleep 100"}, Seconds{0.2}).problem,

@@ -292,7 +292,34 @@ probes:
             self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=1)
 
     def test_a_kill_leaves_no_workload_even_where_nothing_was_set(self):
-        self.write("kill.yaml", "name: kill\nrepeat: 1\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, shell: 'setsid sleep 987 & sleep 987'}]\n")
+        self.killed_leaves_nothing("setsid sleep 987 & sleep 987")
+
+    def test_a_kill_leaves_no_workload_that_took_its_mark_away(self):
+        groups = self.control_groups()
+        if groups is None:
+            self.skipTest("no control group can be made here: only the mark in its environment shows whose a process is")
+        before = set(groups.glob("dvfs-plan.*"))
+        self.killed_leaves_nothing("setsid env -i sleep 987 & sleep 987")
+        self.wait_for(lambda: set(groups.glob("dvfs-plan.*")) <= before)
+
+    def control_groups(self):
+        """The folder of our own control group, where one may be made in it."""
+        with open("/proc/self/mountinfo") as mounts:
+            unified = [line.split()[4] for line in mounts if " - cgroup2 " in line]
+        with open("/proc/self/cgroup") as group:
+            own = [line.strip()[3:] for line in group if line.startswith("0::")]
+        if not unified or not own:
+            return None
+        folder = pathlib.Path(unified[0] + own[0])
+        try:
+            (folder / "dvfs-plan-test-may").mkdir()
+            (folder / "dvfs-plan-test-may").rmdir()
+        except OSError:
+            return None
+        return folder
+
+    def killed_leaves_nothing(self, shell):
+        self.write("kill.yaml", "name: kill\nrepeat: 1\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, shell: '" + shell + "'}]\n")
         running = subprocess.Popen([PROGRAM, "kill.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         workload = lambda: subprocess.run(["pgrep", "-f", "^sleep 987"], capture_output=True, text=True).stdout.split()
         self.wait_for(lambda: len(workload()) == 2)

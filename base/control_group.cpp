@@ -1,0 +1,106 @@
+#include "base/control_group.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/sysfs.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Where the unified hierarchy is mounted (proc_pid_mountinfo(5)): the fields before " - " end with what is
+// mounted where, the first one behind it is the file system's type.
+std::optional<std::string> unified_mount(const Sysfs& proc) {
+  for (const std::string& line : split_lines(proc.text("/proc/self/mountinfo").value_or(""))) {
+    const auto dash = line.find(" - ");
+    if (dash == std::string::npos || !line.substr(dash + 3).starts_with("cgroup2 ")) continue;
+    const auto fields = split_words(line.substr(0, dash));
+    if (fields.size() > 4) return fields[4];
+  }
+  return std::nullopt;
+}
+
+// The group that we are in: the line "0::PATH" of /proc/self/cgroup (cgroups(7)).
+std::string own_group(const Sysfs& proc) {
+  for (const std::string& line : split_lines(proc.text("/proc/self/cgroup").value_or(""))) {
+    if (line.starts_with("0::")) return line.substr(3);
+  }
+  return "/";
+}
+
+bool kill_one_by_one(const std::string& path) {
+  bool found = false;
+  for (const std::string& word : split_words(Sysfs().text(path + "/cgroup.procs").value_or("")))
+    found = ::kill(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)), SIGKILL) == 0 || found;
+  return found;
+}
+
+bool populated(std::string_view events) {
+  return events.find("populated 1") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<ControlGroup> ControlGroup::make(const std::string& name) {
+  const Sysfs proc;
+  const auto mount = unified_mount(proc);
+  if (!mount) return std::nullopt;
+  const std::string own = own_group(proc);
+  const std::string path = *mount + (own == "/" ? "" : own) + "/" + name;
+  if (::mkdir(path.c_str(), 0755) != 0) return std::nullopt;
+  UniqueFd procs(::open((path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  UniqueFd events(::open((path + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!procs || !events) {
+    ::rmdir(path.c_str());
+    return std::nullopt;
+  }
+  return ControlGroup(path, std::move(procs), std::move(events));
+}
+
+ControlGroup::~ControlGroup() {
+  if (!procs_) return;  // moved from
+  constexpr int rounds = 200;
+  for (int round = 0; round < rounds && !empty(); ++round) {
+    kill_control_group(path_);
+    ::usleep(1000);
+  }
+  remove_control_group(path_);
+}
+
+bool ControlGroup::empty() const {
+  std::array<char, 256> text;
+  const ssize_t count = ::pread(events_.get(), text.data(), text.size(), 0);
+  return count <= 0 || !populated({text.data(), static_cast<std::size_t>(count)});
+}
+
+bool kill_control_group(const std::string& path) {
+  if (!populated(Sysfs().text(path + "/cgroup.events").value_or(""))) return false;
+  // Since Linux 5.14; it reaches groups within this one too.
+  if (Sysfs().write(path + "/cgroup.kill", "1") == 0) return true;
+  bool found = kill_one_by_one(path);
+  for (const std::string& name : Sysfs().list(path)) {
+    if (std::filesystem::is_directory(path + "/" + name))
+      found = kill_control_group(path + "/" + name) || found;
+  }
+  return found;
+}
+
+void remove_control_group(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0) return;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    if (entry.is_directory(error)) remove_control_group(entry.path());
+  }
+  ::rmdir(path.c_str());
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,39 @@
+// A control group of our own (cgroup v2, Documentation/admin-guide/cgroup-v2.rst): processes in it stay in
+// it, whatever they fork, whoever adopts them and whatever they do to their environment, and can all be ended
+// at once. Root may make one, and who has been delegated a subtree.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+
+class ControlGroup {
+ public:
+  // Beside the group that we are in, or below it; nullopt: there is no cgroup v2, or it may not be made.
+  static std::optional<ControlGroup> make(const std::string& name);
+  ControlGroup(ControlGroup&&) noexcept = default;
+  ControlGroup& operator=(ControlGroup&&) = delete;
+  // Ends what is in it, and removes it.
+  ~ControlGroup();
+
+  const std::string& path() const { return path_; }
+  // Its cgroup.procs: a process that writes "0" there is in it.
+  int entrance() const { return procs_.get(); }
+  bool empty() const;
+
+ private:
+  explicit ControlGroup(std::string path, UniqueFd procs, UniqueFd events)
+      : path_(std::move(path)), procs_(std::move(procs)), events_(std::move(events)) {}
+  std::string path_;
+  UniqueFd procs_, events_;
+};
+
+// Sends SIGKILL to all that is in it. False if nothing was, or it is not there.
+bool kill_control_group(const std::string& path);
+// Takes it away, and the groups in it, once nothing runs there.
+void remove_control_group(const std::string& path);
+
+}  // namespace dvfs_plan

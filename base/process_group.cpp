@@ -1,0 +1,120 @@
+#include "base/process_group.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <vector>
+
+#include "base/sysfs.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::vector<pid_t> children_of_this_process() {
+  std::vector<pid_t> children;
+  const Sysfs proc;
+  for (const std::string& task : proc.list("/proc/self/task")) {
+    for (const std::string& word :
+         split_words(proc.text("/proc/self/task/" + task + "/children").value_or(""))) {
+      children.push_back(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)));
+    }
+  }
+  return children;
+}
+
+// Ends and reaps everything that was orphaned to us: daemons that a workload left.
+int end_orphans(const std::set<pid_t>& own) {
+  int ended = 0;
+  constexpr int rounds = 200;  // each round ends a generation; a fork bomb is cut short, not chased for ever
+  for (int round = 0; round < rounds; ++round) {
+    int found = 0;
+    for (const pid_t pid : children_of_this_process()) {
+      if (own.contains(pid)) continue;
+      ++found;
+      // One that we may not end (the workload used sudo) must not hold the night up.
+      const bool killed = ::kill(pid, SIGKILL) == 0;
+      if (::waitpid(pid, nullptr, killed ? 0 : WNOHANG) == pid)
+        ++ended;
+      else if (!killed)
+        --found;
+    }
+    if (found == 0) break;
+  }
+  return ended;
+}
+
+// Whether a process's environment carries the mark. Entries end in NUL: it must be a whole one.
+bool carries(const std::string& environment, const std::string& mark) {
+  const std::string whole = environment + '\0';
+  return whole.starts_with(mark + '\0') || whole.find('\0' + mark + '\0') != std::string::npos;
+}
+
+bool kill_marked(const std::string& mark) {
+  const Sysfs proc;
+  bool found = false;
+  for (const std::string& name : proc.list("/proc")) {
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || end != name.data() + name.size() || pid == ::getpid()) continue;
+    const auto environment = proc.text("/proc/" + name + "/environ");
+    if (environment && carries(*environment, mark)) found = ::kill(pid, SIGKILL) == 0 || found;
+  }
+  return found;
+}
+
+}  // namespace
+
+ProcessGroup::ProcessGroup() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void ProcessGroup::use_control_group(const std::string& name) {
+  if (auto made = ControlGroup::make(name)) control_group_.emplace(std::move(*made));
+}
+
+void ProcessGroup::entered(pid_t pid, int outside_because) {
+  if (outside_because != 0) control_group_.reset();
+  members_.insert(pid);
+}
+
+int ProcessGroup::left(pid_t pid) {
+  members_.erase(pid);
+  return members_.empty() ? end_rest() : 0;
+}
+
+int ProcessGroup::end_rest() {
+  if (!control_group_) return end_orphans(own_);
+  // Where nothing runs in it and nobody waits to be reaped there are no orphans to look for.
+  siginfo_t zombie{};
+  const bool reaped = ::waitid(P_ALL, 0, &zombie, WEXITED | WNOHANG | WNOWAIT) != 0 || zombie.si_pid == 0;
+  if (reaped && control_group_->empty()) return 0;
+  int ended = 0;
+  constexpr int rounds = 1000;  // of a millisecond: one that sits in the kernel must not hold the night up
+  for (int round = 0; round < rounds; ++round) {
+    kill_control_group(control_group_->path());
+    ended += end_orphans(own_);
+    if (control_group_->empty()) break;
+    ::usleep(1000);
+  }
+  return ended;
+}
+
+bool end_processes_of(const std::string& run, const std::string& control_group, int rounds) {
+  if (run.empty()) return true;
+  const std::string mark = fmt::format("{}={}", run_variable, run);
+  for (int round = 0; round < rounds; ++round) {
+    const bool in_group = !control_group.empty() && kill_control_group(control_group);
+    if (!kill_marked(mark) && !in_group) return true;
+    ::usleep(5000);
+  }
+  return false;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,184 @@
+#include "base/spawn.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/process/v2/environment.hpp>
+#include <boost/process/v2/posix/vfork_launcher.hpp>
+#include <boost/process/v2/process.hpp>
+#include <boost/process/v2/stdio.hpp>
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+namespace process = boost::process::v2;
+
+constexpr int first_place = 3;  // behind the standard three
+
+// What the child says before it is another program. Shared with it even where vfork(2) copies memory, as it
+// does under the thread sanitizer.
+struct FromChild {
+  int exec_error;  // errno of what failed
+  bool in_folder;  // that was entering the folder
+  int outside_because;
+};
+
+// One a thread: whoever starts a program waits for its exec.
+class SharedPage {
+ public:
+  SharedPage()
+      : page_(::mmap(nullptr, sizeof(FromChild), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (page_ == MAP_FAILED) throw Error(ExitCode::machine_refuses, system_error_text("mmap", errno));
+  }
+  ~SharedPage() { ::munmap(page_, sizeof(FromChild)); }
+  SharedPage(const SharedPage&) = delete;
+  FromChild& cleared() { return *static_cast<FromChild*>(page_) = {}; }
+
+ private:
+  void* page_;
+};
+
+// Runs in the child between vfork(2) and execve(2), where memory is the parent's and only system calls
+// are safe: glibc's setuid() would send signals to every thread of the parent, so it is called raw.
+struct PrepareChild {
+  const SpawnSpec& spec;
+  const cpu_set_t* cpus;
+  FromChild& said;
+  const std::vector<int>& places;  // descriptors that become 3, 4, ...
+
+  template <class ChildLauncher>
+  process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&,
+                                    const char* const* argv) {
+    ::setsid();
+    // Before the change of user, who may not write there.
+    if (spec.control_group >= 0 && ::write(spec.control_group, "0", 1) != 1) said.outside_because = errno;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const int place = first_place + static_cast<int>(i);
+      // The last one is closed by a successful execve(2), and by nothing before: the parent waits for that.
+      const bool last = i + 1 == places.size();
+      if (places[i] >= 0 && ::dup3(places[i], place, last ? O_CLOEXEC : 0) < 0) return failed();
+    }
+    // Boost puts the executable there.
+    const_cast<const char**>(argv)[0] = spec.argv[0].c_str();
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    // What we ignore stays ignored after execve; programs expect the defaults.
+    for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU})
+      ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8);
+    if (cpus != nullptr && ::sched_setaffinity(0, sizeof *cpus, cpus) != 0) return failed();
+    if (spec.run_as) {
+      const Credentials& user = *spec.run_as;
+      if (::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return failed();
+      if (::syscall(SYS_setresgid, user.group, user.group, user.group) != 0) return failed();
+      if (::syscall(SYS_setresuid, user.user, user.user, user.user) != 0) return failed();
+    }
+    // Entered as the user that the program runs as: a folder that only root may enter stays closed.
+    if (!spec.folder.empty() && ::chdir(spec.folder.c_str()) != 0) {
+      said.in_folder = true;
+      return failed();
+    }
+    // After the change of user, which clears it.
+    if (spec.dies_with_us) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return {};
+  }
+
+  template <class ChildLauncher>
+  void on_exec_error(ChildLauncher&, const process::filesystem::path&, const char* const*,
+                     const process::error_code& error) {
+    if (said.exec_error == 0) said.exec_error = error.value();
+    ::_exit(127);  // exit(3) would run the parent's own atexit handlers
+  }
+
+  // Boost 1.81 looks for a handler of these five arguments and then calls the one of four: without this
+  // overload it finds none, and its exit(3) would tear down the parent's memory.
+  template <class ChildLauncher>
+  void on_exec_error(ChildLauncher&, const process::error_code&, const process::filesystem::path&,
+                     const char* const*, const process::error_code&);
+
+  process::error_code failed() {
+    said.exec_error = errno;
+    return {errno, boost::system::system_category()};
+  }
+
+  // The kernel's own struct sigaction for SIG_DFL: all zero.
+  static constexpr std::array<unsigned long, 4> kernel_default{};
+  const void* kernel_action = kernel_default.data();
+};
+
+// A copy out of the way of the places that the child's own will take.
+UniqueFd moved_up(int fd) {
+  constexpr int above_all_places = 16;
+  return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, above_all_places));
+}
+
+}  // namespace
+
+Spawned spawn(const SpawnSpec& spec) {
+  static thread_local SharedPage page;
+  FromChild& said = page.cleared();
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  int exec_pipe[2];
+  if (::pipe2(exec_pipe, O_CLOEXEC) != 0) return {-1, system_error_text("pipe", errno), 0};
+  const UniqueFd exec_happened(exec_pipe[0]);
+  UniqueFd closed_by_exec = moved_up(UniqueFd(exec_pipe[1]).get());
+  std::vector<UniqueFd> copies;
+  std::vector<int> places;
+  for (const int fd : spec.more) {
+    if (fd >= 0) copies.push_back(moved_up(fd));
+    places.push_back(fd >= 0 ? copies.back().get() : -1);
+  }
+  places.push_back(closed_by_exec.get());
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const int cpu : spec.cpus) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
+
+  process::posix::vfork_launcher launcher;
+  std::vector<const char*> environment;
+  if (spec.environment) {
+    for (const std::string& variable : *spec.environment) environment.push_back(variable.c_str());
+    environment.push_back(nullptr);
+    launcher.env = environment.data();
+  }
+  // Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
+  launcher.fd_whitelist.push_back(first_place + static_cast<int>(places.size()) - 1);
+  const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
+  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places};
+  const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
+  process::process_stdio stdio{{or_null(spec.input)}, {or_null(spec.output)}, {or_null(spec.errors)}};
+
+  // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
+  // would re-open the descriptors of a context in use, in the parent's memory.
+  boost::asio::io_context context;
+  boost::system::error_code error;
+  auto launched = launcher(context.get_executor(), error, spec.executable, arguments, stdio, prepare);
+  const pid_t pid = launcher.pid;
+  // vfork(2) returns after the exec, but the thread sanitizer makes a fork(2) of it: wait for the pipe's end.
+  closed_by_exec.reset();
+  for (char ignored; pid > 0 && ::read(exec_happened.get(), &ignored, 1) < 0 && errno == EINTR;) {
+  }
+  if (pid > 0 && !error && said.exec_error == 0) {
+    launched.detach();  // reaped by whoever asked, with wait4(2), which alone tells this child's own rusage
+    return {pid, {}, said.outside_because};
+  }
+  if (pid > 0) ::waitpid(pid, nullptr, 0);
+  const int cause = said.exec_error != 0 ? said.exec_error : error.value();
+  return {
+      -1,
+      system_error_text(said.in_folder ? "enter folder " + spec.folder : "exec " + spec.executable, cause),
+      0};
+}
+
+}  // namespace dvfs_plan

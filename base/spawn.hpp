@@ -1,0 +1,37 @@
+// The one way in which this program starts another one: Boost.Process without a shell, in a session of its
+// own, with default signals and no descriptor but those that are named.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/credentials.hpp"
+
+namespace dvfs_plan {
+
+struct SpawnSpec {
+  std::string executable;                                    // a path; no search
+  std::vector<std::string> argv;                             // argv[0] first
+  std::optional<std::vector<std::string>> environment = {};  // "NAME=value", all of it; nullopt: ours
+  std::string folder = {};                                   // working folder; empty: ours
+  std::optional<Credentials> run_as = {};
+  std::vector<int> cpus = {};  // affinity; empty: ours
+  // Descriptors of ours; -1: /dev/null.
+  int input = -1, output = -1, errors = -1;
+  std::vector<int> more = {};  // become 3, 4, ...; -1 leaves its place out
+  bool dies_with_us = false;   // with the thread that starts it: Linux ties PR_SET_PDEATHSIG to that
+  int control_group = -1;      // cgroup.procs of the control group (control_group.hpp) it starts in
+};
+
+struct Spawned {
+  pid_t pid = -1;
+  std::string problem;  // why there is none: "exec /bin/x: Permission denied"
+  // It runs, and outside of the control group: errno of why; 0: inside, or none was asked for.
+  int outside_because = 0;
+};
+Spawned spawn(const SpawnSpec& spec);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,140 @@
+// What a trial leaves behind is ended, in a control group and without one.
+#include "base/process_group.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/child.hpp"
+#include "base/spawn.hpp"
+#include "base/sysfs.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// A daemon: a session of its own, nothing in its environment, adopted by whoever adopts orphans. Its pid is
+// in `file`.
+std::string daemon(const std::string& file) {
+  return "setsid env -i sh -c 'echo $$ >" + file + "; exec sleep 60' >/dev/null 2>&1 & while [ ! -s " + file +
+         " ]; do sleep 0.01; done; ";
+}
+
+pid_t pid_in(const std::string& file) {
+  std::ifstream in(file);
+  pid_t pid = 0;
+  in >> pid;
+  return pid;
+}
+
+bool runs(pid_t pid) {
+  const auto state = Sysfs().text("/proc/" + std::to_string(pid) + "/status");
+  return state && state->find("State:\tZ") == std::string::npos;
+}
+
+class Group : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (!GetParam()) return;
+    launcher_.group().use_control_group("dvfs-plan-test." + std::to_string(::getpid()));
+    if (launcher_.group().entrance() < 0)
+      GTEST_SKIP() << "no control group can be made here (no cgroup v2, or not ours to write)";
+  }
+  std::optional<Child> start(const std::string& script) {
+    LaunchSpec spec{"/bin/sh", {"sh", "-c", script}, {"PATH=/usr/bin:/bin"}, {}, {}, {}};
+    spec.grouped = true;
+    auto launched = launcher_.launch(spec, clock_);
+    EXPECT_EQ(launched.problem, "");
+    return std::move(launched.child);
+  }
+  ChildResult wait(std::optional<Child>& child) { return child->wait({}, nullptr, clock_); }
+
+  TemporaryFolder folder_;
+  SystemClock clock_;
+  Launcher launcher_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Group, testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "ControlGroup" : "Orphans"; });
+
+TEST_P(Group, ADaemonIsEndedWithTheLastChildAndNotBefore) {
+  auto first = start(daemon(folder_.path() + "/of_first"));
+  auto second = start(daemon(folder_.path() + "/of_second") + "sleep 0.3");
+  EXPECT_EQ(wait(first).leftovers, 0);
+  const pid_t of_first = pid_in(folder_.path() + "/of_first");
+  EXPECT_TRUE(runs(of_first));
+  EXPECT_EQ(wait(second).leftovers, 2);
+  EXPECT_FALSE(runs(of_first));
+  EXPECT_FALSE(runs(pid_in(folder_.path() + "/of_second")));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child, zombies included
+}
+
+TEST_P(Group, WhatIsNotOfItStays) {
+  LaunchSpec meter{"/bin/sleep", {"sleep", "60"}, {}, {}, {}, {}};
+  auto launched = launcher_.launch(meter, clock_);
+  launcher_.group().own(launched.child->pid());
+  auto work = start("exit 3");
+  EXPECT_EQ(wait(work).exit_code, 3);
+  EXPECT_TRUE(runs(launched.child->pid()));
+  launcher_.group().disown(launched.child->pid());
+}
+
+TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMark) {
+  // As the guardian does when its run was killed: it has no children of the run.
+  const std::string run = "test-" + std::to_string(::getpid());
+  LaunchSpec spec{"/bin/sh",
+                  {"sh", "-c", daemon(folder_.path() + "/unmarked") + "sleep 60"},
+                  {"PATH=/usr/bin:/bin", std::string(run_variable) + "=" + run},
+                  {},
+                  {},
+                  {}};
+  spec.grouped = true;
+  auto launched = launcher_.launch(spec, clock_);
+  ASSERT_TRUE(launched.child);
+  while (pid_in(folder_.path() + "/unmarked") == 0) ::usleep(1000);
+  constexpr int rounds = 400;
+  EXPECT_TRUE(end_processes_of(run, launcher_.group().control_group(), rounds));
+  const auto result = wait(launched.child);
+  EXPECT_EQ(result.signal, SIGKILL);
+  // Without a control group a process that took its mark away is found only by us, who adopt it.
+  EXPECT_GE(result.leftovers, 1);
+  EXPECT_FALSE(runs(pid_in(folder_.path() + "/unmarked")));
+}
+
+TEST(ControlGroupTest, IsRemovedWithTheGroupsInItWhateverRunsThere) {
+  auto group = ControlGroup::make("dvfs-plan-test-removed." + std::to_string(::getpid()));
+  if (!group) GTEST_SKIP() << "no control group can be made here (no cgroup v2, or not ours to write)";
+  const std::string path = group->path();
+  EXPECT_TRUE(group->empty());
+  std::filesystem::create_directory(path + "/inner");
+  SpawnSpec spec{"/bin/sh", {"sh", "-c", "echo 0 >" + path + "/inner/cgroup.procs; exec sleep 60"}};
+  spec.control_group = group->entrance();
+  const Spawned spawned = spawn(spec);
+  ASSERT_GT(spawned.pid, 0);
+  EXPECT_EQ(spawned.outside_because, 0);
+  EXPECT_FALSE(group->empty());
+  group.reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  int status = 0;
+  EXPECT_EQ(::waitpid(spawned.pid, &status, 0), spawned.pid);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+}
+
+TEST(SpawnTest, AControlGroupThatCannotBeEnteredIsToldAndTheProgramRuns) {
+  const UniqueFd not_writable(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  SpawnSpec spec{"/bin/true", {"true"}};
+  spec.control_group = not_writable.get();
+  const Spawned spawned = spawn(spec);
+  EXPECT_EQ(spawned.outside_because, EBADF);
+  int status = -1;
+  EXPECT_EQ(::waitpid(spawned.pid, &status, 0), spawned.pid);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace dvfs_plan
