@@ -19,6 +19,7 @@
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/tool_version.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/run/local_executor.hpp"
 #include "orchestrator/run/progress.hpp"
 #include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
@@ -107,29 +108,29 @@ class Run {
       progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
     auto strategy = make_strategy({plan, store.prior(), stored_finalists(store, plan)});
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
-    RunWorld world{.plan = plan,
-                   .strategy = *strategy,
-                   .store = store,
-                   .interruption = interruption_,
-                   .clock = clock_,
-                   .sysfs = sysfs_,
-                   .machine = {.knobs = prepared.knobs,
-                               .guard = &guard,
-                               .settings = settings.get(),
-                               .boards = prepared.gpus.used.empty() ? nullptr : &boards,
-                               .power_limit_w = power_limits(prepared.gpus.used, sysfs_)},
-                   .sensors = {.sampler = sampler,
-                               .energy_channels = energy_.channels,
-                               .last_values = sensors.last_values,
-                               .models = sensors.models(),
-                               .idle_window = idle_window(plan.experiment.conditions.idle, energy_.channels,
-                                                          sensors, sampler)},
-                   .programs = {.launcher = launcher_,
-                                .path = current_environment()["PATH"],
-                                .environments = environments(prepared, users),
-                                .users = users}};
+    LocalMachine machine{.plan = plan,
+                         .interruption = interruption_,
+                         .clock = clock_,
+                         .sysfs = sysfs_,
+                         .knobs = prepared.knobs,
+                         .guard = guard,
+                         .settings = settings.get(),
+                         .boards = prepared.gpus.used.empty() ? nullptr : &boards,
+                         .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
+                         .sensors = {.sampler = sampler,
+                                     .energy_channels = energy_.channels,
+                                     .last_values = sensors.last_values,
+                                     .models = sensors.models(),
+                                     .idle_window = idle_window(plan.experiment.conditions.idle,
+                                                                energy_.channels, sensors, sampler)},
+                         .programs = {.launcher = launcher_,
+                                      .path = current_environment()["PATH"],
+                                      .environments = environments(prepared, users),
+                                      .users = users}};
+    LocalExecutor executor(machine);
+    RunParts parts{plan, *strategy, executor, store, interruption_, clock_};
     if (!prepared.gpus.used.empty() && !boards.lists_processes()) warn_that_processes_are_unknown(store);
-    return run_and_report(world, guard);
+    return run_and_report(parts, machine);
   }
 
  private:
@@ -158,11 +159,11 @@ class Run {
   }
 
   // From the first setting to the report, whatever comes between.
-  int run_and_report(RunWorld& world, KnobGuard& guard) {
-    Store& store = world.store;
+  int run_and_report(RunParts& parts, LocalMachine& machine) {
+    Store& store = parts.store;
     try {
-      guard.arm(settings_of(world.machine.knobs));
-      end_ = run_and_restore(world, guard);
+      machine.guard.arm(settings_of(machine.knobs));
+      end_ = run_and_restore(parts, machine.guard);
     } catch (...) {
       rescue_if_lost(store);
       end_session(store, "error");
@@ -370,7 +371,7 @@ class Run {
     return read_prior_results(plan, facts);
   }
 
-  RunEnd run_and_restore(RunWorld& world, KnobGuard& guard) {
+  RunEnd run_and_restore(RunParts& parts, KnobGuard& guard) {
     const RunEvents events{[this](const PlannedTrial& trial, int finished, int remaining) {
                              progress_.begins(trial, finished, remaining);
                            },
@@ -380,10 +381,10 @@ class Run {
                            },
                            [this](const std::string& text) { progress_.say(text); },
                            [this](const Store::Rescued& result) { rescued(result); },
-                           [this, &world] { conclude_block(world.store); }};
+                           [this, &parts] { conclude_block(parts.store); }};
     RunEnd end = RunEnd::done;
     try {
-      end = run_trials(world, events);
+      end = run_trials(parts, events);
     } catch (...) {
       put_back(guard);
       throw;

@@ -65,21 +65,27 @@ std::optional<int> run_queue(const Sysfs& sysfs) {
   return std::nullopt;
 }
 
-std::optional<double> throttle_events(const Sysfs& sysfs) {
+ThrottleCounts::ThrottleCounts(const Sysfs& sysfs) : sysfs_(sysfs) {
   const std::string folder = "/sys/devices/system/cpu/";
-  std::optional<double> events;
-  double package = 0;
   for (const std::string& cpu : sysfs.list(folder)) {
     if (!cpu.starts_with("cpu") || cpu.find_first_not_of("0123456789", 3) != std::string::npos) continue;
     const std::string counts = folder + cpu + "/thermal_throttle/";
-    if (const auto text = sysfs.text(counts + "core_throttle_count"))
-      events = events.value_or(0) + parse_number(*text).value_or(0);
-    // The package's own count is repeated by each of its CPUs.
-    if (const auto text = sysfs.text(counts + "package_throttle_count"))
-      package = std::max(package, parse_number(*text).value_or(0));
+    if (sysfs.exists(counts + "core_throttle_count")) of_cores_.push_back(counts + "core_throttle_count");
+    if (sysfs.exists(counts + "package_throttle_count"))
+      of_packages_.push_back(counts + "package_throttle_count");
   }
-  if (events) *events += package;
-  return events;
+}
+
+std::optional<double> ThrottleCounts::read() const {
+  std::optional<double> events;
+  double package = 0;
+  for (const std::string& path : of_cores_) {
+    if (const auto count = sysfs_.number(path)) events = events.value_or(0) + *count;
+  }
+  if (!events) return std::nullopt;
+  // The package's own count is repeated by each of its CPUs.
+  for (const std::string& path : of_packages_) package = std::max(package, sysfs_.number(path).value_or(0));
+  return *events + package;
 }
 
 }  // namespace dvfs_plan

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/sysfs.hpp"
 #include "base/units.hpp"
@@ -29,8 +31,17 @@ Seconds own_cpu_time();
 // told.
 std::optional<int> run_queue(const Sysfs& sysfs);
 
-// Thermal throttle events of all CPUs since boot (thermal_throttle/*_count, Intel); nullopt where there are
-// none.
-std::optional<double> throttle_events(const Sysfs& sysfs);
+// Thermal throttle events of all CPUs since boot (thermal_throttle/*_count, Intel).
+class ThrottleCounts {
+ public:
+  // Looks for the files once: a trial does not pay for a machine without them.
+  explicit ThrottleCounts(const Sysfs& sysfs);
+  // nullopt where there are none.
+  std::optional<double> read() const;
+
+ private:
+  const Sysfs& sysfs_;
+  std::vector<std::string> of_cores_, of_packages_;
+};
 
 }  // namespace dvfs_plan

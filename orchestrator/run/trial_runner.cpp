@@ -78,20 +78,21 @@ double share_of(const std::string& key) {
 
 }  // namespace
 
-TrialRunner::TrialRunner(RunWorld& world)
-    : world_(world),
-      plan_(world.plan),
-      gate_(world.sensors.sampler, world.plan.experiment.conditions.temperature_band,
-            world.plan.experiment.conditions.temperature_limit) {
-  for (const CpufreqPolicy& policy : cpufreq_access(world.sysfs)->policies())
+TrialRunner::TrialRunner(LocalMachine& machine)
+    : machine_(machine),
+      plan_(machine.plan),
+      gate_(machine.sensors.sampler, machine.plan.experiment.conditions.temperature_band,
+            machine.plan.experiment.conditions.temperature_limit),
+      throttles_(machine.sysfs) {
+  for (const CpufreqPolicy& policy : cpufreq_access(machine.sysfs)->policies())
     cpus_of_target_[policy.name] = policy.cpus;
   watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
-  for (const Channel& channel : world.sensors.sampler.channels())
+  for (const Channel& channel : machine.sensors.sampler.channels())
     watches_load_ = watches_load_ || channel.under_load_only;
   Seconds late{0};
-  for (const std::uint32_t channel : world.sensors.energy_channels) {
-    const auto model = world.sensors.models.find(channel);
-    if (model == world.sensors.models.end()) continue;
+  for (const std::uint32_t channel : machine.sensors.energy_channels) {
+    const auto model = machine.sensors.models.find(channel);
+    if (model == machine.sensors.models.end()) continue;
     if (model->second.update) update_ = std::max(update_, *model->second.update);
     // What a gauge says of an edge it says half a window and its latency later.
     if (model->second.window && model->second.latency)
@@ -99,26 +100,26 @@ TrialRunner::TrialRunner(RunWorld& world)
   }
   lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
-  sets_clocks_ = std::any_of(
-      world.machine.knobs.begin(), world.machine.knobs.end(),
-      [](const KnobFinding& finding) { return split_axis_name(finding.axis).base == "cpu.frequency"; });
+  sets_clocks_ = std::any_of(machine.knobs.begin(), machine.knobs.end(), [](const KnobFinding& finding) {
+    return split_axis_name(finding.axis).base == "cpu.frequency";
+  });
 }
 
 std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   const PlanPoint& point = point_of(planned);
-  const Nanoseconds began = world_.clock.now();
+  const Nanoseconds began = machine_.clock.now();
   TrialRecord trial;
   static_cast<PlannedTrial&>(trial) = planned;
-  trial.started_at = world_.clock.wall_time();
+  trial.started_at = machine_.clock.wall_time();
+  begin_block_with(planned);
   runs_.clear();
   busy_.clear();
   others_on_boards_.clear();
-  if (world_.machine.guard != nullptr && world_.machine.guard->keep_guardian())
+  if (machine_.guard.keep_guardian())
     trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
-  if (world_.machine.guard != nullptr)
-    world_.programs.launcher.group().own(world_.machine.guard->guardian_pid());
+  machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
   const bool applied = set_all(point, trial);
-  if (world_.interruption.pending() != 0) return std::nullopt;
+  if (machine_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
     if (!wait_for_conditions(trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, false);
@@ -135,11 +136,21 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
-      if (reading.value) world_.sensors.last_values[reading.channel] = *reading.value;
+      if (reading.value) machine_.sensors.last_values[reading.channel] = *reading.value;
     }
   }
-  trial.slot_s = seconds(world_.clock.now() - began).value();
+  trial.slot_s = seconds(machine_.clock.now() - began).value();
   return trial;
+}
+
+// The temperatures of a block's first trial, and of the first one behind its warm-ups, are those that its
+// later ones wait for.
+void TrialRunner::begin_block_with(const PlannedTrial& planned) {
+  if (is_idle(planned.role)) return;
+  const auto warms_up = [](const TrialId& id) { return id.role == TrialRole::warm_up; };
+  if (!last_ || last_->block != planned.block || (warms_up(*last_) && !warms_up(planned)))
+    gate_.begin_block();
+  last_ = planned;
 }
 
 const PlanPoint& TrialRunner::point_of(const PlannedTrial& trial) const {
@@ -148,7 +159,7 @@ const PlanPoint& TrialRunner::point_of(const PlannedTrial& trial) const {
 
 bool TrialRunner::sleep(Seconds length) {
   return length.value() <= 0 ||
-         world_.interruption.sleep_until(world_.clock.now() + nanoseconds(length), world_.clock);
+         machine_.interruption.sleep_until(machine_.clock.now() + nanoseconds(length), machine_.clock);
 }
 
 // False if a knob was refused, or on interruption.
@@ -156,7 +167,7 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;  // a firmware's cap or a busy driver may pass
   stands_.clear();
   trial.settings.clear();
-  for (KnobFinding& finding : world_.machine.knobs) {
+  for (KnobFinding& finding : machine_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisValue& value = *point.values[axis];
     std::vector<AppliedSetting> applied;
@@ -172,7 +183,8 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
                                        [](const AppliedSetting& s) { return !s.problem.empty(); });
       problem = failed == applied.end() ? std::string{} : failed->problem;
       if (problem.empty() || attempt == tries) break;
-      if (!world_.interruption.sleep_until(world_.clock.now() + nanoseconds(Seconds{0.1}), world_.clock))
+      if (!machine_.interruption.sleep_until(machine_.clock.now() + nanoseconds(Seconds{0.1}),
+                                             machine_.clock))
         return false;
     }
     for (const AppliedSetting& setting : applied) {
@@ -211,7 +223,7 @@ bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;
   for (int attempt = 1;; ++attempt) {
     if (!apply_knobs(point, trial)) return false;
-    if (world_.machine.settings != nullptr) world_.machine.settings->begin();
+    if (machine_.settings != nullptr) machine_.settings->begin();
     const std::string problem = undone();
     if (problem.empty()) return true;
     if (attempt == tries) {
@@ -224,9 +236,9 @@ bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
 // The first value that does not stand any more; empty: all do. What cannot be read (a clock lock) its
 // delivered clock tells.
 std::string TrialRunner::undone() const {
-  if (world_.machine.settings == nullptr) return {};
+  if (machine_.settings == nullptr) return {};
   for (const SavedSetting& one : stands_) {
-    const auto now = world_.machine.settings->stood_at(one.path);
+    const auto now = machine_.settings->stood_at(one.path);
     // A choice among words is read with its own in brackets.
     if (!now || *now == one.value || now->find("[" + one.value + "]") != std::string::npos) continue;
     return fmt::format(
@@ -240,10 +252,10 @@ std::string TrialRunner::undone() const {
 // What others changed during the trial spoils it. Returns what the firmware capped, for the clock to judge
 // first.
 std::string TrialRunner::judge_changes(TrialRecord& trial) {
-  if (world_.machine.settings == nullptr) return {};
+  if (machine_.settings == nullptr) return {};
   std::string by_firmware, by_others;
   int more = 0;
-  for (const SettingChange& change : world_.machine.settings->end()) {
+  for (const SettingChange& change : machine_.settings->end()) {
     std::string text = change_text(change, trial.child.started);
     std::string& first = change.by_firmware ? by_firmware : by_others;
     // The first is the verdict's own text.
@@ -254,14 +266,14 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
     else if (!change.by_firmware)
       ++more;
     if (!change.by_firmware) trial.changed_to[change.path] = change.now;
-    for (KnobFinding& finding : world_.machine.knobs) {
+    for (KnobFinding& finding : machine_.knobs) {
       if (finding.axis == change.knob) finding.knob->changed_by_others();
     }
   }
   if (by_others.empty())
     return by_firmware.empty() ? "" : by_firmware + ": the firmware or the kernel's cooling limits it";
   if (more > 0) by_others += fmt::format(" (and {} more settings)", more);
-  if (const std::string setters = likely_setters(find_other_setters(world_.sysfs)); !setters.empty())
+  if (const std::string setters = likely_setters(find_other_setters(machine_.sysfs)); !setters.empty())
     by_others += "; likely by " + setters;
   set_verdict(trial, Verdict::changed_meanwhile, by_others);
   return {};
@@ -269,16 +281,15 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
 
 // On record before it is written: from here on such a value there is ours.
 void TrialRunner::announce(const Knob& knob, const AxisValue& value) {
-  if (world_.machine.guard == nullptr) return;
-  for (const SavedSetting& one : knob.intents(value)) world_.machine.guard->intend(one.path, one.value);
+  for (const SavedSetting& one : knob.intents(value)) machine_.guard.intend(one.path, one.value);
 }
 
 // What a setting reads now is ours; what was refused without a trace, from the first time on, is not.
 void TrialRunner::remember(const AppliedSetting& setting) {
-  if (setting.path.empty() || world_.machine.guard == nullptr) return;
+  if (setting.path.empty()) return;
   if (!setting.untouched) touched_.insert(setting.path);
-  if (!setting.text.empty()) world_.machine.guard->intend(setting.path, setting.text);
-  if (setting.untouched && !touched_.contains(setting.path)) world_.machine.guard->withdraw(setting.path);
+  if (!setting.text.empty()) machine_.guard.intend(setting.path, setting.text);
+  if (setting.untouched && !touched_.contains(setting.path)) machine_.guard.withdraw(setting.path);
 }
 
 std::size_t TrialRunner::axis_of(const std::string& name) const {
@@ -293,17 +304,17 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
   const CommandLine command = command_line(workload.spec, plan_.axes, point.values);
   LaunchSpec spec;
   spec.argv = command.argv;
-  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, world_.programs.path);
+  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, machine_.programs.path);
   // Gone since the plan was made: execve(2) says so, and the trial records it.
   if (spec.executable.empty()) spec.executable = command.argv[0];
-  auto environment = world_.programs.environments.at(workload.spec.name);
-  spec.run_as = world_.programs.users.at(workload.spec.name);
+  auto environment = machine_.programs.environments.at(workload.spec.name);
+  spec.run_as = machine_.programs.users.at(workload.spec.name);
   for (const auto& [name, value] : command.environment) environment[name] = value;
-  if (world_.machine.guard != nullptr) environment[run_variable] = world_.machine.guard->run();
+  environment[run_variable] = machine_.guard.run();
   for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
   const std::filesystem::path folder(plan_.experiment.folder);
   spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
-  for (const KnobFinding& finding : world_.machine.knobs) {
+  for (const KnobFinding& finding : machine_.knobs) {
     const auto cpus = finding.knob->workload_cpus(*point.values[axis_of(finding.axis)]);
     if (!cpus.empty()) spec.cpus = cpus;
   }
@@ -316,16 +327,17 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
 bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
   ConditionsRecord& conditions = trial.conditions;
   if (!is_idle(trial.role)) {
-    const auto gate = gate_.wait(world_.interruption, world_.clock);
+    const auto gate = gate_.wait(machine_.interruption, machine_.clock);
     if (gate.interrupted) return false;
     conditions.temperature_c = gate.temperature_c;
     conditions.gate = gate.word;
     if (!gate.word.empty()) conditions.gate_wait_s = gate.waited.value();
     if (!gate.message.empty()) trial.events.push_back({"temperature_gate", gate.message});
   }
-  if (world_.machine.knobs.empty()) return true;
-  const auto settled = settle(world_.sensors.sampler, plan_.experiment.conditions.settle,
-                              plan_.experiment.conditions.settle_limit, world_.interruption, world_.clock);
+  if (machine_.knobs.empty()) return true;
+  const auto settled =
+      settle(machine_.sensors.sampler, plan_.experiment.conditions.settle,
+             plan_.experiment.conditions.settle_limit, machine_.interruption, machine_.clock);
   if (settled.interrupted) return false;
   conditions.settle_s = settled.waited.value();
   conditions.settle = settled.outcome;
@@ -339,13 +351,13 @@ bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
 // After work a machine draws more for a while: an idle window is taken again until power holds within it, or
 // the limit is over. False on interruption.
 bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
-  const Nanoseconds until = world_.clock.now() + nanoseconds(longest_wait_for_rest);
+  const Nanoseconds until = machine_.clock.now() + nanoseconds(longest_wait_for_rest);
   for (;;) {
     JudgeInput input;
-    input.channels = world_.sensors.sampler.channels();
-    input.energy_channels = world_.sensors.energy_channels;
-    input.models = world_.sensors.models;
-    if (power_change(trial, input).value_or(0) == 0 || world_.clock.now() >= until) return true;
+    input.channels = machine_.sensors.sampler.channels();
+    input.energy_channels = machine_.sensors.energy_channels;
+    input.models = machine_.sensors.models;
+    if (power_change(trial, input).value_or(0) == 0 || machine_.clock.now() >= until) return true;
     if (!measure(point, trial)) return false;
   }
 }
@@ -353,36 +365,36 @@ bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
 // Runs the workload, or rests, under the sampler. False on interruption.
 bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool idle = is_idle(trial.role);
-  world_.sensors.sampler.start();
+  machine_.sensors.sampler.start();
   // At another phase of the sensor each time, or its edges would err the same way in all trials.
   bool went_on = sleep(lead_ + std::min(update_, longest_lead) * share_of(trial.key));
   // Around the command only: during the lead nothing of ours runs.
   const bool watches = watches_load_;
-  const auto load_before = watches ? read_cpu_times(world_.sysfs) : CpuTimesOfAll{};
-  const auto throttles_before = throttle_events(world_.sysfs);
-  const auto residency_before = sets_clocks_ ? clock_residency(world_.sysfs) : ClockResidency{};
-  if (watches) trial.conditions.run_queue = run_queue(world_.sysfs);
+  const auto load_before = watches ? read_cpu_times(machine_.sysfs) : CpuTimesOfAll{};
+  const auto throttles_before = throttles_.read();
+  const auto residency_before = sets_clocks_ ? clock_residency(machine_.sysfs) : ClockResidency{};
+  if (watches) trial.conditions.run_queue = run_queue(machine_.sysfs);
   const Seconds own_before = own_cpu_time();
   look_at_boards(trial, false);
   went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
   if (went_on && watches) observe_load(trial, load_before, own_before);
-  if (sets_clocks_) residency_ = residency_between(residency_before, clock_residency(world_.sysfs));
-  const auto throttles = throttle_events(world_.sysfs);
+  if (sets_clocks_) residency_ = residency_between(residency_before, clock_residency(machine_.sysfs));
+  const auto throttles = throttles_.read();
   if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
   // A signal from here on finds the trial finished: it is judged and kept.
   if (went_on) sleep(lead_);
-  trial.readings = world_.sensors.sampler.stop();
+  trial.readings = machine_.sensors.sampler.stop();
   impossible_.clear();
-  for (const std::string& probe : world_.sensors.sampler.stuck())
+  for (const std::string& probe : machine_.sensors.sampler.stuck())
     trial.events.push_back(
         {"probe_stuck",
          fmt::format("{}: a read did not come back within {:g} s: nothing of it is known in this "
                      "trial; other probes were read all the same",
                      probe, seconds(longest_read).value())});
-  for (const ImpossibleValue& one : world_.sensors.sampler.impossible()) {
+  for (const ImpossibleValue& one : machine_.sensors.sampler.impossible()) {
     const double after = seconds(one.time - trial.child.started).value();
     const std::string text = fmt::format(
-        "{} said '{}' {:.2f} s {} the trial began: {}", world_.sensors.sampler.channels()[one.channel].name,
+        "{} said '{}' {:.2f} s {} the trial began: {}", machine_.sensors.sampler.channels()[one.channel].name,
         printable(one.text.substr(0, 120)), std::abs(after), after < 0 ? "before" : "after", one.reason);
     trial.events.push_back({"impossible_value", text});
     impossible_.emplace(one.channel, text);
@@ -394,18 +406,18 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
 
 // Before the launch and after the end: a process on a board at these times is none of this trial's.
 void TrialRunner::look_at_boards(TrialRecord& trial, bool launched) {
-  if (world_.machine.boards == nullptr) return;
+  if (machine_.boards == nullptr) return;
   if (!launched) {
-    others_on_boards_ = world_.machine.boards->others();
-    world_.machine.boards->remember_memory();
+    others_on_boards_ = machine_.boards->others();
+    machine_.boards->remember_memory();
     return;
   }
   bool interrupted = false;
   const std::string held = is_idle(trial.role) ? ""
-                                               : world_.machine.boards->wait_for_memory(
-                                                     world_.interruption, world_.clock, interrupted);
+                                               : machine_.boards->wait_for_memory(
+                                                     machine_.interruption, machine_.clock, interrupted);
   if (!held.empty()) trial.events.push_back({"gpu_memory_held", held});
-  if (others_on_boards_.empty() && !interrupted) others_on_boards_ = world_.machine.boards->others();
+  if (others_on_boards_.empty() && !interrupted) others_on_boards_ = machine_.boards->others();
 }
 
 void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
@@ -418,9 +430,8 @@ void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
 
 // Where the guardian finds what would outlive us.
 void TrialRunner::tell_guard_of_traces() {
-  if (world_.machine.guard == nullptr) return;
-  Launcher& launcher = world_.programs.launcher;
-  world_.machine.guard->note_traces({launcher.region_folder(), launcher.group().control_group()});
+  Launcher& launcher = machine_.programs.launcher;
+  machine_.guard.note_traces({launcher.region_folder(), launcher.group().control_group()});
 }
 
 // The command once, or again until what counts is long enough.
@@ -431,17 +442,17 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   AllRuns all;
   for (;;) {
     tell_guard_of_traces();
-    auto launched = world_.programs.launcher.launch(spec, world_.clock);
+    auto launched = machine_.programs.launcher.launch(spec, machine_.clock);
     if (!launched.child) {
       trial.child = ChildResult();
       trial.child.problem = launched.problem;
       return true;
     }
     tell_guard_of_traces();  // the first one makes the folder of FIFOs
-    if (world_.machine.guard != nullptr) world_.machine.guard->note_child(launched.child->pid());
+    machine_.guard.note_child(launched.child->pid());
     trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap, wanted.region},
-                                       &world_.interruption, world_.clock);
-    if (world_.machine.guard != nullptr) world_.machine.guard->note_child(0);
+                                       &machine_.interruption, machine_.clock);
+    machine_.guard.note_child(0);
     if (trial.child.end == ChildResult::End::interrupted) return false;
     trial.runs.emplace_back(trial.child.started, trial.child.ended);
     if (!trial.child.regions_problem.empty() && trial.runs.size() == 1)
@@ -457,7 +468,7 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
     all.add(trial.child);
     const bool fine = trial.child.end == ChildResult::End::exited && trial.child.exit_code == 0;
     if (!fine || !wanted.at_least) return true;
-    if (world_.interruption.pending() != 0) return false;
+    if (machine_.interruption.pending() != 0) return false;
     const double more = counted_seconds(runs_.back(), wanted.region);
     all.counted += more;
     all.marks += runs_.back().marks.marks.size();
@@ -497,7 +508,7 @@ void TrialRunner::require_unchanged_files(int workload, TrialRecord& trial, bool
            fmt::format("{} changed in the first run of workload '{}': it is taken for something that "
                        "the work itself makes, and not looked at any more",
                        file.path, name)});
-      world_.store.forget_fact(work_file_fact + file.path);
+      trial.outdated_facts.push_back(work_file_fact + file.path);
       return true;
     }
     throw Error(
@@ -530,14 +541,14 @@ bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
 // An idle window: nothing runs.
 bool TrialRunner::rest(TrialRecord& trial) {
   trial.child.end = ChildResult::End::exited;
-  trial.child.started = world_.clock.now();
-  const bool whole = sleep(world_.sensors.idle_window);
-  trial.child.ended = world_.clock.now();
+  trial.child.started = machine_.clock.now();
+  const bool whole = sleep(machine_.sensors.idle_window);
+  trial.child.ended = machine_.clock.now();
   return whole;
 }
 
 void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before) {
-  const auto after = read_cpu_times(world_.sysfs);
+  const auto after = read_cpu_times(machine_.sysfs);
   busy_ = busy_between(before, after);
   if (before.empty() || after.empty()) return;
   const double own = (own_cpu_time() - own_before).value();
@@ -560,7 +571,7 @@ std::optional<double> TrialRunner::busiest_of(const std::string& target) const {
 
 // What is judged by: which clocks were asked for, and what was in force.
 void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
-  for (const KnobFinding& finding : world_.machine.knobs) {
+  for (const KnobFinding& finding : machine_.knobs) {
     const auto axis = axis_of(finding.axis);
     const AxisOffer offer = finding.knob->offer();
     if (offer.dimension != Dimension::frequency || !point.values[axis]->number) continue;
@@ -588,7 +599,7 @@ void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
       }
     }
   }
-  trial.power_limits_w = world_.machine.power_limit_w;
+  trial.power_limits_w = machine_.power_limit_w;
   for (const SettingRecord& setting : trial.settings) {
     const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
     const auto watts = parse_quantity(setting.applied.value_or(""));
@@ -599,13 +610,13 @@ void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
 
 JudgeInput TrialRunner::judge_input() {
   JudgeInput input;
-  input.channels = world_.sensors.sampler.channels();
-  input.energy_channels = world_.sensors.energy_channels;
+  input.channels = machine_.sensors.sampler.channels();
+  input.energy_channels = machine_.sensors.energy_channels;
   input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
-  input.last_values = world_.sensors.last_values;
+  input.last_values = machine_.sensors.last_values;
   input.runs = std::move(runs_);
   input.region = plan_.experiment.measure.region;
-  input.models = world_.sensors.models;
+  input.models = machine_.sensors.models;
   input.objective = plan_.experiment.objective;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
   input.impossible = impossible_;

@@ -1,4 +1,4 @@
-// One trial from its first setting to its verdict. The run loop says which; nothing is stored here.
+// One trial on this machine, from its first setting to its verdict.
 //
 //   apply knobs, read back ─► temperature gate ─► settle ─► sample ► launch ► reap (again, until long enough)
 //   ─► judge
@@ -11,21 +11,19 @@
 #include "orchestrator/conditions/clock_residency.hpp"
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
-#include "orchestrator/run/run_loop.hpp"
+#include "orchestrator/run/local_machine.hpp"
 
 namespace dvfs_plan {
 
 class TrialRunner {
  public:
-  explicit TrialRunner(RunWorld& world);
-
-  // The temperatures of the next trial are those that later ones of the block wait for.
-  void begin_block() { gate_.begin_block(); }
+  explicit TrialRunner(LocalMachine& machine);
 
   // nullopt if it was interrupted: then it is as if it had not begun.
   std::optional<TrialRecord> run(const PlannedTrial& planned);
 
  private:
+  void begin_block_with(const PlannedTrial& planned);
   const PlanPoint& point_of(const PlannedTrial& trial) const;
   bool apply_knobs(const PlanPoint& point, TrialRecord& trial);
   bool set_all(const PlanPoint& point, TrialRecord& trial);
@@ -54,9 +52,11 @@ class TrialRunner {
   std::size_t axis_of(const std::string& name) const;
   bool sleep(Seconds length);
 
-  RunWorld& world_;
+  LocalMachine& machine_;
   const Plan& plan_;
   TemperatureGate gate_;
+  ThrottleCounts throttles_;
+  std::optional<TrialId> last_;  // the last trial of a workload
   std::map<std::string, std::vector<int>> cpus_of_target_;
   bool watches_load_ =
       false;           // /proc/stat is read only where the judge asks: it costs a tenth of a small trial

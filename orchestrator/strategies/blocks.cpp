@@ -37,6 +37,7 @@ class RandomisedBlocks : public Strategy {
       const auto& trials = block(at_block_, history);
       const PlannedTrial* trial = trials.empty() ? nullptr : next_of_block(trials, history);
       if (trial != nullptr && affordable(*trial, history)) return trial;
+      if (trial == nullptr && is_under_way(at_block_, history)) return next_ahead(history);
       if (trial == nullptr && !trials.empty()) {
         ++at_block_;
       } else if (confirms_from_ == 0 && repeat_.confirm > 0 && finalists_ && at_block_ > repeat_.min) {
@@ -54,13 +55,13 @@ class RandomisedBlocks : public Strategy {
     int left = 0;
     for (const auto& [number, trials] : blocks_) {
       if (number < confirms_from_) continue;  // done, or given up for the confirmation
-      for (const PlannedTrial& trial : trials) {
-        if (!is_idle(trial.role) && !history.contains(trial)) ++left;
-      }
+      const auto of_workloads = std::count_if(trials.begin(), trials.end(),
+                                              [](const PlannedTrial& trial) { return !is_idle(trial.role); });
+      left += static_cast<int>(of_workloads) - history.begun_of_block(number);
     }
     left += left_to_confirm();
     const auto& budget = plan_.experiment.budget;
-    if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.workload_trials()));
+    if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.begun_workload_trials()));
     return left;
   }
 
@@ -168,7 +169,26 @@ class RandomisedBlocks : public Strategy {
     return nullptr;
   }
 
+  // One of its trials may yet come back disturbed, and be run again.
+  static bool is_under_way(int number, const History& history) {
+    return std::any_of(history.in_flight().begin(), history.in_flight().end(),
+                       [&](const PlannedTrial& trial) { return trial.block == number; });
+  }
+
+  // While others are under way: of the blocks that are planned from the start, which rest on no trial's
+  // outcome.
+  const PlannedTrial* next_ahead(const History& history) {
+    for (int number = at_block_ + 1; number <= repeat_.min && blocks_.contains(number); ++number) {
+      const PlannedTrial* trial = next_of_block(blocks_.at(number), history);
+      if (trial != nullptr) return affordable(*trial, history) ? trial : nullptr;
+    }
+    return nullptr;
+  }
+
   const PlannedTrial* rerun(const PlannedTrial& trial, const History& history) {
+    if (std::any_of(history.in_flight().begin(), history.in_flight().end(),
+                    [&](const PlannedTrial& one) { return same_but_for_attempt(one, trial); }))
+      return nullptr;
     int attempts = 0;
     bool mends = false;
     for (const FinishedTrial& one : history.trials()) {
@@ -190,7 +210,7 @@ class RandomisedBlocks : public Strategy {
     const int reserved = trial.block > repeat_.min && !trial.confirms ? trials_to_confirm() : 0;
     // Once the trials are spent, only the windows that close a block are still of use.
     if (budget.trials && trial.role != TrialRole::idle_after &&
-        history.workload_trials() + reserved >= *budget.trials)
+        history.begun_workload_trials() + reserved >= *budget.trials)
       return false;
     if (!budget.time) return true;
     double mine = 0, all = 0;
@@ -212,7 +232,7 @@ class RandomisedBlocks : public Strategy {
     const int slots = 1 + (opens_block ? plan_.experiment.conditions.warm_up : 0);
     const double to_confirm =
         history.workload_trials() > 0 ? reserved * history.spent().value() / history.workload_trials() : 0;
-    return history.spent().value() + slots * expected + to_confirm <= budget.time->value();
+    return history.committed().value() + slots * expected + to_confirm <= budget.time->value();
   }
 
   struct Candidate {

@@ -22,6 +22,7 @@ OneByOne::OneByOne(const Plan& plan)
 }
 
 const PlannedTrial* OneByOne::next(const History& history) {
+  if (!history.in_flight().empty()) return nullptr;  // each choice rests on the outcome of the one before
   look_at(history);
   const auto proposed = propose(history);
   if (!proposed || !affordable(history)) return nullptr;
@@ -34,7 +35,7 @@ int OneByOne::remaining(const History& history) {
   int left = 0;
   for (std::size_t s = 0; s < scenarios_.size(); ++s) left += std::max(0, most_trials(s) - past_[s].trials);
   if (plan_.experiment.budget.trials)
-    left = std::min(left, std::max(0, *plan_.experiment.budget.trials - history.workload_trials()));
+    left = std::min(left, std::max(0, *plan_.experiment.budget.trials - history.begun_workload_trials()));
   return left;
 }
 
@@ -159,10 +160,10 @@ std::vector<int> OneByOne::not_run(std::vector<int> candidates) const {
 
 bool OneByOne::affordable(const History& history) const {
   const auto& budget = plan_.experiment.budget;
-  if (budget.trials && history.workload_trials() >= *budget.trials) return false;
+  if (budget.trials && history.begun_workload_trials() >= *budget.trials) return false;
   if (!budget.time || history.workload_trials() == 0) return true;
   const double each = history.spent().value() / history.workload_trials();
-  return history.spent().value() + each <= budget.time->value();
+  return history.committed().value() + each <= budget.time->value();
 }
 
 }  // namespace dvfs_plan

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,20 +18,35 @@
 
 namespace dvfs_plan {
 
+// What is finished, and what is under way.
 class History {
  public:
   explicit History(std::vector<FinishedTrial> trials = {});
+  // It is under way: not to be proposed again, and paid for by a budget, though nothing is known of it yet.
+  void begin(const PlannedTrial& trial);
+  // It is finished, and under way no more.
   void add(const FinishedTrial& trial);
+  // Finished or under way.
   bool contains(const TrialId& id) const { return ids_.contains(id); }
   const std::vector<FinishedTrial>& trials() const { return trials_; }
-  // Of workloads, warm-ups apart.
+  const std::vector<PlannedTrial>& in_flight() const { return in_flight_; }
+  // Of workloads, warm-ups apart; finished.
   int workload_trials() const { return workload_trials_; }
+  // Of a block, warm-ups and reruns apart; begun.
+  int begun_of_block(int block) const;
+  // All, with those that are under way: what a budget of trials counts.
+  int begun_workload_trials() const;
   // What the night has paid so far, warm-ups and idle windows included.
   Seconds spent() const { return spent_; }
+  // The same with what is under way at the average of the finished ones: what a budget of time counts.
+  Seconds committed() const;
 
  private:
   std::vector<FinishedTrial> trials_;
+  std::vector<PlannedTrial> in_flight_;
   std::set<TrialId> ids_;
+  std::map<int, int> begun_of_block_;
+  void remember(const TrialId& id);
   int workload_trials_ = 0;
   Seconds spent_{0};
 };
@@ -38,7 +54,8 @@ class History {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  // The trial to run next, nullptr when done. It stays owned by the strategy.
+  // The trial to run next; nullptr when done or, with trials under way, until one of them is finished. It
+  // stays owned by the strategy.
   virtual const PlannedTrial* next(const History& history) = 0;
   // How many trials of workloads are left, as far as it knows.
   virtual int remaining(const History& history) = 0;

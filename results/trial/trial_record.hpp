@@ -141,6 +141,8 @@ struct TrialRecord : PlannedTrial {
   ConditionsRecord conditions;
   // Settings that somebody else changed meanwhile: where, to what. Not kept in the file: the verdict says it.
   std::map<std::string, std::string> changed_to = {};
+  // Facts of the night that it showed to be none: names of the table machine_fact.
+  std::vector<std::string> outdated_facts = {};
 };
 
 // What of a finished trial decides what is run next.

@@ -11,9 +11,11 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "orchestrator/run/local_executor.hpp"
 #include "orchestrator/run/run_loop.hpp"
 #include "probes/sysfs_probe.hpp"
 #include "tests/support/parse.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -50,15 +52,19 @@ int bench_trial(int count) {
   std::vector<KnobFinding> knobs;
   const auto strategy = make_strategy({*plan});
   launcher.group().use_control_group(fmt::format("dvfs-bench.{}", ::getpid()));
-  RunWorld world{.plan = *plan,
-                 .strategy = *strategy,
-                 .store = store,
-                 .interruption = interruption,
-                 .clock = clock,
-                 .sysfs = sysfs,
-                 .machine = {.knobs = knobs},
-                 .sensors = {.sampler = sampler},
-                 .programs = {launcher, "/bin", {{"w", {}}}, {{"w", std::nullopt}}}};
+  // What a run without settings has: a lock, and no guardian.
+  const TemporaryFolder state;
+  KnobGuard guard(state / "state", sysfs, "bench.yaml", clock);
+  LocalMachine machine{.plan = *plan,
+                       .interruption = interruption,
+                       .clock = clock,
+                       .sysfs = sysfs,
+                       .knobs = knobs,
+                       .guard = guard,
+                       .sensors = {.sampler = sampler},
+                       .programs = {launcher, "/bin", {{"w", {}}}, {{"w", std::nullopt}}}};
+  LocalExecutor executor(machine);
+  RunParts parts{*plan, *strategy, executor, store, interruption, clock};
   std::vector<double> whole, child;
   Nanoseconds began = 0;
   const RunEvents events{[&](const PlannedTrial&, int, int) { began = clock.now(); },
@@ -68,7 +74,7 @@ int bench_trial(int count) {
                          },
                          {},
                          {}};
-  run_trials(world, events);
+  run_trials(parts, events);
 
   // What the commit alone costs: the same durable transaction around one small row.
   std::vector<double> commit;

@@ -105,13 +105,14 @@ TEST_F(Conditions, OthersCpuTimeIsWhatIsNotOursAndNotInterrupts) {
   EXPECT_DOUBLE_EQ(process_time_between(before, read_cpu_times(Sysfs(root.path()))).value(),
                    ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)));
   EXPECT_FALSE(run_queue(Sysfs(root.path())));
-  EXPECT_FALSE(throttle_events(Sysfs(root.path())));  // absent is not 0
+  const Sysfs sysfs(root.path());
+  EXPECT_FALSE(ThrottleCounts(sysfs).read());  // absent is not 0
   for (const char* cpu : {"cpu0", "cpu1"}) {
     root.file(std::string("/sys/devices/system/cpu/") + cpu + "/thermal_throttle/core_throttle_count", "3\n");
     root.file(std::string("/sys/devices/system/cpu/") + cpu + "/thermal_throttle/package_throttle_count",
               "5\n");
   }
-  EXPECT_EQ(throttle_events(Sysfs(root.path())), 3 + 3 + 5);
+  EXPECT_EQ(ThrottleCounts(sysfs).read(), 3 + 3 + 5);
 }
 
 }  // namespace
