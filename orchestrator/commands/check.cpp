@@ -219,9 +219,9 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     SettingAccess access(sysfs);
     for (const SavedSetting& setting : files) {
       const char* refusal =
-          access.writable(setting.path) ? "" : "   (not writable by this user: run with sudo)";
+          access.at(setting.path).writable() ? "" : "   (not writable by this user: run with sudo)";
       // A clock lock of NVIDIA's: nobody can say what it is now.
-      if (access.read(setting.path).unreadable)
+      if (!access.at(setting.path).can_be_read())
         text += fmt::format("  {}: cannot be read, and is reset afterwards{}\n", setting.path, refusal);
       else
         text += fmt::format("  {} = {}{}\n", setting.path, printable(setting.value), refusal);
@@ -267,7 +267,7 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   for (const SavedSetting& setting : settings_of(prepared.knobs)) {
     json["would_set"].push_back({{"path", setting.path},
                                  {"now", setting.value},
-                                 {"writable", SettingAccess(sysfs).writable(setting.path)}});
+                                 {"writable", SettingAccess(sysfs).at(setting.path).writable()}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -47,7 +47,7 @@ std::string offers_text(const AxisOffer& offer) {
 
 std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus) {
   std::vector<KnobReport> reports;
-  const SettingAccess access(sysfs);
+  SettingAccess access(sysfs);
   for (const KnobFinding& finding : find_knobs(candidate_axes(sysfs), sysfs, {}, gpus)) {
     KnobReport report;
     report.axis = finding.axis;
@@ -56,8 +56,8 @@ std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus
       report.offers = offers_text(finding.knob->offer());
       report.usable = true;
       for (const SavedSetting& setting : finding.knob->snapshot()) {
-        // scaling_setspeed is written only under the userspace governor.
-        if (access.writable(setting.path) || setting.path.ends_with("/scaling_setspeed")) continue;
+        Setting& where = access.at(setting.path);
+        if (where.writable() || where.is_optional()) continue;
         report.usable = false;
         report.problem = fmt::format("{} is not writable by this user", setting.path);
         report.fix = "run with sudo";

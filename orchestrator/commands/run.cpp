@@ -217,9 +217,10 @@ class Run {
 
   // Refuses to begin where every trial would be refused.
   void require_writable(const PreparedExperiment& prepared) const {
-    const SettingAccess access(sysfs_);
+    SettingAccess access(sysfs_);
     for (const SavedSetting& setting : settings_of(prepared.knobs)) {
-      if (access.writable(setting.path) || setting.path.ends_with("/scaling_setspeed")) continue;
+      Setting& where = access.at(setting.path);
+      if (where.writable() || where.is_optional()) continue;
       throw Error(ExitCode::machine_refuses,
                   fmt::format("axis '{}': {} may not be set by this user", setting.knob, setting.path),
                   "run with sudo; the workloads still run as you");

@@ -87,16 +87,16 @@ void KnobGuard::put_back(const Journal& journal, bool discard) {
                     journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
   }
   std::vector<SavedSetting> settings = journal.settings;
+  SettingAccess access(sysfs_);
   // A clock lock does not outlive a reboot: one that is there now is its owner's.
   if (journal.boot_id != boot_id(sysfs_))
-    std::erase_if(settings, [](const SavedSetting& setting) {
-      return setting.path.find("/lock.") != std::string::npos;
-    });
+    std::erase_if(settings,
+                  [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
   found_ = restore_settings(settings, sysfs_);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (journal.boot_id != boot_id(sysfs_)) {
     std::erase_if(found_->failures, [&](const RestoreOutcome::Failure& failure) {
-      const bool gone = !SettingAccess(sysfs_).exists(failure.setting.path);
+      const bool gone = !access.at(failure.setting.path).exists();
       if (gone)
         found_->notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
       return gone;

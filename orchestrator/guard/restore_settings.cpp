@@ -33,28 +33,14 @@ bool same_setting(const std::string& a, const std::string& b) {
   return one && other && std::abs(*one - *other) <= rounding * std::abs(*other);
 }
 
-// A limit reads lower than written while the firmware caps the policy: written is then all one can do.
-std::optional<std::string> explained_by_firmware(const SavedSetting& setting, const Sysfs& sysfs) {
-  const auto slash = setting.path.rfind('/');
-  const std::string file = setting.path.substr(slash + 1);
-  if (file != "scaling_max_freq" && file != "scaling_min_freq") return std::nullopt;
-  const auto limit = sysfs.number(setting.path.substr(0, slash) + "/bios_limit");
-  const auto now = sysfs.number(setting.path);
-  const auto wanted = parse_number(setting.value);
-  if (!limit || !now || !wanted || *limit >= *wanted || *now != *limit) return std::nullopt;
-  return fmt::format("{} was written as {} and reads {}: the firmware limits this policy now", setting.path,
-                     setting.value, static_cast<long>(*now));
-}
-
 class Restorer {
  public:
-  Restorer(const Sysfs& sysfs, const AppliedByUs* applied)
-      : sysfs_(sysfs), access_(sysfs), applied_(applied) {}
+  Restorer(const Sysfs& sysfs, const AppliedByUs* applied) : access_(sysfs), applied_(applied) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
-    const auto is_file = [](const SavedSetting& setting) { return setting.path.starts_with('/'); };
     std::vector<SavedSetting> files, others;
-    for (const SavedSetting& setting : all) (is_file(setting) ? files : others).push_back(setting);
+    for (const SavedSetting& setting : all)
+      (access_.at(setting.path).is_file() ? files : others).push_back(setting);
     put_back(files);
     put_back(others);
     note_firmware(files);
@@ -85,7 +71,7 @@ class Restorer {
       }
     }
     for (const SavedSetting* setting : left) {
-      const auto now = access_.read(setting->path);
+      const auto now = access_.at(setting->path).read();
       outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
     outcome_.restored += static_cast<int>(changed > left.size() ? changed - left.size() : 0);
@@ -95,22 +81,22 @@ class Restorer {
   // what was there before, what we wrote last, or what the driver sets by itself.
   bool left_to_others(const SavedSetting& setting) {
     if (applied_ == nullptr) return false;
-    if (!access_.may_be_contested(setting.path)) return false;
+    if (!access_.at(setting.path).may_be_contested()) return false;
     static const std::set<std::string> nothing;
     const auto found = applied_->find(setting.path);
     const auto& ours = found == applied_->end() ? nothing : found->second;
-    const auto now = access_.read(setting.path).text;
+    const auto now = access_.at(setting.path).read().text;
     if (!now || same_setting(*now, setting.value)) return false;
     const bool is_ours = std::any_of(ours.begin(), ours.end(),
                                      [&](const std::string& text) { return same_setting(*now, text); });
-    const auto by_driver = access_.driver_default(setting.path);
+    const auto by_driver = access_.at(setting.path).driver_default();
     if (is_ours || (by_driver && same_setting(*now, *by_driver))) return false;
     const std::vector<std::string> texts(ours.begin(), ours.end());
     outcome_.notes.push_back(
         fmt::format("{} is '{}', which is neither what this run set ({}) nor what was there before ('{}'): "
                     "somebody else changed it meanwhile, and it was left so; to put it back: {}",
                     setting.path, *now, texts.empty() ? "nothing" : join(texts, ", "), setting.value,
-                    access_.command(setting.path, setting.value)));
+                    access_.at(setting.path).command(setting.value)));
     ++outcome_.unchanged;
     return true;
   }
@@ -118,17 +104,18 @@ class Restorer {
   bool is_back(const SavedSetting& setting) {
     const auto written = problems_.find(setting.path);
     const bool taken = written != problems_.end() && written->second.empty();
-    const auto now = access_.read(setting.path);
+    const auto now = access_.at(setting.path).read();
     // A lock that this run never set need not be reset, and an owner's own would be lost by it.
-    if (now.unreadable) return taken || (applied_ != nullptr && !applied_->contains(setting.path));
+    if (!access_.at(setting.path).can_be_read())
+      return taken || (applied_ != nullptr && !applied_->contains(setting.path));
     if (now.text && reads_as(*now.text, setting.value)) return true;
     // Only once it was written: before, a capped limit is not yet the owner's.
-    return taken && explained_by_firmware(setting, sysfs_);
+    return taken && explained_by_firmware(setting);
   }
 
   void write(const std::vector<const SavedSetting*>& left) {
     for (const SavedSetting* setting : left)
-      problems_[setting->path] = access_.write(setting->path, setting->value);
+      problems_[setting->path] = access_.at(setting->path).write(setting->value);
   }
 
   // The kernel takes some settings in its own time; all of them are waited for together.
@@ -143,15 +130,27 @@ class Restorer {
     } while (std::chrono::steady_clock::now() < until);
   }
 
+  // A limit reads lower than written while the firmware caps the policy: written is then all one can do.
+  std::optional<std::string> explained_by_firmware(const SavedSetting& setting) {
+    Setting& where = access_.at(setting.path);
+    const auto number = [](const std::optional<std::string>& text) {
+      return parse_number(text.value_or(""));
+    };
+    const auto limit = number(where.firmware_limit()), now = number(where.read().text);
+    const auto wanted = parse_number(setting.value);
+    if (!limit || !now || !wanted || *limit >= *wanted || *now != *limit) return std::nullopt;
+    return fmt::format("{} was written as {} and reads {}: the firmware limits this policy now", setting.path,
+                       setting.value, static_cast<long>(*now));
+  }
+
   void note_firmware(const std::vector<SavedSetting>& settings) {
     for (const SavedSetting& setting : settings) {
-      const auto now = sysfs_.text(setting.path);
+      const auto now = access_.at(setting.path).read().text;
       if (now && reads_as(*now, setting.value)) continue;
-      if (auto note = explained_by_firmware(setting, sysfs_)) outcome_.notes.push_back(*note);
+      if (auto note = explained_by_firmware(setting)) outcome_.notes.push_back(*note);
     }
   }
 
-  const Sysfs& sysfs_;
   SettingAccess access_;
   const AppliedByUs* applied_;
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
@@ -167,10 +166,10 @@ RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const
 
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome) {
   const Sysfs sysfs;
-  const SettingAccess access(sysfs);
+  SettingAccess access(sysfs);
   std::vector<std::string> commands;
   for (const auto& failure : outcome.failures)
-    commands.push_back(access.command(failure.setting.path, failure.setting.value));
+    commands.push_back(access.at(failure.setting.path).command(failure.setting.value));
   return commands;
 }
 

@@ -15,19 +15,6 @@ constexpr Nanoseconds most_of_a_cheap_read = 200'000;
 constexpr Nanoseconds least_between_looks = 200'000'000;
 constexpr std::int64_t looks_take_one_part_in = 2000;
 
-// Files that any CPU knob saves and that say what somebody asked for, not what is in force.
-bool tells_nothing(const std::string& path) {
-  return path.ends_with("/scaling_setspeed");
-}
-
-bool is_limit(const std::string& path) {
-  return path.ends_with("/scaling_max_freq") || path.ends_with("/scaling_min_freq");
-}
-
-std::optional<std::string> bios_limit(const std::string& path, const Sysfs& sysfs) {
-  return sysfs.text(path.substr(0, path.rfind('/')) + "/bios_limit");
-}
-
 // Whether the kernel cools CPUs by their clocks just now (drivers/thermal/cpufreq_cooling.c, ACPI passive
 // cooling).
 bool cools_by_clock(const Sysfs& sysfs) {
@@ -70,39 +57,13 @@ std::string change_text(const SettingChange& change, Nanoseconds trial_began) {
 
 SettingsWatch::SettingsWatch(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
                              const Clock& clock)
-    : sysfs_(sysfs), clock_(clock), access_(sysfs) {
-  bool boards = false;
+    : sysfs_(sysfs), clock_(clock), access_(sysfs, true) {
   for (const SavedSetting& setting : settings) {
-    if (tells_nothing(setting.path)) continue;
-    boards = boards || setting.path.starts_with("nvidia:");
-    watched_.push_back({setting, {}, {}, false, false, false});
+    // What says what somebody asked for, and not what is in force, tells nothing.
+    Setting& where = access_.at(setting.path);
+    if (where.shows_changes() || !where.can_be_read())
+      watched_.push_back({setting, &where, {}, {}, false, false, false});
   }
-  if (boards) nvml_ = NvmlLibrary::open(sysfs).library;
-}
-
-std::optional<std::string> SettingsWatch::from_nvml(const std::string& path) {
-  constexpr std::string_view prefix = "nvidia:";
-  const auto slash = path.find('/');
-  if (!nvml_ || !path.starts_with(prefix) || slash == std::string::npos) return std::nullopt;
-  const std::string uuid = path.substr(prefix.size(), slash - prefix.size());
-  const auto [known, is_new] = devices_.try_emplace(uuid, nullptr);
-  if (is_new) known->second = nvml_->device_of(uuid);
-  const nvml::Device device = known->second;
-  if (device == nullptr) return std::nullopt;
-  const std::string name = path.substr(slash + 1);
-  unsigned milliwatts = 0, memory = 0, core = 0;
-  if (name == "power.limit" && nvml_->power_limit(device, milliwatts) == nvml::success)
-    return fmt::format("{:.2f}", milliwatts * 1e-3);
-  if (name == "clocks.applications" &&
-      nvml_->application_clock(device, nvml::clock_memory, memory) == nvml::success &&
-      nvml_->application_clock(device, nvml::clock_graphics, core) == nvml::success)
-    return fmt::format("{},{}", memory, core);
-  return std::nullopt;
-}
-
-SettingAccess::Read SettingsWatch::read(const std::string& path) {
-  if (auto text = from_nvml(path)) return {std::move(text), "", false};
-  return access_.read(path);
 }
 
 std::optional<std::string> SettingsWatch::stood_at(const std::string& path) const {
@@ -117,15 +78,15 @@ void SettingsWatch::begin() {
   cheap_cost_ = whole_cost_ = 0;
   for (Watched& one : watched_) {
     Nanoseconds before = clock_.now();
-    const SettingAccess::Read now = read(one.setting.path);
+    const Setting::Read now = one.where->read();
     Nanoseconds took = clock_.now() - before;
     // Once more: a single slow look says little of the next.
     if (took > most_of_a_cheap_read && took < 10 * most_of_a_cheap_read) {
       before = clock_.now();
-      read(one.setting.path);
+      one.where->read();
       took = std::min(took, clock_.now() - before);
     }
-    one.firmware_limit = is_limit(one.setting.path) ? bios_limit(one.setting.path, sysfs_) : std::nullopt;
+    one.firmware_limit = one.where->firmware_limit();
     one.known = now.text.has_value();
     one.text = now.text.value_or("");
     one.changed = false;
@@ -139,7 +100,7 @@ void SettingsWatch::begin() {
 
 void SettingsWatch::compare(Watched& one, bool at_the_end) {
   if (!one.known || one.changed) return;
-  const SettingAccess::Read now = read(one.setting.path);
+  const Setting::Read now = one.where->read();
   // A look that fails once says nothing yet; the one at the end does.
   if (now.text == one.text || (!now.text && !at_the_end)) return;
   one.changed = true;
@@ -147,8 +108,8 @@ void SettingsWatch::compare(Watched& one, bool at_the_end) {
       one.setting.knob, one.setting.path, one.text, now.text.value_or(now.problem), {}, false};
   if (!at_the_end) change.first_seen = clock_.now();
   // A cap that came or went: the limit then is, or was, the firmware's own.
-  if (now.text && is_limit(change.path)) {
-    const auto limit = bios_limit(change.path, sysfs_);
+  if (now.text && one.where->is_clock_limit()) {
+    const auto limit = one.where->firmware_limit();
     const bool cap_moved =
         limit != one.firmware_limit && (one.firmware_limit == change.was || limit == change.now);
     change.by_firmware = cap_moved || cooled_ || cools_by_clock(sysfs_);

@@ -49,24 +49,20 @@ class SettingsWatch {
   Seconds cost_of_the_end() const { return seconds(whole_cost_); }
 
  private:
-  // The cheapest way there is: NVML instead of nvidia-smi where it can be loaded.
-  SettingAccess::Read read(const std::string& path);
   struct Watched {
     SavedSetting setting;
+    Setting* where = nullptr;
     std::string text;                           // what it read at begin()
-    std::optional<std::string> firmware_limit;  // bios_limit then
+    std::optional<std::string> firmware_limit;  // then
     bool known = false;
     bool cheap = false;
     bool changed = false;
   };
   void compare(Watched& one, bool at_the_end);
-  std::optional<std::string> from_nvml(const std::string& path);
 
   const Sysfs& sysfs_;
   const Clock& clock_;
   SettingAccess access_;
-  std::shared_ptr<NvmlLibrary> nvml_;
-  std::map<std::string, nvml::Device> devices_;  // by UUID
   std::vector<Watched> watched_;
   std::vector<SettingChange> changes_;
   bool cooled_ = false;  // at begin()

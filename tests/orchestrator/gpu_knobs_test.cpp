@@ -62,7 +62,7 @@ class GpuKnobs : public testing::Test {
     return lines;
   }
   std::string setting(const std::string& name) {
-    return SettingAccess(sysfs_).read(place + name).text.value_or("none");
+    return SettingAccess(sysfs_).at(place + name).read().text.value_or("none");
   }
 
   TemporaryFolder root_;
@@ -438,8 +438,7 @@ TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
   // A plain file keeps the last line it was told; the driver's table does not read as that.
   EXPECT_EQ(core->apply(mhz(1800))[0].problem, "gpu.core gpu-0: asked for 1800 MHz, read back nothing");
   EXPECT_EQ(*sysfs_.text(radeon + "pp_od_clk_voltage"), "c");
-  const SettingAccess access(sysfs_);
-  EXPECT_EQ(access.command(saved[0].path, saved[0].value),
+  EXPECT_EQ(SettingAccess(sysfs_).at(saved[0].path).command(saved[0].value),
             "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon +
                 "pp_od_clk_voltage; done");
 }

@@ -74,7 +74,7 @@ class AmdClockKnob : public Knob {
     for (const AmdBoard& board : boards_) {
       if (board.overdrive) {
         const std::string path = overdrive_setting(table_of(board), which_ == GpuAxis::core);
-        const auto now = SettingAccess(sysfs_).read(path).text;
+        const auto now = SettingAccess(sysfs_).at(path).read().text;
         if (!now)
           throw Error(ExitCode::machine_refuses,
                       fmt::format("{} cannot be read now, so it could not be put back", table_of(board)),

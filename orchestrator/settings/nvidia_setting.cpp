@@ -1,0 +1,163 @@
+#include "orchestrator/settings/nvidia_setting.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr const char* no_smi = "nvidia-smi is not to be found any more";
+constexpr const char* hung = "nvidia-smi did not answer before, and was not asked again";
+
+class NvidiaSetting : public Setting {
+ public:
+  NvidiaSetting(std::string uuid, std::shared_ptr<NvidiaAccess> access)
+      : uuid_(std::move(uuid)), access_(std::move(access)) {}
+
+  Read read() override {
+    if (auto text = from_nvml()) return {std::move(text)};
+    if (access_->setter() == nullptr) return {std::nullopt, no_smi};
+    if (access_->is_silent(uuid_)) return {std::nullopt, hung};
+    const auto text = access_->ask(uuid_, [&](const NvidiaSetter& smi) { return from_smi(smi, false); });
+    return {text, text ? "" : "nvidia-smi does not tell"};
+  }
+  std::string write(const std::string& value) override {
+    if (access_->setter() == nullptr) return no_smi;
+    if (access_->is_silent(uuid_)) return hung;
+    return access_->ask(uuid_, [&](const NvidiaSetter& smi) { return set(smi, value).problem; });
+  }
+  bool exists() override {
+    // Without the program nobody knows; the board is gone where the program says so.
+    if (access_->setter() == nullptr || access_->is_silent(uuid_)) return true;
+    return access_->ask(uuid_, [&](const NvidiaSetter& smi) {
+      const auto query = smi.smi().query({"uuid"}, uuid_);
+      return query.table.size() > 0 || query.problem.find("No devices were found") == std::string::npos;
+    });
+  }
+  // A tree's own nvidia-smi is a program like any other; the real one sets for root only.
+  bool writable() const override { return ::geteuid() == 0 || !access_->sysfs().root().empty(); }
+  std::string command(const std::string& value) const override {
+    return fmt::format("sudo nvidia-smi -i {} {}", shell_quote(uuid_), option(value));
+  }
+  bool may_be_contested() const override { return can_be_read(); }
+  std::optional<std::string> driver_default() override {
+    if (!can_be_read() || access_->setter() == nullptr || access_->is_silent(uuid_)) return std::nullopt;
+    return access_->ask(uuid_, [&](const NvidiaSetter& smi) { return from_smi(smi, true); });
+  }
+
+ protected:
+  virtual std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const = 0;
+  virtual std::optional<std::string> from_nvml() const { return std::nullopt; }
+  virtual SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const = 0;
+  virtual std::string option(const std::string& value) const = 0;
+  // With which NVML is asked; none: it is not.
+  nvml::Device device() const { return access_->nvml() != nullptr ? access_->device(uuid_) : nullptr; }
+
+  const std::string uuid_;
+  const std::shared_ptr<NvidiaAccess> access_;
+};
+
+// Whatever is written resets it.
+class ClockLock : public NvidiaSetting {
+ public:
+  ClockLock(std::string uuid, std::shared_ptr<NvidiaAccess> access, NvidiaSetter::Clock clock)
+      : NvidiaSetting(std::move(uuid), std::move(access)), clock_(clock) {}
+  Read read() override { return {std::nullopt, "NVIDIA offers no way to read a clock lock"}; }
+  bool can_be_read() const override { return false; }
+
+ private:
+  std::optional<std::string> from_smi(const NvidiaSetter&, bool) const override { return std::nullopt; }
+  SmiVerdict set(const NvidiaSetter& smi, const std::string&) const override {
+    return smi.reset_lock(uuid_, clock_);
+  }
+  std::string option(const std::string&) const override {
+    return clock_ == NvidiaSetter::Clock::core ? "-rgc" : "-rmc";
+  }
+  const NvidiaSetter::Clock clock_;
+};
+
+class PowerLimit : public NvidiaSetting {
+ public:
+  using NvidiaSetting::NvidiaSetting;
+
+ private:
+  std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const override {
+    return smi.power_limit(uuid_, by_default);
+  }
+  std::optional<std::string> from_nvml() const override {
+    unsigned milliwatts = 0;
+    const nvml::Device board = device();
+    if (board == nullptr || access_->nvml()->power_limit(board, milliwatts) != nvml::success)
+      return std::nullopt;
+    return fmt::format("{:.2f}", milliwatts * 1e-3);
+  }
+  SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const override {
+    return smi.set_power_limit(uuid_, value);
+  }
+  std::string option(const std::string& value) const override { return "-pl " + shell_quote(value); }
+};
+
+class ApplicationClocks : public NvidiaSetting {
+ public:
+  using NvidiaSetting::NvidiaSetting;
+
+ private:
+  std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const override {
+    return smi.application_clocks(uuid_, by_default);
+  }
+  std::optional<std::string> from_nvml() const override {
+    unsigned memory = 0, core = 0;
+    const nvml::Device board = device();
+    if (board == nullptr ||
+        access_->nvml()->application_clock(board, nvml::clock_memory, memory) != nvml::success ||
+        access_->nvml()->application_clock(board, nvml::clock_graphics, core) != nvml::success)
+      return std::nullopt;
+    return fmt::format("{},{}", memory, core);
+  }
+  SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const override {
+    return smi.set_application_clocks(uuid_, value);
+  }
+  std::string option(const std::string& value) const override { return "-ac " + shell_quote(value); }
+};
+
+}  // namespace
+
+const NvidiaSetter* NvidiaAccess::setter() {
+  if (!looked_for_setter_) {
+    if (auto smi = NvidiaSmi::find(sysfs_)) setter_.emplace(*smi);
+    looked_for_setter_ = true;
+  }
+  return setter_ ? &*setter_ : nullptr;
+}
+
+NvmlLibrary* NvidiaAccess::nvml() {
+  if (by_nvml_ && !looked_for_nvml_) nvml_ = NvmlLibrary::open(sysfs_).library;
+  looked_for_nvml_ = true;
+  return nvml_.get();
+}
+
+nvml::Device NvidiaAccess::device(const std::string& uuid) {
+  const auto [known, is_new] = devices_.try_emplace(uuid, nullptr);
+  if (is_new) known->second = nvml()->device_of(uuid);
+  return known->second;
+}
+
+std::unique_ptr<Setting> nvidia_setting_at(const std::string& path,
+                                           const std::shared_ptr<NvidiaAccess>& access) {
+  const auto slash = path.find('/');
+  if (!path.starts_with(nvidia_prefix) || slash == std::string::npos) return nullptr;
+  std::string uuid = path.substr(nvidia_prefix.size(), slash - nvidia_prefix.size());
+  const std::string name = path.substr(slash + 1);
+  if (name == "lock.core")
+    return std::make_unique<ClockLock>(std::move(uuid), access, NvidiaSetter::Clock::core);
+  if (name == "lock.memory")
+    return std::make_unique<ClockLock>(std::move(uuid), access, NvidiaSetter::Clock::memory);
+  if (name == "power.limit") return std::make_unique<PowerLimit>(std::move(uuid), access);
+  return std::make_unique<ApplicationClocks>(std::move(uuid), access);
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,46 @@
+// One setting of the machine: how it is read, written and put back. Each kind of place is a class of its own;
+// its path (setting_access.hpp) is what plans, journals and people know of it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace dvfs_plan {
+
+class Setting {
+ public:
+  virtual ~Setting() = default;
+
+  struct Read {
+    std::optional<std::string> text;
+    std::string problem = {};  // why there is none
+  };
+  virtual Read read() = 0;
+  // Why it was not taken; empty if it was.
+  virtual std::string write(const std::string& value) = 0;
+  virtual bool exists() = 0;
+  // Whether this user may write it, as far as that can be told without trying.
+  virtual bool writable() const = 0;
+  // The shell command that would write it.
+  virtual std::string command(const std::string& value) const = 0;
+
+  // A file of its own: quick, and put back before what needs a program or a table.
+  virtual bool is_file() const { return false; }
+  // That it cannot be written is no obstacle: scaling_setspeed, which only the userspace governor takes.
+  virtual bool is_optional() const { return false; }
+  // False: nothing can ever tell (a clock lock); what was written has to be believed, and after a reboot,
+  // with which it went, what is there now is its owner's.
+  virtual bool can_be_read() const { return true; }
+  // Whether a change by somebody else would show in what it reads.
+  virtual bool shows_changes() const { return can_be_read(); }
+  // Whether somebody else may change it in the middle of a night, and such a change can be told from ours.
+  virtual bool may_be_contested() const { return false; }
+  // What the driver sets by itself; nullopt for settings that have no such thing.
+  virtual std::optional<std::string> driver_default() { return std::nullopt; }
+  // A limit of CPU clocks, which the firmware and the kernel's cooling lower by themselves.
+  virtual bool is_clock_limit() const { return false; }
+  // The firmware's own limit (bios_limit of cpufreq); nullopt: there is none.
+  virtual std::optional<std::string> firmware_limit() const { return std::nullopt; }
+};
+
+}  // namespace dvfs_plan
