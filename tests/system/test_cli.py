@@ -237,6 +237,42 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
                                                                      "  hint: `dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, of: DOMAIN}` names one; without energy there is `objective: time`\n"))
         self.assertIn("A first experiment", self.call("--help").stdout)
 
+    def completed(self, *words):
+        """What bash offers behind these words."""
+        script = f"source <({PROGRAM} completion bash); COMP_WORDS=(dvfs-plan \"$@\"); COMP_CWORD=$#; _dvfs_plan; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        out = subprocess.run(["bash", "-c", script, "bash", *words], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertEqual(out.stderr, "")
+        return out.stdout.split()
+
+    def test_shells_complete_commands_options_and_files(self):
+        for name in ("a.yaml", "b.yml", "c.sqlite", "d.txt"):
+            self.write(name, "")
+        (self.folder / "inner").mkdir()
+        with self.subTest("bash"):
+            self.assertEqual(self.completed("che"), ["check"])
+            self.assertEqual(self.completed("check", ""), ["a.yaml", "b.yml", "inner"])
+            self.assertEqual(self.completed("report", ""), ["c.sqlite", "inner"])
+            self.assertEqual(self.completed("compare", "--fail"), ["--fail-if-worse"])
+            self.assertEqual(self.completed("--fr"), ["--fresh"])
+            self.assertIn("doctor", self.completed(""))
+            self.assertNotIn("registered", self.completed(""))
+        with self.subTest("fish"):
+            self.write("completion.fish", subprocess.run([PROGRAM, "completion", "fish"], capture_output=True, text=True, check=True).stdout)
+            fish = lambda line: subprocess.run(["fish", "--no-config", "-c", f"source completion.fish; complete -C '{line}'"], cwd=self.folder, env=dict(os.environ, HOME=str(self.folder)),
+                                               capture_output=True, text=True, check=True).stdout
+            self.assertEqual(fish("dvfs-plan che"), "check\tvalidate an experiment against this machine; changes nothing\n")
+            self.assertIn("--fail-if-worse\t", fish("dvfs-plan compare --fail"))
+        with self.subTest("zsh"):
+            self.write("_dvfs-plan", subprocess.run([PROGRAM, "completion", "zsh"], capture_output=True, text=True, check=True).stdout)
+            # Its completion needs a terminal: what _describe and _arguments are called with is looked at instead.
+            script = "_describe() { print -l -- ${(P)2} }; _arguments() { print -l -- $@ }; words=(dvfs-plan %s); CURRENT=%d; source ./_dvfs-plan"
+            zsh = lambda words, at: subprocess.run(["zsh", "-f", "-c", script % (words, at)], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+            self.assertIn("check:validate an experiment against this machine; changes nothing\n", zsh("''", 2))
+            self.assertIn("--fail-if-worse[", zsh("compare ''", 3))
+            self.assertNotIn("check:", zsh("compare ''", 3))
+        refused = subprocess.run([PROGRAM, "completion", "tcsh"], capture_output=True, text=True)
+        self.assertEqual((refused.returncode, refused.stderr), (2, "error: no completion for the shell 'tcsh'\n  hint: there is one for bash, zsh and fish\n"))
+
     def test_doctor_reads_a_recorded_machine(self):
         root = self.folder / "machine"
         policy = root / "sys/devices/system/cpu/cpufreq/policy0"
