@@ -234,7 +234,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
     for (const std::string& line : summary.sensors) text += "  " + printable(line) + "\n";
   }
   const auto notes = further_sentences(summary);
-  if (!notes.empty()) text += "\nBeside it:\n";
+  if (!notes.empty()) text += "\nNotes:\n";
   for (const std::string& note : notes) text += "  " + printable(note) + "\n";
   text += "\n";
   for (const std::string& sentence : answer_sentences(summary)) text += printable(sentence) + "\n";

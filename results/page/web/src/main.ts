@@ -39,7 +39,7 @@ function answer(report: Report, scenario: Scenario): HTMLElement {
 function foot(report: Report): HTMLElement {
   const audit = report.sensor_audit, columns = Object.keys(audit[0] ?? {});
   const word = (v: string | number | null | undefined): string => (v === null || v === undefined ? dash : typeof v === "number" ? plain(v) : v);
-  return section("origin", "Where this comes from",
+  return section("origin", "Machine, experiment and sensors",
     el("p", {}, `Made by dvfs-plan ${report.tool_version}; begun ${report.created_at}; energy of ${report.energy_source ?? "nothing (no energy sensor)"}.`),
     plainTable("the machine", ["fact", "value"], Object.entries(report.machine)),
     plainTable("sessions", ["began", "ended", "how", "version"], report.sessions.map((s) => [word(s.started_at), word(s.ended_at), word(s.ended_how), word(s.tool_version)])),
@@ -97,7 +97,7 @@ function show(report: Report): void {
       el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, change) : null, themeButton(),
         el("button", { type: "button", click: () => print() }, "Print")), links),
     chosen, excludedTable(report), noticedTable(report));
-  if (notes.length > 0) place.append(section("notes", "Beside it", ...notes));
+  if (notes.length > 0) place.append(section("notes", "Notes", ...notes));
   place.append(foot(report));
   if (report.scenarios[0]) fill(report.scenarios[0]);
   followTheWindow();

@@ -1,4 +1,4 @@
-// How the night went: the order of the trials against the temperature they began at, and the reference's drift.
+// Conditions during the run: the order of the trials against the temperature they began at, and the reference's drift.
 import { chart, colours, type Chart } from "./charts";
 import { section } from "./dom";
 import type { Report, Scenario } from "./model";
@@ -37,5 +37,5 @@ export function night(report: Report, scenario: Scenario): HTMLElement | null {
       ],
     })));
   }
-  return charts.length === 0 ? null : section("night", "How the night went", ...charts.map((c) => c.box));
+  return charts.length === 0 ? null : section("night", "Conditions during the run", ...charts.map((c) => c.box));
 }

@@ -115,13 +115,13 @@ export function excludedTable(report: Report): HTMLElement {
 
 // What was noticed in trials, whether they count or not: marks that do not pair, settings that others changed, limits.
 export function noticedTable(report: Report): HTMLElement {
-  if (report.noticed.length === 0) return section("noticed", "What was noticed in trials", el("p", {}, "Nothing was."));
+  if (report.noticed.length === 0) return section("noticed", "Events in trials", el("p", {}, "Nothing was."));
   const words = (text: (n: Noticed) => string): ((n: Noticed) => Cell) => (n) => ({ text: text(n), value: text(n) });
   const columns: Column<Noticed>[] = [
     { title: "trial", cell: (n) => ({ text: String(n.trial), value: n.trial }) }, { title: "which", cell: words((n) => n.key) },
     { title: "kind", cell: words((n) => n.kind) }, { title: "what", cell: words((n) => n.message) },
   ];
-  return section("noticed", "What was noticed in trials", sortable("noticed-table", "what was noticed in trials", report.noticed, columns, () => ""));
+  return section("noticed", "Events in trials", sortable("noticed-table", "what was noticed in trials", report.noticed, columns, () => ""));
 }
 
 export function plainTable(caption: string, head: string[], rows: string[][]): HTMLElement {

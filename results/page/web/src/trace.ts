@@ -61,7 +61,7 @@ export function traceSection(report: Report): HTMLElement | null {
     trials();
     say();
   });
-  return section("trace", "A trial from the inside", el("div", { class: "choices" }, of, place,
+  return section("trace", "Traces of a trial", el("div", { class: "choices" }, of, place,
     el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, held, one.box,
     all.left_out > 0 ? el("p", {}, `${all.left_out} trials' traces are not in this page; the result file holds all of them: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = 1'`) : null);
 }
