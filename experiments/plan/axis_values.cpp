@@ -14,8 +14,8 @@ constexpr std::size_t most_values = 10'000;
 constexpr int most_errors = 5;  // of one range: the sixth value that is not offered tells nothing new
 
 AxisValue numeric_value(double number, Dimension dimension) {
-  if (dimension == Dimension::frequency) return {format(Hertz{number}), number};
-  return {format_quantity(number, dimension, 10), number};
+  if (dimension == Dimension::frequency) return {format(Hertz{number}), number, dimension};
+  return {format_quantity(number, dimension, 10), number, dimension};
 }
 
 // sysfs speaks in whole kHz: two frequencies within half a kHz are one.
@@ -109,7 +109,10 @@ class AxisResolver {
   void take_written(const RawValue& raw) {
     if (offer_ == nullptr) {
       const auto quantity = parse_quantity(raw.text);
-      add({raw.text, quantity ? std::optional(quantity->value) : std::nullopt}, raw.mark);
+      if (quantity)
+        add({raw.text, quantity->value, quantity->dimension}, raw.mark);
+      else
+        add({raw.text, std::nullopt}, raw.mark);
       return;
     }
     if (offer_->dimension == Dimension::text) {

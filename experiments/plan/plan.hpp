@@ -19,12 +19,17 @@
 
 namespace dvfs_plan {
 
-// One value of an axis: its text in canonical form ("1.8 GHz", "performance") and, where it is a number,
-// that number in SI units.
+// One value of an axis: its text in canonical form ("1.8 GHz", "performance") and, where it is a number, that
+// number in SI units and of what it is one. Knobs take it by its unit.
 struct AxisValue {
   std::string text;
   std::optional<double> number;
-  bool operator==(const AxisValue&) const = default;
+  Dimension dimension = Dimension::none;
+
+  // Throw std::logic_error if it is none: no offer and no parser makes such a value for a knob of that unit.
+  Hertz hertz() const;
+  Watts watts() const;
+  bool operator==(const AxisValue& other) const { return text == other.text && number == other.number; }
 };
 
 // What the machine offers on one axis: discrete values in ascending order, or a continuous range of which

@@ -15,7 +15,7 @@ constexpr long continuous_step_khz = 100'000;
 
 AxisValue value_of_khz(long khz) {
   const Hertz frequency{static_cast<double>(khz) * 1e3};
-  return {format(frequency), frequency.value()};
+  return {format(frequency), frequency.value(), Dimension::frequency};
 }
 
 // The range that all policies share; on a hybrid machine the cores differ.
@@ -69,7 +69,7 @@ class CpuFrequency : public Knob {
   }
 
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
-    const long khz = static_cast<long>(*value.number / 1e3 + 0.5);
+    const long khz = static_cast<long>(value.hertz().value() / 1e3 + 0.5);
     std::vector<AppliedSetting> applied;
     for (const CpufreqPolicy& policy : policies_) applied.push_back(apply_to(policy, khz, value));
     return applied;

@@ -20,6 +20,7 @@ struct AppliedSetting {
   std::string requested;
   std::optional<std::string> applied;  // nullopt if it could not be read back
   std::string problem;                 // empty if applied is what was requested
+  std::optional<Watts> power_limit = {};  // of a board, as read back, where that is what it sets
   // Where it lives and what it reads now, for settings that others may change in the middle of a night.
   std::string path = {}, text = {};
   bool untouched = false;  // refused in words that say that nothing was changed

@@ -45,7 +45,7 @@ class LimitKnob : public Knob {
   std::string clock_quantity() const override { return clock_quantity_; }
   bool whole_steps() const override { return !clock_quantity_.empty(); }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
-    const long raw = static_cast<long>(*value.number / unit_ + 0.5);
+    const long raw = static_cast<long>(value.hertz().value() / unit_ + 0.5);
     std::vector<AppliedSetting> applied;
     for (const LimitPair& pair : pairs_) {
       AppliedSetting setting{pair.target, value.text, std::nullopt, {}};
@@ -82,7 +82,7 @@ class LimitKnob : public Knob {
 };
 
 AxisValue frequency_value(double hertz) {
-  return {format(Hertz{hertz}), hertz};
+  return {format(Hertz{hertz}), hertz, Dimension::frequency};
 }
 
 }  // namespace

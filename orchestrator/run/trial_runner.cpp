@@ -189,8 +189,17 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
     }
     for (const AppliedSetting& setting : applied) {
       stands_.insert(stands_.end(), setting.stands.begin(), setting.stands.end());
-      trial.settings.push_back(
-          {static_cast<int>(axis), setting.target, setting.requested, setting.applied, {}, {}, {}, 0, {}});
+      trial.settings.push_back({static_cast<int>(axis),
+                                setting.target,
+                                setting.requested,
+                                setting.applied,
+                                {},
+                                {},
+                                {},
+                                0,
+                                {},
+                                {},
+                                setting.power_limit});
     }
     if (!problem.empty()) {
       refuse(trial, problem);
@@ -601,10 +610,7 @@ void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
   }
   trial.power_limits_w = machine_.power_limit_w;
   for (const SettingRecord& setting : trial.settings) {
-    const PlanAxis& axis = plan_.axes[static_cast<std::size_t>(setting.axis)];
-    const auto watts = parse_quantity(setting.applied.value_or(""));
-    if (split_axis_name(axis.name).base == "gpu.power_limit" && watts)
-      trial.power_limits_w[setting.target] = watts->value;
+    if (setting.power_limit) trial.power_limits_w[setting.target] = setting.power_limit->value();
   }
 }
 

@@ -74,6 +74,7 @@ struct SettingRecord {
   int delivered_readings = 0;
   std::optional<bool> as_requested = {};  // what was delivered is what was requested; nullopt: not known
   std::optional<ClockRule> clock = {};    // nullopt: no clock was requested
+  std::optional<Watts> power_limit = {};  // of a board, as it was read back, where that was set
 };
 
 struct MetricRecord {

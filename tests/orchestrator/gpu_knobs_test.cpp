@@ -26,10 +26,10 @@ const std::string board = "GPU-00000000-0000-4000-8000-000000000200";
 const std::string place = "nvidia:" + board + "/";
 
 AxisValue mhz(double value) {
-  return {fmt::format("{:g} MHz", value), value * 1e6};
+  return {fmt::format("{:g} MHz", value), value * 1e6, Dimension::frequency};
 }
 AxisValue watts(double value) {
-  return {fmt::format("{:g} W", value), value};
+  return {fmt::format("{:g} W", value), value, Dimension::power};
 }
 
 class GpuKnobs : public testing::Test {

@@ -42,7 +42,7 @@ class KnobTest : public testing::Test {
 };
 
 AxisValue hertz(double value) {
-  return {format(Hertz{value}), value};
+  return {format(Hertz{value}), value, Dimension::frequency};
 }
 
 TEST_F(KnobTest, AcpiCpufreqOffersItsTable) {

@@ -114,7 +114,7 @@ class AmdClockKnob : public Knob {
 
   AppliedSetting apply_to(const AmdBoard& board, const AxisValue& value) {
     AppliedSetting setting{board.target, value.text, std::nullopt, {}};
-    const auto mhz = static_cast<int>(std::lround(*value.number / 1e6));
+    const auto mhz = static_cast<int>(std::lround(value.hertz().value() / 1e6));
     const auto fail = [&](const std::string& what, int error) {
       setting.problem =
           system_error_text(fmt::format("{} {}: set {}: {}", axis_, board.target, value.text, what), error);

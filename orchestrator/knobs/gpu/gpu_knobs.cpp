@@ -82,12 +82,12 @@ class PowerFileKnob : public Knob {
   std::vector<SavedSetting> intents(const AxisValue& value) const override {
     std::vector<SavedSetting> intents;
     for (const PowerFile& file : files_)
-      intents.push_back({axis_, file.path, std::to_string(std::llround(*value.number * 1e6))});
+      intents.push_back({axis_, file.path, std::to_string(std::llround(value.watts().value() * 1e6))});
     return intents;
   }
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;
-    const std::string wanted = std::to_string(std::llround(*value.number * 1e6));
+    const std::string wanted = std::to_string(std::llround(value.watts().value() * 1e6));
     for (const PowerFile& file : files_) {
       AppliedSetting setting{file.target, value.text, std::nullopt, {}};
       const auto before = sysfs_.text(file.path);
@@ -103,9 +103,10 @@ class PowerFileKnob : public Knob {
         const auto now = sysfs_.read_until(
             file.path, [&](const std::string& text) { return text == wanted; }, read_back_patience_ms);
         const auto watts = now.text ? parse_number(*now.text) : std::nullopt;
+        if (watts) setting.power_limit = Watts{*watts * 1e-6};
         if (watts) setting.applied = format_quantity(*watts * 1e-6, Dimension::power);
         constexpr double rounding_w = 1;  // firmware counts in whole watts, or eighths
-        if (!watts || std::abs(*watts * 1e-6 - *value.number) > rounding_w)
+        if (!watts || std::abs(*watts * 1e-6 - value.watts().value()) > rounding_w)
           setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text,
                                         setting.applied.value_or("nothing"));
         if (now.text) last_[file.path] = setting.text = *now.text;
@@ -136,7 +137,8 @@ AxisOffer offer_of_mhz(std::vector<double> mhz) {
   mhz.erase(std::unique(mhz.begin(), mhz.end()), mhz.end());
   AxisOffer offer;
   offer.dimension = Dimension::frequency;
-  for (const double one : mhz) offer.values.push_back({fmt::format("{:g} MHz", one), one * 1e6});
+  for (const double one : mhz)
+    offer.values.push_back({fmt::format("{:g} MHz", one), one * 1e6, Dimension::frequency});
   return offer;
 }
 
@@ -159,7 +161,7 @@ AxisOffer offer_of_watts(double lowest, double highest) {
   offer.dimension = Dimension::power;
   offer.continuous = AxisOffer::Continuous{lowest, highest};
   const auto add = [&](double watts) {
-    offer.values.push_back({format_quantity(watts, Dimension::power), watts});
+    offer.values.push_back({format_quantity(watts, Dimension::power), watts, Dimension::power});
   };
   add(lowest);
   for (double watts = (std::floor(lowest / step) + 1) * step; watts < highest; watts += step) add(watts);

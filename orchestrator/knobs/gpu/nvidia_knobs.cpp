@@ -183,7 +183,7 @@ class NvidiaClockKnob : public Knob {
     std::vector<SavedSetting> intents;
     for (const auto& board : boards_) {
       for (SavedSetting& one :
-           board->intents(which_, static_cast<int>(std::lround(*value.number / 1e6)), axis_))
+           board->intents(which_, static_cast<int>(std::lround(value.hertz().value() / 1e6)), axis_))
         intents.push_back(std::move(one));
     }
     return intents;
@@ -192,7 +192,8 @@ class NvidiaClockKnob : public Knob {
   std::vector<AppliedSetting> apply(const AxisValue& value) override {
     std::vector<AppliedSetting> applied;
     for (const auto& board : boards_)
-      applied.push_back(board->set(which_, static_cast<int>(std::lround(*value.number / 1e6)), value.text));
+      applied.push_back(
+          board->set(which_, static_cast<int>(std::lround(value.hertz().value() / 1e6)), value.text));
     return applied;
   }
 
@@ -257,8 +258,8 @@ class NvidiaPowerLimit : public Knob {
   std::vector<SavedSetting> intents(const AxisValue& value) const override {
     std::vector<SavedSetting> intents;
     for (const auto& board : boards_)
-      intents.push_back(
-          {axis_, nvidia_setting(board->board().uuid, "power.limit"), fmt::format("{:g}", *value.number)});
+      intents.push_back({axis_, nvidia_setting(board->board().uuid, "power.limit"),
+                         fmt::format("{:g}", value.watts().value())});
     return intents;
   }
 
@@ -285,13 +286,17 @@ class NvidiaPowerLimit : public Knob {
       setting.note = fmt::format(
           "the power limit of {} was {} W before this trial; this run had set {} W: somebody else changed it",
           board.board().domain, *before, ours->second);
-    const SmiVerdict verdict = board.setter().set_power_limit(uuid, fmt::format("{:g}", *value.number));
+    const SmiVerdict verdict =
+        board.setter().set_power_limit(uuid, fmt::format("{:g}", value.watts().value()));
     const auto now = board.setter().power_limit(uuid);
     setting.path = nvidia_setting(uuid, "power.limit");
     if (now) {
       last_[uuid] = setting.text = *now;
       setting.stands = {{axis_, setting.path, *now}};
-      setting.applied = format_quantity(parse_number(*now).value_or(0), Dimension::power);
+      if (const auto watts = parse_number(*now)) {
+        setting.power_limit = Watts{*watts};
+        setting.applied = format_quantity(*watts, Dimension::power);
+      }
     }
     setting.untouched = verdict.forbidden || verdict.unsupported;
     if (!verdict.done)
