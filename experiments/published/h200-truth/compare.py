@@ -61,7 +61,7 @@ def percent(values):
 readers = [Reader(path) for path in sys.argv[1].split(",")]
 print("| experiment | load | trials | held | mean half-width % | mean error % | bias % | plain counter % | average x time % | instant x time % | left out |")
 print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-all_held = all_trials = 0
+all_held = all_trials = unseen = 0
 for path in sys.argv[2:]:
     db = sqlite3.connect(path)
     names = [r[0] for r in db.execute("SELECT name FROM workload ORDER BY id")]
@@ -78,6 +78,7 @@ for path in sys.argv[2:]:
                 continue
             true = over_boards(lambda r: r.truth(regions))
             if true is None:
+                unseen += 1
                 continue
             bias.append(energy / true - 1)
             error.append(abs(energy / true - 1))
@@ -90,4 +91,4 @@ for path in sys.argv[2:]:
         all_held += held
         all_trials += len(error)
         print(f"| {path.rsplit('/', 1)[-1].removesuffix('.sqlite')} | {name} | {len(error)} | {held} | {percent(width)} | {percent(error)} | {percent(bias)} | {percent(plain)} | {percent(average)} | {percent(instant)} | {excluded} |")
-print(f"\n{all_held} of {all_trials} intervals hold what the independent reader says.")
+print(f"\n{all_held} of {all_trials} intervals hold what the independent reader says{f'; of {unseen} more it saw too little' if unseen else ''}.")

@@ -18,7 +18,7 @@ nvml.nvmlDeviceGetHandleByIndex_v2(int(sys.argv[3]) if len(sys.argv) > 3 else 0,
 energy = ctypes.c_ulonglong()
 powers = (Field * 2)()
 powers[0].field, powers[1].field = 185, 186
-with open(sys.argv[1], "w") as out:
+with open(sys.argv[1], "w", buffering=1) as out:
     out.write("before_ns,after_ns,energy_mj,average_mw,instant_mw\n")
     last = None
     until = time.monotonic() + float(sys.argv[2])
