@@ -29,4 +29,9 @@ std::string SystemClock::wall_time() const {
   return fmt::format("{}.{:03}Z", text, t.tv_nsec / 1'000'000);
 }
 
+SystemClock& system_clock() {
+  static SystemClock& clock = *new SystemClock;  // never destroyed
+  return clock;
+}
+
 }  // namespace dvfs_plan

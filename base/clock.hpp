@@ -32,5 +32,7 @@ class SystemClock : public Clock {
   void sleep_until(Nanoseconds when) override;
   std::string wall_time() const override;
 };
+// One that lives as long as the process, for threads that may.
+SystemClock& system_clock();
 
 }  // namespace dvfs_plan

@@ -39,8 +39,11 @@ std::string own_group(const Sysfs& proc) {
 
 bool kill_one_by_one(const std::string& path) {
   bool found = false;
-  for (const std::string& word : split_words(Sysfs().text(path + "/cgroup.procs").value_or("")))
-    found = ::kill(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)), SIGKILL) == 0 || found;
+  for (const std::string& word : split_words(Sysfs().text(path + "/cgroup.procs").value_or(""))) {
+    // 0: it is none of our pid namespace's.
+    const auto pid = static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10));
+    if (pid > 0) found = ::kill(pid, SIGKILL) == 0 || found;
+  }
   return found;
 }
 
@@ -92,6 +95,10 @@ bool kill_control_group(const std::string& path) {
       found = kill_control_group(path + "/" + name) || found;
   }
   return found;
+}
+
+bool kill_control_group(const ControlGroup& group) {
+  return !group.empty() && kill_control_group(group.path());
 }
 
 void remove_control_group(const std::string& path) {

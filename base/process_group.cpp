@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -29,25 +29,17 @@ std::vector<pid_t> children_of_this_process() {
   return children;
 }
 
-// Ends and reaps everything that was orphaned to us: daemons that a workload left.
-int end_orphans(const std::set<pid_t>& own) {
-  int ended = 0;
-  constexpr int rounds = 200;  // each round ends a generation; a fork bomb is cut short, not chased for ever
-  for (int round = 0; round < rounds; ++round) {
-    int found = 0;
-    for (const pid_t pid : children_of_this_process()) {
-      if (own.contains(pid)) continue;
-      ++found;
-      // One that we may not end (the workload used sudo) must not hold the night up.
-      const bool killed = ::kill(pid, SIGKILL) == 0;
-      if (::waitpid(pid, nullptr, killed ? 0 : WNOHANG) == pid)
-        ++ended;
-      else if (!killed)
-        --found;
-    }
-    if (found == 0) break;
+// Ends and reaps everything that was orphaned to us: daemons that a workload left. False if one is left.
+bool end_orphans(const std::set<pid_t>& own, int& ended) {
+  bool all = true;
+  for (const pid_t pid : children_of_this_process()) {
+    if (own.contains(pid)) continue;
+    // One that we may not end (the workload used sudo) must not hold the night up.
+    if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
+    if (::waitpid(pid, nullptr, WNOHANG) == pid) ++ended;
+    all = false;  // it may have had children of its own, which come to us now
   }
-  return ended;
+  return all;
 }
 
 // Whether a process's environment carries the mark. Entries end in NUL: it must be a whole one.
@@ -90,17 +82,15 @@ int ProcessGroup::left(pid_t pid) {
 }
 
 int ProcessGroup::end_rest() {
-  if (!control_group_) return end_orphans(own_);
-  // Where nothing runs in it and nobody waits to be reaped there are no orphans to look for.
-  siginfo_t zombie{};
-  const bool reaped = ::waitid(P_ALL, 0, &zombie, WEXITED | WNOHANG | WNOWAIT) != 0 || zombie.si_pid == 0;
-  if (reaped && control_group_->empty()) return 0;
   int ended = 0;
-  constexpr int rounds = 1000;  // of a millisecond: one that sits in the kernel must not hold the night up
+  // Of a millisecond: a fork bomb is cut short, not chased for ever, and who sits in the kernel must not hold
+  // the night up.
+  constexpr int rounds = 1000;
   for (int round = 0; round < rounds; ++round) {
-    kill_control_group(control_group_->path());
-    ended += end_orphans(own_);
-    if (control_group_->empty()) break;
+    // Both: what is in the group may have been adopted by others, and what came to us may have left the
+    // group.
+    const bool in_group = control_group_ && kill_control_group(*control_group_);
+    if (end_orphans(own_, ended) && !in_group) break;
     ::usleep(1000);
   }
   return ended;

@@ -36,6 +36,7 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   SpawnSpec start{program, {program}};
   start.argv.insert(start.argv.end(), arguments.begin(), arguments.end());
   start.output = start.errors = write_end.get();
+  start.can_be_ended = true;
   // In a session of its own, as all: Ctrl-C at the terminal must not end a setter half way.
   const auto [pid, problem, ignored] = spawn(start);
   if (pid < 0) {

@@ -16,6 +16,8 @@
 #include <boost/process/v2/stdio.hpp>
 #include <cerrno>
 #include <csignal>
+#include <exception>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
@@ -72,12 +74,16 @@ struct PrepareChild {
     }
     // Boost puts the executable there.
     const_cast<const char**>(argv)[0] = spec.argv[0].c_str();
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    // What we ignore stays ignored after execve; programs expect the defaults.
-    for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU})
-      ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8);
+    if (!spec.keeps_signals) {
+      sigset_t none;
+      sigemptyset(&none);
+      ::sigprocmask(SIG_SETMASK, &none, nullptr);
+      // What we ignore stays ignored after execve; programs expect the defaults.
+      for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU}) default_action(signal);
+    }
+    if (spec.can_be_ended) {
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) default_action(signal);
+    }
     if (cpus != nullptr && ::sched_setaffinity(0, sizeof *cpus, cpus) != 0) return failed();
     if (spec.run_as) {
       const Credentials& user = *spec.run_as;
@@ -108,6 +114,8 @@ struct PrepareChild {
   void on_exec_error(ChildLauncher&, const process::error_code&, const process::filesystem::path&,
                      const char* const*, const process::error_code&);
 
+  void default_action(int signal) { ::syscall(SYS_rt_sigaction, signal, kernel_action, nullptr, 8); }
+
   process::error_code failed() {
     said.exec_error = errno;
     return {errno, boost::system::system_category()};
@@ -135,12 +143,19 @@ Spawned spawn(const SpawnSpec& spec) {
   const UniqueFd exec_happened(exec_pipe[0]);
   UniqueFd closed_by_exec = moved_up(UniqueFd(exec_pipe[1]).get());
   std::vector<UniqueFd> copies;
+  bool copied = true;
+  // Also of those that are in their place already: dup2(2) leaves them closed by execve(2) then.
+  const auto copy_of = [&](int fd) {
+    copies.push_back(moved_up(fd));
+    copied = copied && copies.back();
+    return copies.back().get();
+  };
+  const auto or_null = [&](int fd) { return copy_of(fd >= 0 ? fd : null.get()); };
   std::vector<int> places;
-  for (const int fd : spec.more) {
-    if (fd >= 0) copies.push_back(moved_up(fd));
-    places.push_back(fd >= 0 ? copies.back().get() : -1);
-  }
+  for (const int fd : spec.more) places.push_back(fd >= 0 ? copy_of(fd) : -1);
   places.push_back(closed_by_exec.get());
+  process::process_stdio stdio{{or_null(spec.input)}, {or_null(spec.output)}, {or_null(spec.errors)}};
+  if (!copied || !closed_by_exec) return {-1, system_error_text("copy a descriptor", errno), 0};
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   for (const int cpu : spec.cpus) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
@@ -156,21 +171,27 @@ Spawned spawn(const SpawnSpec& spec) {
   launcher.fd_whitelist.push_back(first_place + static_cast<int>(places.size()) - 1);
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
   PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places};
-  const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
-  process::process_stdio stdio{{or_null(spec.input)}, {or_null(spec.output)}, {or_null(spec.errors)}};
 
   // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
   // would re-open the descriptors of a context in use, in the parent's memory.
   boost::asio::io_context context;
   boost::system::error_code error;
-  auto launched = launcher(context.get_executor(), error, spec.executable, arguments, stdio, prepare);
+  launcher.pid = -1;
+  std::optional<process::basic_process<boost::asio::io_context::executor_type>> launched;
+  try {
+    launched.emplace(launcher(context.get_executor(), error, spec.executable, arguments, stdio, prepare));
+  } catch (const std::exception&) {
+    // Boost could not have what it waits with, which we do not use: the program runs all the same.
+  }
   const pid_t pid = launcher.pid;
   // vfork(2) returns after the exec, but the thread sanitizer makes a fork(2) of it: wait for the pipe's end.
   closed_by_exec.reset();
   for (char ignored; pid > 0 && ::read(exec_happened.get(), &ignored, 1) < 0 && errno == EINTR;) {
   }
   if (pid > 0 && !error && said.exec_error == 0) {
-    launched.detach();  // reaped by whoever asked, with wait4(2), which alone tells this child's own rusage
+    if (launched)
+      launched
+          ->detach();  // reaped by whoever asked, with wait4(2), which alone tells this child's own rusage
     return {pid, {}, said.outside_because};
   }
   if (pid > 0) ::waitpid(pid, nullptr, 0);

@@ -1,5 +1,5 @@
 // The one way in which this program starts another one: Boost.Process without a shell, in a session of its
-// own, with default signals and no descriptor but those that are named.
+// own, with no descriptor but those that are named.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +22,9 @@ struct SpawnSpec {
   // Descriptors of ours; -1: /dev/null.
   int input = -1, output = -1, errors = -1;
   std::vector<int> more = {};  // become 3, 4, ...; -1 leaves its place out
+  bool keeps_signals =
+      false;  // blocked and ignored ones; else none is blocked, and those of pipes and terminals default
+  bool can_be_ended = false;  // by SIGINT, SIGTERM, SIGHUP, SIGQUIT even where we ignore them, as under nohup
   bool dies_with_us = false;   // with the thread that starts it: Linux ties PR_SET_PDEATHSIG to that
   int control_group = -1;      // cgroup.procs of the control group (control_group.hpp) it starts in
 };

@@ -48,55 +48,84 @@ void Sampler::give_up(Lane& lane) {
   }
 }
 
+// The quick ones here and now, the others by their own threads meanwhile: all within one time.
+void Sampler::do_with_all(const std::vector<Lane*>& lanes, const std::function<void(SampledProbe&)>& job) {
+  const auto until = SamplingThread::deadline();
+  std::vector<Lane*> posted;
+  for (Lane* lane : lanes) {
+    if (lane == lanes_.front().get()) continue;
+    lane->done = false;
+    if (lane->thread.post(job)) posted.push_back(lane);
+  }
+  if (std::find(lanes.begin(), lanes.end(), lanes_.front().get()) != lanes.end()) {
+    const auto hold = lanes_.front()->thread.hold(until);
+    lanes_.front()->done = hold.owns_lock();
+    if (hold.owns_lock()) {
+      lanes_.front()->thread.rest();
+      for (const auto& probe : lanes_.front()->thread.probes()) job(*probe);
+    }
+  }
+  for (Lane* lane : posted) lane->done = lane->thread.wait(until);
+}
+
+std::vector<Sampler::Lane*> Sampler::all_lanes() const {
+  std::vector<Lane*> lanes;
+  for (const auto& lane : lanes_) lanes.push_back(lane.get());
+  return lanes;
+}
+
 void Sampler::start() {
   gone_.clear();
   impossible_.clear();
   stuck_.clear();
-  std::vector<SamplingThread::Hold> holds;
+  do_with_all(all_lanes(), [](SampledProbe& probe) { probe.begin(); });
   for (const auto& lane : lanes_) {
-    holds.push_back(lane->thread.hold());
-    lane->begun = holds.back().owns_lock();
-    if (!lane->begun) {
-      give_up(*lane);
+    lane->begun = lane->done;
+    if (!lane->begun) give_up(*lane);
+  }
+  if (lanes_.front()->begun) move_slow_probes();
+  for (const auto& lane : lanes_) {
+    if (!lane->begun) continue;
+    const auto hold = lane->thread.hold();
+    if (hold.owns_lock()) lane->thread.go();
+  }
+}
+
+// What a read costs is known now. Once apart, a probe stays apart.
+void Sampler::move_slow_probes() {
+  const auto hold = lanes_.front()->thread.hold();
+  if (!hold.owns_lock()) return;
+  auto& quick = lanes_.front()->thread.probes();
+  for (auto probe = quick.begin(); probe != quick.end() && quick.size() > 1;) {
+    if ((*probe)->cost() <= longest_quick_read) {
+      ++probe;
       continue;
     }
-    for (const auto& probe : lane->thread.probes()) probe->begin();
-  }
-  // What a read costs is known now. Once apart, a probe stays apart.
-  if (lanes_.front()->begun) {
-    auto& quick = lanes_.front()->thread.probes();
-    for (auto probe = quick.begin(); probe != quick.end() && quick.size() > 1;) {
-      if ((*probe)->cost() <= longest_quick_read) {
-        ++probe;
-        continue;
-      }
-      Lane& own = add_lane();
-      holds.push_back(own.thread.hold());
-      own.begun = true;
-      own.thread.probes().push_back(*probe);
-      probe = quick.erase(probe);
-    }
-  }
-  for (const auto& lane : lanes_) {
-    if (lane->begun) lane->thread.go();
+    Lane& own = add_lane();
+    own.begun = true;
+    own.thread.probes().push_back(*probe);
+    probe = quick.erase(probe);
   }
 }
 
 std::vector<Reading> Sampler::stop() {
   std::vector<Reading> readings;
+  std::vector<Lane*> begun;
   for (const auto& lane : lanes_) {
+    if (lane->begun)
+      begun.push_back(lane.get());
+    else
+      give_up(*lane);
+  }
+  do_with_all(begun, [](SampledProbe& probe) { probe.read(); });
+  for (Lane* lane : begun) {
     const auto hold = lane->thread.hold();
-    if (!hold.owns_lock()) {
+    if (!lane->done || !hold.owns_lock()) {
       give_up(*lane);
       continue;
     }
-    lane->thread.rest();
     for (const auto& probe : lane->thread.probes()) {
-      if (lane->begun) probe->read();
-      auto said = probe->take();
-      // One that was stuck when this trial began speaks of an earlier one.
-      if (!lane->begun) continue;
-      append(readings, std::move(said));
+      append(readings, probe->take());
       impossible_.insert(impossible_.end(), probe->impossible().begin(), probe->impossible().end());
     }
   }
@@ -108,18 +137,26 @@ std::vector<Reading> Sampler::stop() {
 }
 
 std::vector<Reading> Sampler::look(const std::string& unit) {
-  std::vector<Reading> readings;
+  const auto has_unit = [unit](const SampledProbe& probe) {  // by value: a job may outlive this call
+    return std::any_of(probe.channels().begin(), probe.channels().end(),
+                       [&](const Channel& channel) { return channel.unit == unit; });
+  };
+  std::vector<Lane*> lanes;
   for (const auto& lane : lanes_) {
+    // Which probes a lane has is changed by us alone.
+    const auto& probes = lane->thread.probes();
+    if (std::any_of(probes.begin(), probes.end(), [&](const auto& probe) { return has_unit(*probe); }))
+      lanes.push_back(lane.get());
+  }
+  do_with_all(lanes, [has_unit](SampledProbe& probe) {
+    probe.take();
+    if (has_unit(probe)) probe.read();
+  });
+  std::vector<Reading> readings;
+  for (Lane* lane : lanes) {
     const auto hold = lane->thread.hold();
-    if (!hold.owns_lock()) continue;
-    for (const auto& probe : lane->thread.probes()) {
-      const auto& channels = probe->channels();
-      if (std::none_of(channels.begin(), channels.end(), [&](const Channel& c) { return c.unit == unit; }))
-        continue;
-      probe->take();
-      probe->read();
-      append(readings, probe->take());
-    }
+    if (!lane->done || !hold.owns_lock()) continue;
+    for (const auto& probe : lane->thread.probes()) append(readings, probe->take());
   }
   return readings;
 }
@@ -172,6 +209,7 @@ SamplingCost Sampler::cost() const {
   SamplingCost all;
   for (const auto& lane : lanes_) {
     const auto hold = lane->thread.hold();
+    if (!hold.owns_lock()) continue;
     const SamplingCost one = lane->thread.cost();
     all.wake_ups += one.wake_ups;
     all.cpu_seconds += one.cpu_seconds;

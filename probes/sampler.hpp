@@ -3,10 +3,12 @@
 // read.
 //
 // Probes do not wait for each other: those that answer at once share a thread, which wakes as seldom as it
-// can; one that takes its time (an NVML energy counter: 4 ms) has its own. One that does not come back from a
-// read, as a driver's that hangs, costs the trial its readings and the night nothing else.
+// can; one that asks a device (an NVML energy counter: 4 ms) has its own, which does all that is done with
+// it. If that does not come back within longest_read, as where a driver hangs, the trial has no readings of
+// it, and nobody waits for it again until it has come back.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,7 +59,11 @@ class Sampler {
     Lane(const Clock& clock, bool keep_lateness) : thread(clock, keep_lateness) {}
     SamplingThread thread;
     bool begun = false;
+    bool done = false;  // what do_with_all() was asked for last
   };
+  std::vector<Lane*> all_lanes() const;
+  void do_with_all(const std::vector<Lane*>& lanes, const std::function<void(SampledProbe&)>& job);
+  void move_slow_probes();
   Lane& add_lane();
   void give_up(Lane& lane);
   // The probe that has this channel, while its thread does not read it.

@@ -4,10 +4,11 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
+#include <utility>
 
 namespace dvfs_plan {
+
 SamplingThread::SamplingThread(const Clock& clock, bool keep_lateness)
     : state_(std::make_shared<State>(clock)) {
   state_->keep_lateness = keep_lateness;
@@ -17,37 +18,63 @@ SamplingThread::~SamplingThread() {
   if (!thread_.joinable()) return;
   {
     const Hold held = hold();
+    const Hold lock = held.owns_lock() ? Hold() : Hold(state_->mutex);
+    state_->quit = true;
+    state_->sampling = false;
     if (!held.owns_lock()) {
       thread_.detach();
       return;
     }
-    state_->quit = true;
-    state_->sampling = false;
   }
   state_->changed.notify_all();
   thread_.join();
 }
 
-SamplingThread::Hold SamplingThread::hold() const {
+SamplingThread::Hold SamplingThread::hold(Deadline until) const {
   State& state = *state_;
-  ++state.waiting;
   Hold lock(state.mutex);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(longest_read);
-  const bool mine = state.read_ended.wait_until(lock, until, [&] { return !state.reading; });
-  if (--state.waiting == 0) state.waiting.notify_all();
-  return mine ? std::move(lock) : Hold();
+  ++state.waiting;
+  const auto is_free = [&] { return !state.busy; };
+  const bool mine = state.given_up ? is_free() : state.free.wait_until(lock, until, is_free);
+  if (--state.waiting == 0) state.changed.notify_all();
+  if (mine) return lock;
+  state.given_up = true;
+  return {};
+}
+
+void SamplingThread::begin_thread() {
+  if (!thread_.joinable()) thread_ = std::thread([state = state_] { state->run(); });
 }
 
 void SamplingThread::go() {
   if (state_->probes.empty()) return;
   state_->sampling = true;
-  if (!thread_.joinable()) thread_ = std::thread([state = state_] { state->run(); });
+  begin_thread();
   state_->changed.notify_all();
 }
 
 void SamplingThread::rest() {
   state_->sampling = false;
+}
+
+bool SamplingThread::post(std::function<void(SampledProbe&)> job) {
+  const Hold lock(state_->mutex);
+  if (state_->given_up) return false;
+  state_->job = std::move(job);
+  state_->sampling = false;
+  begin_thread();
   state_->changed.notify_all();
+  return true;
+}
+
+bool SamplingThread::wait(Deadline until) {
+  State& state = *state_;
+  Hold lock(state.mutex);
+  if (state.given_up) return false;
+  if (state.free.wait_until(lock, until, [&] { return !state.busy && !state.job; })) return true;
+  state.job = nullptr;
+  state.given_up = state.busy;
+  return false;
 }
 
 SamplingCost SamplingThread::cost() const {
@@ -67,41 +94,61 @@ Nanoseconds SamplingThread::State::next_due() const {
   return next;
 }
 
+// It is free again. If it was given up meanwhile, what its probes said is of no trial any more.
+void SamplingThread::State::come_back() {
+  busy = false;
+  if (std::exchange(given_up, false)) {
+    sampling = false;
+    for (const auto& probe : probes) probe->take();
+  }
+  free.notify_all();
+}
+
+void SamplingThread::State::do_job(std::unique_lock<std::mutex>& lock) {
+  const auto work = std::exchange(job, nullptr);
+  busy = true;
+  lock.unlock();
+  for (const auto& probe : probes) work(*probe);
+  lock.lock();
+  come_back();
+}
+
+void SamplingThread::State::read_due(std::unique_lock<std::mutex>& lock) {
+  const Nanoseconds now = clock.now();
+  busy = true;
+  for (const auto& probe : probes) {
+    if (probe->due() > now) continue;
+    lock.unlock();
+    probe->read_due(now);
+    lock.lock();
+    if (waiting > 0 || job || quit || given_up) break;
+  }
+  come_back();
+  ++cost.wake_ups;
+}
+
 void SamplingThread::State::run() {
   pthread_setname_np(pthread_self(), "sampler");
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // the default of 50 us would be most of the jitter at 1 kHz
   std::unique_lock lock(mutex);
   while (!quit) {
-    if (!sampling) {
+    if (job) {
+      do_job(lock);
+      continue;
+    }
+    if (!sampling || waiting > 0) {
       changed.wait(lock);
       continue;
     }
     const Nanoseconds due = next_due();
     if (clock.now() < due) {
       // Clock is CLOCK_MONOTONIC, and so is steady_clock.
-      const std::chrono::steady_clock::time_point when{std::chrono::nanoseconds(due)};
-      if (changed.wait_until(lock, when) == std::cv_status::no_timeout) continue;
-    }
-    if (waiting > 0) {
-      lock.unlock();
-      for (int others = waiting; others > 0; others = waiting) waiting.wait(others);
-      lock.lock();
+      changed.wait_until(lock, Deadline{std::chrono::nanoseconds(due)});
       continue;
     }
-    const Nanoseconds now = clock.now();
-    if (!sampling || now < due) continue;
-    if (keep_lateness) cost.lateness.push_back(static_cast<float>(static_cast<double>(now - due) * 1e-9));
-    for (const auto& probe : probes) {
-      if (probe->due() > now) continue;
-      reading = true;
-      lock.unlock();
-      probe->read_due(now);
-      lock.lock();
-      reading = false;
-      if (waiting > 0) break;
-    }
-    if (waiting > 0) read_ended.notify_all();
-    ++cost.wake_ups;
+    if (keep_lateness)
+      cost.lateness.push_back(static_cast<float>(static_cast<double>(clock.now() - due) * 1e-9));
+    read_due(lock);
   }
 }
 

@@ -1,9 +1,11 @@
-// A thread that reads some probes when they are due. It reads nothing as long as somebody holds it.
+// A thread that reads some probes when they are due, and does what else is to be done with them: who asks a
+// device may wait for ever, and that is then this thread.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -25,43 +27,58 @@ struct SamplingCost {
 
 class SamplingThread {
  public:
+  using Deadline = std::chrono::steady_clock::time_point;
+  static Deadline deadline() {
+    return std::chrono::steady_clock::now() + std::chrono::nanoseconds(longest_read);
+  }
+
+  // The clock must live as long as the process: a thread that is stuck is left to its end.
   SamplingThread(const Clock& clock, bool keep_lateness);
-  // One that is stuck in a read is left to the end of the process.
   ~SamplingThread();
   SamplingThread(const SamplingThread&) = delete;
 
   using Hold = std::unique_lock<std::mutex>;
-  // Holds it between two reads. It owns nothing if a read did not come to its end within longest_read.
-  Hold hold() const;
+  // Holds it between two reads: it does nothing as long as that lives. Owns nothing if a read or a job has
+  // not come to its end until then; at once, if that was found before.
+  Hold hold(Deadline until = deadline()) const;
 
-  // Changed only while it is held, as all that follows.
+  // Changed only while it is held.
   std::vector<std::shared_ptr<SampledProbe>>& probes() { return state_->probes; }
-  // From the end of the hold on it reads, until rest().
+  // While it is held: from then on it reads what is due, until rest().
   void go();
   void rest();
   SamplingCost cost() const;
+
+  // What it is to do next with its probes, and then nothing until go(). False: it is still at what it did
+  // before, and stuck.
+  bool post(std::function<void(SampledProbe&)> job);
+  // Whether that is done. If not, it will not be begun any more; what it has begun comes to nothing.
+  bool wait(Deadline until);
 
  private:
   // The thread's too, which may outlive us.
   struct State {
     explicit State(const Clock& c) : clock(c) {}
     void run();
+    void do_job(std::unique_lock<std::mutex>& lock);
+    void read_due(std::unique_lock<std::mutex>& lock);
+    void come_back();
     Nanoseconds next_due() const;
 
     const Clock& clock;
     std::vector<std::shared_ptr<SampledProbe>> probes;
-    // Of all that follows, and of the probes unless one is being read.
-    std::mutex mutex;
-    bool reading = false;
-    std::condition_variable read_ended;
-    // Slow probes are always due: it goes to sleep for those who wait.
-    std::atomic<int> waiting{0};
-    std::condition_variable changed;
+    std::mutex mutex;  // of all that follows, and of the probes unless it is busy with them
+    bool busy = false;
+    bool given_up = false;  // somebody waited for it in vain: what it is busy with comes to nothing
+    std::function<void(SampledProbe&)> job;
+    int waiting = 0;  // for it to be busy no more: slow probes are always due, and it lets others in between
+    std::condition_variable changed, free;
     bool sampling = false, quit = false, keep_lateness = false;
     SamplingCost cost;
   };
+  void begin_thread();
   std::shared_ptr<State> state_;
-  std::thread thread_;  // begun by the first go()
+  std::thread thread_;  // begun when it is first needed
 };
 
 }  // namespace dvfs_plan

@@ -454,7 +454,7 @@ class Run {
 
   const RunOptions& options_;
   Interruption interruption_;
-  SystemClock clock_;
+  SystemClock& clock_ = system_clock();  // the sampler's threads may outlive us
   Sysfs sysfs_;
   Progress progress_;
   Launcher launcher_;

@@ -26,6 +26,12 @@ namespace {
 // Where the guardian finds the locks that it shares with the run.
 constexpr int lock_place = 3, machine_place = 4;
 
+void end_control_group(const std::string& path) {
+  if (path.empty()) return;
+  if (kill_control_group(path)) ::usleep(1000);
+  remove_control_group(path);
+}
+
 }  // namespace
 
 Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_root, const UniqueFd& lock,
@@ -37,6 +43,7 @@ Guardian::Guardian(const std::string& state_folder, const std::string& sysfs_roo
   SpawnSpec start{"/proc/self/exe", {guardian_name, state_folder, sysfs_root}};
   start.input = read_end.get();
   start.errors = STDERR_FILENO;
+  start.keeps_signals = true;  // until it says itself which it ignores
   static_assert(lock_place == 3 && machine_place == 4);
   start.more = {lock.get(), machine.get()};
   const Spawned spawned = spawn(start);
@@ -130,10 +137,12 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
   try {
     StateFolder folder(state_folder);
     const auto journal = read_journal(folder);
-    if (!journal) return 0;
+    if (!journal) {
+      end_control_group(traces.control_group);
+      return 0;
+    }
     constexpr int at_once = 20, as_long_as_a_setter_may_take = 6000;  // rounds of 5 ms
     bool alone = end_processes_of(journal->run, traces.control_group, at_once);
-    if (alone && !traces.control_group.empty()) remove_control_group(traces.control_group);
     const Sysfs sysfs(sysfs_root);
     RestoreOutcome outcome = restore_settings(journal->settings, sysfs, &applied);
     if (!alone) {
@@ -141,6 +150,7 @@ int guardian_main(const std::string& state_folder, const std::string& sysfs_root
       alone = end_processes_of(journal->run, traces.control_group, as_long_as_a_setter_may_take);
       outcome = restore_settings(journal->settings, sysfs, &applied);
     }
+    end_control_group(traces.control_group);
     for (const std::string& note : outcome.notes)
       write_stderr(fmt::format("\n{}: {}\n", guardian_name, note));
     if (outcome.complete() && !alone) {

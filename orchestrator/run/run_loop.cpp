@@ -53,6 +53,7 @@ class RunLoop {
     const Nanoseconds began = run_.clock.now();
     constexpr int most_rescues = 20;
     std::string damage;
+    bool written = false;  // only what goes with it is still to be done
     for (bool told = false;;) {
       try {
         if (!damage.empty()) {
@@ -61,7 +62,8 @@ class RunLoop {
         } else if (rescues_ < most_rescues) {
           if (const auto rescued = run_.store.go_on_elsewhere_if_lost()) tell(*rescued);
         }
-        run_.store.write_trial(record);
+        if (!written) run_.store.write_trial(record);
+        written = true;
         for (const std::string& fact : record.outdated_facts) run_.store.forget_fact(fact);
         return;
       } catch (const StoreDamaged& fault) {

@@ -264,7 +264,14 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
   if (machine_.settings == nullptr) return {};
   std::string by_firmware, by_others;
   int more = 0;
-  for (const SettingChange& change : machine_.settings->end()) {
+  const auto changes = machine_.settings->end();
+  if (!changes) {
+    set_verdict(
+        trial, Verdict::changed_meanwhile,
+        "whether the settings stayed as they were set cannot be told: a look at them did not come back");
+    return {};
+  }
+  for (const SettingChange& change : *changes) {
     std::string text = change_text(change, trial.child.started);
     std::string& first = change.by_firmware ? by_firmware : by_others;
     // The first is the verdict's own text.

@@ -150,6 +150,7 @@ std::unique_ptr<Setting> nvidia_setting_at(const std::string& path,
                                            const std::shared_ptr<NvidiaAccess>& access) {
   const auto slash = path.find('/');
   if (!path.starts_with(nvidia_prefix) || slash == std::string::npos) return nullptr;
+  access->nvml();  // loaded now, and not in the first read, which may be timed
   std::string uuid = path.substr(nvidia_prefix.size(), slash - nvidia_prefix.size());
   const std::string name = path.substr(slash + 1);
   if (name == "lock.core")

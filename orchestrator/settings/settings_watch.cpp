@@ -35,6 +35,7 @@ class WatchingProbe : public Probe {
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return seconds(least_between_looks); }
+  bool asks_device() const override { return watch_->asks_devices(); }
   void read(std::span<Sample>) override { watch_->look(); }
 
  private:
@@ -66,14 +67,23 @@ SettingsWatch::SettingsWatch(const std::vector<SavedSetting>& settings, const Sy
   }
 }
 
+bool SettingsWatch::asks_devices() const {
+  return std::any_of(watched_.begin(), watched_.end(),
+                     [](const Watched& one) { return !one.where->is_file(); });
+}
+
 std::optional<std::string> SettingsWatch::stood_at(const std::string& path) const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
   for (const Watched& one : watched_) {
     if (one.setting.path == path && one.known) return one.text;
   }
   return std::nullopt;
 }
 
-void SettingsWatch::begin() {
+bool SettingsWatch::begin() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
   changes_.clear();
   cheap_cost_ = whole_cost_ = 0;
   for (Watched& one : watched_) {
@@ -96,6 +106,7 @@ void SettingsWatch::begin() {
   }
   cooled_ = cools_by_clock(sysfs_);
   next_look_ = 0;
+  return true;
 }
 
 void SettingsWatch::compare(Watched& one, bool at_the_end) {
@@ -118,6 +129,7 @@ void SettingsWatch::compare(Watched& one, bool at_the_end) {
 }
 
 void SettingsWatch::look() {
+  const std::lock_guard lock(mutex_);
   const Nanoseconds began = clock_.now();
   if (began < next_look_) return;
   for (Watched& one : watched_) {
@@ -128,7 +140,9 @@ void SettingsWatch::look() {
   next_look_ = pause > least_between_looks ? began + pause : 0;
 }
 
-std::vector<SettingChange> SettingsWatch::end() {
+std::optional<std::vector<SettingChange>> SettingsWatch::end() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
   for (Watched& one : watched_) compare(one, true);
   return changes_;
 }

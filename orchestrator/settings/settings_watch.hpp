@@ -7,8 +7,8 @@
 // the delivered clock speaks for them (judge/delivered.cpp).
 #pragma once
 
-#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,10 +37,14 @@ class SettingsWatch {
   // `settings`: paths of all that the knobs may change (settings_of()).
   SettingsWatch(const std::vector<SavedSetting>& settings, const Sysfs& sysfs, const Clock& clock);
 
-  void begin();
+  // False, and nullopt of end(): a look of the sampler's thread has not come back, and what it looks at
+  // cannot be told. Called before and behind sampling.
+  bool begin();
   // At most as often as its cost allows; called by the sampler's thread between begin() and end().
   void look();
-  std::vector<SettingChange> end();
+  std::optional<std::vector<SettingChange>> end();
+  // A look goes through a driver to a device, and may never come back.
+  bool asks_devices() const;
 
   // What a setting read at begin().
   std::optional<std::string> stood_at(const std::string& path) const;
@@ -62,6 +66,7 @@ class SettingsWatch {
 
   const Sysfs& sysfs_;
   const Clock& clock_;
+  mutable std::mutex mutex_;  // of all below
   SettingAccess access_;
   std::vector<Watched> watched_;
   std::vector<SettingChange> changes_;

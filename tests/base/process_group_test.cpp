@@ -74,6 +74,15 @@ TEST_P(Group, ADaemonIsEndedWithTheLastChildAndNotBefore) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child, zombies included
 }
 
+TEST_P(Group, ADaemonThatWasMovedOutOfTheGroupIsEndedAllTheSame) {
+  const std::string group = launcher_.group().control_group();
+  const std::string out =
+      group.empty() ? "" : "echo 0 >" + group.substr(0, group.rfind('/')) + "/cgroup.procs; ";
+  auto child = start(out + daemon(folder_.path() + "/moved"));
+  EXPECT_EQ(wait(child).leftovers, 1);
+  EXPECT_FALSE(runs(pid_in(folder_.path() + "/moved")));
+}
+
 TEST_P(Group, WhatIsNotOfItStays) {
   LaunchSpec meter{"/bin/sleep", {"sleep", "60"}, {}, {}, {}, {}};
   auto launched = launcher_.launch(meter, clock_);
@@ -99,6 +108,9 @@ TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMark) {
   while (pid_in(folder_.path() + "/unmarked") == 0) ::usleep(1000);
   constexpr int rounds = 400;
   EXPECT_TRUE(end_processes_of(run, launcher_.group().control_group(), rounds));
+  if (GetParam()) {
+    EXPECT_FALSE(runs(pid_in(folder_.path() + "/unmarked")));
+  }
   const auto result = wait(launched.child);
   EXPECT_EQ(result.signal, SIGKILL);
   // Without a control group a process that took its mark away is found only by us, who adopt it.

@@ -33,7 +33,7 @@ TEST_F(Watch, NothingChangedIsNothingTold) {
   SettingsWatch watch(settings_, sysfs_, clock_);
   watch.begin();
   watch.look();
-  EXPECT_TRUE(watch.end().empty());
+  EXPECT_TRUE(watch.end().value().empty());
 }
 
 TEST_F(Watch, AChangeIsSeenWhereItHappensAndSaysWhen) {
@@ -43,7 +43,7 @@ TEST_F(Watch, AChangeIsSeenWhereItHappensAndSaysWhen) {
   root_.attribute(policy + "scaling_governor", "performance");
   watch.look();
   root_.attribute(policy + "scaling_governor", "powersave");  // and back again
-  const auto changes = watch.end();
+  const auto changes = watch.end().value();
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_FALSE(changes[0].by_firmware);
   EXPECT_EQ(change_text(changes[0], began),
@@ -51,14 +51,14 @@ TEST_F(Watch, AChangeIsSeenWhereItHappensAndSaysWhen) {
                 "scaling_governor was 'powersave' and reads 'performance', first seen 0.25 s after "
                 "the trial began");
   watch.begin();
-  EXPECT_TRUE(watch.end().empty());
+  EXPECT_TRUE(watch.end().value().empty());
 }
 
 TEST_F(Watch, WhatOnlyTheEndSawSaysSo) {
   SettingsWatch watch(settings_, sysfs_, clock_);
   watch.begin();
   root_.attribute(policy + "scaling_min_freq", "2000000");
-  const auto changes = watch.end();
+  const auto changes = watch.end().value();
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(change_text(changes[0], 0),
             "cpu.governor: " + policy +
@@ -75,7 +75,7 @@ TEST_F(Watch, EachLookOfTheSamplersPeriodIsMade) {
   for (int i = 0; i < 20; ++i) watch.look();
   root_.attribute(policy + "scaling_governor", "performance");
   watch.look();
-  EXPECT_TRUE(watch.end().front().first_seen);
+  EXPECT_TRUE(watch.end().value().front().first_seen);
 }
 
 TEST_F(Watch, ACapOfTheFirmwareThatComesOrGoesIsNobodysDoing) {
@@ -83,13 +83,13 @@ TEST_F(Watch, ACapOfTheFirmwareThatComesOrGoesIsNobodysDoing) {
   watch.begin();
   root_.attribute(policy + "bios_limit", "1200000");
   root_.attribute(policy + "scaling_max_freq", "1200000");
-  ASSERT_EQ(watch.end().size(), 1U);
-  EXPECT_TRUE(watch.end()[0].by_firmware);
+  ASSERT_EQ(watch.end().value().size(), 1U);
+  EXPECT_TRUE(watch.end().value()[0].by_firmware);
   watch.begin();
   root_.attribute(policy + "bios_limit", "3000000");
   root_.attribute(policy + "scaling_max_freq", "3000000");
-  ASSERT_EQ(watch.end().size(), 1U);
-  EXPECT_TRUE(watch.end()[0].by_firmware);
+  ASSERT_EQ(watch.end().value().size(), 1U);
+  EXPECT_TRUE(watch.end().value()[0].by_firmware);
 }
 
 TEST_F(Watch, CoolingByTheKernelIsNobodysDoing) {
@@ -98,11 +98,11 @@ TEST_F(Watch, CoolingByTheKernelIsNobodysDoing) {
   SettingsWatch watch(settings_, sysfs_, clock_);
   watch.begin();
   root_.attribute(policy + "scaling_max_freq", "2000000");
-  EXPECT_FALSE(watch.end()[0].by_firmware);
+  EXPECT_FALSE(watch.end().value()[0].by_firmware);
   watch.begin();
   root_.attribute("/sys/class/thermal/cooling_device0/cur_state", "2");
   root_.attribute(policy + "scaling_max_freq", "1500000");
-  EXPECT_TRUE(watch.end()[0].by_firmware);
+  EXPECT_TRUE(watch.end().value()[0].by_firmware);
 }
 
 }  // namespace
