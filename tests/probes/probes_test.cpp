@@ -458,7 +458,7 @@ TEST(Sampler, WhoeverReadsFirstNobodyWaitsLongForAProbeThatHangs) {
     hangs = true;
     const auto readings = sampler.stop();
     EXPECT_THAT(sampler.stuck(), testing::ElementsAre("hangs")) << when;
-    EXPECT_EQ(
+    EXPECT_GE(
         std::count_if(readings.begin(), readings.end(), [](const Reading& r) { return r.channel == 1; }), 2);
     // Once: who did not come back is not waited for again.
     EXPECT_LT(clock.now() - began, 2 * longest_read) << when;

@@ -171,9 +171,9 @@ probes:
         self.write("unknown.yaml", text)
         run = self.call("unknown.yaml", "--no-html")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        trials = self.rows("unknown.sqlite", "SELECT energy_j, energy_half_width_j FROM trials")
+        trials = self.rows("unknown.sqlite", "SELECT energy_j, time_s, energy_half_width_j FROM trials")
         for trial in trials:
-            self.assertAlmostEqual(trial["energy_j"], 100.5, delta=2)
+            self.assertAlmostEqual(trial["energy_j"] / trial["time_s"], 100.5, delta=2)
             self.assertIsNone(trial["energy_half_width_j"])
         self.assertRegex(run.stdout, r"sensor_unresolved: w #1: wall:power is read every \d+ ms, and over how long each value is a mean is not known: "
                                      r"what a load that comes and goes in between makes of it cannot be stated \(and 2 more; the page lists all\)")
