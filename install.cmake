@@ -3,11 +3,12 @@
 include(GNUInstallDirs)
 
 if(DVFS_PLAN_BUNDLE)
-  install(TARGETS dvfs-plan dvfs-mixed RUNTIME_DEPENDENCIES
+  install(TARGETS dvfs-plan dvfs-mixed dvfs-guardian RUNTIME_DEPENDENCIES
           PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv)\\.so"
           RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
 else()
   install(TARGETS dvfs-plan dvfs-mixed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS dvfs-guardian RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 endif()
 if(DVFS_PLAN_BUNDLE)
   set_target_properties(dvfs_plan_readings PROPERTIES INSTALL_RPATH "$ORIGIN/..")

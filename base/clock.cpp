@@ -29,6 +29,15 @@ std::string SystemClock::wall_time() const {
   return fmt::format("{}.{:03}Z", text, t.tv_nsec / 1'000'000);
 }
 
+std::string SystemClock::wall_time_in(Seconds from_now) const {
+  const std::time_t then = std::time(nullptr) + static_cast<std::time_t>(from_now.value());
+  tm broken_down{};
+  gmtime_r(&then, &broken_down);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &broken_down);
+  return text;
+}
+
 SystemClock& system_clock() {
   static SystemClock& clock = *new SystemClock;  // never destroyed
   return clock;

@@ -28,6 +28,7 @@ class Clock {
 
 class SystemClock : public Clock {
  public:
+  std::string wall_time_in(Seconds from_now) const;  // without the milliseconds
   Nanoseconds now() const override;
   void sleep_until(Nanoseconds when) override;
   std::string wall_time() const override;

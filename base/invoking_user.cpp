@@ -37,6 +37,25 @@ std::optional<FileOwner> invoking_owner() {
   return user ? std::optional(FileOwner{user->user, user->group, user->groups}) : std::nullopt;
 }
 
+namespace {
+
+std::optional<std::string>& name_of_sudo_user() {
+  static std::optional<std::string> name;
+  return name;
+}
+
+// The environment that sudo gave us, of which an experiment may name variables to keep.
+std::map<std::string, std::string>& environment_of_sudo() {
+  static std::map<std::string, std::string> environment;
+  return environment;
+}
+
+}  // namespace
+
+const std::optional<std::string>& came_through_sudo() {
+  return name_of_sudo_user();
+}
+
 void become_invoking_user() {
   const auto user = invoking_user();
   if (!user) return;
@@ -48,6 +67,8 @@ void become_invoking_user() {
                 system_error_text("become the invoking user " + user->name, errno));
   // What is started from here on gets the user's own environment, as workloads do: root's may hold root's
   // secrets.
+  environment_of_sudo() = current_environment();
+  name_of_sudo_user() = user->name;
   ::clearenv();
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
 }
@@ -91,7 +112,13 @@ std::map<std::string, std::string> environment_for(const std::optional<Credentia
                                                    const std::vector<std::string>& keep) {
   auto ours = current_environment();
   // Root's environment may hold root's secrets, and paths that load what only root may load.
-  if (!user || user->user == ::getuid()) return ours;
+  if (!user || user->user == ::getuid()) {
+    for (const std::string& name : keep) {
+      const auto found = environment_of_sudo().find(name);
+      if (found != environment_of_sudo().end()) ours.insert(*found);
+    }
+    return ours;
+  }
   std::map<std::string, std::string> clean;
   const auto take = [&](const std::string& name) {
     if (const auto found = ours.find(name); found != ours.end()) clean.insert(*found);

@@ -17,8 +17,10 @@ std::optional<Credentials> invoking_user();
 // The same as the owner of files (ActingAs, Store::create).
 std::optional<FileOwner> invoking_owner();
 
-// Becomes the invoking user for good, where there is one: for commands that need nothing of root.
+// Becomes the invoking user for good, where there is one.
 void become_invoking_user();
+// The name of the user that we became; nullopt: nobody came through sudo, or we have not yet.
+const std::optional<std::string>& came_through_sudo();
 
 // Why a process of root that serves another user must not load or run this file: a user other than root may
 // write to it or to a folder on the way. Empty if it may, and wherever nobody stands behind root.

@@ -1,12 +1,10 @@
 #include "base/process_group.hpp"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <vector>
@@ -42,25 +40,6 @@ bool end_orphans(const std::set<pid_t>& own, int& ended) {
   return all;
 }
 
-// Whether a process's environment carries the mark. Entries end in NUL: it must be a whole one.
-bool carries(const std::string& environment, const std::string& mark) {
-  const std::string whole = environment + '\0';
-  return whole.starts_with(mark + '\0') || whole.find('\0' + mark + '\0') != std::string::npos;
-}
-
-bool kill_marked(const std::string& mark) {
-  const Sysfs proc;
-  bool found = false;
-  for (const std::string& name : proc.list("/proc")) {
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size() || pid == ::getpid()) continue;
-    const auto environment = proc.text("/proc/" + name + "/environ");
-    if (environment && carries(*environment, mark)) found = ::kill(pid, SIGKILL) == 0 || found;
-  }
-  return found;
-}
-
 }  // namespace
 
 ProcessGroup::ProcessGroup() {
@@ -94,17 +73,6 @@ int ProcessGroup::end_rest() {
     ::usleep(1000);
   }
   return ended;
-}
-
-bool end_processes_of(const std::string& run, const std::string& control_group, int rounds) {
-  if (run.empty()) return true;
-  const std::string mark = fmt::format("{}={}", run_variable, run);
-  for (int round = 0; round < rounds; ++round) {
-    const bool in_group = !control_group.empty() && kill_control_group(control_group);
-    if (!kill_marked(mark) && !in_group) return true;
-    ::usleep(5000);
-  }
-  return false;
 }
 
 }  // namespace dvfs_plan

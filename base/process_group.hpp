@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/control_group.hpp"
+#include "base/end_processes.hpp"
 
 namespace dvfs_plan {
 
@@ -43,12 +44,5 @@ class ProcessGroup {
   std::optional<ControlGroup> control_group_;
   std::set<pid_t> own_, members_;
 };
-
-// Ends all processes of a dead run, by its control group (may be empty) and by its mark, looking `rounds`
-// times, 5 ms apart. False if one is left.
-bool end_processes_of(const std::string& run, const std::string& control_group, int rounds);
-
-// The environment variable that is the mark.
-inline constexpr const char* run_variable = "DVFS_PLAN_RUN";
 
 }  // namespace dvfs_plan

@@ -10,6 +10,8 @@
 
 namespace dvfs_plan {
 
+class ProtectedSensors;
+
 // What an attribute said, or the errno with which it would not.
 struct Attribute {
   std::optional<std::string> text;  // trimmed
@@ -22,6 +24,10 @@ struct Attribute {
 class Sysfs {
  public:
   explicit Sysfs(std::string root = {}) : root_(std::move(root)) {}
+
+  // Who opens sensors that this user may not; nullptr: nobody. It must outlive us.
+  void use(ProtectedSensors* sensors) { sensors_ = sensors; }
+  ProtectedSensors* sensors() const { return sensors_; }
 
   const std::string& root() const { return root_; }
   std::string real_path(std::string_view path) const { return root_ + std::string(path); }
@@ -47,6 +53,7 @@ class Sysfs {
 
  private:
   std::string root_;
+  ProtectedSensors* sensors_ = nullptr;
 };
 
 // "0-3,8" as the kernel prints cpu lists (Documentation/admin-guide/cputopology.rst); nullopt if malformed.

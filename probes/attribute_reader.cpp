@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "base/protected_sensors.hpp"
+
 namespace dvfs_plan {
 namespace {
 
@@ -30,7 +32,11 @@ AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, do
     : fd_(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC)),
       open_error_(fd_ ? 0 : errno),
       scale_(scale),
-      zero_is_absent_(zero_is_absent) {}
+      zero_is_absent_(zero_is_absent) {
+  if (open_error_ != EACCES || sysfs.sensors() == nullptr) return;
+  fd_ = sysfs.sensors()->open_file(path).fd;
+  if (fd_) open_error_ = 0;
+}
 
 Sample AttributeReader::read() {
   if (!fd_) return failed(open_error_);

@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/protected_sensors.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "probes/rapl.hpp"
@@ -130,6 +131,8 @@ ProbeFinding find_rapl_perf(const Sysfs& sysfs) {
   std::vector<UniqueFd> fds;
   for (const RaplEvent& event : events) {
     fds.push_back(open_event(event));
+    if (!fds.back() && (errno == EACCES || errno == EPERM) && sysfs.sensors() != nullptr)
+      fds.back() = sysfs.sensors()->open_event(event.type, event.config, event.cpu).fd;
     if (fds.back()) continue;
     finding.problem = system_error_text("perf_event_open " + event.channel.source, errno);
     finding.fix = "run with sudo, or: sudo sysctl kernel.perf_event_paranoid=0";

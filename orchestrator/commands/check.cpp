@@ -17,7 +17,7 @@
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
-#include "orchestrator/settings/setting_access.hpp"
+#include "orchestrator/settings/nvidia_doors.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "orchestrator/strategies/strategy.hpp"
@@ -110,10 +110,11 @@ struct Runnable {
   int exit_code = 0;
   std::vector<std::string> notes;  // what is not as hoped, but no obstacle
   bool resumes = false;
+  std::vector<std::string> refused_axes;  // that the guardian would not set
 };
 
 Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::string& result,
-                              const Sysfs& sysfs) {
+                              const Sysfs& sysfs, GuardClient& guard) {
   Runnable runnable;
   const auto note = [&](const Error& error) {
     runnable.problems.push_back(error.what() + (error.hint().empty() ? "" : "\n    hint: " + error.hint()));
@@ -137,6 +138,10 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
     note(error);
   }
   if (const auto obstacle = board_obstacle(prepared, sysfs)) note(*obstacle);
+  for (const RefusedSetting& one : refused_settings(prepared, guard)) {
+    runnable.refused_axes.push_back(one.axis);
+    note(Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", one.axis, one.why), one.next_step));
+  }
   // Read when the result is made, and kept in it.
   if (!runnable.resumes) try {
       runnable.notes = read_prior_results(prepared.plan, facts_of(prepared, sysfs)).notes;
@@ -216,15 +221,13 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += "\nnothing on the machine would be set\n";
   } else {
     text += "\nwould be set, and put back to what it is now:\n";
-    SettingAccess access(sysfs);
+    SettingAccess access(sysfs, nvidia_doors());
     for (const SavedSetting& setting : files) {
-      const char* refusal =
-          access.at(setting.path).writable() ? "" : "   (not writable by this user: run with sudo)";
       // A clock lock of NVIDIA's: nobody can say what it is now.
       if (!access.at(setting.path).can_be_read())
-        text += fmt::format("  {}: cannot be read, and is reset afterwards{}\n", setting.path, refusal);
+        text += fmt::format("  {}: cannot be read, and is reset afterwards\n", setting.path);
       else
-        text += fmt::format("  {} = {}{}\n", setting.path, printable(setting.value), refusal);
+        text += fmt::format("  {} = {}\n", setting.path, printable(setting.value));
     }
   }
   text += fmt::format("\nresult file: {}{}\n", result, runnable.resumes ? " (exists: a run resumes it)" : "");
@@ -232,7 +235,7 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
 }
 
 std::string check_json(const PreparedExperiment& prepared, const Runnable& runnable, const ExpectedTime& time,
-                       const std::string& result, const Sysfs& sysfs) {
+                       const std::string& result) {
   const Plan& plan = prepared.plan;
   Json json{{"experiment", plan.experiment.name},
             {"runnable", runnable.problems.empty()},
@@ -265,21 +268,26 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   json["expected_s"] = time.from_former_trials ? Json(time.from_former_trials->value()) : Json(nullptr);
   json["would_set"] = Json::array();
   for (const SavedSetting& setting : settings_of(prepared.knobs)) {
-    json["would_set"].push_back({{"path", setting.path},
-                                 {"now", setting.value},
-                                 {"writable", SettingAccess(sysfs).at(setting.path).writable()}});
+    const bool refused = std::any_of(runnable.refused_axes.begin(), runnable.refused_axes.end(),
+                                     [&](const std::string& axis) { return axis == setting.knob; });
+    json["would_set"].push_back({{"path", setting.path}, {"now", setting.value}, {"writable", !refused}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 int check_command(const CheckOptions& options) {
-  const Sysfs sysfs(options.sysfs_root);
+  Sysfs sysfs(options.sysfs_root);
+  GuardClient guard({.experiment = options.file,
+                     .state_folder = options.state_folder,
+                     .sysfs_root = options.sysfs_root,
+                     .mode = GuardWish::Mode::looks});
+  sysfs.use(&guard);
   const auto prepared = prepare_experiment(options.file, sysfs);
   const std::string result = result_path(options.output, prepared.plan.experiment);
   const auto time = expected_time(prepared, result);
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
-  const Runnable runnable = look_whether_it_runs(prepared, result, sysfs);
-  write_stdout(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result, sysfs)
+  const Runnable runnable = look_whether_it_runs(prepared, result, sysfs, guard);
+  write_stdout(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
                                               : check_text(prepared, runnable, time, result, sysfs)));
   return runnable.exit_code;
 }

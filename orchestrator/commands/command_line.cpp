@@ -17,7 +17,7 @@
 #include "orchestrator/commands/between_sides.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/tool_version.hpp"
-#include "orchestrator/guard/guardian.hpp"
+#include "orchestrator/guard/rights.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -83,18 +83,26 @@ class CommandLineParser {
     const bool named = called != commands_.end();
     const DeclaredCommand& command = named ? called->command : run_;
     if (named) take_over(*run_.options, *command.options);
-    // Nothing of root is needed to read results, nor to read a recorded machine instead of this one; and what
-    // a recorded machine brings along (a library, nvidia-smi) is the caller's own.
-    if ((named && !called->kind->needs_rights) || !command.options->sysfs_root.empty())
-      become_invoking_user();
     if (!named && command.options->file.empty()) {
       write_stderr(fmt::format("{}", app_.help()));
       return static_cast<int>(ExitCode::bad_experiment);
     }
+    give_up_rights(*command.options, !named || called->kind->needs_rights);
     return command.run();
   }
 
  private:
+  // Before anything of the invoking user's is read. Nothing of root is needed to read results, nor to read a recorded
+  // machine instead of this one; and what a recorded machine brings along (a library, nvidia-smi) is the caller's own.
+  static void give_up_rights(const CommonOptions& options, bool needs_rights) {
+    if (!needs_rights || !options.sysfs_root.empty()) return become_invoking_user();
+    if (const auto user = invoking_user(); user && !options.state_folder.empty())
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("--state-folder {}: under sudo root writes into his own folder alone", options.state_folder),
+                  "leave it out, or let root himself run it");
+    leave_rights_to_guardian();
+  }
+
   // What all commands take may stand before the command's name too.
   static void take_over(const CommonOptions& before, CommonOptions& options) {
     options.json = options.json || before.json;
@@ -142,8 +150,6 @@ std::vector<std::string> command_names() {
 }
 
 int main_program(int argc, char** argv) {
-  // Started by Guardian under this name; see orchestrator/guard/guardian.hpp.
-  if (argc == 3 && std::strcmp(argv[0], guardian_name) == 0) return guardian_main(argv[1], argv[2]);
   try {
     return CommandLineParser().run(argc, argv);
   } catch (const Error& error) {

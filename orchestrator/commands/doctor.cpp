@@ -11,11 +11,10 @@
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/guard/journal.hpp"
-#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
-#include "orchestrator/settings/setting_access.hpp"
 #include "probes/probe_table.hpp"
 
 namespace dvfs_plan {
@@ -45,24 +44,29 @@ std::string offers_text(const AxisOffer& offer) {
   return join(texts, ", ");
 }
 
-std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus) {
+// Why the guardian would not set it; empty: it would.
+std::string refusal_of(const Knob& knob, GuardClient& guard) {
+  const auto values = knob.offer().values;
+  if (values.empty()) return {};
+  const auto requests = knob.requests(values.back());
+  if (requests.empty()) return {};
+  for (const std::string& why : guard.may(requests)) {
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
+std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus, GuardClient& guard) {
   std::vector<KnobReport> reports;
-  SettingAccess access(sysfs);
   for (const KnobFinding& finding : find_knobs(candidate_axes(sysfs), sysfs, {}, gpus)) {
     KnobReport report;
     report.axis = finding.axis;
     report.problem = finding.problem;
     if (finding.knob) {
       report.offers = offers_text(finding.knob->offer());
-      report.usable = true;
-      for (const SavedSetting& setting : finding.knob->snapshot()) {
-        Setting& where = access.at(setting.path);
-        if (where.writable() || where.is_optional()) continue;
-        report.usable = false;
-        report.problem = fmt::format("{} is not writable by this user", setting.path);
-        report.fix = "run with sudo";
-        break;
-      }
+      report.problem = refusal_of(*finding.knob, guard);
+      report.usable = report.problem.empty();
+      if (!report.usable) report.fix = "run with sudo, or let an administrator install the guardian (README, Install)";
     }
     reports.push_back(report);
   }
@@ -99,12 +103,12 @@ void note_boards(const UsedBoards& gpus, const Sysfs& sysfs, Diagnosis& d) {
                          "a sweep would measure their work; wait until they are done");
 }
 
-Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
+Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder, GuardClient& guard) {
   Diagnosis d;
   d.machine = machine_facts(sysfs);
   const UsedBoards gpus = all_boards(sysfs);
   d.machine.merge(board_facts(gpus.used, sysfs));
-  d.knobs = look_at_knobs(sysfs, gpus);
+  d.knobs = look_at_knobs(sysfs, gpus, guard);
   d.probes = find_probes({sysfs, gpus.used});
   note_boards(gpus, sysfs, d);
   d.daemons = find_other_setters(sysfs);
@@ -118,7 +122,7 @@ Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder) {
     }
   }
   if (const auto paranoid = sysfs.number("/proc/sys/kernel/perf_event_paranoid");
-      paranoid && *paranoid > 0 && ::geteuid() != 0) {
+      paranoid && *paranoid > 0 && ::geteuid() != 0 && !guard.is_stood_by()) {
     d.notes.emplace_back(
         fmt::format("kernel.perf_event_paranoid is {}: RAPL by perf events is for root", *paranoid),
         "sudo sysctl kernel.perf_event_paranoid=0");
@@ -209,9 +213,15 @@ std::string doctor_json(const Diagnosis& d) {
 }
 
 int doctor_command(const CommonOptions& options) {
-  const Sysfs sysfs(options.sysfs_root);
-  const Diagnosis diagnosis =
-      diagnose(sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder);
+  Sysfs sysfs(options.sysfs_root);
+  GuardClient guard({.experiment = "doctor",
+                     .state_folder = options.state_folder,
+                     .sysfs_root = options.sysfs_root,
+                     .mode = GuardWish::Mode::looks});
+  sysfs.use(&guard);
+  Diagnosis diagnosis = diagnose(
+      sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder, guard);
+  for (const std::string& note : guard.notes()) diagnosis.notes.emplace_back(note, "sudo adduser $USER dvfs-plan");
   write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }

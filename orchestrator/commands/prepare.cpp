@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/acting_as.hpp"
 #include "base/invoking_user.hpp"
@@ -66,6 +67,29 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
     }
   }
   return facts;
+}
+
+std::vector<RefusedSetting> refused_settings(const PreparedExperiment& prepared, GuardClient& guard) {
+  std::map<std::string, std::vector<AxisValue>> values;
+  for (const PlanAxis& axis : prepared.plan.axes) {
+    if (axis.knob) values[axis.name] = axis.values;
+  }
+  const auto requests = requests_of(prepared.knobs, values);
+  std::vector<SettingText> asked;
+  for (const AxisRequest& one : requests) asked.push_back(one.request);
+  std::vector<RefusedSetting> refused;
+  if (asked.empty()) return refused;
+  const auto answers = guard.may(asked);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].empty() || (!refused.empty() && refused.back().axis == requests[i].axis)) continue;
+    const bool by_kernel = answers[i].ends_with("may not be set by this user");
+    refused.push_back({requests[i].axis, answers[i],
+                       by_kernel ? "run with sudo, or let an administrator install the guardian (README, Install); the "
+                                   "workloads run as you all the same"
+                                 : "nothing was set; who administers this machine may change its policy (man "
+                                   "dvfs-guardian)"});
+  }
+  return refused;
 }
 
 std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs) {

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/sysfs.hpp"
 #include "experiments/plan/plan.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine/used_boards.hpp"
 
@@ -30,6 +31,12 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
 // Why the boards cannot be used now: there are none, the ones named are not there, or somebody else is on
 // them.
 std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sysfs& sysfs);
+
+// What the guardian would refuse to set, one of each axis.
+struct RefusedSetting {
+  std::string axis, why, next_step;
+};
+std::vector<RefusedSetting> refused_settings(const PreparedExperiment& prepared, GuardClient& guard);
 
 inline constexpr const char* board_hint =
     "wait until they are done, name other boards in 'gpus', or write  conditions: {gpu processes: flag}  to "

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "orchestrator/commands/command.hpp"
-#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -16,11 +16,11 @@ struct RestoreOptions : CommonOptions {
 };
 
 int restore_command(const RestoreOptions& options) {
-  const Sysfs sysfs(options.sysfs_root);
-  SystemClock clock;
-  // Taking the lock puts back what a journal holds; see KnobGuard.
-  KnobGuard guard(options.state_folder.empty() ? default_state_folder() : options.state_folder, sysfs,
-                  "restore", clock, options.discard);
+  // Whoever takes the machine puts back first what a journal holds.
+  const GuardClient guard({.experiment = "restore",
+                           .state_folder = options.state_folder,
+                           .sysfs_root = options.sysfs_root,
+                           .discards = options.discard});
   const auto& outcome = guard.found_journal();
   if (options.json) {
     nlohmann::ordered_json json{{"notes", outcome ? outcome->notes : std::vector<std::string>{}},

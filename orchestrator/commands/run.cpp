@@ -18,13 +18,13 @@
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/tool_version.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/run/local_executor.hpp"
 #include "orchestrator/run/progress.hpp"
 #include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/sensors/sensor_check.hpp"
-#include "orchestrator/settings/setting_access.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "results/page/html_report.hpp"
@@ -41,6 +41,7 @@ struct RunOptions : CommonOptions {
   bool fresh = false;    // the old one is kept under another name
   bool quiet = false;    // no progress on stderr
   bool no_html = false;  // leave the page out
+  bool wait = false;     // where somebody else has the machine
 };
 
 // Moves a former result out of the way, whole: what is finished is never lost.
@@ -66,8 +67,13 @@ class Run {
 
   int run() {
     // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
-    KnobGuard guard(options_.state_folder.empty() ? default_state_folder() : options_.state_folder, sysfs_,
-                    options_.file, clock_);
+    GuardClient guard({.experiment = options_.file,
+                       .state_folder = options_.state_folder,
+                       .sysfs_root = options_.sysfs_root,
+                       .mode = options_.wait ? GuardWish::Mode::waits : GuardWish::Mode::now,
+                       .tell = [this](const std::string& line) { progress_.say(line); }});
+    sysfs_.use(&guard);
+    for (const std::string& note : guard.notes()) progress_.say("note: " + note);
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
     auto prepared = prepare_experiment(options_.file, sysfs_);
@@ -89,7 +95,7 @@ class Run {
     }
 
     if (const auto obstacle = board_obstacle(prepared, sysfs_)) throw *obstacle;
-    require_writable(prepared);
+    require_allowed(prepared, guard);
     auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);
     const auto settings = watch_settings(prepared);
@@ -134,7 +140,7 @@ class Run {
   }
 
  private:
-  void tell_of_an_earlier_run(const KnobGuard& guard) {
+  void tell_of_an_earlier_run(const GuardClient& guard) {
     if (!guard.found_journal()) return;
     progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
                               guard.found_journal()->restored));
@@ -215,16 +221,12 @@ class Run {
     store.write_event({"gpu_processes_unknown", text});
   }
 
-  // Refuses to begin where every trial would be refused.
-  void require_writable(const PreparedExperiment& prepared) const {
-    SettingAccess access(sysfs_);
-    for (const SavedSetting& setting : settings_of(prepared.knobs)) {
-      Setting& where = access.at(setting.path);
-      if (where.writable() || where.is_optional()) continue;
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("axis '{}': {} may not be set by this user", setting.knob, setting.path),
-                  "run with sudo; the workloads still run as you");
-    }
+  // Refuses to begin where trials would be refused.
+  static void require_allowed(const PreparedExperiment& prepared, GuardClient& guard) {
+    const auto refused = refused_settings(prepared, guard);
+    if (!refused.empty())
+      throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", refused[0].axis, refused[0].why),
+                  refused[0].next_step);
   }
 
   std::shared_ptr<SettingsWatch> watch_settings(const PreparedExperiment& prepared) const {
@@ -372,9 +374,11 @@ class Run {
     return read_prior_results(plan, facts);
   }
 
-  RunEnd run_and_restore(RunParts& parts, KnobGuard& guard) {
-    const RunEvents events{[this](const PlannedTrial& trial, int finished, int remaining) {
+  RunEnd run_and_restore(RunParts& parts, GuardClient& guard) {
+    const RunEvents events{[this, &guard](const PlannedTrial& trial, int finished, int remaining) {
                              progress_.begins(trial, finished, remaining);
+                             if (const auto left = progress_.expected(remaining))
+                               guard.note_until(clock_.wall_time_in(*left));
                            },
                            [this](const TrialRecord& trial) { progress_.finished(trial); },
                            [this](const std::string& why) {
@@ -395,7 +399,7 @@ class Run {
   }
 
   // Settings that others changed meanwhile were left as they are: said even after an error, and with --quiet.
-  void put_back(KnobGuard& guard) {
+  void put_back(GuardClient& guard) {
     const RestoreOutcome outcome = guard.restore();
     for (const std::string& note : outcome.notes) write_stderr(fmt::format("note: {}\n", note));
     left_as_noted_ = !outcome.notes.empty();
@@ -477,6 +481,7 @@ DeclaredCommand declare_run(CLI::App& app) {
   app.add_option("-o,--output", options->output, "the result file (default: NAME.sqlite here)");
   app.add_flag("--fresh", options->fresh, "start a new result; the old file is kept under another name");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
+  app.add_flag("--wait", options->wait, "where another sweep has the machine, be next instead of being refused");
   app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result");
   return declared(app, options, run_command);
 }

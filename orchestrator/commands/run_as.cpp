@@ -18,23 +18,27 @@ Credentials require_user(const std::string& name) {
   return *user;
 }
 
+[[noreturn]] void refuse_another(const std::string& what, const std::string& user, const std::string& caller) {
+  throw Error(
+      ExitCode::machine_refuses,
+      fmt::format("{} is to run as {}, and this program serves {}, who called it through sudo: only root "
+                  "himself may name another user",
+                  what, user, caller),
+      "take 'run_as' away, or let root himself run it: su -, or env -u SUDO_UID in root's shell");
+}
+
 }  // namespace
 
 std::optional<Credentials> user_of(const std::string& what, const std::optional<std::string>& run_as) {
   const auto invoking = invoking_user();
   auto user = run_as ? std::optional(require_user(*run_as)) : invoking;
   if (!user || (user->user == ::geteuid() && !invoking)) return std::nullopt;
+  if (const auto& caller = came_through_sudo()) refuse_another(what, user->name, *caller);
   if (::geteuid() != 0)
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} is to run as {}, which only root may arrange", what, user->name),
                 "run with sudo, or take 'run_as' away");
-  if (invoking && user->user != invoking->user)
-    throw Error(
-        ExitCode::machine_refuses,
-        fmt::format("{} is to run as {}, and this program serves {}, who called it through sudo: only root "
-                    "himself may name another user",
-                    what, user->name, invoking->name),
-        "take 'run_as' away, or let root himself run it: su -, or env -u SUDO_UID in root's shell");
+  if (invoking && user->user != invoking->user) refuse_another(what, user->name, invoking->name);
   return user;
 }
 

@@ -12,7 +12,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
-#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {

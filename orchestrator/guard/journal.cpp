@@ -2,56 +2,133 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <cstdlib>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-const std::string file_name = "journal.json";
-constexpr int version = 1;
+const std::string file_name = "journal", aside_name = "journal.discarded";
+// Of versions before the guardian was a program of its own.
+const std::string former_name = "journal.json";
+constexpr std::string_view first_line = "dvfs-plan journal 2";
+constexpr std::string_view last_line = "end";
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '\\' || static_cast<unsigned char>(c) < 0x20)
+      safe += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      plain += text[i];
+      continue;
+    }
+    const std::string digits(text.substr(i + 1, 3));
+    char* end = nullptr;
+    const long code = digits.size() == 3 && digits[0] == 'x' ? std::strtol(digits.c_str() + 1, &end, 16) : -1;
+    if (code < 0 || end != digits.c_str() + 3) throw std::runtime_error("a text is broken");
+    plain += static_cast<char>(code);
+    i += 3;
+  }
+  return plain;
+}
+
+std::vector<std::string> parts_of(std::string_view line) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const auto tab = line.find('\t');
+    parts.push_back(unescaped(line.substr(0, tab)));
+    if (tab == std::string_view::npos) return parts;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+Journal parse(std::string_view text) {
+  const auto lines = split_lines(text);
+  if (lines.empty() || lines.front() != first_line) throw std::runtime_error("its first line is another");
+  if (lines.back() != last_line) throw std::runtime_error("its end is missing");
+  Journal journal;
+  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+    const auto parts = parts_of(lines[i]);
+    const std::string& name = parts.front();
+    const bool setting = name == "setting" && parts.size() == 4;
+    if (!setting && parts.size() != 2) throw std::runtime_error(fmt::format("line {} is none of its", i + 1));
+    if (setting)
+      journal.settings.push_back({parts[1], parts[2], parts[3]});
+    else if (name == "experiment")
+      journal.experiment = parts[1];
+    else if (name == "saved_at")
+      journal.saved_at = parts[1];
+    else if (name == "boot_id")
+      journal.boot_id = parts[1];
+    else if (name == "sysfs_root")
+      journal.sysfs_root = parts[1];
+    else if (name == "pid")
+      journal.pid = std::atoi(parts[1].c_str());
+    else if (name == "user")
+      journal.user = static_cast<unsigned>(std::strtoul(parts[1].c_str(), nullptr, 10));
+    else if (name == "run")
+      journal.run = parts[1];
+    else
+      throw std::runtime_error(fmt::format("line {} is none of its", i + 1));
+  }
+  return journal;
+}
+
+[[noreturn]] void refuse(const StateFolder& folder, const std::string& name, const std::string& why) {
+  throw Error(ExitCode::not_restored,
+              fmt::format("{}/{} cannot be understood: {}", folder.path(), name, why),
+              "it lists what each setting was before the last sweep: put those back by hand, then move the "
+              "file away");
+}
 
 }  // namespace
 
+std::string boot_id(const Sysfs& sysfs) {
+  return sysfs.text("/proc/sys/kernel/random/boot_id").value_or("unknown");
+}
+
 void write_journal(StateFolder& folder, const Journal& journal) {
-  nlohmann::ordered_json json{
-      {"version", version},         {"experiment", journal.experiment}, {"saved_at", journal.saved_at},
-      {"boot_id", journal.boot_id}, {"sysfs_root", journal.sysfs_root}, {"pid", journal.pid},
-      {"run", journal.run}};
-  json["settings"] = nlohmann::ordered_json::array();
-  for (const SavedSetting& setting : journal.settings) {
-    json["settings"].push_back({{"knob", setting.knob}, {"path", setting.path}, {"value", setting.value}});
-  }
-  folder.write_durably(file_name, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  std::string text = fmt::format(
+      "{}\nexperiment\t{}\nsaved_at\t{}\nboot_id\t{}\nsysfs_root\t{}\npid\t{}\nuser\t{}\nrun\t{}\n", first_line,
+      escaped(journal.experiment), escaped(journal.saved_at), escaped(journal.boot_id),
+      escaped(journal.sysfs_root), journal.pid, journal.user, escaped(journal.run));
+  for (const SavedSetting& setting : journal.settings)
+    text += fmt::format("setting\t{}\t{}\t{}\n", escaped(setting.knob), escaped(setting.path),
+                        escaped(setting.value));
+  folder.write_durably(file_name, text + std::string(last_line) + "\n");
 }
 
 std::optional<Journal> read_journal(const StateFolder& folder) {
+  if (folder.read(former_name)) refuse(folder, former_name, "it is of an earlier version of dvfs-plan");
   const auto text = folder.read(file_name);
   if (!text) return std::nullopt;
   try {
-    const auto json = nlohmann::json::parse(*text);
-    if (json.at("version") != version) throw std::runtime_error("its version is not 1");
-    Journal journal;
-    journal.experiment = json.at("experiment");
-    journal.saved_at = json.at("saved_at");
-    journal.boot_id = json.at("boot_id");
-    journal.sysfs_root = json.at("sysfs_root");
-    journal.pid = json.at("pid");
-    journal.run = json.at("run");
-    for (const auto& setting : json.at("settings"))
-      journal.settings.push_back({setting.at("knob"), setting.at("path"), setting.at("value")});
-    return journal;
+    return parse(*text);
   } catch (const std::exception& fault) {
-    throw Error(ExitCode::not_restored,
-                fmt::format("{}/{} cannot be understood: {}", folder.path(), file_name, fault.what()),
-                "it lists what each setting was before the last sweep: put those back by hand, then move the "
-                "file away");
+    refuse(folder, file_name, fault.what());
   }
 }
 
 void remove_journal(StateFolder& folder) {
   folder.remove(file_name);
+}
+
+void set_journal_aside(StateFolder& folder) {
+  if (const auto text = folder.read(file_name)) folder.write_durably(aside_name, *text);
+  remove_journal(folder);
 }
 
 }  // namespace dvfs_plan

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "orchestrator/settings/setting_access.hpp"
@@ -35,7 +36,7 @@ bool same_setting(const std::string& a, const std::string& b) {
 
 class Restorer {
  public:
-  Restorer(const Sysfs& sysfs, const AppliedByUs* applied) : access_(sysfs), applied_(applied) {}
+  Restorer(SettingAccess& access, const AppliedByUs* applied) : access_(access), applied_(applied) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
     std::vector<SavedSetting> files, others;
@@ -115,7 +116,7 @@ class Restorer {
 
   void write(const std::vector<const SavedSetting*>& left) {
     for (const SavedSetting* setting : left)
-      problems_[setting->path] = access_.at(setting->path).write(setting->value);
+      problems_[setting->path] = access_.at(setting->path).write(setting->value).problem;
   }
 
   // The kernel takes some settings in its own time; all of them are waited for together.
@@ -151,7 +152,7 @@ class Restorer {
     }
   }
 
-  SettingAccess access_;
+  SettingAccess& access_;
   const AppliedByUs* applied_;
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
   RestoreOutcome outcome_;
@@ -159,18 +160,60 @@ class Restorer {
 
 }  // namespace
 
-RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
+RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
                                 const AppliedByUs* applied) {
-  return Restorer(sysfs, applied).run(settings);
+  return Restorer(access, applied).run(settings);
 }
 
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome) {
   const Sysfs sysfs;
-  SettingAccess access(sysfs);
+  SettingAccess access(sysfs, {});
   std::vector<std::string> commands;
   for (const auto& failure : outcome.failures)
     commands.push_back(access.at(failure.setting.path).command(failure.setting.value));
   return commands;
+}
+
+void require_restored(const RestoreOutcome& outcome) {
+  if (outcome.complete()) return;
+  std::string message =
+      fmt::format("{} of {} settings could not be put back:", outcome.failures.size(),
+                  outcome.failures.size() + static_cast<std::size_t>(outcome.restored + outcome.unchanged));
+  for (const auto& failure : outcome.failures) {
+    message += fmt::format("\n  {}: wanted '{}', found '{}'{}", failure.setting.path,
+                           printable(failure.setting.value), printable(failure.found),
+                           failure.problem.empty() ? "" : " (" + failure.problem + ")");
+  }
+  std::string commands =
+      "these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives "
+      "them up):";
+  for (const std::string& command : restore_commands(outcome)) commands += "\n  " + command;
+  throw Error(ExitCode::not_restored, message, commands);
+}
+
+std::vector<std::string> fields_of(const RestoreOutcome& outcome) {
+  std::vector<std::string> fields{std::to_string(outcome.restored), std::to_string(outcome.unchanged),
+                                  std::to_string(outcome.notes.size())};
+  fields.insert(fields.end(), outcome.notes.begin(), outcome.notes.end());
+  for (const RestoreOutcome::Failure& one : outcome.failures)
+    fields.insert(fields.end(),
+                  {one.setting.knob, one.setting.path, one.setting.value, one.found, one.problem});
+  return fields;
+}
+
+std::optional<RestoreOutcome> outcome_of(std::span<const std::string> fields) {
+  constexpr std::size_t head = 3, of_a_failure = 5;
+  if (fields.size() < head) return std::nullopt;
+  const auto notes = static_cast<std::size_t>(parse_number(fields[2]).value_or(0));
+  if (notes > fields.size() - head || (fields.size() - head - notes) % of_a_failure != 0) return std::nullopt;
+  RestoreOutcome outcome;
+  outcome.restored = static_cast<int>(parse_number(fields[0]).value_or(0));
+  outcome.unchanged = static_cast<int>(parse_number(fields[1]).value_or(0));
+  outcome.notes.assign(fields.begin() + head, fields.begin() + static_cast<std::ptrdiff_t>(head + notes));
+  for (std::size_t i = head + notes; i < fields.size(); i += of_a_failure)
+    outcome.failures.push_back(
+        {{fields[i], fields[i + 1], fields[i + 2]}, fields[i + 3], fields[i + 4]});
+  return outcome;
 }
 
 }  // namespace dvfs_plan

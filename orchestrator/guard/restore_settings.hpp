@@ -1,14 +1,16 @@
-// Putting saved settings back. Used by the run at its end, by the guardian after a kill, and by
-// `dvfs-plan restore` after a power cut.
+// Putting saved settings back: the guardian's work at the end of each session, however it ended, and where a journal
+// was left.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/sysfs.hpp"
 #include "orchestrator/settings/saved_setting.hpp"
+#include "orchestrator/settings/setting_writer.hpp"
 
 namespace dvfs_plan {
 
@@ -26,16 +28,19 @@ struct RestoreOutcome {
   bool complete() const { return failures.empty(); }
 };
 
-// All that this run was about to write or read back, by path: tells our settings from those that others made
-// meanwhile, and locks that were set from those that were not. nullptr where nobody remembers (a journal
-// after a power cut): then everything is put back.
-using AppliedByUs = std::map<std::string, std::set<std::string>>;
-
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
-// governor). Attribute files come first: a board that does not answer must not keep the CPUs waiting.
-RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
+// governor). `applied`: nullptr where nobody remembers (a journal after a power cut): then everything is put back.
+// Attribute files come first: a board that does not answer must not keep the CPUs waiting.
+RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
                                 const AppliedByUs* applied = nullptr);
+
+// Throws the Error of exit code 4, with the commands, unless all was put back.
+void require_restored(const RestoreOutcome& outcome);
+
+// An outcome as the fields of a message, and back; nullopt: they are none.
+std::vector<std::string> fields_of(const RestoreOutcome& outcome);
+std::optional<RestoreOutcome> outcome_of(std::span<const std::string> fields);
 
 // The shell commands that would put the failed ones back: for the person who reads exit code 4.
 std::vector<std::string> restore_commands(const RestoreOutcome& outcome);

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/sysfs.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -62,6 +63,21 @@ UniqueFd StateFolder::try_lock() {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) refuse("lock " + path_ + "/lock", errno);
   return UniqueFd();
+}
+
+UniqueFd StateFolder::try_lock_of(const std::string& name) const {
+  UniqueFd lock(::openat(folder_.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(lock) : UniqueFd();
+}
+
+UniqueFd StateFolder::make_lock(const std::string& name) {
+  UniqueFd lock(
+      ::openat(folder_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(lock) : UniqueFd();
+}
+
+std::vector<std::string> StateFolder::list() const {
+  return Sysfs().list(path_);
 }
 
 std::string StateFolder::lock_holder() const {

@@ -1,4 +1,4 @@
-// Where the program keeps what must survive it: the lock and the journal of former settings.
+// Where the guardian keeps what must survive it: the lock, its queue and the journal of former settings.
 //
 // /var/lib/dvfs-plan for root, $XDG_STATE_HOME/dvfs-plan for others; ours alone (0700), never /tmp. Files
 // are opened relative to the folder's descriptor and symbolic links are not followed.
@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 
@@ -21,7 +22,12 @@ class StateFolder {
   // One sweep a machine at a time: the lock, or nothing if another process holds it. The lock lives as long
   // as any copy of the descriptor: the guardian's keeps a new run out until the machine is put back.
   UniqueFd try_lock();
-  // What the holder wrote there: "pid 123, sweep.yaml, since ...".
+  // The lock of a file that is there, or nothing if somebody holds it or it is not there; and of a new one, or
+  // nothing if the name is taken.
+  UniqueFd try_lock_of(const std::string& name) const;
+  UniqueFd make_lock(const std::string& name);
+  std::vector<std::string> list() const;
+  // What the holder wrote there.
   std::string lock_holder() const;
   void describe_holder(const UniqueFd& lock, const std::string& text);
 

@@ -52,7 +52,8 @@ class CpuCores : public Knob {
     return {};
   }  // it is the workload's, not the machine's
   std::vector<std::string> writes() const override { return {"workload:cpus"}; }
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<SettingText> requests(const AxisValue&) const override { return {}; }
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter&) override {
     return {{"workload", value.text, std::to_string(workload_cpus(value).size()), {}}};
   }
   std::vector<int> workload_cpus(const AxisValue& value) const override {

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "base/error.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 
@@ -52,9 +50,8 @@ AxisOffer common_offer(const std::vector<CpufreqPolicy>& policies) {
 
 class CpuFrequency : public Knob {
  public:
-  CpuFrequency(std::string axis, std::vector<CpufreqPolicy> policies, const Sysfs& sysfs,
-               std::shared_ptr<CpufreqAccess> cpufreq)
-      : axis_(std::move(axis)), policies_(std::move(policies)), sysfs_(sysfs), cpufreq_(std::move(cpufreq)) {}
+  CpuFrequency(std::string axis, std::vector<CpufreqPolicy> policies, const Sysfs& sysfs)
+      : axis_(std::move(axis)), policies_(std::move(policies)), sysfs_(sysfs) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return common_offer(policies_); }
@@ -68,19 +65,33 @@ class CpuFrequency : public Knob {
     return paths;
   }
 
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
-    const long khz = static_cast<long>(value.hertz().value() / 1e3 + 0.5);
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
+    for (const CpufreqPolicy& policy : policies_) {
+      for (SettingText& one : limit_requests(sysfs_, policy.path + "/scaling_min_freq",
+                                             policy.path + "/scaling_max_freq", khz_of(value)))
+        requests.push_back(std::move(one));
+    }
+    return requests;
+  }
+
+  // All policies are written, then all are read back.
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
+    const auto answers = writer.write(requests(value));
     std::vector<AppliedSetting> applied;
-    for (const CpufreqPolicy& policy : policies_) applied.push_back(apply_to(policy, khz, value));
+    for (std::size_t i = 0; i < policies_.size(); ++i)
+      applied.push_back(read_back(policies_[i], value, first_problem(std::span(answers).subspan(2 * i, 2))));
     return applied;
   }
 
  private:
-  AppliedSetting apply_to(const CpufreqPolicy& policy, long khz, const AxisValue& value) {
+  static long khz_of(const AxisValue& value) { return static_cast<long>(value.hertz().value() / 1e3 + 0.5); }
+
+  AppliedSetting read_back(const CpufreqPolicy& policy, const AxisValue& value, const std::string& refused) {
     AppliedSetting setting{policy.name, value.text, std::nullopt, {}};
-    const int error = cpufreq_->set_limits(policy, khz, khz);
-    if (error != 0) {
-      setting.problem = system_error_text(fmt::format("cpufreq {}: set {}", policy.name, value.text), error);
+    const long khz = khz_of(value);
+    if (!refused.empty()) {
+      setting.problem = fmt::format("cpufreq {}: set {}: {}", policy.name, value.text, refused);
       return setting;
     }
     const auto [min, max] =
@@ -110,7 +121,6 @@ class CpuFrequency : public Knob {
   std::string axis_;
   std::vector<CpufreqPolicy> policies_;
   const Sysfs& sysfs_;
-  std::shared_ptr<CpufreqAccess> cpufreq_;
 };
 
 // Works with every driver; intel_pstate and amd-pstate in active mode have no userspace governor to ask
@@ -118,8 +128,7 @@ class CpuFrequency : public Knob {
 KnobFinding find_cpu_frequency(const KnobRequest& request) {
   auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
   if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
-  auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs,
-                                             request.cpufreq);
+  auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs);
   if (knob->offer().values.empty()) {
     return {request.axis, nullptr,
             "its policies have no frequency in common; name one kind of core: cpu.frequency@P-cores, "

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/attribute_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -105,13 +106,7 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
 
 void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs,
                     std::vector<SavedSetting>& saved) {
-  const auto text = sysfs.text(path);
-  // "<unsupported>" is what scaling_setspeed says under every governor but userspace.
-  if (!text || *text == "<unsupported>") return;
-  // "[always] madvise never": what is in brackets is in force.
-  const auto open = text->find('['), close = text->find(']');
-  const bool choice = open != std::string::npos && close != std::string::npos && close > open;
-  saved.push_back({knob, path, choice ? text->substr(open + 1, close - open - 1) : *text});
+  if (auto text = attribute_setting(path, sysfs)->to_save()) saved.push_back({knob, path, std::move(*text)});
 }
 
 void save_or_refuse(const std::string& knob, const std::string& path, const Sysfs& sysfs,
@@ -134,18 +129,6 @@ std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, c
   return files;
 }
 
-// scaling_max_freq shows the lower of the owner's limit and the firmware's. While the firmware caps, the
-// owner's cannot be read; writing the cap back would make it the owner's, for good.
-void lift_firmware_caps(std::vector<SavedSetting>& saved, const Sysfs& sysfs) {
-  for (SavedSetting& setting : saved) {
-    const auto slash = setting.path.rfind('/');
-    if (setting.path.substr(slash + 1) != "scaling_max_freq") continue;
-    const std::string policy = setting.path.substr(0, slash);
-    const auto limit = sysfs.text(policy + "/bios_limit"), highest = sysfs.text(policy + "/cpuinfo_max_freq");
-    if (limit && highest && setting.value == *limit && *limit != *highest) setting.value = *highest;
-  }
-}
-
 std::vector<SavedSetting> snapshot_policies(const std::string& axis,
                                             const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
   std::vector<SavedSetting> saved;
@@ -162,22 +145,25 @@ std::vector<SavedSetting> snapshot_policies(const std::string& axis,
     if (!saved_already) save_attribute(axis, boost, sysfs, saved);
   }
   save_each("scaling_max_freq");
-  lift_firmware_caps(saved, sysfs);
   save_each("scaling_min_freq");
   save_each("scaling_setspeed");
   save_each("energy_performance_preference");
   return saved;
 }
 
-int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min,
-                 long max) {
-  const bool raise = static_cast<double>(max) >= sysfs.number(min_file).value_or(0);
-  if (raise) {
-    if (const int error = sysfs.write(max_file, std::to_string(max))) return error;
-    return sysfs.write(min_file, std::to_string(min));
+std::vector<SettingText> limit_requests(const Sysfs& sysfs, const std::string& min_file,
+                                        const std::string& max_file, long value) {
+  const bool raise = static_cast<double>(value) >= sysfs.number(min_file).value_or(0);
+  const SettingText min{min_file, std::to_string(value)}, max{max_file, std::to_string(value)};
+  if (raise) return {max, min};
+  return {min, max};
+}
+
+std::string first_problem(std::span<const WriteAnswer> answers) {
+  for (const WriteAnswer& answer : answers) {
+    if (!answer.problem.empty()) return answer.problem;
   }
-  if (const int error = sysfs.write(min_file, std::to_string(min))) return error;
-  return sysfs.write(max_file, std::to_string(max));
+  return {};
 }
 
 LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file,

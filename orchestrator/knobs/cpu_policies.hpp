@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,12 @@ void save_or_refuse(const std::string& knob, const std::string& path, const Sysf
 // How long a setting that was written may take to be read back.
 inline constexpr int read_back_patience_ms = 200;
 
-// A min/max pair of attribute files in their own unit, written in an order that never crosses them. 0 or
-// errno.
-int write_limits(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file, long min,
-                 long max);
+// A min/max pair of attribute files in their own unit, in an order that never crosses what they are now.
+std::vector<SettingText> limit_requests(const Sysfs& sysfs, const std::string& min_file,
+                                        const std::string& max_file, long value);
+
+// Why the first of these was not taken that was not; empty: all were.
+std::string first_problem(std::span<const WriteAnswer> answers);
 
 // What a pair of limits reads once both are `value`, or when patience is over.
 struct LimitsRead {

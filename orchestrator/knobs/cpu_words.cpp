@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
@@ -12,11 +10,10 @@
 namespace dvfs_plan {
 namespace {
 
-// A file of one target, written through `write`.
+// A file of one target.
 struct WordFile {
   std::string target;
   std::string path;
-  std::function<int(const std::string&)> write;
   // How the file spells the axis's values, where it does not use the same words.
   std::vector<std::pair<std::string, std::string>> spelling;
 };
@@ -44,16 +41,22 @@ class CpuWords : public Knob {
     return paths;
   }
 
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
+    for (const WordFile& file : files_) requests.push_back({file.path, spelled(file, value.text)});
+    return requests;
+  }
+
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     std::vector<AppliedSetting> applied;
     for (const WordFile& file : files_) {
       AppliedSetting setting{file.target, value.text, std::nullopt, {}};
       const std::string wanted = spelled(file, value.text);
+      // Setting a governor anew resets what others stand by; and one file may be a switch of several.
       const bool there_already = sysfs_.text(file.path) == wanted;
-      const int error = there_already ? 0 : file.write(wanted);
-      if (error != 0) {
-        setting.problem =
-            system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
+      const std::string problem = there_already ? std::string{} : writer.write(file.path, wanted).problem;
+      if (!problem.empty()) {
+        setting.problem = fmt::format("{} {}: set {}: {}", axis_, file.target, value.text, problem);
       } else {
         setting.applied = meaning(
             file,
@@ -111,12 +114,7 @@ KnobFinding find_cpu_governor(const KnobRequest& request) {
   std::vector<WordFile> files;
   for (const CpufreqPolicy& policy : choice.policies) {
     lists.push_back(policy.governors);
-    files.push_back({policy.name,
-                     policy.path + "/scaling_governor",
-                     [access = request.cpufreq, policy](const std::string& governor) {
-                       return access->set_governor(policy, governor);
-                     },
-                     {}});
+    files.push_back({policy.name, policy.path + "/scaling_governor", {}});
   }
   const auto words = common_words(lists);
   if (words.empty()) return {request.axis, nullptr, "its policies have no governor in common"};
@@ -133,12 +131,7 @@ KnobFinding find_cpu_epp(const KnobRequest& request) {
   for (const CpufreqPolicy& policy : choice.policies) {
     lists.push_back(split_words(
         request.sysfs.text(policy.path + "/energy_performance_available_preferences").value_or("")));
-    const std::string path = policy.path + "/energy_performance_preference";
-    files.push_back(
-        {policy.name,
-         path,
-         [&sysfs = request.sysfs, path](const std::string& word) { return sysfs.write(path, word); },
-         {}});
+    files.push_back({policy.name, policy.path + "/energy_performance_preference", {}});
   }
   const auto words = common_words(lists);
   if (words.empty()) {
@@ -164,9 +157,6 @@ KnobFinding find_cpu_turbo(const KnobRequest& request) {
     }
     files.push_back({turbo.target,
                      turbo.path,
-                     [&sysfs = request.sysfs, path = turbo.path](const std::string& word) {
-                       return sysfs.write(path, word);
-                     },
                      {{"on", turbo.inverted ? "0" : "1"}, {"off", turbo.inverted ? "1" : "0"}}});
   }
   if (files.empty()) {

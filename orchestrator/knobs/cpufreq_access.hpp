@@ -1,4 +1,4 @@
-// The kernel's cpufreq interface (Documentation/admin-guide/pm/cpufreq.rst): through libcpupower on the
+// What the kernel's cpufreq interface (Documentation/admin-guide/pm/cpufreq.rst) offers: asked through libcpupower on the
 // machine itself, through plain files for a recorded tree, because libcpupower's paths are fixed. A test
 // holds the two against each other on the same trees.
 #pragma once
@@ -31,9 +31,6 @@ class CpufreqAccess {
  public:
   virtual ~CpufreqAccess() = default;
   virtual std::vector<CpufreqPolicy> policies() const = 0;
-  // Sets both limits in an order that never crosses them. 0 or errno.
-  virtual int set_limits(const CpufreqPolicy& policy, long min_khz, long max_khz) = 0;
-  virtual int set_governor(const CpufreqPolicy& policy, const std::string& governor) = 0;
 };
 
 std::shared_ptr<CpufreqAccess> cpufreq_by_libcpupower();

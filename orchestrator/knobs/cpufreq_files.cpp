@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cerrno>
 
 #include "base/text.hpp"
-#include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/cpufreq_access.hpp"
 
 namespace dvfs_plan {
@@ -45,15 +43,6 @@ class CpufreqFiles : public CpufreqAccess {
       if (!policy.cpus.empty()) found.push_back(std::move(policy));
     }
     return found;
-  }
-
-  int set_limits(const CpufreqPolicy& policy, long min_khz, long max_khz) override {
-    return write_limits(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", min_khz,
-                        max_khz);
-  }
-
-  int set_governor(const CpufreqPolicy& policy, const std::string& governor) override {
-    return sysfs_.write(policy.path + "/scaling_governor", governor);
   }
 
  private:

@@ -1,25 +1,14 @@
-// libcpupower (GPL-2.0-only; tools/power/cpupower/lib in the kernel tree). Its setters return -ENODEV
-// whatever the cause, so errno is cleared before and believed after.
+// libcpupower (GPL-2.0-only; tools/power/cpupower/lib in the kernel tree). It is asked what there is; settings are
+// written by the guardian, which has no need of it.
 #include <cpufreq.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "orchestrator/knobs/cpufreq_access.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-int cause_of(int result) {
-  return result == 0 ? 0 : errno != 0 ? errno : ENODEV;
-}
-
-// libcpupower takes char*; it writes nothing there.
-char* text_of(const std::string& text) {
-  return const_cast<char*>(text.c_str());
-}
 
 std::vector<long> frequencies(cpufreq_available_frequencies* list,
                               void (*put)(cpufreq_available_frequencies*)) {
@@ -50,25 +39,6 @@ class CpufreqLibcpupower : public CpufreqAccess {
       if (!policy.cpus.empty() && fill(policy)) found.push_back(std::move(policy));
     }
     return found;
-  }
-
-  int set_limits(const CpufreqPolicy& policy, long min_khz, long max_khz) override {
-    const unsigned cpu = first_cpu(policy);
-    cpufreq_policy* now = cpufreq_get_policy(cpu);
-    if (now == nullptr) return ENODEV;
-    const std::string governor = now->governor;
-    cpufreq_put_policy(now);
-    // cpufreq_set_policy orders the two limits; the single setters do not.
-    cpufreq_policy wanted{.min = static_cast<unsigned long>(min_khz),
-                          .max = static_cast<unsigned long>(max_khz),
-                          .governor = text_of(governor)};
-    errno = 0;
-    return cause_of(cpufreq_set_policy(cpu, &wanted));
-  }
-
-  int set_governor(const CpufreqPolicy& policy, const std::string& governor) override {
-    errno = 0;
-    return cause_of(cpufreq_modify_policy_governor(first_cpu(policy), text_of(governor)));
   }
 
  private:

@@ -11,6 +11,7 @@
 
 #include "experiments/plan/plan.hpp"
 #include "orchestrator/settings/saved_setting.hpp"
+#include "orchestrator/settings/setting_writer.hpp"
 
 namespace dvfs_plan {
 
@@ -21,10 +22,7 @@ struct AppliedSetting {
   std::optional<std::string> applied;  // nullopt if it could not be read back
   std::string problem;                 // empty if applied is what was requested
   std::optional<Watts> power_limit = {};  // of a board, as read back, where that is what it sets
-  // Where it lives and what it reads now, for settings that others may change in the middle of a night.
-  std::string path = {}, text = {};
-  bool untouched = false;  // refused in words that say that nothing was changed
-  std::string note = {};   // somebody else had changed it since we did
+  std::string note = {};  // somebody else had changed it since we did
   // Where the value now stands and what was read back there, where it can be read: still so when the trial
   // begins?
   std::vector<SavedSetting> stands = {};
@@ -41,11 +39,10 @@ class Knob {
   virtual std::vector<SavedSetting> snapshot() const = 0;
   // Where apply() puts the axis's value (paths as in snapshot()): no two axes may write to the same place.
   virtual std::vector<std::string> writes() const = 0;
-  // What apply() may write of settings that cannot be read or that others may change, by path: on record
-  // before it is written, so that nobody takes it for somebody else's.
-  virtual std::vector<SavedSetting> intents(const AxisValue&) const { return {}; }
+  // What apply() will ask for: the guardian is asked before a night whether it may be.
+  virtual std::vector<SettingText> requests(const AxisValue& value) const = 0;
   // Sets it everywhere it applies and reads back. Reports problems, does not throw them.
-  virtual std::vector<AppliedSetting> apply(const AxisValue& value) = 0;
+  virtual std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) = 0;
   // Somebody else changed one of its settings during a trial, which has been told of.
   virtual void changed_by_others() {}
   // Whether its setting cannot be read back, so that the delivered clock alone shows that it is in force.

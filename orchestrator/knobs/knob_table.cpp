@@ -68,6 +68,24 @@ std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
   return settings;
 }
 
+std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
+                                     const std::map<std::string, std::vector<AxisValue>>& values) {
+  std::vector<AxisRequest> all;
+  for (const KnobFinding& finding : knobs) {
+    const auto of_axis = values.find(finding.axis);
+    if (!finding.knob || of_axis == values.end()) continue;
+    for (const AxisValue& value : of_axis->second) {
+      for (SettingText& request : finding.knob->requests(value)) {
+        const bool known = std::any_of(all.begin(), all.end(), [&](const AxisRequest& one) {
+          return one.axis == finding.axis && one.request == request;
+        });
+        if (!known) all.push_back({finding.axis, std::move(request)});
+      }
+    }
+  }
+  return all;
+}
+
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs) {
   MachineOffers offers;
   for (const KnobFinding& finding : knobs) {

@@ -64,6 +64,14 @@ std::vector<std::string> candidate_axes(const Sysfs& sysfs);
 // first one read it.
 std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs);
 
+// Of each axis, what would be asked for at each of these values: the guardian may be asked before a night.
+struct AxisRequest {
+  std::string axis;
+  SettingText request;
+};
+std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
+                                     const std::map<std::string, std::vector<AxisValue>>& values);
+
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs);
 
 }  // namespace dvfs_plan

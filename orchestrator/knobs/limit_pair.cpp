@@ -44,16 +44,21 @@ class LimitKnob : public Knob {
   }
   std::string clock_quantity() const override { return clock_quantity_; }
   bool whole_steps() const override { return !clock_quantity_.empty(); }
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
-    const long raw = static_cast<long>(value.hertz().value() / unit_ + 0.5);
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
+    for (const LimitPair& pair : pairs_) {
+      for (SettingText& one : requests_of(pair, raw_of(value))) requests.push_back(std::move(one));
+    }
+    return requests;
+  }
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
+    const long raw = raw_of(value);
     std::vector<AppliedSetting> applied;
     for (const LimitPair& pair : pairs_) {
       AppliedSetting setting{pair.target, value.text, std::nullopt, {}};
-      int error = write_limits(sysfs_, pair.min_file, pair.max_file, raw, raw);
-      if (error == 0 && !pair.boost_file.empty()) error = sysfs_.write(pair.boost_file, std::to_string(raw));
-      if (error != 0) {
-        setting.problem =
-            system_error_text(fmt::format("{} {}: set {}", axis_, pair.target, value.text), error);
+      const std::string refused = first_problem(writer.write(requests_of(pair, raw)));
+      if (!refused.empty()) {
+        setting.problem = fmt::format("{} {}: set {}: {}", axis_, pair.target, value.text, refused);
       } else {
         setting.stands = {{axis_, pair.min_file, std::to_string(raw)},
                           {axis_, pair.max_file, std::to_string(raw)}};
@@ -73,6 +78,15 @@ class LimitKnob : public Knob {
   }
 
  private:
+  long raw_of(const AxisValue& value) const {
+    return static_cast<long>(value.hertz().value() / unit_ + 0.5);
+  }
+  std::vector<SettingText> requests_of(const LimitPair& pair, long raw) const {
+    auto requests = limit_requests(sysfs_, pair.min_file, pair.max_file, raw);
+    if (!pair.boost_file.empty()) requests.push_back({pair.boost_file, std::to_string(raw)});
+    return requests;
+  }
+
   std::string axis_;
   AxisOffer offer_;
   std::vector<LimitPair> pairs_;

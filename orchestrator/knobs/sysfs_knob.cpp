@@ -26,21 +26,18 @@ class SysfsKnob : public Knob {
     return saved;
   }
   std::vector<std::string> writes() const override { return {path_}; }
-  std::vector<SavedSetting> intents(const AxisValue& value) const override {
-    return {{axis_, path_, value.text}};
-  }
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<SettingText> requests(const AxisValue& value) const override { return {{path_, value.text}}; }
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     AppliedSetting setting{"machine", value.text, std::nullopt, {}};
-    if (const int error = sysfs_.write(path_, value.text)) {
-      setting.problem = system_error_text(fmt::format("{}: write {} to {}", axis_, value.text, path_), error);
+    if (const WriteAnswer answer = writer.write(path_, value.text); !answer.problem.empty()) {
+      setting.problem = fmt::format("{}: write {} to {}: {}", axis_, value.text, path_, answer.problem);
       return {setting};
     }
     // Read as it will be saved: a choice in brackets counts as the word itself.
     std::vector<SavedSetting> now;
     save_attribute(axis_, path_, sysfs_, now);
-    setting.path = path_;
     setting.stands = {{axis_, path_, value.text}};
-    if (!now.empty()) setting.text = *(setting.applied = now.front().value);
+    if (!now.empty()) setting.applied = now.front().value;
     if (setting.applied != value.text) {
       setting.problem = fmt::format("{}: asked for {}, read back {} from {}", axis_, value.text,
                                     setting.applied.value_or("nothing"), path_);

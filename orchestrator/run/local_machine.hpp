@@ -10,7 +10,7 @@
 #include "base/interruption.hpp"
 #include "experiments/plan/plan.hpp"
 #include "orchestrator/conditions/board_use.hpp"
-#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/settings/settings_watch.hpp"
 #include "probes/sampler.hpp"
@@ -26,7 +26,7 @@ struct LocalMachine {
 
   // What is set, and who puts it back.
   std::vector<KnobFinding>& knobs;  // of the plan's knob axes, in order of application
-  KnobGuard& guard;
+  GuardClient& guard;
   SettingsWatch* settings = nullptr;                 // nullptr: the experiment sets nothing
   BoardUse* boards = nullptr;                        // of GPUs; nullptr: the experiment uses none
   std::map<std::string, double> power_limit_w = {};  // of boards, by domain, before the first trial

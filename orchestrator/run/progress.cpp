@@ -22,13 +22,17 @@ void Progress::say(const std::string& line) {
   write_stderr(fmt::format("{}\n", line));
 }
 
+// Warm-ups and idle windows are in what each trial has taken so far.
+std::optional<Seconds> Progress::expected(int remaining) const {
+  if (workload_trials_here_ == 0) return std::nullopt;
+  return seconds((clock_.now() - started_) / workload_trials_here_) * remaining;
+}
+
 void Progress::begins(const PlannedTrial& trial, int finished, int remaining) {
   if (started_ == 0) started_ = clock_.now();
   if (quiet_ || !terminal_) return;
   std::string eta = "ETA after the first trial";
-  // Warm-ups and idle windows are in what each trial has taken so far.
-  if (workload_trials_here_ > 0)
-    eta = "ETA " + format_duration(seconds((clock_.now() - started_) / workload_trials_here_) * remaining);
+  if (const auto left = expected(remaining)) eta = "ETA " + format_duration(*left);
   if (remaining == 0) eta = "the last of it";
   write_stderr(
       fmt::format("\r\x1b[K[{}/{}] {}  {}", finished, finished + remaining, printable(trial.key), eta));

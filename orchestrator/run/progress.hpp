@@ -1,6 +1,7 @@
 // What a run says while it runs, on stderr: one line that moves on a terminal, a line a trial in a log.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,6 +18,8 @@ class Progress {
   ~Progress() { clear(); }
 
   void begins(const PlannedTrial& trial, int finished, int remaining);
+  // How long `remaining` trials will take, going by those of this session; nullopt: none is finished yet.
+  std::optional<Seconds> expected(int remaining) const;
   void finished(const TrialRecord& trial);
   void say(const std::string& line);  // a line of its own, between the moving ones
 

@@ -115,9 +115,9 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   runs_.clear();
   busy_.clear();
   others_on_boards_.clear();
-  if (machine_.guard.keep_guardian())
-    trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
-  machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
+  keep_guardian(trial);
+  const int lost_before = machine_.guard.sessions_lost();
+  if (machine_.guard.guardian_pid() > 0) machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
   const bool applied = set_all(point, trial);
   if (machine_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
@@ -133,6 +133,9 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     // Where the delivered clock has not told of it already.
     if (!capped.empty() && trial.verdict != Verdict::not_delivered)
       set_verdict(trial, Verdict::throttled, capped);
+    if (machine_.guard.is_stood_by() && machine_.guard.sessions_lost() != lost_before)
+      set_verdict(trial, Verdict::changed_meanwhile,
+                  "the guardian was killed during the trial, and its settings were put back by who stood by it");
     judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
@@ -173,11 +176,9 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
     std::vector<AppliedSetting> applied;
     std::string problem;
     for (int attempt = 1; attempt <= tries; ++attempt) {
-      announce(*finding.knob, value);
-      applied = finding.knob->apply(value);
+      applied = finding.knob->apply(value, machine_.guard);
       for (const AppliedSetting& setting : applied) {
         if (!setting.note.empty()) trial.events.push_back({"changed_by_others", setting.note});
-        remember(setting);
       }
       const auto failed = std::find_if(applied.begin(), applied.end(),
                                        [](const AppliedSetting& s) { return !s.problem.empty(); });
@@ -231,7 +232,14 @@ void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& 
 bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;
   for (int attempt = 1;; ++attempt) {
-    if (!apply_knobs(point, trial)) return false;
+    const int lost_before = machine_.guard.sessions_lost();
+    const bool applied = apply_knobs(point, trial);
+    // What was set so far was put back meanwhile.
+    if (machine_.guard.sessions_lost() != lost_before && attempt < tries) {
+      keep_guardian(trial);
+      continue;
+    }
+    if (!applied) return false;
     if (machine_.settings != nullptr) machine_.settings->begin();
     const std::string problem = undone();
     if (problem.empty()) return true;
@@ -295,17 +303,9 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
   return {};
 }
 
-// On record before it is written: from here on such a value there is ours.
-void TrialRunner::announce(const Knob& knob, const AxisValue& value) {
-  for (const SavedSetting& one : knob.intents(value)) machine_.guard.intend(one.path, one.value);
-}
-
-// What a setting reads now is ours; what was refused without a trace, from the first time on, is not.
-void TrialRunner::remember(const AppliedSetting& setting) {
-  if (setting.path.empty()) return;
-  if (!setting.untouched) touched_.insert(setting.path);
-  if (!setting.text.empty()) machine_.guard.intend(setting.path, setting.text);
-  if (setting.untouched && !touched_.contains(setting.path)) machine_.guard.withdraw(setting.path);
+void TrialRunner::keep_guardian(TrialRecord& trial) {
+  if (machine_.guard.keep())
+    trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
 }
 
 std::size_t TrialRunner::axis_of(const std::string& name) const {

@@ -42,8 +42,7 @@ class TrialRunner {
                    const std::vector<MetricRule>& rules) const;
   bool rest(TrialRecord& trial);
   void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
-  void announce(const Knob& knob, const AxisValue& value);
-  void remember(const AppliedSetting& setting);
+  void keep_guardian(TrialRecord& trial);
   void look_at_boards(TrialRecord& trial, bool launched);
   void judge_others_on_boards(TrialRecord& trial) const;
   std::optional<double> busiest_of(const std::string& target) const;
@@ -64,7 +63,6 @@ class TrialRunner {
   Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
   std::vector<MarkedRun> runs_;                      // of the trial at hand
   std::map<int, double> busy_;                       // of the trial at hand, per CPU
-  std::set<std::string> touched_;                    // settings that were taken at least once, by path
   bool sets_clocks_ = false;                         // of CPUs
   ClockResidency residency_;                         // of the trial at hand
   std::string others_on_boards_;                     // just before or after the trial at hand

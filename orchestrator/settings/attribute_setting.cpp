@@ -18,9 +18,17 @@ class AttributeFile : public Setting {
     const Attribute now = sysfs_.read(path_);
     return {now.text, now.text ? "" : std::strerror(now.error)};
   }
-  std::string write(const std::string& value) override {
+  // "[always] madvise never": what is in brackets is in force.
+  std::optional<std::string> to_save() override {
+    const auto text = sysfs_.text(path_);
+    if (!text) return std::nullopt;
+    const auto open = text->find('['), close = text->find(']');
+    const bool choice = open != std::string::npos && close != std::string::npos && close > open;
+    return choice ? text->substr(open + 1, close - open - 1) : *text;
+  }
+  Written write(const std::string& value) override {
     const int error = sysfs_.write(path_, value);
-    return error == 0 ? std::string{} : std::strerror(error);
+    return {error == 0 ? std::string{} : std::strerror(error)};
   }
   bool is_file() const override { return true; }
   bool exists() override { return sysfs_.exists(path_); }
@@ -47,9 +55,18 @@ class ScalingLimit : public AttributeFile {
  public:
   using AttributeFile::AttributeFile;
   bool is_clock_limit() const override { return true; }
-  std::optional<std::string> firmware_limit() const override {
-    return sysfs_.text(path_.substr(0, path_.rfind('/')) + "/bios_limit");
+  std::optional<std::string> firmware_limit() const override { return sysfs_.text(policy() + "/bios_limit"); }
+  // scaling_max_freq shows the lower of the owner's limit and the firmware's. While the firmware caps, the
+  // owner's cannot be read; writing the cap back would make it the owner's, for good.
+  std::optional<std::string> to_save() override {
+    const auto now = sysfs_.text(path_);
+    if (!path_.ends_with("/scaling_max_freq")) return now;
+    const auto limit = firmware_limit(), highest = sysfs_.text(policy() + "/cpuinfo_max_freq");
+    return now && limit && highest && *now == *limit && *limit != *highest ? highest : now;
   }
+
+ private:
+  std::string policy() const { return path_.substr(0, path_.rfind('/')); }
 };
 
 // scaling_setspeed: the last request, whatever became of it.
@@ -57,7 +74,21 @@ class ScalingSpeed : public AttributeFile {
  public:
   using AttributeFile::AttributeFile;
   bool shows_changes() const override { return false; }
+  // "<unsupported>" is what it says under every governor but userspace.
+  std::optional<std::string> to_save() override {
+    const auto now = sysfs_.text(path_);
+    return now == "<unsupported>" ? std::nullopt : now;
+  }
   bool is_optional() const override { return true; }
+};
+
+// pp_dpm_sclk, pp_dpm_mclk (Documentation/gpu/amdgpu/thermal.rst): which levels are allowed cannot be read.
+class DpmLevels : public AttributeFile {
+ public:
+  using AttributeFile::AttributeFile;
+  std::optional<std::string> put_back_by() const override {
+    return path_.substr(0, path_.rfind('/')) + "/power_dpm_force_performance_level";
+  }
 };
 
 }  // namespace
@@ -67,6 +98,7 @@ std::unique_ptr<Setting> attribute_setting(const std::string& path, const Sysfs&
   if (name == "power1_cap") return std::make_unique<PowerCap>(path, sysfs);
   if (name == "scaling_max_freq" || name == "scaling_min_freq")
     return std::make_unique<ScalingLimit>(path, sysfs);
+  if (name.starts_with("pp_dpm_")) return std::make_unique<DpmLevels>(path, sysfs);
   if (name == "scaling_setspeed") return std::make_unique<ScalingSpeed>(path, sysfs);
   return std::make_unique<AttributeFile>(path, sysfs);
 }

@@ -19,16 +19,19 @@ class NvidiaSetting : public Setting {
       : uuid_(std::move(uuid)), access_(std::move(access)) {}
 
   Read read() override {
-    if (auto text = from_nvml()) return {std::move(text)};
+    if (BoardReader* const reader = access_->reader()) {
+      if (auto text = from_reader(*reader)) return {std::move(text)};
+    }
     if (access_->setter() == nullptr) return {std::nullopt, no_smi};
     if (access_->is_silent(uuid_)) return {std::nullopt, hung};
     const auto text = access_->ask(uuid_, [&](const NvidiaSetter& smi) { return from_smi(smi, false); });
     return {text, text ? "" : "nvidia-smi does not tell"};
   }
-  std::string write(const std::string& value) override {
-    if (access_->setter() == nullptr) return no_smi;
-    if (access_->is_silent(uuid_)) return hung;
-    return access_->ask(uuid_, [&](const NvidiaSetter& smi) { return set(smi, value).problem; });
+  Written write(const std::string& value) override {
+    if (access_->setter() == nullptr) return {no_smi};
+    if (access_->is_silent(uuid_)) return {hung};
+    const SmiVerdict said = access_->ask(uuid_, [&](const NvidiaSetter& smi) { return set(smi, value); });
+    return {said.problem, said.forbidden || said.unsupported, said.unsupported};
   }
   bool exists() override {
     // Without the program nobody knows; the board is gone where the program says so.
@@ -51,28 +54,31 @@ class NvidiaSetting : public Setting {
 
  protected:
   virtual std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const = 0;
-  virtual std::optional<std::string> from_nvml() const { return std::nullopt; }
+  virtual std::optional<std::string> from_reader(BoardReader&) const { return std::nullopt; }
   virtual SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const = 0;
   virtual std::string option(const std::string& value) const = 0;
-  // With which NVML is asked; none: it is not.
-  nvml::Device device() const { return access_->nvml() != nullptr ? access_->device(uuid_) : nullptr; }
 
   const std::string uuid_;
   const std::shared_ptr<NvidiaAccess> access_;
 };
 
-// Whatever is written resets it.
+// "1395" (MHz) pins it, "reset" frees it.
 class ClockLock : public NvidiaSetting {
  public:
   ClockLock(std::string uuid, std::shared_ptr<NvidiaAccess> access, NvidiaSetter::Clock clock)
       : NvidiaSetting(std::move(uuid), std::move(access)), clock_(clock) {}
   Read read() override { return {std::nullopt, "NVIDIA offers no way to read a clock lock"}; }
   bool can_be_read() const override { return false; }
+  std::optional<std::string> to_save() override { return "reset"; }
 
  private:
   std::optional<std::string> from_smi(const NvidiaSetter&, bool) const override { return std::nullopt; }
-  SmiVerdict set(const NvidiaSetter& smi, const std::string&) const override {
-    return smi.reset_lock(uuid_, clock_);
+  SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const override {
+    if (value == "reset") return smi.reset_lock(uuid_, clock_);
+    const auto mhz = parse_number(value);
+    if (!mhz || *mhz < 1 || *mhz > 100'000)
+      return {false, false, false, fmt::format("'{}' is no clock in MHz", value)};
+    return smi.lock(uuid_, clock_, static_cast<int>(*mhz));
   }
   std::string option(const std::string&) const override {
     return clock_ == NvidiaSetter::Clock::core ? "-rgc" : "-rmc";
@@ -88,12 +94,8 @@ class PowerLimit : public NvidiaSetting {
   std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const override {
     return smi.power_limit(uuid_, by_default);
   }
-  std::optional<std::string> from_nvml() const override {
-    unsigned milliwatts = 0;
-    const nvml::Device board = device();
-    if (board == nullptr || access_->nvml()->power_limit(board, milliwatts) != nvml::success)
-      return std::nullopt;
-    return fmt::format("{:.2f}", milliwatts * 1e-3);
+  std::optional<std::string> from_reader(BoardReader& reader) const override {
+    return reader.power_limit(uuid_);
   }
   SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const override {
     return smi.set_power_limit(uuid_, value);
@@ -109,14 +111,8 @@ class ApplicationClocks : public NvidiaSetting {
   std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const override {
     return smi.application_clocks(uuid_, by_default);
   }
-  std::optional<std::string> from_nvml() const override {
-    unsigned memory = 0, core = 0;
-    const nvml::Device board = device();
-    if (board == nullptr ||
-        access_->nvml()->application_clock(board, nvml::clock_memory, memory) != nvml::success ||
-        access_->nvml()->application_clock(board, nvml::clock_graphics, core) != nvml::success)
-      return std::nullopt;
-    return fmt::format("{},{}", memory, core);
+  std::optional<std::string> from_reader(BoardReader& reader) const override {
+    return reader.application_clocks(uuid_);
   }
   SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const override {
     return smi.set_application_clocks(uuid_, value);
@@ -128,29 +124,23 @@ class ApplicationClocks : public NvidiaSetting {
 
 const NvidiaSetter* NvidiaAccess::setter() {
   if (!looked_for_setter_) {
-    if (auto smi = NvidiaSmi::find(sysfs_)) setter_.emplace(*smi);
+    if (auto smi = doors_.find_smi(sysfs_)) setter_.emplace(*smi);
     looked_for_setter_ = true;
   }
   return setter_ ? &*setter_ : nullptr;
 }
 
-NvmlLibrary* NvidiaAccess::nvml() {
-  if (by_nvml_ && !looked_for_nvml_) nvml_ = NvmlLibrary::open(sysfs_).library;
-  looked_for_nvml_ = true;
-  return nvml_.get();
-}
-
-nvml::Device NvidiaAccess::device(const std::string& uuid) {
-  const auto [known, is_new] = devices_.try_emplace(uuid, nullptr);
-  if (is_new) known->second = nvml()->device_of(uuid);
-  return known->second;
+BoardReader* NvidiaAccess::reader() {
+  if (doors_.open_reader && !looked_for_reader_) reader_ = doors_.open_reader(sysfs_);
+  looked_for_reader_ = true;
+  return reader_.get();
 }
 
 std::unique_ptr<Setting> nvidia_setting_at(const std::string& path,
                                            const std::shared_ptr<NvidiaAccess>& access) {
   const auto slash = path.find('/');
   if (!path.starts_with(nvidia_prefix) || slash == std::string::npos) return nullptr;
-  access->nvml();  // loaded now, and not in the first read, which may be timed
+  access->reader();  // loaded now, and not in the first read, which may be timed
   std::string uuid = path.substr(nvidia_prefix.size(), slash - nvidia_prefix.size());
   const std::string name = path.substr(slash + 1);
   if (name == "lock.core")

@@ -1,5 +1,5 @@
 // Settings of NVIDIA's boards: locks of a clock, application clocks ("MEMORY,CORE" in MHz), the power limit
-// (W). Set by nvidia-smi; read by it too, or by NVML where that is loaded, which takes microseconds instead
+// (W). Set by nvidia-smi; read by it too, or by a quicker reader where there is one (NVML), which takes microseconds instead
 // of a second.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/sysfs.hpp"
 #include "orchestrator/settings/nvidia_setter.hpp"
 #include "orchestrator/settings/setting.hpp"
-#include "probes/gpu/nvml_library.hpp"
+#include "orchestrator/settings/setting_access.hpp"
 
 namespace dvfs_plan {
 
@@ -22,8 +22,7 @@ inline constexpr std::string_view nvidia_prefix = "nvidia:";
 // What all boards' settings are reached by; looked for when first needed.
 class NvidiaAccess {
  public:
-  // `by_nvml`: readings are asked of NVML first. The guardian does without: it loads no library of a driver.
-  NvidiaAccess(const Sysfs& sysfs, bool by_nvml) : sysfs_(sysfs), by_nvml_(by_nvml) {}
+  NvidiaAccess(const Sysfs& sysfs, NvidiaDoors doors) : sysfs_(sysfs), doors_(std::move(doors)) {}
 
   const Sysfs& sysfs() const { return sysfs_; }
   // nullptr: there is no nvidia-smi.
@@ -37,18 +36,15 @@ class NvidiaAccess {
     if (setter()->smi().take_hung()) silent_.insert(uuid);
     return answer;
   }
-  NvmlLibrary* nvml();  // nullptr: none, or not wanted
-  // nullptr: NVML does not know the board.
-  nvml::Device device(const std::string& uuid);
+  BoardReader* reader();  // nullptr: none
 
  private:
   const Sysfs& sysfs_;
-  const bool by_nvml_;
-  bool looked_for_setter_ = false, looked_for_nvml_ = false;
+  const NvidiaDoors doors_;
+  bool looked_for_setter_ = false, looked_for_reader_ = false;
   std::optional<NvidiaSetter> setter_;
   std::set<std::string> silent_;  // by UUID
-  std::shared_ptr<NvmlLibrary> nvml_;
-  std::map<std::string, nvml::Device> devices_;  // by UUID
+  std::unique_ptr<BoardReader> reader_;
 };
 
 // nullptr: the path is none of these.

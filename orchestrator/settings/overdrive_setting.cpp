@@ -22,13 +22,13 @@ class OverdriveSetting : public Setting {
     if (!limits) return {std::nullopt, table.text ? "it lists no such clock" : std::strerror(table.error)};
     return {fmt::format("{} {}", limits->low_mhz, limits->high_mhz)};
   }
-  std::string write(const std::string& value) override {
+  Written write(const std::string& value) override {
     const auto words = split_words(value);
     const auto low = words.size() == 2 ? parse_number(words[0]) : std::nullopt;
     const auto high = words.size() == 2 ? parse_number(words[1]) : std::nullopt;
-    if (!low || !high) return fmt::format("'{}' is no pair of clocks", value);
+    if (!low || !high) return {fmt::format("'{}' is no pair of clocks", value)};
     const int error = set_overdrive(sysfs_, file_, clock_, {static_cast<int>(*low), static_cast<int>(*high)});
-    return error == 0 ? std::string{} : std::strerror(error);
+    return {error == 0 ? std::string{} : std::strerror(error)};
   }
   bool exists() override { return sysfs_.exists(file_); }
   bool writable() const override { return sysfs_.writable(file_); }

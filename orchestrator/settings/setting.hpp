@@ -16,8 +16,14 @@ class Setting {
     std::string problem = {};  // why there is none
   };
   virtual Read read() = 0;
-  // Why it was not taken; empty if it was.
-  virtual std::string write(const std::string& value) = 0;
+  // What is to be written to put it back to what it is now; nullopt: it cannot be put back.
+  virtual std::optional<std::string> to_save() { return read().text; }
+  struct Written {
+    std::string problem = {};  // why it was not taken; empty if it was
+    bool untouched = false;    // refused in words that say that nothing was changed
+    bool unsupported = false;  // and that there is no such setting here
+  };
+  virtual Written write(const std::string& value) = 0;
   virtual bool exists() = 0;
   // Whether this user may write it, as far as that can be told without trying.
   virtual bool writable() const = 0;
@@ -35,6 +41,8 @@ class Setting {
   virtual bool shows_changes() const { return can_be_read(); }
   // Whether somebody else may change it in the middle of a night, and such a change can be told from ours.
   virtual bool may_be_contested() const { return false; }
+  // The other setting that takes this one along when it is put back; nullopt: it is put back itself.
+  virtual std::optional<std::string> put_back_by() const { return std::nullopt; }
   // What the driver sets by itself; nullopt for settings that have no such thing.
   virtual std::optional<std::string> driver_default() { return std::nullopt; }
   // A limit of CPU clocks, which the firmware and the kernel's cooling lower by themselves.

@@ -16,8 +16,8 @@ std::string overdrive_setting(const std::string& file, bool core) {
   return fmt::format("{}{}#{}", overdrive_prefix, file, core ? "sclk" : "mclk");
 }
 
-SettingAccess::SettingAccess(const Sysfs& sysfs, bool by_nvml)
-    : sysfs_(sysfs), nvidia_(std::make_shared<NvidiaAccess>(sysfs, by_nvml)) {}
+SettingAccess::SettingAccess(const Sysfs& sysfs, NvidiaDoors doors)
+    : sysfs_(sysfs), nvidia_(std::make_shared<NvidiaAccess>(sysfs, std::move(doors))) {}
 
 Setting& SettingAccess::at(const std::string& path) {
   auto& setting = settings_[path];

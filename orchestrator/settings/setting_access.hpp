@@ -8,24 +8,41 @@
 // The guardian, which outlives a killed run, needs no more than this to put the machine back.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/sysfs.hpp"
 #include "orchestrator/settings/setting.hpp"
+#include "probes/gpu/nvidia_smi.hpp"
 
 namespace dvfs_plan {
 
 class NvidiaAccess;
+
+// What reads settings of NVIDIA's boards in microseconds instead of a second. nullopt: it does not know.
+class BoardReader {
+ public:
+  virtual ~BoardReader() = default;
+  virtual std::optional<std::string> power_limit(const std::string& uuid) = 0;         // "700.00", W
+  virtual std::optional<std::string> application_clocks(const std::string& uuid) = 0;  // "3201,1980", MHz
+};
+
+// How NVIDIA's boards are reached; looked for when first needed.
+struct NvidiaDoors {
+  std::function<std::optional<NvidiaSmi>(const Sysfs&)> find_smi;
+  // Empty: there is none. The guardian does without: it loads no library of a driver.
+  std::function<std::unique_ptr<BoardReader>(const Sysfs&)> open_reader = {};
+};
 
 std::string nvidia_setting(const std::string& uuid, const std::string& name);
 std::string overdrive_setting(const std::string& file, bool core);
 
 class SettingAccess {
  public:
-  // `by_nvml`: boards are read by NVML where it can be loaded.
-  explicit SettingAccess(const Sysfs& sysfs, bool by_nvml = false);
+  SettingAccess(const Sysfs& sysfs, NvidiaDoors doors);
 
   // Kept from the first time on: what a board's program did not answer is not asked again.
   Setting& at(const std::string& path);

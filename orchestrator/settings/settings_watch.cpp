@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -58,7 +59,7 @@ std::string change_text(const SettingChange& change, Nanoseconds trial_began) {
 
 SettingsWatch::SettingsWatch(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,
                              const Clock& clock)
-    : sysfs_(sysfs), clock_(clock), access_(sysfs, true) {
+    : sysfs_(sysfs), clock_(clock), access_(sysfs, nvidia_doors(true)) {
   for (const SavedSetting& setting : settings) {
     // What says what somebody asked for, and not what is in force, tells nothing.
     Setting& where = access_.at(setting.path);

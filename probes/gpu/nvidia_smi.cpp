@@ -1,13 +1,10 @@
 #include "probes/gpu/nvidia_smi.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/child.hpp"
-#include "base/invoking_user.hpp"
 #include "base/text.hpp"
 
 namespace dvfs_plan {
@@ -111,21 +108,6 @@ std::optional<std::string> smi_unknown_field(std::string_view output) {
   const auto to = output.find(after);
   if (to == std::string_view::npos) return std::nullopt;
   return std::string(output.substr(0, to));
-}
-
-std::optional<NvidiaSmi> NvidiaSmi::find(const Sysfs& sysfs) {
-  if (!sysfs.root().empty()) {
-    const std::string own = sysfs.real_path("/usr/bin/nvidia-smi");
-    if (::access(own.c_str(), X_OK) != 0) return std::nullopt;
-    return NvidiaSmi(own);
-  }
-  const char* path = std::getenv("PATH");
-  // Root runs for another user only what that user cannot have put there.
-  for (const std::string& folders : {std::string(path == nullptr ? "" : path), std::string("/usr/bin")}) {
-    const std::string found = find_executable("nvidia-smi", "/", folders);
-    if (!found.empty() && untrusted_because(found).empty()) return NvidiaSmi(found);
-  }
-  return std::nullopt;
 }
 
 ProgramAnswer NvidiaSmi::run(const std::vector<std::string>& arguments) const {

@@ -49,6 +49,7 @@ class NvidiaSmi {
   // On PATH or in /usr/bin. Below a recorded tree only the tree's own usr/bin/nvidia-smi: a test must never
   // reach the board of the machine it runs on.
   static std::optional<NvidiaSmi> find(const Sysfs& sysfs);
+  static NvidiaSmi at(std::string program) { return NvidiaSmi(std::move(program)); }
 
   const std::string& program() const { return program_; }
   ProgramAnswer run(const std::vector<std::string>& arguments) const;

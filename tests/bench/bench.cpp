@@ -54,7 +54,7 @@ int bench_trial(int count) {
   launcher.group().use_control_group(fmt::format("dvfs-bench.{}", ::getpid()));
   // What a run without settings has: a lock, and no guardian.
   const TemporaryFolder state;
-  KnobGuard guard(state / "state", sysfs, "bench.yaml", clock);
+  GuardClient guard({.experiment = "bench.yaml", .state_folder = state / "state"});
   LocalMachine machine{.plan = *plan,
                        .interruption = interruption,
                        .clock = clock,

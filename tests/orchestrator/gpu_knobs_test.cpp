@@ -10,7 +10,8 @@
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/settings/amdgpu_overdrive.hpp"
-#include "orchestrator/settings/setting_access.hpp"
+#include "orchestrator/settings/nvidia_doors.hpp"
+#include "orchestrator/settings/setting_writer.hpp"
 #include "tests/support/machines.hpp"
 #include "tests/support/parse.hpp"
 
@@ -47,10 +48,16 @@ class GpuKnobs : public testing::Test {
   }
   std::string problem(const std::string& axis) { return find({axis})[0].problem; }
   std::string refusal(const std::string& axis, const AxisValue& value) {
-    return knob(axis)->apply(value)[0].problem;
+    return knob(axis)->apply(value, writer_)[0].problem;
   }
   RestoreOutcome restored(const std::vector<SavedSetting>& saved, const AppliedByUs& ours) const {
-    return restore_settings(saved, sysfs_, &ours);
+    SettingAccess access(sysfs_, nvidia_doors());
+    return restore_settings(saved, access, &ours);
+  }
+  // As after a power cut, when nobody knows what was ours.
+  RestoreOutcome restored(const std::vector<SavedSetting>& saved) const {
+    SettingAccess access(sysfs_, nvidia_doors());
+    return restore_settings(saved, access);
   }
   // What nvidia-smi was asked to set, in order.
   std::vector<std::string> sets() const {
@@ -62,11 +69,12 @@ class GpuKnobs : public testing::Test {
     return lines;
   }
   std::string setting(const std::string& name) {
-    return SettingAccess(sysfs_).at(place + name).read().text.value_or("none");
+    return SettingAccess(sysfs_, nvidia_doors()).at(place + name).read().text.value_or("none");
   }
 
   TemporaryFolder root_;
   Sysfs sysfs_{root_.path()};
+  TrackingWriter writer_{sysfs_, nvidia_doors()};
 };
 
 TEST_F(GpuKnobs, AnH200OffersItsClocksAndItsLimits) {
@@ -88,16 +96,15 @@ TEST_F(GpuKnobs, AClockIsLockedAndTheAnswerIsItsAcknowledgement) {
   machines::h200(root_, true);
   const auto knobs = find({"gpu.core", "gpu.memory", "gpu.power_limit"});
   EXPECT_EQ(knobs[0].axis, "gpu.power_limit");  // in the order of application
-  const auto limit = knobs[0].knob->apply(watts(450));
-  const auto memory = knobs[1].knob->apply(mhz(2201));
-  const auto core = knobs[2].knob->apply(mhz(1395));
+  const auto limit = knobs[0].knob->apply(watts(450), writer_);
+  const auto memory = knobs[1].knob->apply(mhz(2201), writer_);
+  const auto core = knobs[2].knob->apply(mhz(1395), writer_);
   EXPECT_EQ(core[0].target, "gpu-0");
   EXPECT_EQ(core[0].applied, "1395 MHz");
   EXPECT_EQ(core[0].problem, "");
   EXPECT_EQ(memory[0].applied, "2201 MHz");
   EXPECT_EQ(limit[0].applied, "450 W");
-  EXPECT_EQ(limit[0].path, place + "power.limit");
-  EXPECT_EQ(limit[0].text, "450.00");
+  EXPECT_THAT(writer_.applied().at(place + "power.limit"), ElementsAre("450", "450.00"));
   EXPECT_THAT(sets(), ElementsAre("-i " + board + " -pl 450", "-i " + board + " -lmc 2201,2201",
                                   "-i " + board + " -lgc 1395,1395"));
   EXPECT_EQ(knobs[2].knob->clock_quantity(), "core_clock");
@@ -114,9 +121,9 @@ TEST_F(GpuKnobs, WhatWasThereIsSavedAndPutBackAndLocksAreReset) {
   for (const SavedSetting& one : saved) texts.push_back(one.path.substr(place.size()) + "=" + one.value);
   EXPECT_THAT(texts, ElementsAre("power.limit=550.00", "lock.memory=reset", "clocks.applications=3201,1755",
                                  "lock.core=reset"));
-  knobs[0].knob->apply(watts(300));
-  knobs[1].knob->apply(mhz(2201));
-  knobs[2].knob->apply(mhz(345));
+  knobs[0].knob->apply(watts(300), writer_);
+  knobs[1].knob->apply(mhz(2201), writer_);
+  knobs[2].knob->apply(mhz(345), writer_);
   const auto outcome = restored(
       saved,
       {{place + "power.limit", {"300"}}, {place + "lock.core", {"345"}}, {place + "lock.memory", {"2201"}}});
@@ -136,12 +143,12 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
   machines::h200(root_, true);
   auto limit = knob("gpu.power_limit");
   const auto saved = limit->snapshot();
-  const auto applied = limit->apply(watts(300));
-  const AppliedByUs ours{{applied[0].path, {"300", applied[0].text}}};
+  const auto applied = limit->apply(watts(300), writer_);
+  const AppliedByUs ours = writer_.applied();
   root_.file("/gpu/state.json",
              "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 500.0}})");
   // The next trial notices,
-  const auto again = limit->apply(watts(400));
+  const auto again = limit->apply(watts(400), writer_);
   EXPECT_EQ(again[0].note,
             "the power limit of gpu-0 was 500.00 W before this trial; this run had set 300.00 W: somebody "
             "else changed it");
@@ -160,7 +167,7 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
                   board + " -pl 700.00"));
   EXPECT_EQ(setting("power.limit"), "500.00");
   // After a power cut nobody knows what was ours: the saved value is put back.
-  EXPECT_EQ(restore_settings(saved, sysfs_).restored, 1);
+  EXPECT_EQ(restored(saved).restored, 1);
   EXPECT_EQ(setting("power.limit"), "700.00");
 }
 
@@ -170,19 +177,16 @@ TEST_F(GpuKnobs, WhatWasAboutToBeSetIsOursAndALockThatNeverWasIsNotTouched) {
   const auto saved = settings_of(knobs);
   // Killed between the setting and its reading back: 300 W was announced, 300.00 W is there.
   AppliedByUs ours;
-  for (const SavedSetting& one : knobs[0].knob->intents(watts(300))) ours[one.path].insert(one.value);
+  for (const SettingText& one : knobs[0].knob->requests(watts(300))) ours[one.path].insert(one.text);
   EXPECT_THAT(ours, testing::ElementsAre(testing::Pair(place + "power.limit", ElementsAre("300"))));
   ours[place + "power.limit"].insert("500.00");  // of the trial before
-  knobs[0].knob->apply(watts(300));
+  knobs[0].knob->apply(watts(300), writer_);
   const auto outcome = restored(saved, ours);
   EXPECT_TRUE(outcome.notes.empty()) << outcome.notes[0];
   EXPECT_EQ(setting("power.limit"), "700.00");
   // No core clock was announced: an owner's lock, which nobody can read, is left alone.
   EXPECT_THAT(sets(), testing::Not(Contains(HasSubstr("-rgc"))));
-  std::vector<std::string> intents;
-  for (const SavedSetting& one : knobs[1].knob->intents(mhz(1395)))
-    intents.push_back(one.path.substr(place.size()) + "=" + one.value);
-  EXPECT_THAT(intents, ElementsAre("lock.core=1395"));
+  EXPECT_THAT(knobs[1].knob->requests(mhz(1395)), ElementsAre(SettingText{place + "lock.core", "1395"}));
 }
 
 TEST_F(GpuKnobs, ADriversOwnDefaultIsNobodysAndIsPutBackOver) {
@@ -191,10 +195,10 @@ TEST_F(GpuKnobs, ADriversOwnDefaultIsNobodysAndIsPutBackOver) {
              "{\"" + board + R"(": {"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 550.0}})");
   auto limit = knob("gpu.power_limit");
   const auto saved = limit->snapshot();
-  const auto applied = limit->apply(watts(300));
+  const auto applied = limit->apply(watts(300), writer_);
   std::filesystem::remove(root_ /
                           "gpu/state.json");  // the driver was loaded anew: everything is as it makes it
-  EXPECT_EQ(restored(saved, {{applied[0].path, {applied[0].text}}}).restored, 1);
+  EXPECT_EQ(restored(saved, writer_.applied()).restored, 1);
   EXPECT_EQ(setting("power.limit"), "550.00");
 }
 
@@ -269,17 +273,18 @@ TEST_F(GpuKnobs, WhereLocksAreNotOfferedApplicationClocksAreSetAsAPair) {
   const auto knobs = find({"gpu.core", "gpu.memory"});
   const auto saved = settings_of(knobs);
   // The refusal of a lock is the first attempt; the second takes the other way, and announces it.
-  EXPECT_TRUE(knobs[0].knob->apply(mhz(2201))[0].untouched);
-  EXPECT_TRUE(knobs[1].knob->apply(mhz(1395))[0].untouched);
-  EXPECT_EQ(knobs[0].knob->intents(mhz(2201))[0].path, place + "clocks.applications");
-  const auto memory = knobs[0].knob->apply(mhz(2201));
-  const auto core = knobs[1].knob->apply(mhz(1395));
+  EXPECT_NE(knobs[0].knob->apply(mhz(2201), writer_)[0].problem, "");
+  EXPECT_NE(knobs[1].knob->apply(mhz(1395), writer_)[0].problem, "");
+  EXPECT_TRUE(writer_.applied().empty());  // refused without a trace
+  EXPECT_EQ(knobs[0].knob->requests(mhz(2201))[0].path, place + "clocks.applications");
+  const auto memory = knobs[0].knob->apply(mhz(2201), writer_);
+  const auto core = knobs[1].knob->apply(mhz(1395), writer_);
   EXPECT_EQ(memory[0].applied, "2201 MHz");
   EXPECT_EQ(core[0].applied, "1395 MHz");
   EXPECT_EQ(core[0].problem, "");
   EXPECT_EQ(setting("clocks.applications"), "2201,1395");
-  EXPECT_EQ(core[0].text, "2201,1395");
-  const auto outcome = restore_settings(saved, sysfs_);
+  EXPECT_TRUE(writer_.applied().at(place + "clocks.applications").contains("2201,1395"));
+  const auto outcome = restored(saved);
   EXPECT_TRUE(outcome.complete());  // a lock that the board does not offer needs no reset
   EXPECT_EQ(setting("clocks.applications"), "3201,1980");
 }
@@ -287,11 +292,11 @@ TEST_F(GpuKnobs, WhereLocksAreNotOfferedApplicationClocksAreSetAsAPair) {
 TEST_F(GpuKnobs, EveryBoardIsSetAndOneCanBeNamed) {
   machines::h200(root_, false);
   root_.file("/gpu/boards", "2");
-  const auto both = knob("gpu.core")->apply(mhz(1200));
+  const auto both = knob("gpu.core")->apply(mhz(1200), writer_);
   ASSERT_EQ(both.size(), 2U);
   EXPECT_EQ(both[1].target, "gpu-1");
   EXPECT_EQ(both[1].applied, "1200 MHz");
-  const auto one = knob("gpu.core@1")->apply(mhz(1305));
+  const auto one = knob("gpu.core@1")->apply(mhz(1305), writer_);
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].target, "gpu-1");
   EXPECT_THAT(sets().back(), HasSubstr("000201 -lgc 1305,1305"));
@@ -395,12 +400,12 @@ TEST_F(GpuKnobs, AnAmdLevelIsAllowedUnderManualAndThePerformanceLevelPutBack) {
   const auto saved = core->snapshot();
   ASSERT_EQ(saved.size(), 1U);
   EXPECT_EQ(saved[0].value, "auto");
-  const auto applied = core->apply(mhz(2475));
+  const auto applied = core->apply(mhz(2475), writer_);
   EXPECT_EQ(applied[0].problem, "");
   EXPECT_FALSE(applied[0].applied);  // the star does not stand there: what is allowed cannot be read
   EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), "manual");
   EXPECT_EQ(*sysfs_.text(radeon + "pp_dpm_sclk"), "2");
-  EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
+  EXPECT_TRUE(restored(saved).complete());
   EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), "auto");
   // An owner's own choice of levels could not be put back.
   root_.attribute(radeon + "power_dpm_force_performance_level", "manual");
@@ -436,9 +441,9 @@ TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
   EXPECT_EQ(saved[0].path, "amdgpu-od:" + radeon + "pp_od_clk_voltage#sclk");
   EXPECT_EQ(saved[0].value, "500 2475");
   // A plain file keeps the last line it was told; the driver's table does not read as that.
-  EXPECT_EQ(core->apply(mhz(1800))[0].problem, "gpu.core gpu-0: asked for 1800 MHz, read back nothing");
+  EXPECT_EQ(core->apply(mhz(1800), writer_)[0].problem, "gpu.core gpu-0: asked for 1800 MHz, read back nothing");
   EXPECT_EQ(*sysfs_.text(radeon + "pp_od_clk_voltage"), "c");
-  EXPECT_EQ(SettingAccess(sysfs_).at(saved[0].path).command(saved[0].value),
+  EXPECT_EQ(SettingAccess(sysfs_, nvidia_doors()).at(saved[0].path).command(saved[0].value),
             "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon +
                 "pp_od_clk_voltage; done");
 }
@@ -449,19 +454,19 @@ TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {
   EXPECT_EQ(limit->offer().continuous->highest, 312);
   const auto saved = limit->snapshot();
   const std::string cap = radeon + "hwmon/hwmon3/power1_cap";
-  const auto applied = limit->apply(watts(200));
+  const auto applied = limit->apply(watts(200), writer_);
   EXPECT_EQ(applied[0].applied, "200 W");
   EXPECT_EQ(*sysfs_.text(cap), "200000000");
   root_.attribute(cap, "150000000");  // somebody else's
-  const auto outcome = restored(saved, {{applied[0].path, {applied[0].text}}});
+  const auto outcome = restored(saved, writer_.applied());
   ASSERT_EQ(outcome.notes.size(), 1U);
   EXPECT_EQ(*sysfs_.text(cap), "150000000");
   EXPECT_EQ(
-      limit->apply(watts(210))[0].note,
+      limit->apply(watts(210), writer_)[0].note,
       cap + " was 150000000 uW before this trial; this run had set 200000000 uW: somebody else changed it");
   std::filesystem::remove(root_.path() + cap);
   std::filesystem::create_symlink("/dev/full", root_.path() + cap);
-  EXPECT_EQ(limit->apply(watts(220))[0].problem, "gpu.power_limit gpu-0: set 220 W: No space left on device");
+  EXPECT_EQ(limit->apply(watts(220), writer_)[0].problem, "gpu.power_limit gpu-0: set 220 W: No space left on device");
 }
 
 TEST_F(GpuKnobs, AnIntelBoardIsPinnedByItsLimitsAndItsMediaEngineLeftAlone) {
@@ -472,15 +477,15 @@ TEST_F(GpuKnobs, AnIntelBoardIsPinnedByItsLimitsAndItsMediaEngineLeftAlone) {
   EXPECT_EQ(core->offer().values.back(), mhz(2850));
   const auto saved = core->snapshot();
   EXPECT_EQ(saved.size(), 2U);
-  EXPECT_EQ(core->apply(mhz(1200))[0].applied, "1200 MHz");
+  EXPECT_EQ(core->apply(mhz(1200), writer_)[0].applied, "1200 MHz");
   EXPECT_EQ(*sysfs_.text(gt + "min_freq"), "1200");
   EXPECT_EQ(*sysfs_.text(gt + "max_freq"), "1200");
   EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/device/tile0/gt1/freq0/max_freq"), "1500");
-  EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
+  EXPECT_TRUE(restored(saved).complete());
   EXPECT_EQ(*sysfs_.text(gt + "max_freq"), "2850");
   EXPECT_EQ(problem("gpu.memory"),
             "Intel's drivers offer no memory clock; gpu.core and gpu.power_limit they do");
-  EXPECT_EQ(knob("gpu.power_limit")->apply(watts(120))[0].applied, "120 W");
+  EXPECT_EQ(knob("gpu.power_limit")->apply(watts(120), writer_)[0].applied, "120 W");
 }
 
 TEST_F(GpuKnobs, UnderI915TheBoostClockGoesWithTheLimits) {
@@ -488,9 +493,9 @@ TEST_F(GpuKnobs, UnderI915TheBoostClockGoesWithTheLimits) {
   auto core = knob("gpu.core");
   const auto saved = core->snapshot();
   EXPECT_EQ(saved.size(), 3U);
-  EXPECT_EQ(core->apply(mhz(900))[0].problem, "");
+  EXPECT_EQ(core->apply(mhz(900), writer_)[0].problem, "");
   EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/gt/gt0/rps_boost_freq_mhz"), "900");
-  EXPECT_TRUE(restore_settings(saved, sysfs_).complete());
+  EXPECT_TRUE(restored(saved).complete());
   EXPECT_EQ(*sysfs_.text("/sys/class/drm/card0/gt/gt0/rps_boost_freq_mhz"), "2400");
   EXPECT_EQ(problem("gpu.power_limit"),
             "Intel 0x56a0 has no power limit in hwmon (integrated graphics share the CPU's)");

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "orchestrator/guard/journal.hpp"
-#include "orchestrator/guard/knob_guard.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 #include "tests/support/machines.hpp"
@@ -27,13 +27,18 @@ std::string message_of(const std::function<void()>& act) {
   return "nothing was thrown";
 }
 
+RestoreOutcome restored(const std::vector<SavedSetting>& settings, const Sysfs& sysfs) {
+  SettingAccess access(sysfs, {});
+  return restore_settings(settings, access);
+}
+
 TEST(Restore, OneThatFailsKeepsNoOtherFromBeingPutBack) {
   TemporaryFolder root;
   root.attribute("/sys/a", "changed");
   root.attribute("/sys/c", "changed");
   const Sysfs sysfs(root.path());
   const auto outcome =
-      restore_settings({{"k", "/sys/a", "1"}, {"k", "/sys/gone", "2"}, {"k", "/sys/c", "it's 3"}}, sysfs);
+      restored({{"k", "/sys/a", "1"}, {"k", "/sys/gone", "2"}, {"k", "/sys/c", "it's 3"}}, sysfs);
   EXPECT_EQ(*sysfs.text("/sys/a"), "1");
   EXPECT_EQ(*sysfs.text("/sys/c"), "it's 3");
   EXPECT_EQ(outcome.restored, 2);
@@ -48,7 +53,7 @@ TEST(Restore, WritesOnlyWhatDiffers) {
   TemporaryFolder root;
   root.attribute("/sys/a", "same");
   const auto before = std::filesystem::last_write_time(root / "sys/a");
-  const auto outcome = restore_settings({{"k", "/sys/a", "same"}}, Sysfs(root.path()));
+  const auto outcome = restored({{"k", "/sys/a", "same"}}, Sysfs(root.path()));
   EXPECT_EQ(outcome.unchanged, 1);
   EXPECT_EQ(std::filesystem::last_write_time(root / "sys/a"), before);
 }
@@ -56,7 +61,7 @@ TEST(Restore, WritesOnlyWhatDiffers) {
 TEST(Restore, AChoiceInBracketsCountsAsPutBack) {
   TemporaryFolder root;
   root.attribute("/sys/thp", "always [madvise] never");
-  EXPECT_EQ(restore_settings({{"k", "/sys/thp", "madvise"}}, Sysfs(root.path())).unchanged, 1);
+  EXPECT_EQ(restored({{"k", "/sys/thp", "madvise"}}, Sysfs(root.path())).unchanged, 1);
 }
 
 TEST(StateFolder, MustBeOursAlone) {
@@ -76,12 +81,12 @@ TEST(StateFolder, FollowsNoLinkInsideEither) {
   TemporaryFolder folder;
   folder.file("precious", "keep me");
   StateFolder state(folder / "state");
-  std::filesystem::create_symlink(folder / "precious", folder / "state/journal.json");
-  EXPECT_THAT(message_of([&] { state.read("journal.json"); }),
+  std::filesystem::create_symlink(folder / "precious", folder / "state/journal");
+  EXPECT_THAT(message_of([&] { state.read("journal"); }),
               HasSubstr("Too many levels of symbolic links"));
-  state.write_durably("journal.json", "new");  // replaces the link, not what it points to
+  state.write_durably("journal", "new");  // replaces the link, not what it points to
   EXPECT_EQ(folder.read("precious"), "keep me");
-  EXPECT_EQ(state.read("journal.json"), "new");
+  EXPECT_EQ(state.read("journal"), "new");
 }
 
 TEST(StateFolder, OneLockAMachine) {
@@ -103,84 +108,92 @@ TEST(Journal, ComesBackAsWritten) {
                         "boot",
                         "",
                         42,
+                        1000,
                         "run",
-                        {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two words"}}};
+                        {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two\twords\n\\ and a third"}}};
   write_journal(state, journal);
   const auto read = read_journal(state);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->settings, journal.settings);
   EXPECT_EQ(read->run, "run");
+  EXPECT_EQ(read->user, 1000U);
 }
 
 TEST(Journal, ADamagedOneIsNeverThrownAway) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");
-  state.write_durably("journal.json", "{\"version\": 1, \"settings\": [");
-  EXPECT_THAT(message_of([&] { read_journal(state); }), HasSubstr("journal.json cannot be understood"));
-  EXPECT_TRUE(state.read("journal.json"));
+  write_journal(state, {"sweep.yaml", "now", "boot", "", 42, 0, "run", {{"k", "/sys/a", "1"}}});
+  const std::string whole = *state.read("journal");
+  for (std::size_t size = 0; size + 1 < whole.size(); ++size) {
+    state.write_durably("journal", whole.substr(0, size));
+    EXPECT_THAT(message_of([&] { read_journal(state); }), HasSubstr("journal cannot be understood")) << size;
+    EXPECT_TRUE(state.read("journal"));
+  }
 }
 
-TEST(KnobGuard, TheNextStartPutsBackWhatADeadRunLeft) {
+GuardWish wish(const TemporaryFolder& root, const TemporaryFolder& folder, const std::string& experiment) {
+  return {.experiment = experiment, .state_folder = folder / "state", .sysfs_root = root.path()};
+}
+
+TEST(GuardClient, TheNextStartPutsBackWhatADeadRunLeft) {
   TemporaryFolder root, folder;
   machines::acpi_cpufreq(root);
   const Sysfs sysfs(root.path());
-  const SystemClock clock;
   const std::string limit = "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq";
   {
     StateFolder state(folder / "state");
     write_journal(
         state,
-        {"sweep.yaml", "then", "another boot", root.path(), 1, "run", {{"cpu.frequency", limit, "3000000"}}});
+        {"sweep.yaml", "then", "another boot", root.path(), 1, ::geteuid(), "run", {{"cpu.frequency", limit, "3000000"}}});
   }
   sysfs.write(limit, "1000000");
-  KnobGuard guard(folder / "state", sysfs, "next.yaml", clock);
+  GuardClient guard(wish(root, folder, "next.yaml"));
   ASSERT_TRUE(guard.found_journal());
   EXPECT_EQ(guard.found_journal()->restored, 1);
   EXPECT_EQ(*sysfs.text(limit), "3000000");
-  EXPECT_FALSE(StateFolder(folder / "state").read("journal.json"));
+  EXPECT_FALSE(StateFolder(folder / "state").read("journal"));
 }
 
-TEST(KnobGuard, AJournalOfAnotherTreeIsLeftAlone) {
+TEST(GuardClient, AJournalOfAnotherTreeIsLeftAlone) {
   TemporaryFolder root, folder;
   const Sysfs sysfs(root.path());
-  const SystemClock clock;
   {
     StateFolder state(folder / "state");
-    write_journal(state, {"sweep.yaml", "then", "boot", "/somewhere/else", 1, "run", {{"k", "/sys/a", "1"}}});
+    write_journal(state, {"sweep.yaml", "then", "boot", "/somewhere/else", 1, ::geteuid(), "run", {{"k", "/sys/a", "1"}}});
   }
-  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }),
+  EXPECT_THAT(message_of([&] { GuardClient guard(wish(root, folder, "next.yaml")); }),
               HasSubstr("is of another machine tree ('/somewhere/else')"));
-  EXPECT_TRUE(StateFolder(folder / "state").read("journal.json"));
+  EXPECT_TRUE(StateFolder(folder / "state").read("journal"));
 }
 
-TEST(KnobGuard, WhatWentWithAReboot) {
+TEST(GuardClient, WhatWentWithAReboot) {
   TemporaryFolder root, folder;
   const Sysfs sysfs(root.path());
-  const SystemClock clock;
   const auto leave = [&](const std::string& boot) {
     StateFolder state(folder / "state");
-    write_journal(state, {"sweep.yaml", "then", boot, root.path(), 1, "run", {{"k", "/sys/gone", "1"}}});
+    write_journal(state, {"sweep.yaml", "then", boot, root.path(), 1, ::geteuid(), "run", {{"k", "/sys/gone", "1"}}});
   };
   leave("another boot");
   {
-    KnobGuard guard(folder / "state", sysfs, "next.yaml", clock);
+    GuardClient guard(wish(root, folder, "next.yaml"));
     EXPECT_THAT(guard.found_journal()->notes,
                 ElementsAre("/sys/gone is gone since the reboot; it was not put back"));
   }
   leave(boot_id(sysfs));
-  EXPECT_THAT(message_of([&] { KnobGuard guard(folder / "state", sysfs, "next.yaml", clock); }),
+  EXPECT_THAT(message_of([&] { GuardClient guard(wish(root, folder, "next.yaml")); }),
               HasSubstr("1 of 1 settings could not be put back"));
-  KnobGuard gives_up(folder / "state", sysfs, "restore", clock, true);
-  EXPECT_FALSE(StateFolder(folder / "state").read("journal.json"));
-  EXPECT_TRUE(StateFolder(folder / "state").read("journal.discarded.json"));
+  GuardWish giving_up = wish(root, folder, "restore");
+  giving_up.discards = true;
+  GuardClient gives_up(giving_up);
+  EXPECT_FALSE(StateFolder(folder / "state").read("journal"));
+  EXPECT_TRUE(StateFolder(folder / "state").read("journal.discarded"));
 }
 
-TEST(KnobGuard, ASecondSweepIsRefusedWithTheHolder) {
+TEST(GuardClient, ASecondSweepIsRefusedWithTheHolder) {
   TemporaryFolder root, folder;
   const Sysfs sysfs(root.path());
-  const SystemClock clock;
-  KnobGuard guard(folder / "state", sysfs, "first.yaml", clock);
-  EXPECT_THAT(message_of([&] { KnobGuard second(folder / "state", sysfs, "second.yaml", clock); }),
+  GuardClient guard(wish(root, folder, "first.yaml"));
+  EXPECT_THAT(message_of([&] { GuardClient second(wish(root, folder, "second.yaml")); }),
               HasSubstr("another sweep is running on this machine (pid " + std::to_string(::getpid()) +
                         ", first.yaml, since "));
 }

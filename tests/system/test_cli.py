@@ -29,7 +29,7 @@ class CommandLine(unittest.TestCase):
         for name in ("SUDO_UID", "SUDO_USER", "PKEXEC_UID"):
             environment.pop(name, None)
         environment.update(options.pop("environment", {}))
-        state = [] if arguments[0] in ("report", "status", "export", "sql", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
+        state = [] if "SUDO_UID" in environment or arguments[0] in ("report", "status", "export", "sql", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
         return subprocess.run([PROGRAM, *arguments, *state], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120, **options)
 
@@ -198,7 +198,7 @@ axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb
         theirs.mkdir()
         os.chown(theirs, 65534, 65534)
         (theirs / "who.yaml").write_text("name: who\nrepeat: 1\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, shell: 'echo uid $(id -u); echo home $HOME', metrics: [lines]}]\n")
-        result = subprocess.run([PROGRAM, "who.yaml", "--state-folder", str(self.folder / "state")], cwd=theirs, capture_output=True, text=True,
+        result = subprocess.run([PROGRAM, "who.yaml"], cwd=theirs, capture_output=True, text=True,
                                 env=dict(os.environ, SUDO_UID="65534", HOME="/root"))
         self.assertEqual(result.returncode, 0, result.stderr)
         for file in theirs.glob("who.sqlite*"):
@@ -208,7 +208,7 @@ axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb
         # A link planted where the result would be is not followed.
         (theirs / "who.sqlite").unlink()
         (theirs / "who.sqlite").symlink_to(self.folder / "roots-own")
-        again = subprocess.run([PROGRAM, "who.yaml", "--state-folder", str(self.folder / "state")], cwd=theirs, capture_output=True, text=True,
+        again = subprocess.run([PROGRAM, "who.yaml"], cwd=theirs, capture_output=True, text=True,
                                env=dict(os.environ, SUDO_UID="65534"))
         self.assertEqual(again.returncode, 3)
         self.assertFalse((self.folder / "roots-own").exists())
@@ -296,8 +296,8 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         (root / "sys/good").write_text("changed\n")
         state = self.folder / "state"
         state.mkdir(mode=0o700)
-        (state / "journal.json").write_text(json.dumps({"version": 1, "experiment": "x.yaml", "saved_at": "", "boot_id": self.boot_id(), "sysfs_root": str(root), "pid": 1, "run": "", "settings": [
-            {"knob": "a", "path": "/sys/gone", "value": "two words"}, {"knob": "b", "path": "/sys/good", "value": "1"}]}))
+        (state / "journal").write_text(f"dvfs-plan journal 2\nexperiment\tx.yaml\nboot_id\t{self.boot_id()}\nsysfs_root\t{root}\npid\t1\nrun\t\n"
+                                       "setting\ta\t/sys/gone\ttwo words\nsetting\tb\t/sys/good\t1\nend\n")
         failed = self.call("restore", "--sysfs-root", str(root))
         self.assertEqual(failed.returncode, 4)
         self.assertEqual(failed.stderr, """error: 1 of 2 settings could not be put back:
@@ -308,7 +308,7 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.assertEqual((root / "sys/good").read_text(), "1")
         (root / "sys/gone").write_text("two words\n")
         self.assertEqual(self.call("restore", "--sysfs-root", str(root)).returncode, 0)
-        self.assertFalse((state / "journal.json").exists())
+        self.assertFalse((state / "journal").exists())
 
     def test_a_meter_of_ones_own(self):
         self.write("meter.yaml", """

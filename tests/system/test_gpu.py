@@ -138,7 +138,7 @@ class Gpu(unittest.TestCase):
         while self.sets()[-1:] != ["-rgc"]:
             self.assertLess(time.monotonic(), until, self.sets())
             time.sleep(0.05)
-        while (self.folder / "state/journal.json").exists():
+        while (self.folder / "state/journal").exists():
             self.assertLess(time.monotonic(), until, "the guardian left the journal")
             time.sleep(0.05)
         self.assertEqual(self.state(), {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0})
@@ -162,7 +162,7 @@ class Gpu(unittest.TestCase):
         (self.gpu / "mode").write_text("")
         night.send_signal(signal.SIGKILL)  # in the middle of the setting
         night.wait(timeout=60)
-        while (self.folder / "state/journal.json").exists():
+        while (self.folder / "state/journal").exists():
             self.assertLess(time.monotonic(), until, "the guardian left the journal")
             time.sleep(0.05)
         self.assertEqual(self.sets()[-1], "-rgc")
@@ -255,7 +255,7 @@ class Gpu(unittest.TestCase):
         run = self.call("sweep.yaml")
         self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
         self.assertIn("The current user does not have permission to change clocks for GPU 00000000:00:06.0.; only root may set it: run with sudo", run.stderr)
-        self.assertFalse((self.folder / "state/journal.json").exists())  # a lock that was never set need not be reset
+        self.assertFalse((self.folder / "state/journal").exists())  # a lock that was never set need not be reset
         self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT DISTINCT verdict FROM trials"), [{"verdict": "knob_refused"}])
 
     def test_a_board_that_is_lost_with_its_locks_set_is_told_with_the_commands(self):
@@ -266,11 +266,11 @@ class Gpu(unittest.TestCase):
         self.assertIn(f"nvidia:{UUID}/lock.core: wanted 'reset', found 'NVIDIA offers no way to read a clock lock' (nvidia-smi refuses (exit code 15): "
                       "Unable to determine the device handle for GPU 00000000:00:06.0: GPU is lost.", run.stderr)
         self.assertIn(f"sudo nvidia-smi -i {UUID} -rgc", run.stderr)
-        self.assertTrue((self.folder / "state/journal.json").exists())
+        self.assertTrue((self.folder / "state/journal").exists())
         (self.gpu / "mode").write_text("")
         restore = self.call("restore")
         self.assertEqual(restore.returncode, 0, restore.stderr)
-        self.assertFalse((self.folder / "state/journal.json").exists())
+        self.assertFalse((self.folder / "state/journal").exists())
         self.assertEqual(self.state(), {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0})
 
     def test_boards_of_others_are_not_measured(self):

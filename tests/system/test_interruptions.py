@@ -49,7 +49,7 @@ for round in $(seq %d); do
     [ $now -ge $((last + said)) ] || problems="$problems lost-a-finished-trial"
     grep -q '^State:.Z' /proc/[0-9]*/status 2>/dev/null && problems="$problems zombie"
     pidof dvfs-mixed dvfs-plan dvfs-guardian >/dev/null && problems="$problems left-running"
-    [ -e /var/lib/dvfs-plan/journal.json ] && problems="$problems journal-left"
+    [ -e /var/lib/dvfs-plan/journal ] && problems="$problems journal-left"
     case $signal in KILL) [ $code = 137 ] || problems="$problems code";; *) [ $code = 130 ] || problems="$problems code";; esac
     testbedctl busy 0  # a killed workload left the machine's busy line up; a real one cannot
     echo "case $n $signal set=$set took=$took code=$code finished=$now problems:$problems"
@@ -161,7 +161,7 @@ class PowerCut(testbed.TestbedCase):
                 self.assertLessEqual(said, kept, console)
         code, console = self.testbed.run(job + "; ls /data/state; cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq", {"night.yaml": NIGHT % repeat})
         self.assertIn(f"{12 * repeat} of {12 * repeat} trials finished", console)
-        self.assertNotIn("journal.json", console)
+        self.assertNotIn("journal", console)
         out = self.testbed.fetch()
         self.assertEqual(testbed.integrity(out / "night.sqlite"), "ok")
         self.assertEqual(testbed.rows(out / "night.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 12 * repeat)

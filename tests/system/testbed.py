@@ -17,6 +17,7 @@ BIN = pathlib.Path(os.environ.get("DVFS_PLAN_BIN", ROOT / "build/dev/bin"))
 LONG = bool(os.environ.get("DVFS_PLAN_LONG"))
 PROGRAMS = {
     "bin/dvfs-plan": BIN / "dvfs-plan",
+    "bin/dvfs-guardian": BIN / "dvfs-guardian",
     "bin/dvfs-mixed": BIN / "testbed-mixed",
     "bin/testbedctl": BIN / "testbed-testbedctl",
 }

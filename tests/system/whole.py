@@ -42,12 +42,13 @@ class Whole(unittest.TestCase):
                 environment.pop(name, None)
         return environment
 
-    def arguments(self, *arguments):
-        state = [] if arguments[0] in ("report", "status", "export", "sql") else ["--state-folder", str(self.folder / "state")]
+    def arguments(self, *arguments, by_sudo=False):
+        # Under sudo root keeps to his own folder (tests/system/apart gives each test one).
+        state = [] if by_sudo or arguments[0] in ("report", "status", "export", "sql") else ["--state-folder", str(self.folder / "state")]
         return [str(PROGRAM), *arguments, *state]
 
     def call(self, *arguments, cwd=None, **environment):
-        return subprocess.run(self.arguments(*arguments), cwd=cwd or self.folder, env=self.environment(**environment),
+        return subprocess.run(self.arguments(*arguments, by_sudo="SUDO_UID" in environment), cwd=cwd or self.folder, env=self.environment(**environment),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300)
 
     def rows(self, name, sql):

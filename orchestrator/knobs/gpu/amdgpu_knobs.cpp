@@ -13,7 +13,7 @@
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/gpu/gpu_knobs.hpp"
 #include "orchestrator/settings/amdgpu_overdrive.hpp"
-#include "orchestrator/settings/setting_access.hpp"
+#include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -74,7 +74,7 @@ class AmdClockKnob : public Knob {
     for (const AmdBoard& board : boards_) {
       if (board.overdrive) {
         const std::string path = overdrive_setting(table_of(board), which_ == GpuAxis::core);
-        const auto now = SettingAccess(sysfs_).at(path).read().text;
+        const auto now = SettingAccess(sysfs_, nvidia_doors()).at(path).read().text;
         if (!now)
           throw Error(ExitCode::machine_refuses,
                       fmt::format("{} cannot be read now, so it could not be put back", table_of(board)),
@@ -97,9 +97,16 @@ class AmdClockKnob : public Knob {
     return std::any_of(boards_.begin(), boards_.end(), [](const AmdBoard& b) { return !b.overdrive; });
   }
 
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
+    for (const AmdBoard& board : boards_) {
+      for (SettingText& one : requests_of(board, mhz_of(value))) requests.push_back(std::move(one));
+    }
+    return requests;
+  }
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     std::vector<AppliedSetting> applied;
-    for (const AmdBoard& board : boards_) applied.push_back(apply_to(board, value));
+    for (const AmdBoard& board : boards_) applied.push_back(apply_to(board, value, writer));
     return applied;
   }
 
@@ -112,20 +119,40 @@ class AmdClockKnob : public Knob {
     return board.folder + "/power_dpm_force_performance_level";
   }
 
-  AppliedSetting apply_to(const AmdBoard& board, const AxisValue& value) {
+  static int mhz_of(const AxisValue& value) {
+    return static_cast<int>(std::lround(value.hertz().value() / 1e6));
+  }
+
+  // "manual" first; then the table's limits, or the level. The second is left out where there is no such level.
+  std::vector<SettingText> requests_of(const AmdBoard& board, int mhz) const {
+    std::vector<SettingText> requests{{level_of(board), "manual"}};
+    if (board.overdrive) {
+      requests.push_back(
+          {overdrive_setting(table_of(board), which_ == GpuAxis::core), fmt::format("{} {}", mhz, mhz)});
+      return requests;
+    }
+    const auto level = std::find_if(board.levels.begin(), board.levels.end(),
+                                    [&](const DpmLevel& l) { return std::lround(l.mhz) == mhz; });
+    if (level != board.levels.end()) requests.push_back({levels_of(board), std::to_string(level->index)});
+    return requests;
+  }
+
+  AppliedSetting apply_to(const AmdBoard& board, const AxisValue& value, SettingWriter& writer) {
     AppliedSetting setting{board.target, value.text, std::nullopt, {}};
-    const auto mhz = static_cast<int>(std::lround(value.hertz().value() / 1e6));
-    const auto fail = [&](const std::string& what, int error) {
-      setting.problem =
-          system_error_text(fmt::format("{} {}: set {}: {}", axis_, board.target, value.text, what), error);
+    const int mhz = mhz_of(value);
+    const auto fail = [&](const std::string& what) {
+      setting.problem = fmt::format("{} {}: set {}: {}", axis_, board.target, value.text, what);
       return setting;
     };
-    if (const int error = sysfs_.write(level_of(board), "manual"))
-      return fail("power_dpm_force_performance_level to manual", error);
+    const auto requests = requests_of(board, mhz);
+    if (requests.size() < 2) return fail("there is no such level");
+    const auto answers = writer.write(requests);
+    if (!answers[0].problem.empty())
+      return fail("power_dpm_force_performance_level to manual: " + answers[0].problem);
+    if (!answers[1].problem.empty())
+      return fail((board.overdrive ? "pp_od_clk_voltage" : levels_of(board)) + ": " + answers[1].problem);
     if (board.overdrive) {
       const auto clock = which_ == GpuAxis::core ? OverdriveClock::core : OverdriveClock::memory;
-      if (const int error = set_overdrive(sysfs_, table_of(board), clock, {mhz, mhz}))
-        return fail("pp_od_clk_voltage", error);
       const auto now = overdrive_limits(sysfs_.text(table_of(board)).value_or(""), clock);
       if (now && now->high_mhz == now->low_mhz) setting.applied = fmt::format("{} MHz", now->high_mhz);
       if (!now || now->low_mhz != mhz || now->high_mhz != mhz)
@@ -135,10 +162,6 @@ class AmdClockKnob : public Knob {
       return setting;
     }
     const std::string file = levels_of(board);
-    const auto level = std::find_if(board.levels.begin(), board.levels.end(),
-                                    [&](const DpmLevel& l) { return std::lround(l.mhz) == mhz; });
-    if (level == board.levels.end()) return fail("there is no such level", 0);
-    if (const int error = sysfs_.write(file, std::to_string(level->index))) return fail(file, error);
     // The star marks the clock of now, not what is allowed: it tells only when it stands at the level.
     for (const DpmLevel& now : parse_levels(sysfs_.text(file).value_or(""))) {
       if (now.active && std::lround(now.mhz) == mhz) setting.applied = value.text;

@@ -79,13 +79,13 @@ class PowerFileKnob : public Knob {
     return paths;
   }
   void changed_by_others() override { last_.clear(); }
-  std::vector<SavedSetting> intents(const AxisValue& value) const override {
-    std::vector<SavedSetting> intents;
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
     for (const PowerFile& file : files_)
-      intents.push_back({axis_, file.path, std::to_string(std::llround(value.watts().value() * 1e6))});
-    return intents;
+      requests.push_back({file.path, std::to_string(std::llround(value.watts().value() * 1e6))});
+    return requests;
   }
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     std::vector<AppliedSetting> applied;
     const std::string wanted = std::to_string(std::llround(value.watts().value() * 1e6));
     for (const PowerFile& file : files_) {
@@ -96,9 +96,9 @@ class PowerFileKnob : public Knob {
         setting.note =
             fmt::format("{} was {} uW before this trial; this run had set {} uW: somebody else changed it",
                         file.path, *before, ours->second);
-      if (const int error = sysfs_.write(file.path, wanted)) {
+      if (const WriteAnswer answer = writer.write(file.path, wanted); !answer.problem.empty()) {
         setting.problem =
-            system_error_text(fmt::format("{} {}: set {}", axis_, file.target, value.text), error);
+            fmt::format("{} {}: set {}: {}", axis_, file.target, value.text, answer.problem);
       } else {
         const auto now = sysfs_.read_until(
             file.path, [&](const std::string& text) { return text == wanted; }, read_back_patience_ms);
@@ -109,9 +109,8 @@ class PowerFileKnob : public Knob {
         if (!watts || std::abs(*watts * 1e-6 - value.watts().value()) > rounding_w)
           setting.problem = fmt::format("{} {}: asked for {}, read back {}", axis_, file.target, value.text,
                                         setting.applied.value_or("nothing"));
-        if (now.text) last_[file.path] = setting.text = *now.text;
+        if (now.text) last_[file.path] = *now.text;
         if (now.text) setting.stands = {{axis_, file.path, *now.text}};
-        setting.path = file.path;
       }
       applied.push_back(setting);
     }

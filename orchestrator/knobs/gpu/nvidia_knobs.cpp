@@ -62,35 +62,27 @@ class NvidiaClocks {
   bool has_lock(GpuAxis axis) const { return axis == GpuAxis::memory ? memory_locks_ : core_locks_; }
   void changed_by_others() { last_application_clocks_.clear(); }
 
-  // What set() may write: the lock, and the application clocks that take its place where there is none.
-  std::vector<SavedSetting> intents(GpuAxis axis, int mhz, const std::string& knob) const {
-    std::vector<SavedSetting> intents;
-    if (axis == GpuAxis::memory ? memory_locks_ : core_locks_) {
-      intents.push_back({knob, lock_path(axis), std::to_string(mhz)});
-    } else if (former_application_clocks_) {
-      intents.push_back({knob, nvidia_setting(board_.uuid, "clocks.applications"), pair_with(axis, mhz)});
-    }
-    return intents;
+  // What set() asks for: the lock, or the application clocks that take its place where there is none.
+  std::optional<SettingText> request(GpuAxis axis, int mhz) const {
+    if (has_lock(axis)) return SettingText{lock_path(axis), std::to_string(mhz)};
+    if (!former_application_clocks_) return std::nullopt;
+    return SettingText{nvidia_setting(board_.uuid, "clocks.applications"), pair_with(axis, mhz)};
   }
 
-  AppliedSetting set(GpuAxis axis, int mhz, const std::string& text) {
+  AppliedSetting set(GpuAxis axis, int mhz, const std::string& text, SettingWriter& writer) {
     AppliedSetting setting{board_.domain, text, std::nullopt, {}};
-    const auto clock = axis == GpuAxis::memory ? NvidiaSetter::Clock::memory : NvidiaSetter::Clock::core;
     bool& locks = axis == GpuAxis::memory ? memory_locks_ : core_locks_;
     (axis == GpuAxis::memory ? memory_ : core_) = mhz;
     if (locks) {
-      const SmiVerdict verdict = setter_.lock(board_.uuid, clock, mhz);
+      const WriteAnswer answer = writer.write(lock_path(axis), std::to_string(mhz));
       // The answer repeats the bounds it took; nothing else can be read back of a lock.
-      if (verdict.done) setting.applied = text;
-      setting.path = lock_path(axis);
-      setting.untouched = verdict.forbidden || verdict.unsupported;
-      setting.problem = describe(axis, text, verdict.problem);
-      // The board has said that it does not offer locks: the next attempt takes application clocks, once they
-      // are on record as what it is about to set.
-      if (verdict.unsupported && former_application_clocks_) locks = false;
+      if (answer.problem.empty()) setting.applied = text;
+      setting.problem = describe(axis, text, answer.problem);
+      // The board has said that it does not offer locks: the next attempt takes application clocks.
+      if (answer.unsupported && former_application_clocks_) locks = false;
       return setting;
     }
-    return set_application_clocks(axis, mhz, text);
+    return set_application_clocks(axis, mhz, text, writer);
   }
 
  private:
@@ -100,7 +92,8 @@ class NvidiaClocks {
                        board_.domain, board_.name, text, problem);
   }
 
-  AppliedSetting set_application_clocks(GpuAxis axis, int mhz, const std::string& text) {
+  AppliedSetting set_application_clocks(GpuAxis axis, int mhz, const std::string& text,
+                                        SettingWriter& writer) {
     AppliedSetting setting{board_.domain, text, std::nullopt, {}};
     if (!former_application_clocks_) {
       setting.problem = describe(axis, text, "the board offers neither clock locks nor application clocks");
@@ -113,13 +106,12 @@ class NvidiaClocks {
           "changed them",
           board_.domain, *before, last_application_clocks_);
     const std::string wanted = pair_with(axis, mhz);
-    const SmiVerdict verdict = setter_.set_application_clocks(board_.uuid, wanted);
-    const auto now = setter_.application_clocks(board_.uuid);
-    setting.path = nvidia_setting(board_.uuid, "clocks.applications");
-    if (now) last_application_clocks_ = setting.text = *now;
+    const WriteAnswer answer = writer.write(nvidia_setting(board_.uuid, "clocks.applications"), wanted);
+    const auto& now = answer.reads;
+    if (now) last_application_clocks_ = *now;
     if (now == wanted) setting.applied = text;
-    if (!verdict.done)
-      setting.problem = describe(axis, text, verdict.problem);
+    if (!answer.problem.empty())
+      setting.problem = describe(axis, text, answer.problem);
     else if (now != wanted)
       setting.problem =
           describe(axis, text, fmt::format("read back {} (memory,core)", now.value_or("nothing")));
@@ -179,21 +171,18 @@ class NvidiaClockKnob : public Knob {
     return saved;
   }
 
-  std::vector<SavedSetting> intents(const AxisValue& value) const override {
-    std::vector<SavedSetting> intents;
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
     for (const auto& board : boards_) {
-      for (SavedSetting& one :
-           board->intents(which_, static_cast<int>(std::lround(value.hertz().value() / 1e6)), axis_))
-        intents.push_back(std::move(one));
+      if (auto one = board->request(which_, mhz_of(value))) requests.push_back(std::move(*one));
     }
-    return intents;
+    return requests;
   }
 
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     std::vector<AppliedSetting> applied;
     for (const auto& board : boards_)
-      applied.push_back(
-          board->set(which_, static_cast<int>(std::lround(value.hertz().value() / 1e6)), value.text));
+      applied.push_back(board->set(which_, mhz_of(value), value.text, writer));
     return applied;
   }
 
@@ -225,6 +214,10 @@ class NvidiaClockKnob : public Knob {
   }
 
  private:
+  static int mhz_of(const AxisValue& value) {
+    return static_cast<int>(std::lround(value.hertz().value() / 1e6));
+  }
+
   std::string axis_;
   GpuAxis which_;
   AxisOffer offer_;
@@ -255,12 +248,10 @@ class NvidiaPowerLimit : public Knob {
     return saved;
   }
 
-  std::vector<SavedSetting> intents(const AxisValue& value) const override {
-    std::vector<SavedSetting> intents;
-    for (const auto& board : boards_)
-      intents.push_back({axis_, nvidia_setting(board->board().uuid, "power.limit"),
-                         fmt::format("{:g}", value.watts().value())});
-    return intents;
+  std::vector<SettingText> requests(const AxisValue& value) const override {
+    std::vector<SettingText> requests;
+    for (const auto& board : boards_) requests.push_back(request_of(*board, value));
+    return requests;
   }
 
   std::vector<std::string> writes() const override {
@@ -270,14 +261,18 @@ class NvidiaPowerLimit : public Knob {
   }
   void changed_by_others() override { last_.clear(); }
 
-  std::vector<AppliedSetting> apply(const AxisValue& value) override {
+  std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     std::vector<AppliedSetting> applied;
-    for (const auto& board : boards_) applied.push_back(apply_to(*board, value));
+    for (const auto& board : boards_) applied.push_back(apply_to(*board, value, writer));
     return applied;
   }
 
  private:
-  AppliedSetting apply_to(const NvidiaClocks& board, const AxisValue& value) {
+  static SettingText request_of(const NvidiaClocks& board, const AxisValue& value) {
+    return {nvidia_setting(board.board().uuid, "power.limit"), fmt::format("{:g}", value.watts().value())};
+  }
+
+  AppliedSetting apply_to(const NvidiaClocks& board, const AxisValue& value, SettingWriter& writer) {
     const std::string& uuid = board.board().uuid;
     AppliedSetting setting{board.board().domain, value.text, std::nullopt, {}};
     const auto before = board.setter().power_limit(uuid);
@@ -286,22 +281,20 @@ class NvidiaPowerLimit : public Knob {
       setting.note = fmt::format(
           "the power limit of {} was {} W before this trial; this run had set {} W: somebody else changed it",
           board.board().domain, *before, ours->second);
-    const SmiVerdict verdict =
-        board.setter().set_power_limit(uuid, fmt::format("{:g}", value.watts().value()));
-    const auto now = board.setter().power_limit(uuid);
-    setting.path = nvidia_setting(uuid, "power.limit");
+    const SettingText request = request_of(board, value);
+    const WriteAnswer answer = writer.write(request.path, request.text);
+    const auto& now = answer.reads;
     if (now) {
-      last_[uuid] = setting.text = *now;
-      setting.stands = {{axis_, setting.path, *now}};
+      last_[uuid] = *now;
+      setting.stands = {{axis_, request.path, *now}};
       if (const auto watts = parse_number(*now)) {
         setting.power_limit = Watts{*watts};
         setting.applied = format_quantity(*watts, Dimension::power);
       }
     }
-    setting.untouched = verdict.forbidden || verdict.unsupported;
-    if (!verdict.done)
+    if (!answer.problem.empty())
       setting.problem = fmt::format("power limit of {} ({}): set {}: {}", board.board().domain,
-                                    board.board().name, value.text, verdict.problem);
+                                    board.board().name, value.text, answer.problem);
     return setting;
   }
 

@@ -1,0 +1,327 @@
+#include "orchestrator/guard/guard_client.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/end_processes.hpp"
+#include "base/error.hpp"
+#include "base/spawn.hpp"
+#include "base/text.hpp"
+#include "orchestrator/guard/rights.hpp"
+#include "orchestrator/guard/state_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds send_patience{5000};  // with a guardian that does not read
+// With one that does not answer: a board that is in trouble makes each of its settings take half a minute.
+constexpr std::chrono::minutes longest_answer{30};
+
+struct Opened {
+  UniqueFd fd;
+  int error = 0;
+};
+
+Opened open_machine_guardian() {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, guardian_socket);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {UniqueFd(), errno};
+  return {std::move(socket)};
+}
+
+GuardDoor door_for(const GuardWish& wish, std::vector<std::string>& notes) {
+  if (!wish.sysfs_root.empty() || !wish.state_folder.empty()) return GuardDoor::own;
+  if (is_stood_by_root()) return GuardDoor::beside;
+  if (::geteuid() == 0) return GuardDoor::own;
+  const Opened machine = open_machine_guardian();
+  if (machine.error == EACCES)
+    notes.push_back(
+        fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): an administrator may add "
+                    "you to the group dvfs-plan",
+                    guardian_socket));
+  return machine.fd ? GuardDoor::machine : GuardDoor::own;
+}
+
+struct OpenedGuardian {
+  UniqueFd socket;
+  pid_t child = -1;  // of our own
+};
+
+OpenedGuardian open_own(const GuardWish& wish) {
+  ConnectedPair pair = connected_pair();
+  if (!pair.ours) throw Error(ExitCode::machine_refuses, system_error_text("socketpair", errno));
+  SpawnSpec start{guardian_program(), {"dvfs-guardian", "--session", "--state-folder"}};
+  start.argv.push_back(wish.state_folder.empty() ? default_state_folder() : wish.state_folder);
+  if (!wish.sysfs_root.empty()) start.argv.insert(start.argv.end(), {"--sysfs-root", wish.sysfs_root});
+  start.input = pair.theirs.get();
+  start.errors = STDERR_FILENO;
+  start.keeps_signals = true;  // until it says itself which it ignores
+  const Spawned spawned = spawn(start);
+  if (spawned.pid < 0)
+    throw Error(ExitCode::machine_refuses, "start the guardian: " + spawned.problem, "nothing was set");
+  return {std::move(pair.ours), spawned.pid};
+}
+
+OpenedGuardian open_guardian(const GuardWish& wish, GuardDoor door) {
+  if (door == GuardDoor::own) return open_own(wish);
+  OpenedGuardian opened{door == GuardDoor::machine ? open_machine_guardian().fd : session_of_stand_by()};
+  if (!opened.socket)
+    throw Error(ExitCode::machine_refuses, "the guardian, which sets things and puts them back, is gone",
+                "the same command goes on once it is there again (systemctl status dvfs-guardian.socket)");
+  return opened;
+}
+
+[[noreturn]] void throw_refusal(const Message& refused) {
+  const auto code = parse_number(refused.field(0)).value_or(3);
+  throw Error(static_cast<ExitCode>(static_cast<int>(code)), refused.field(1), refused.field(2));
+}
+
+}  // namespace
+
+GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_)) {
+  run_ = fmt::format("{}-{}", ::getpid(), SystemClock().now());
+  begin_session();
+}
+
+GuardClient::~GuardClient() {
+  try {
+    restore();
+  } catch (const std::exception&) {
+    // The journal stays, and the guardian tries as well when the connection ends.
+  }
+  hang_up();
+}
+
+void GuardClient::begin_session() {
+  hang_up();
+  OpenedGuardian opened = open_guardian(wish_, door_);
+  child_ = opened.child;
+  connection_ = std::make_unique<Connection>(std::move(opened.socket));
+  stop_.reset(::eventfd(0, EFD_CLOEXEC));
+  lost_ = false;
+  answers_.clear();
+  listener_ = std::thread([this] { listen(); });
+  greet();
+  ++begun_;
+}
+
+void GuardClient::greet() {
+  // Who waits in the first session waits no more in the next ones: the machine was ours.
+  const bool waits = wish_.mode == GuardWish::Mode::waits && begun_ == 0;
+  const char* const mode = wish_.mode == GuardWish::Mode::looks ? "look" : waits ? "wait" : "now";
+  auto answer =
+      ask({"hello", {protocol_version, wish_.experiment, run_, mode, wish_.discards ? "discard" : ""}});
+  while (answer && answer->kind == "queued") {
+    if (wish_.tell)
+      wish_.tell(fmt::format("waiting for the machine, {} in the queue{}", answer->field(0),
+                             answer->field(1).empty() ? "" : "; now: " + answer->field(1)));
+    answer = wait_for_answer(nullptr);
+  }
+  if (!answer)
+    throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word", "the system's journal may say why");
+  if (answer->kind == "refused") {
+    const Message refused = *answer;
+    hang_up();
+    throw_refusal(refused);
+  }
+  if (answer->field(0) == "1") found_ = outcome_of(std::span(answer->fields).subspan(2));
+  else if (begun_ > 0) found_.reset();
+  if (!answer->field(1).empty()) notes_.push_back(answer->field(1));
+}
+
+void GuardClient::hang_up() {
+  if (listener_.joinable()) {
+    ::eventfd_write(stop_.get(), 1);
+    listener_.join();
+  }
+  connection_.reset();
+  if (child_ > 0) ::waitpid(child_, nullptr, 0);  // it has put everything back by then
+  child_ = -1;
+}
+
+// Answers what the guardian asks at any time, and hands on what it answers.
+void GuardClient::listen() {
+  for (;;) {
+    pollfd wait[2] = {{connection_->fd(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+    ::poll(wait, 2, -1);
+    if (wait[1].revents != 0) return;
+    const auto heard = connection_->hear(true);
+    const std::lock_guard lock(mutex_);
+    for (auto message = connection_->next(); message; message = connection_->next()) {
+      if (message->kind == "ping")
+        connection_->send({"pong", {}}, send_patience);
+      else
+        answers_.emplace_back(std::move(*message), connection_->take_descriptor());
+    }
+    if (heard == Connection::Heard::end || !connection_->problem().empty()) {
+      lost_ = true;
+      ++lost_count_;
+    }
+    came_.notify_all();
+    if (lost_) return;
+  }
+}
+
+void GuardClient::send(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  // One that has gone is noticed by the listener.
+  if (connection_ && !lost_) connection_->send(message, send_patience);
+}
+
+std::optional<Message> GuardClient::ask(const Message& message, UniqueFd* passed) {
+  const std::lock_guard question(one_question_);
+  send(message);
+  return wait_for_answer(passed);
+}
+
+std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed) {
+  std::unique_lock lock(mutex_);
+  came_.wait_for(lock, longest_answer, [&] { return !answers_.empty() || lost_; });
+  if (answers_.empty()) return std::nullopt;
+  Message answer = std::move(answers_.front().first);
+  if (passed != nullptr) *passed = std::move(answers_.front().second);
+  answers_.pop_front();
+  return answer;
+}
+
+void GuardClient::arm(const std::vector<SavedSetting>& settings) {
+  settings_ = settings;
+  if (!settings_.empty()) arm_again();
+}
+
+void GuardClient::arm_again() {
+  Message request{"arm", {}};
+  for (const SavedSetting& setting : settings_)
+    request.fields.insert(request.fields.end(), {setting.knob, setting.path});
+  const auto answer = ask(request);
+  if (!answer) throw Error(ExitCode::machine_refuses, "the guardian ended before anything was set", "try again");
+  if (answer->kind == "refused") throw_refusal(*answer);
+}
+
+std::vector<std::string> GuardClient::may(const std::vector<SettingText>& requests) {
+  Message request{"may", {}};
+  for (const SettingText& one : requests) request.fields.insert(request.fields.end(), {one.path, one.text});
+  const auto answer = ask(request);
+  if (!answer || answer->fields.size() != requests.size())
+    return std::vector<std::string>(requests.size(), "the guardian has gone");
+  return answer->fields;
+}
+
+std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requests) {
+  Message request{"set", {}};
+  for (const SettingText& one : requests) request.fields.insert(request.fields.end(), {one.path, one.text});
+  const auto answer = ask(request);
+  constexpr std::size_t of_one = 5;
+  std::vector<WriteAnswer> answers;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!answer || answer->fields.size() != of_one * requests.size()) {
+      answers.push_back({"the guardian has gone"});
+      continue;
+    }
+    const auto field = [&](std::size_t which) -> const std::string& { return answer->fields[of_one * i + which]; };
+    answers.push_back({field(0), field(1) == "1", field(2) == "1",
+                       field(3) == "1" ? std::optional(field(4)) : std::nullopt});
+  }
+  return answers;
+}
+
+int GuardClient::sessions_lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_count_;
+}
+
+bool GuardClient::keep() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_) return false;
+  }
+  begin_session();
+  if (!settings_.empty()) arm_again();
+  const WorkloadTraces traces = std::exchange(traces_, {});
+  note_traces(traces);
+  return true;
+}
+
+void GuardClient::note_traces(const WorkloadTraces& traces) {
+  if (traces == traces_) return;
+  traces_ = traces;
+  send({"traces", {traces.region_folder, traces.control_group}});
+}
+
+void GuardClient::note_child(pid_t child) {
+  send({"child", {std::to_string(child)}});
+}
+
+void GuardClient::note_until(const std::string& expected) {
+  send({"until", {expected}});
+}
+
+RestoreOutcome GuardClient::restore() {
+  if (settings_.empty()) return {};
+  auto answer = ask({"restore", {}});
+  settings_.clear();
+  if (!answer) {
+    // Another one puts back what the journal holds before it does anything else.
+    begin_session();
+    return found_.value_or(RestoreOutcome{});
+  }
+  const auto outcome = outcome_of(answer->fields);
+  if (answer->kind != "restored" || !outcome)
+    throw Error(ExitCode::not_restored, "the guardian did not say whether everything was put back",
+                "look with: dvfs-plan restore");
+  return *outcome;
+}
+
+OpenedFile GuardClient::open_file(const std::string& path) {
+  OpenedFile opened;
+  const auto answer = ask({"open", {path}}, &opened.fd);
+  opened.problem = answer ? answer->field(0) : "the guardian has gone";
+  return opened;
+}
+
+OpenedFile GuardClient::open_event(unsigned type, unsigned long config, int cpu) {
+  OpenedFile opened;
+  const auto answer =
+      ask({"event", {std::to_string(type), std::to_string(config), std::to_string(cpu)}}, &opened.fd);
+  opened.problem = answer ? answer->field(0) : "the guardian has gone";
+  return opened;
+}
+
+WhoAnswer who_has_the_machine(const GuardWish& wish) {
+  std::vector<std::string> notes;
+  WhoAnswer who{door_for(wish, notes), {}};
+  Connection connection(open_guardian(wish, who.asked).socket);
+  connection.send({"who", {}}, send_patience);
+  for (;;) {
+    if (const auto message = connection.next()) {
+      if (message->kind == "refused") throw_refusal(*message);
+      if (message->fields.size() >= 5)
+        who.holder = {message->field(0), message->field(2), message->field(3), message->field(4),
+                      static_cast<int>(parse_number(message->field(1)).value_or(0))};
+      return who;
+    }
+    pollfd wait{connection.fd(), POLLIN, 0};
+    if (::poll(&wait, 1, static_cast<int>(send_patience.count())) == 0 ||
+        connection.hear(false) == Connection::Heard::end)
+      return who;
+  }
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,136 @@
+// The run's side of a session with the guardian: no setting is changed unless its former value is on disk, and none
+// stays changed.
+//
+//   GuardClient()   the machine is ours, and what an earlier run left is put back
+//   arm()           former values on disk      -> from here on knobs may be set (write)
+//   restore()       settings put back          -> on every orderly way out
+//   a kill, a crash: the guardian puts back when the connection ends; a power cut: at the next start, or at boot
+//
+// Which guardian: the machine's, if there is one and it lets us; our own, which has no more rights than we have; under
+// sudo the one that kept root's (rights.hpp).
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/protected_sensors.hpp"
+#include "orchestrator/guard/connection.hpp"
+#include "orchestrator/guard/restore_settings.hpp"
+#include "orchestrator/settings/setting_writer.hpp"
+
+namespace dvfs_plan {
+
+// What of a workload would outlive the run: the folder of the FIFOs that it marks regions on
+// (base/region_fifo.hpp), and its control group (base/control_group.hpp). Empty: there is none.
+struct WorkloadTraces {
+  std::string region_folder, control_group;
+  bool operator==(const WorkloadTraces&) const = default;
+};
+
+inline constexpr const char* guardian_socket = "/run/dvfs-plan/guardian.sock";
+
+// What a session is wanted for.
+struct GuardWish {
+  std::string experiment;
+  std::string state_folder = {};  // of our own guardian; empty: the user's
+  std::string sysfs_root = {};    // a recorded tree: our own guardian
+  // To set things: at once, or where somebody else has the machine behind him in the queue. Or only to ask what may be
+  // set, and to read sensors, beside whoever has it.
+  enum class Mode { now, waits, looks } mode = Mode::now;
+  bool discards = false;                                    // gives up what cannot be put back
+  std::function<void(const std::string&)> tell = {};  // how the queue moves
+};
+
+// Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run under sudo.
+enum class GuardDoor { own, machine, beside };
+
+class GuardClient : public SettingWriter, public ProtectedSensors {
+ public:
+  // Throws Error if another sweep has the machine, or if what an earlier one left could not be put back.
+  explicit GuardClient(GuardWish wish);
+  ~GuardClient() override;
+  GuardClient(const GuardClient&) = delete;
+
+  // What was put back of an earlier run that died; nullopt if there was none.
+  const std::optional<RestoreOutcome>& found_journal() const { return found_; }
+  // What is to be told besides; may be empty.
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::string& run() const { return run_; }  // value of DVFS_PLAN_RUN for the workload
+  pid_t guardian_pid() const { return child_; }    // of our own; -1: it is none of our children
+
+  // Throws Error if the policy or the kernel does not let us set one of these.
+  void arm(const std::vector<SavedSetting>& settings);
+  // Why each of these would be refused by the policy or the kernel; empty: it would not.
+  std::vector<std::string> may(const std::vector<SettingText>& requests);
+  using SettingWriter::write;
+  std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override;
+  // Begins another session if ours has ended (somebody killed the guardian, or we did not answer for long). True if that
+  // was needed: then everything was put back, and knobs are to be applied anew.
+  bool keep();
+  // How often that was so, this time included if it is so now.
+  int sessions_lost() const;
+  // Whether another process puts the settings back at once where the guardian is killed.
+  bool is_stood_by() const { return door_ != GuardDoor::own; }
+
+  // Before a workload is started, whose traces these are.
+  void note_traces(const WorkloadTraces& traces);
+  void note_child(pid_t child);                 // 0: none is running
+  void note_until(const std::string& expected);  // when we expect to be done, for who waits
+  RestoreOutcome restore();
+
+  OpenedFile open_file(const std::string& path) override;
+  OpenedFile open_event(unsigned type, unsigned long config, int cpu) override;
+
+ private:
+  void begin_session();
+  void greet();  // takes the machine
+  void listen();
+  void hang_up();
+  void send(const Message& message);
+  // The answer, with its descriptor if it brought one; nullopt: the session has ended.
+  std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr);
+  std::optional<Message> wait_for_answer(UniqueFd* passed);
+  void arm_again();
+
+  const GuardWish wish_;
+  GuardDoor door_;
+  std::string run_;
+  std::optional<RestoreOutcome> found_;
+  std::vector<std::string> notes_;
+  std::vector<SavedSetting> settings_;
+  WorkloadTraces traces_;  // as the guardian knows them
+  pid_t child_ = -1;
+  int begun_ = 0;
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable came_;
+  std::unique_ptr<Connection> connection_;
+  std::deque<std::pair<Message, UniqueFd>> answers_;
+  bool lost_ = false;
+  int lost_count_ = 0;
+  std::thread listener_;
+  std::mutex one_question_;
+  UniqueFd stop_;  // closed to end the listener
+};
+
+// Who has the machine, as its guardian says.
+struct MachineHolder {
+  std::string user, experiment, since, until;
+  int pid = 0;
+};
+struct WhoAnswer {
+  GuardDoor asked = GuardDoor::own;
+  std::optional<MachineHolder> holder;
+};
+WhoAnswer who_has_the_machine(const GuardWish& wish);
+
+}  // namespace dvfs_plan

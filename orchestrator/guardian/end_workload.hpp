@@ -1,0 +1,19 @@
+// Ending what a dead run left running: as the run's user, so that nothing of anybody else's can be meant.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace dvfs_plan {
+
+struct Workload {
+  std::string run;  // its mark
+  pid_t child = 0;  // the group of the one that was started last; 0: none
+  std::string region_folder, control_group;
+};
+
+// False if one is left after `rounds` looks, 5 ms apart.
+bool end_workload(const Workload& workload, uid_t user, int rounds);
+
+}  // namespace dvfs_plan

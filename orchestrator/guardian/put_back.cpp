@@ -1,0 +1,68 @@
+#include "orchestrator/guardian/put_back.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guardian/end_workload.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
+  throw Error(ExitCode::not_restored,
+              fmt::format("the journal in {} is of another machine tree ('{}')", folder.path(), journal.sysfs_root),
+              fmt::format("dvfs-plan restore --state-folder {}{}", shell_quote(folder.path()),
+                          journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
+}
+
+}  // namespace
+
+NvidiaDoors guardian_doors(const Policy& policy) {
+  return {[program = policy.nvidia_smi](const Sysfs& sysfs) -> std::optional<NvidiaSmi> {
+    const std::string place = sysfs.root().empty() ? program : sysfs.real_path("/usr/bin/nvidia-smi");
+    if (::access(place.c_str(), X_OK) != 0) return std::nullopt;
+    return NvidiaSmi::at(place);
+  }};
+}
+
+std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy, bool discard) {
+  const auto journal = read_journal(folder);
+  if (!journal) return std::nullopt;
+  if (journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
+  const bool rebooted = journal->boot_id != boot_id(sysfs);
+  // What it left running might set something yet, or measure the next one.
+  constexpr int rounds = 20;
+  if (!rebooted && !journal->run.empty()) end_workload({journal->run, 0, {}, {}}, journal->user, rounds);
+  std::vector<SavedSetting> settings = journal->settings;
+  SettingAccess access(sysfs, guardian_doors(policy));
+  // A clock lock does not outlive a reboot: one that is there now is its owner's.
+  if (rebooted)
+    std::erase_if(settings, [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
+  RestoreOutcome outcome = restore_settings(settings, access);
+  // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
+  if (rebooted) {
+    std::erase_if(outcome.failures, [&](const RestoreOutcome::Failure& failure) {
+      const bool gone = !access.at(failure.setting.path).exists();
+      if (gone) outcome.notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
+      return gone;
+    });
+  }
+  if (!outcome.complete() && discard) {
+    set_journal_aside(folder);
+    for (const auto& failure : outcome.failures)
+      outcome.notes.push_back(failure.setting.path + " was given up; it reads '" + failure.found + "'");
+    outcome.failures.clear();
+    return outcome;
+  }
+  require_restored(outcome);
+  remove_journal(folder);
+  return outcome;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,21 @@
+// Putting back what a run left that died without its guardian, and how an outcome is told to a client.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/guard/restore_settings.hpp"
+#include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/guardian/policy.hpp"
+
+namespace dvfs_plan {
+
+// What a journal in the folder holds; nullopt: there is none. Throws Error of exit code 4, with the commands, unless all
+// was put back; `discard` gives that up, and the journal is kept under another name. The folder's lock is held.
+std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy, bool discard);
+
+// nvidia-smi at the policy's place; the recorded tree's own below one. No library of a driver is loaded.
+NvidiaDoors guardian_doors(const Policy& policy);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,20 @@
+// Sensors that only root may read, opened here and handed to the run, which samples them at full speed. RAPL's
+// counters tell others' secrets to who reads them fast enough (PLATYPUS, CVE-2020-8694): the policy says who may.
+#pragma once
+
+#include <string>
+
+#include "base/sysfs.hpp"
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+
+struct OpenedSensor {
+  UniqueFd fd;
+  std::string problem = {};  // why there is none
+};
+OpenedSensor open_sensor(const Sysfs& sysfs, const std::string& path);
+// A RAPL event of the kernel's power PMU on one of the CPUs that it names; numbers in decimal.
+OpenedSensor open_power_event(const std::string& type, const std::string& config, const std::string& cpu);
+
+}  // namespace dvfs_plan

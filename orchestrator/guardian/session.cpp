@@ -1,0 +1,499 @@
+#include "orchestrator/guardian/session.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <set>
+
+#include "base/clock.hpp"
+#include "base/end_processes.hpp"
+#include "base/error.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/guardian/end_workload.hpp"
+#include "orchestrator/guardian/log.hpp"
+#include "orchestrator/guardian/put_back.hpp"
+#include "orchestrator/guardian/sensors.hpp"
+#include "orchestrator/guardian/system_calls.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds client_patience{5000};        // with a client that does not read, or does not say what it wants
+constexpr milliseconds longest_look{1000};    // between looks at the clock
+constexpr milliseconds queue_pause{100};      // between looks at the lock
+constexpr milliseconds locks_patience{2000};  // the guardian of a run that was just killed needs some tens
+constexpr std::size_t most_settings = 16'384;
+
+bool is_plain_text(const std::string& text, std::size_t longest) {
+  return text.size() <= longest && text.find_first_of(std::string_view("\n\r\t\0", 4)) == std::string::npos;
+}
+
+bool is_run_mark(const std::string& text) {
+  return !text.empty() && text.size() <= 64 && text.find_first_not_of("0123456789-") == std::string::npos;
+}
+
+// SIGTERM ends the session in order; it is let in only where we wait.
+volatile sig_atomic_t asked_to_end = 0;
+
+void note_signal(int) {
+  asked_to_end = 1;
+}
+
+struct Refused {
+  ExitCode code;
+  std::string text, hint;
+};
+
+class Session {
+ public:
+  Session(Connection connection, Client client, const GuardianOptions& options, Policy policy)
+      : connection_(std::move(connection)),
+        client_(std::move(client)),
+        options_(options),
+        policy_(std::move(policy)),
+        sysfs_(options.sysfs_root),
+        writer_(sysfs_, guardian_doors(policy_)) {}
+
+  int run() {
+    const auto first = wait_for_message(client_patience);
+    if (!first) return 0;
+    if (first->kind == "who") return answer_who();
+    if (first->kind != "hello") return refuse({ExitCode::machine_refuses, "the first message is no hello", ""});
+    try {
+      if (!begin(*first)) return 0;
+    } catch (const Error& error) {
+      return refuse({error.code(), error.what(), error.hint()});
+    }
+    while (connected_ && asked_to_end == 0) {
+      const auto message = wait_for_message(std::nullopt);
+      if (!message) break;
+      if (!answer(*message)) break;
+    }
+    return end();
+  }
+
+ private:
+  bool say(const Message& message, int passed = -1) {
+    connected_ = connected_ && connection_.send(message, client_patience, passed);
+    return connected_;
+  }
+
+  int refuse(const Refused& refused) {
+    log_event(fmt::format("refused {}: {}", client_.name, refused.text), {{"EVENT", "refused"}, {"USER", client_.name}});
+    say({"refused", {std::to_string(static_cast<int>(refused.code)), refused.text, refused.hint}});
+    return 0;
+  }
+
+  // nullopt: the connection, the session's time or the client's answer is over.
+  std::optional<Message> wait_for_message(std::optional<milliseconds> limit) {
+    const auto began = Steady::now();
+    auto asked = Steady::time_point{};  // whether it is still there, and when
+    for (;;) {
+      if (auto message = connection_.next()) {
+        if (message->kind != "pong") return message;
+        heard_ = Steady::now();
+        continue;
+      }
+      if (!connection_.problem().empty()) {
+        ended_because_ = "what it said could not be understood: " + connection_.problem();
+        return std::nullopt;
+      }
+      if (asked_to_end != 0) return std::nullopt;
+      const auto now = Steady::now();
+      if (limit && now - began >= *limit) return std::nullopt;
+      if (!limit && is_over(now)) return std::nullopt;
+      const auto stalled = stalled_after();
+      if (!limit && now - heard_ >= stalled) {
+        ended_because_ = fmt::format("it did not answer for {:.0f} s", std::chrono::duration<double>(stalled).count());
+        return std::nullopt;
+      }
+      // Asked in time to answer three times over.
+      if (!limit && now - heard_ >= stalled / 4 && now - asked >= stalled / 4) {
+        asked = now;
+        if (!say({"ping", {}})) return std::nullopt;
+      }
+      if (!wait_for_bytes(limit ? std::min(*limit, longest_look) : std::min(stalled / 8, longest_look))) return std::nullopt;
+    }
+  }
+
+  bool wait_for_bytes(milliseconds at_most) {
+    pollfd wait{connection_.fd(), POLLIN, 0};
+    sigset_t none;
+    sigemptyset(&none);
+    const timespec time{at_most.count() / 1000, at_most.count() % 1000 * 1'000'000};
+    if (::ppoll(&wait, 1, &time, &none) <= 0) return true;
+    const auto heard = connection_.hear(false);
+    if (heard == Connection::Heard::something) heard_ = Steady::now();
+    connected_ = heard != Connection::Heard::end;
+    return connected_;
+  }
+
+  milliseconds stalled_after() const {
+    return std::chrono::duration_cast<milliseconds>(
+        std::chrono::duration<double>(options_.stalled_after.value_or(policy_.stalled_after).value()));
+  }
+
+  bool is_over(Steady::time_point now) {
+    if (!policy_.longest_session || client_.unbound) return false;
+    if (std::chrono::duration<double>(now - began_).count() < policy_.longest_session->value()) return false;
+    ended_because_ = "its time is over ('session at most' of the policy)";
+    return true;
+  }
+
+  int answer_who() {
+    std::optional<StateFolder> folder;
+    if (::access(options_.state_folder.c_str(), F_OK) == 0) folder.emplace(options_.state_folder);
+    const auto holder = holder_of_machine(folder ? &*folder : nullptr, options_.sysfs_root.empty());
+    if (holder)
+      say({"who", {holder->user, std::to_string(holder->pid), holder->experiment, holder->since, holder->until}});
+    else
+      say({"who", {}});
+    return 0;
+  }
+
+  // False: the client has gone.
+  bool begin(const Message& hello) {
+    if (hello.field(0) != protocol_version)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("the guardian speaks version {} of its protocol, this dvfs-plan version {}", protocol_version,
+                              printable(hello.field(0).substr(0, 20))),
+                  "install both of the same version");
+    if (const std::string why = policy_.refusal(client_); !why.empty())
+      throw Error(ExitCode::machine_refuses, why,
+                  fmt::format("an administrator may add you: sudo adduser {} {}, and you log in again", client_.name,
+                              group_name));
+    if (!is_run_mark(hello.field(2))) throw Error(ExitCode::machine_refuses, "the hello names no run");
+    workload_.run = hello.field(2);
+    ::setenv(run_variable, workload_.run.c_str(), 1);  // of programs that set things for it
+    us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
+    looks_only_ = hello.field(3) == "look";
+    if (looks_only_) return say(welcome_of(std::nullopt));
+    folder_.emplace(options_.state_folder);
+    lock_.emplace(*folder_, options_.sysfs_root.empty());
+    if (!take_machine(hello.field(3) == "wait")) return false;
+    const bool may_discard = client_.unbound || client_.by_sudo;
+    const auto found = put_back_left(*folder_, sysfs_, policy_, hello.field(4) == "discard" && may_discard);
+    began_ = heard_ = Steady::now();
+    log_event(fmt::format("{} has the machine for {}", client_.name, us_.experiment),
+              {{"EVENT", "session_begun"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
+    return say(welcome_of(found));
+  }
+
+  Message welcome_of(const std::optional<RestoreOutcome>& found) const {
+    Message welcome{"welcome", {found ? "1" : "0", note_}};
+    for (std::string& field : fields_of(found.value_or(RestoreOutcome{}))) welcome.fields.push_back(std::move(field));
+    return welcome;
+  }
+
+  bool take_machine(bool waits) {
+    const auto began = Steady::now();
+    std::string told;
+    if (waits) lock_->queue_up();
+    for (;;) {
+      note_.clear();
+      if (lock_->try_take(us_, note_) == MachineLock::Taken::yes) return true;
+      const bool soon = Steady::now() - began < locks_patience;
+      if (!waits && !soon) {
+        const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("another sweep is running on this machine ({})", holder ? holder->text() : "others wait for it"),
+                    "two sweeps would measure each other; wait for it: the same command with --wait is next, and "
+                    "dvfs-plan who tells how it goes");
+      }
+      if (waits && !soon) {
+        const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
+        const std::string now = fmt::format("{}\t{}", lock_->place(), holder ? holder->text() : "");
+        if (now != told && !say({"queued", {std::to_string(lock_->place()), holder ? holder->text() : ""}})) return false;
+        told = now;
+      }
+      if (!wait_for_bytes(queue_pause) || asked_to_end != 0) return false;
+    }
+  }
+
+  // False: it is not to be answered any more.
+  bool answer(const Message& message) {
+    const std::string& kind = message.kind;
+    if (kind == "may") return answer_may(message);
+    if (kind == "open") return hand_out(open_sensor(sysfs_, message.field(0)));
+    if (kind == "event") return hand_out(open_power_event(message.field(0), message.field(1), message.field(2)));
+    if (looks_only_) {
+      ended_because_ = fmt::format("it said '{}' without having the machine", printable(kind.substr(0, 20)));
+      return false;
+    }
+    if (kind == "arm") return answer_arm(message);
+    if (kind == "set") return answer_set(message);
+    if (kind == "restore") return answer_restore();
+    if (kind == "child") {
+      workload_.child = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
+      return true;
+    }
+    if (kind == "traces") {
+      workload_.region_folder = message.field(0);
+      workload_.control_group = message.field(1);
+      return true;
+    }
+    if (kind == "until") {
+      us_.until = printable(message.field(0).substr(0, 40));
+      lock_->describe(us_);
+      return true;
+    }
+    ended_because_ = fmt::format("it said '{}', which is nothing", printable(kind.substr(0, 20)));
+    return false;
+  }
+
+  // What is saved is read here: what a client says of former values would be written by root.
+  bool answer_arm(const Message& message) {
+    try {
+      arm(message);
+    } catch (const Error& error) {
+      return say({"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}});
+    }
+    return say({"armed", {}});
+  }
+
+  void arm(const Message& message) {
+    if (!saved_.empty()) throw Error(ExitCode::machine_refuses, "the session has its settings already");
+    if (message.fields.size() % 2 != 0 || message.fields.size() / 2 > most_settings)
+      throw Error(ExitCode::machine_refuses, fmt::format("more than {} settings, or half of one", most_settings));
+    std::vector<SavedSetting> settings;
+    bool programs = false;
+    for (std::size_t i = 0; i < message.fields.size(); i += 2) {
+      const std::string &knob = message.fields[i], &path = message.fields[i + 1];
+      const bool plain = is_plain_text(knob, 100) && is_plain_text(path, 512);
+      if (!plain) throw Error(ExitCode::machine_refuses, "a setting's name is none");
+      if (const std::string why = policy_.refusal_to_save(client_, path); !why.empty())
+        throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", knob, why), "nothing was set");
+      Setting& where = writer_.access().at(path);
+      if (!where.writable() && !where.is_optional())
+        throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {} may not be set by this user", knob, path),
+                    "nothing was set");
+      auto value = where.to_save();
+      if (!value && where.is_optional()) continue;
+      if (!value)
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("{} cannot be read now, so it could not be put back", path), "nothing was set");
+      if (!is_plain_text(*value, 4096))
+        throw Error(ExitCode::machine_refuses, fmt::format("{} reads more than one line: it could not be put back", path),
+                    "nothing was set");
+      programs = programs || !where.is_file();
+      settings.push_back({knob, path, std::move(*value)});
+    }
+    if (settings.empty()) return;
+    write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid, client_.user,
+                            workload_.run, settings});
+    saved_ = std::move(settings);
+    for (const SavedSetting& setting : saved_) paths_.insert(setting.path);
+    // What comes from now on is what a client may do; programs that set boards need more of the kernel.
+    if (!programs && client_.user != ::geteuid()) allow_only_needed_calls();
+  }
+
+  bool is_armed(const std::string& path) {
+    if (paths_.contains(path)) return true;
+    if (!is_plain_text(path, 512) || saved_.empty()) return false;
+    const auto with = writer_.access().at(path).put_back_by();
+    return with && paths_.contains(*with);
+  }
+
+  std::string refusal_to_set(const std::string& path, const std::string& text) {
+    if (text.size() > 4096) return "a text of more than 4096 bytes";
+    return policy_.refusal_to_set(client_, path, text);
+  }
+
+  bool answer_may(const Message& message) {
+    Message reply{"may", {}};
+    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2)
+      reply.fields.push_back(may(message.fields[i], message.fields[i + 1]));
+    return say(reply);
+  }
+
+  std::string may(const std::string& path, const std::string& text) {
+    if (!is_plain_text(path, 512)) return "a setting's name is none";
+    if (std::string why = refusal_to_set(path, text); !why.empty()) return why;
+    Setting& where = writer_.access().at(path);
+    return where.writable() || where.is_optional() ? "" : path + " may not be set by this user";
+  }
+
+  bool answer_set(const Message& message) {
+    Message reply{"set", {}};
+    std::string told;
+    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
+      const std::string &path = message.fields[i], &text = message.fields[i + 1];
+      const WriteAnswer answer = set(path, text);
+      reply.fields.insert(reply.fields.end(), {answer.problem, answer.untouched ? "1" : "0", answer.unsupported ? "1" : "0",
+                                               answer.reads ? "1" : "0", answer.reads.value_or("")});
+      if (told.size() < 2000) told += fmt::format("{}{}={}{}", told.empty() ? "" : " ", path, text,
+                                                  answer.problem.empty() ? "" : " (" + answer.problem + ")");
+    }
+    log_event("set " + told, {{"EVENT", "set"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}, {"SETTINGS", told}});
+    return say(reply);
+  }
+
+  WriteAnswer set(const std::string& path, const std::string& text) {
+    if (!is_armed(path)) return {printable(path) + " is none of the settings that were saved", true};
+    if (std::string why = refusal_to_set(path, text); !why.empty()) return {std::move(why), true};
+    return writer_.write(path, text);
+  }
+
+  bool hand_out(const OpenedSensor& sensor) {
+    const std::string why = policy_.refusal_of_sensors(client_);
+    if (!why.empty()) return say({"opened", {why}});
+    return say({"opened", {sensor.problem}}, sensor.fd.get());
+  }
+
+  bool answer_restore() {
+    const RestoreOutcome outcome = put_back();
+    if (outcome.complete()) forget_saved();
+    return say({"restored", fields_of(outcome)});
+  }
+
+  RestoreOutcome put_back() {
+    SettingAccess access(sysfs_, guardian_doors(policy_));
+    RestoreOutcome outcome = restore_settings(saved_, access, &writer_.applied());
+    log_event(fmt::format("{} settings put back, {} were as before, {} could not be", outcome.restored, outcome.unchanged,
+                          outcome.failures.size()),
+              {{"EVENT", "restored"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
+    return outcome;
+  }
+
+  void forget_saved() {
+    remove_journal(*folder_);
+    saved_.clear();
+    paths_.clear();
+  }
+
+  // The connection has ended, in order or not.
+  int end() {
+    const bool was_cut_off = !saved_.empty();
+    // Its direct child got SIGKILL with it; its group and its daemons did not.
+    constexpr int at_once = 20, as_long_as_a_setter_may_take = 6000;  // rounds of 5 ms
+    bool alone = end_workload(workload_, client_.user, at_once);
+    int code = 0;
+    if (was_cut_off) {
+      try {
+        RestoreOutcome outcome = put_back();
+        if (!alone) {
+          // One that sits in the driver may still set something: what it does is undone when it has gone.
+          alone = end_workload(workload_, client_.user, as_long_as_a_setter_may_take);
+          outcome = put_back();
+        }
+        if (outcome.complete() && alone) forget_saved();
+        code = tell(outcome, alone);
+      } catch (const std::exception& fault) {
+        write_stderr(fmt::format("\ndvfs-guardian: {}\n", fault.what()));
+        code = static_cast<int>(ExitCode::not_restored);
+      }
+    }
+    if (looks_only_) return code;
+    log_event(fmt::format("{} has left the machine{}", client_.name, ended_because_.empty() ? "" : ": " + ended_because_),
+              {{"EVENT", "session_ended"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
+    return code;
+  }
+
+  int tell(const RestoreOutcome& outcome, bool alone) {
+    for (const std::string& note : outcome.notes) write_stderr(fmt::format("\ndvfs-guardian: {}\n", note));
+    const std::string why = ended_because_.empty() ? "the run was killed" : ended_because_;
+    if (outcome.complete() && !alone) {
+      write_stderr(fmt::format(
+          "\ndvfs-guardian: {} and its settings were put back, but a process of it does not end and may "
+          "yet change them; when it is gone:\n  dvfs-plan restore\n",
+          why));
+      return static_cast<int>(ExitCode::not_restored);
+    }
+    if (outcome.complete()) {
+      write_stderr(fmt::format("\ndvfs-guardian: {}; {} settings put back, {} were as before\n", why, outcome.restored,
+                               outcome.unchanged));
+      return 0;
+    }
+    write_stderr(
+        fmt::format("\ndvfs-guardian: {} and {} settings could not be put back:\n", why, outcome.failures.size()));
+    for (const std::string& command : restore_commands(outcome)) write_stderr("  " + command + "\n");
+    return static_cast<int>(ExitCode::not_restored);
+  }
+
+  Connection connection_;
+  const Client client_;
+  const GuardianOptions& options_;
+  const Policy policy_;
+  const Sysfs sysfs_;
+  SystemClock clock_;
+  // Made when a run takes the machine: who only looks leaves nothing behind.
+  std::optional<StateFolder> folder_;
+  std::optional<MachineLock> lock_;
+  TrackingWriter writer_;
+  Holder us_;
+  Workload workload_;
+  std::vector<SavedSetting> saved_;
+  std::set<std::string> paths_;  // of what is saved
+  std::string note_, ended_because_;
+  Steady::time_point began_ = Steady::now(), heard_ = Steady::now();
+  bool connected_ = true, looks_only_ = false;
+};
+
+}  // namespace
+
+int serve(Connection connection, const Client& client, const GuardianOptions& options) {
+  struct sigaction on_end {};
+  on_end.sa_handler = note_signal;
+  ::sigaction(SIGTERM, &on_end, nullptr);
+  sigset_t end_signal;
+  sigemptyset(&end_signal);
+  sigaddset(&end_signal, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &end_signal, nullptr);
+  for (const int signal : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU}) ::signal(signal, SIG_IGN);
+  // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it
+  // is.
+  Sysfs().write("/proc/self/oom_score_adj", "-1000");
+  const auto say_refused = [&](const Error& error) {
+    connection.send({"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}}, client_patience);
+    return 0;
+  };
+  try {
+    Policy policy = client.unbound ? Policy() : Policy::load();
+    try {
+      return Session(std::move(connection), client, options, std::move(policy)).run();
+    } catch (const Error& error) {
+      write_stderr(fmt::format("dvfs-guardian: {}\n", error.what()));
+      return static_cast<int>(error.code());
+    }
+  } catch (const Error& error) {
+    return say_refused(error);
+  }
+}
+
+int restore_now(const GuardianOptions& options) {
+  const Sysfs sysfs(options.sysfs_root);
+  try {
+    StateFolder folder(options.state_folder);
+    const UniqueFd lock = folder.try_lock();
+    if (!lock) return 0;  // a session has the machine, and put back first what was left
+    Policy policy;
+    try {
+      policy = Policy::load();
+    } catch (const Error&) {
+      // What may be set no more is put back all the same.
+    }
+    if (const auto outcome = put_back_left(folder, sysfs, policy, false)) {
+      const std::string text = fmt::format("an earlier run was cut off; {} settings put back, {} were as before",
+                                           outcome->restored, outcome->unchanged);
+      log_event(text, {{"EVENT", "restored"}});
+      write_stderr(fmt::format("dvfs-guardian: {}\n", text));
+      for (const std::string& note : outcome->notes) write_stderr(fmt::format("dvfs-guardian: {}\n", note));
+    }
+    return 0;
+  } catch (const Error& error) {
+    log_event(error.what(), {{"EVENT", "not_restored"}});
+    write_stderr(fmt::format("dvfs-guardian: {}\n  hint: {}\n", error.what(), error.hint()));
+    return static_cast<int>(error.code());
+  }
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,28 @@
+#include "orchestrator/settings/setting_writer.hpp"
+
+namespace dvfs_plan {
+
+std::vector<WriteAnswer> TrackingWriter::write(const std::vector<SettingText>& requests) {
+  std::vector<WriteAnswer> answers;
+  for (const SettingText& request : requests) answers.push_back(write_one(request));
+  return answers;
+}
+
+WriteAnswer TrackingWriter::write_one(const SettingText& request) {
+  Setting& setting = access_.at(request.path);
+  const bool may_be_taken_for_anothers = setting.may_be_contested() || !setting.can_be_read();
+  // On record before it is written: from here on such a value there is ours.
+  if (may_be_taken_for_anothers) applied_[request.path].insert(request.text);
+  const Setting::Written written = setting.write(request.text);
+  WriteAnswer answer{written.problem, written.untouched, written.unsupported, {}};
+  if (setting.may_be_contested()) answer.reads = setting.read().text;
+  if (!written.untouched) touched_.insert(request.path);
+  // What was refused without a trace, from the first time on, is none of ours.
+  if (!touched_.contains(request.path))
+    applied_.erase(request.path);
+  else if (answer.reads)
+    applied_[request.path].insert(*answer.reads);
+  return answer;
+}
+
+}  // namespace dvfs_plan
