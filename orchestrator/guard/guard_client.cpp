@@ -110,6 +110,24 @@ GuardClient::~GuardClient() {
 }
 
 void GuardClient::begin_session() {
+  // Somebody may kill one before it has said a word; who is refused is refused.
+  constexpr int tries = 3;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      if (try_session()) break;
+    } catch (...) {
+      hang_up();
+      throw;
+    }
+    if (attempt == tries)
+      throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word",
+                  "the system's journal may say why");
+  }
+  ++begun_;
+}
+
+// False: the guardian ended before it answered.
+bool GuardClient::try_session() {
   hang_up();
   OpenedGuardian opened = open_guardian(wish_, door_);
   child_ = opened.child;
@@ -118,11 +136,10 @@ void GuardClient::begin_session() {
   lost_ = false;
   answers_.clear();
   listener_ = std::thread([this] { listen(); });
-  greet();
-  ++begun_;
+  return greet();
 }
 
-void GuardClient::greet() {
+bool GuardClient::greet() {
   // Who waits in the first session waits no more in the next ones: the machine was ours.
   const bool waits = wish_.mode == GuardWish::Mode::waits && begun_ == 0;
   const char* const mode = wish_.mode == GuardWish::Mode::looks ? "look" : waits ? "wait" : "now";
@@ -134,16 +151,12 @@ void GuardClient::greet() {
                              answer->field(1).empty() ? "" : "; now: " + answer->field(1)));
     answer = wait_for_answer(nullptr);
   }
-  if (!answer)
-    throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word", "the system's journal may say why");
-  if (answer->kind == "refused") {
-    const Message refused = *answer;
-    hang_up();
-    throw_refusal(refused);
-  }
+  if (!answer) return false;
+  if (answer->kind == "refused") throw_refusal(*answer);
   if (answer->field(0) == "1") found_ = outcome_of(std::span(answer->fields).subspan(2));
   else if (begun_ > 0) found_.reset();
   if (!answer->field(1).empty()) notes_.push_back(answer->field(1));
+  return true;
 }
 
 void GuardClient::hang_up() {

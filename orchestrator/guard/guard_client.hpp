@@ -92,7 +92,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
 
  private:
   void begin_session();
-  void greet();  // takes the machine
+  bool try_session();
+  bool greet();  // takes the machine
   void listen();
   void hang_up();
   void send(const Message& message);
@@ -102,10 +103,10 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   void arm_again();
 
   const GuardWish wish_;
-  GuardDoor door_;
+  std::vector<std::string> notes_;
+  const GuardDoor door_;
   std::string run_;
   std::optional<RestoreOutcome> found_;
-  std::vector<std::string> notes_;
   std::vector<SavedSetting> settings_;
   WorkloadTraces traces_;  // as the guardian knows them
   pid_t child_ = -1;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -45,8 +46,7 @@ class Listener {
       pollfd wait{socket_.get(), POLLIN, 0};
       constexpr int look_ms = 100;
       if (::poll(&wait, 1, look_ms) <= 0) continue;
-      UniqueFd accepted(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (accepted) take(Connection(std::move(accepted)));
+      for (UniqueFd accepted = next(); accepted; accepted = next()) take(Connection(std::move(accepted)));
     }
     // Each session puts its settings back.
     for (const auto& [pid, user] : sessions_) ::kill(pid, SIGTERM);
@@ -58,6 +58,8 @@ class Listener {
   }
 
  private:
+  UniqueFd next() { return UniqueFd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
+
   void take(Connection connection) {
     const auto peer = connection.peer();
     if (!peer) return;
@@ -121,6 +123,7 @@ int listen_at(const std::string& path, const GuardianOptions& options) {
   for (const int signal : {SIGTERM, SIGINT}) ::sigaction(signal, &on_end, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
+  ::prctl(PR_SET_NAME, "dvfs-listener");  // `pkill dvfs-guardian` means the sessions, whose end it must see
   restore_now(options);
   return Listener(socket_at(path), options).serve();
 }

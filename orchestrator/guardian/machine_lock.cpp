@@ -1,6 +1,7 @@
 #include "orchestrator/guardian/machine_lock.hpp"
 
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -54,7 +55,8 @@ std::string holder_line(const char* name, const std::string& value) {
 }  // namespace
 
 std::string Holder::text() const {
-  std::string text = fmt::format("pid {}, {}, since {}", pid, experiment, since);
+  std::string text = fmt::format("pid {}, {}", pid, experiment);
+  if (!since.empty()) text += ", since " + since;
   if (!user.empty()) text += ", by " + user;
   if (!until.empty()) text += ", until about " + until;
   return text;
@@ -77,7 +79,7 @@ bool MachineLock::take_name(std::string& note) {
   const AbstractName name = machine_name();
   name_ = stream_socket();
   if (::bind(name_.get(), reinterpret_cast<const sockaddr*>(&name.address), name.size) == 0) {
-    ::listen(name_.get(), 8);  // who connects is told by the kernel who we are
+    ::listen(name_.get(), 64);  // who connects is told by the kernel who we are
     return true;
   }
   if (errno != EADDRINUSE) return true;  // no such names here: the file has to do
@@ -116,7 +118,13 @@ std::optional<Holder> holder_of_machine(const StateFolder* folder, bool of_machi
   if (holder.pid != 0 && !folder->try_lock_of("lock")) return holder;
   const auto other = of_machine ? who_has_the_name() : std::nullopt;
   if (!other) return std::nullopt;
-  return Holder{fmt::format("uid {}", other->user), "an experiment without rights", "a time that is not known", {}, other->pid};
+  const passwd* const entry = ::getpwuid(other->user);
+  return Holder{entry == nullptr ? fmt::format("uid {}", other->user) : entry->pw_name, "an experiment", {}, {}, other->pid};
+}
+
+void MachineLock::let_visitors_go() const {
+  while (name_ && UniqueFd(::accept4(name_.get(), nullptr, nullptr, SOCK_CLOEXEC))) {
+  }
 }
 
 void MachineLock::queue_up() {

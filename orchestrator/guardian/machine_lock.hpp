@@ -33,6 +33,9 @@ class MachineLock {
   Taken try_take(const Holder& us, std::string& note);
   void describe(const Holder& us);
 
+  // Who asked whose the name is has his answer from the kernel: makes room for the next ones.
+  void let_visitors_go() const;
+
   // Takes a place in the queue. Places end with their processes.
   void queue_up();
   int place();  // 1: next

@@ -126,6 +126,7 @@ class Session {
   }
 
   bool wait_for_bytes(milliseconds at_most) {
+    if (lock_) lock_->let_visitors_go();
     pollfd wait{connection_.fd(), POLLIN, 0};
     sigset_t none;
     sigemptyset(&none);
@@ -211,7 +212,8 @@ class Session {
       }
       if (waits && !soon) {
         const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
-        const std::string now = fmt::format("{}\t{}", lock_->place(), holder ? holder->text() : "");
+        // Told when something has happened, not whenever the holder expects to be done at another time.
+        const std::string now = fmt::format("{} {} {}", lock_->place(), holder ? holder->pid : 0, holder ? holder->since : "");
         if (now != told && !say({"queued", {std::to_string(lock_->place()), holder ? holder->text() : ""}})) return false;
         told = now;
       }

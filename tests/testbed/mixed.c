@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   const double core = argc > 1 ? atof(argv[1]) : 0.5, memory = argc > 2 ? atof(argv[2]) : 0.2;
   const double startup = argc > 3 ? atof(argv[3]) : 0;
   const int steps = argc > 4 ? atoi(argv[4]) : 0;
-  if (ioperm(0x2ef, 1, 1) || ioperm(0x2ff, 1, 1)) {
+  if (getenv("TESTBED_PORTS") == NULL && (ioperm(0x2ef, 1, 1) || ioperm(0x2ff, 1, 1))) { /* testbedctl grant: they are ours already */
     perror("ioperm");
     return 1;
   }

@@ -1,0 +1,361 @@
+"""What a hostile user in the group, or outside it, can make of the guardian: nothing. A real guardian, real users, attribute files of a network of
+its own; refusals with their whole text."""
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+import testbed
+from guardian_client import SOCKET, Client, frame
+
+GUARDIAN = testbed.BIN / "dvfs-guardian"
+PROGRAM = testbed.BIN / "dvfs-plan"
+STATE = pathlib.Path("/var/lib/dvfs-plan")
+MTU = "/sys/class/net/lo/mtu"
+QUEUE = "/sys/class/net/lo/tx_queue_len"
+GID = 61997
+ALICE, BOB, MALLORY = (61001, 61001, [GID]), (61002, 61002, [GID]), (61003, 61003, [])
+POLICY = f"allow dvfs-plan * sensors {MTU} {QUEUE}\n"
+
+
+def read(path):
+    return pathlib.Path(path).read_text().strip()
+
+
+@unittest.skipIf(os.geteuid() != 0 or not os.environ.get("DVFS_PLAN_APART"), "needs root and folders of its own (tests/system/apart)")
+class Attacks(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        """Users and a policy of this test's own, in its own view of /etc."""
+        cls.scratch = pathlib.Path("/run/dvfs-plan/etc")
+        cls.scratch.mkdir()
+        passwd = pathlib.Path("/etc/passwd").read_text() + "".join(f"{name}:x:{uid}:{uid}::/tmp:/bin/sh\n" for name, uid in (("alice", 61001), ("bob", 61002), ("mallory", 61003)))
+        (cls.scratch / "passwd").write_text(passwd)
+        (cls.scratch / "group").write_text(pathlib.Path("/etc/group").read_text() + f"dvfs-plan:x:{GID}:alice,bob\n")
+        for name in ("passwd", "group"):
+            subprocess.run(["mount", "--bind", cls.scratch / name, f"/etc/{name}"], check=True)
+        os.makedirs("/etc/dvfs-plan", exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", "/etc/dvfs-plan"], check=True)
+
+    def setUp(self):
+        policy = pathlib.Path("/etc/dvfs-plan/policy")
+        policy.unlink(missing_ok=True)
+        policy.write_text(POLICY)
+        self.log = open("/run/dvfs-plan/log", "w+")
+        self.before = {path: read(path) for path in (MTU, QUEUE)}
+        stalled = "3" if "answer" in self._testMethodName else "60"
+        self.guardian = subprocess.Popen([GUARDIAN, "--listen", SOCKET, "--stalled-after", stalled], stdin=subprocess.DEVNULL, stderr=self.log,
+                                         env=dict(os.environ, MALLOC_PERTURB_="165", MALLOC_CHECK_="3"))
+        self.wait_for(lambda: os.path.exists(SOCKET))
+
+    def tearDown(self):
+        self.assertIsNone(self.guardian.poll(), "the guardian has gone")
+        self.guardian.send_signal(signal.SIGTERM)
+        self.assertEqual(self.guardian.wait(timeout=30), 0)
+        os.unlink(SOCKET)
+        for path, text in self.before.items():
+            self.assertEqual(read(path), text, path)
+        self.assertFalse((STATE / "journal").exists())
+        self.log.seek(0)
+        self.assertNotIn("terminate called", self.log.read())
+        self.log.close()
+
+    def wait_for(self, condition, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def session(self, user=ALICE, **more):
+        client = Client(user)
+        self.addCleanup(client.close)
+        said = client.hello(**more)
+        self.assertEqual(said[0], "welcome", said)
+        return client
+
+    def armed(self, *paths):
+        client = self.session()
+        self.assertEqual(client.ask("arm", *[text for path in paths or (MTU,) for text in ("sysfs.x", path)]), ["armed"])
+        return client
+
+    def restored(self):
+        self.wait_for(lambda: all(read(path) == text for path, text in self.before.items()))
+
+    def test_it_sets_what_it_may_and_puts_it_back_when_the_connection_ends(self):
+        client = self.armed(MTU, QUEUE)
+        self.assertEqual(client.ask("set", MTU, "1400", QUEUE, "77"), ["set", "", "0", "0", "0", "", "", "0", "0", "0", ""])
+        self.assertEqual((read(MTU), read(QUEUE)), ("1400", "77"))
+        self.assertTrue((STATE / "journal").exists())
+        client.close()
+        self.restored()
+
+    def test_who_is_not_in_the_group_is_told_so(self):
+        with self.assertRaises(PermissionError):
+            Client(MALLORY)
+        os.chmod(SOCKET, 0o666)  # and where the socket does not keep him out, the policy does
+        self.assertEqual(Client(MALLORY).hello(), ["refused", "3", "the policy does not let mallory set anything: no 'allow' line of /etc/dvfs-plan/policy says so",
+                                                   "an administrator may add you: sudo adduser mallory dvfs-plan, and you log in again"])
+        os.unlink("/etc/dvfs-plan/policy")
+        self.assertEqual(Client(MALLORY).hello()[2], "the built-in policy does not let mallory set anything: there is no /etc/dvfs-plan/policy, so members of the group dvfs-plan "
+                                                     "may set what dvfs-plan knows, and no other file")
+        client = self.session()
+        self.assertEqual(client.ask("arm", "sysfs.x", MTU)[1:], ["3", "axis 'sysfs.x': the built-in policy does not let alice set /sys/class/net/lo/mtu: there is no /etc/dvfs-plan/policy, so members of "
+                                                                 "the group dvfs-plan may set what dvfs-plan knows, and no other file", "nothing was set"])
+
+    def test_a_policy_that_is_broken_or_not_roots_lets_nobody(self):
+        policy = pathlib.Path("/etc/dvfs-plan/policy")
+        policy.write_text("allow dvfs-plan *\nalow bob *\n")
+        self.assertEqual(Client(ALICE).hello(), ["refused", "3", "/etc/dvfs-plan/policy:2: 'alow bob *' is no rule; there are: allow, limit, boards, session at most, session stalled, nvidia-smi",
+                                                 "until it is mended nobody may set anything; what it may say: man dvfs-guardian"])
+        policy.write_text(POLICY)
+        policy.chmod(0o666)
+        self.assertEqual(Client(ALICE).hello(), ["refused", "3", "/etc/dvfs-plan/policy: wanted to be root's and written by nobody else, found uid 0 and mode 0666",
+                                                 "sudo chown root: /etc/dvfs-plan/policy && sudo chmod 644 /etc/dvfs-plan/policy"])
+        policy.unlink()
+        policy.symlink_to("/run/dvfs-plan/etc/passwd")
+        self.assertEqual(Client(ALICE).hello()[2], "open /etc/dvfs-plan/policy: Too many levels of symbolic links")
+
+    def test_paths_that_lead_elsewhere(self):
+        for path in ("/etc/shadow", "/sys/../etc/shadow", "/sys/class/net/lo/../lo/mtu", "/sys/class/net//lo/mtu", "/sys/class/net/lo/mtu/", "sys/class/net/lo/mtu", "",
+                     "/sys/class/net/lo/ifalias", "/proc/sys/kernel/core_pattern", "nvidia:GPU-x/../../etc", "nvidia:-i/lock.core", "amdgpu-od:/etc/shadow#sclk",
+                     "/sys/devices/system/cpu/cpufreq/policy0/../../../../../../etc/shadow", "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq;x"):
+            client = self.session()
+            self.assertEqual(client.ask("arm", "sysfs.x", path), ["refused", "3", f"axis 'sysfs.x': the policy does not let alice set {path}: no 'allow' line of /etc/dvfs-plan/policy says so",
+                                                                  "nothing was set"])
+            self.assertEqual(client.ask("set", path, "1")[1:3], [f"{path} is none of the settings that were saved", "1"])
+            client.close()
+        client = self.session()
+        self.assertEqual(client.ask("arm", "sysfs.x", "/sys/class\nnet/lo/mtu"), ["refused", "3", "a setting's name is none", ""])
+        self.assertEqual(client.ask("open", "/etc/shadow"), ["opened", "/etc/shadow is no sensor that is handed out"])
+        self.assertEqual(client.ask("open", "/sys/class/powercap/../../../etc/shadow"), ["opened", "/sys/class/powercap/../../../etc/shadow is no sensor that is handed out"])
+        self.assertEqual(client.ask("event", "1", "0", "0"), ["opened", "this is no event of the power PMU"])
+
+    def test_settings_that_were_not_saved_and_texts_that_are_none(self):
+        client = self.session()
+        self.assertEqual(client.ask("set", MTU, "1400"), ["set", f"{MTU} is none of the settings that were saved", "1", "0", "0", ""])
+        self.assertEqual(client.ask("arm", "sysfs.x", MTU), ["armed"])
+        self.assertEqual(client.ask("arm", "sysfs.x", QUEUE), ["refused", "3", "the session has its settings already", ""])
+        self.assertEqual(client.ask("set", QUEUE, "1")[1], f"{QUEUE} is none of the settings that were saved")
+        self.assertEqual(client.ask("set", MTU, "1400\n1500")[1], f"'1400\\x0a1500' is no text for {MTU}")
+        self.assertEqual(client.ask("set", MTU, "x" * 5000)[1], "a text of more than 4096 bytes")
+        self.assertEqual(client.ask("set", MTU, "many")[1], "Invalid argument")
+        self.assertEqual(client.ask("set", MTU)[1:], [])  # half of one
+        self.assertEqual(read(MTU), self.before[MTU])
+
+    def test_a_second_connection_in_the_middle(self):
+        self.armed()
+        second = Client(BOB)
+        said = second.hello(experiment="other.yaml")
+        self.assertEqual(said[:2], ["refused", "3"])
+        self.assertRegex(said[2], rf"^another sweep is running on this machine \(pid {os.getpid()}, night.yaml, since 20\d\d-\S+, by alice\)$")
+        who = Client(BOB).ask("who")
+        self.assertEqual((who[:4], who[5:]), (["who", "alice", str(os.getpid()), "night.yaml"], [""]))
+        looks = self.session(BOB, mode="look")
+        self.assertEqual(looks.ask("may", MTU, "1400"), ["may", ""])
+        self.assertEqual(looks.ask("may", "/etc/shadow", "x"), ["may", "the policy does not let bob set /etc/shadow: no 'allow' line of /etc/dvfs-plan/policy says so"])
+        self.assertIsNone(looks.ask("set", MTU, "1400"))
+        self.assertEqual(read(MTU), self.before[MTU])
+
+    def test_a_queue_goes_in_order(self):
+        first = self.session()
+        waiting = [Client(BOB), Client(ALICE), Client(BOB)]
+        for place, client in enumerate(waiting, 1):
+            said = client.hello(mode="wait")
+            self.assertEqual(said[:2], ["queued", str(place)])
+            self.assertIn("night.yaml", said[2])
+        # Whoever does not queue is not let in before them.
+        first.close()
+        self.assertEqual(waiting[0].receive()[0], "welcome")
+        self.assertEqual(Client(ALICE).hello()[0], "refused")
+        waiting[1].close()  # leaves the queue
+        waiting[0].close()
+        while (said := waiting[2].receive())[0] == "queued":
+            pass
+        self.assertEqual(said[0], "welcome")
+        waiting[2].close()
+
+    def test_messages_that_are_none(self):
+        chance = random.Random(1905)
+        good = frame("hello", "1", "x", "1-2", "now", "")
+        broken = [b"", b"\0", good[:7], good[:-1], struct.pack("<I", 0), struct.pack("<I", 0xffffffff), struct.pack("<I", 3) + b"abc", struct.pack("<II", 4, 1),
+                  struct.pack("<II", 8, 0xffffffff) + b"abcd", frame(""), frame("set"), frame("restore"), frame("hello"), frame("hello", "2", "x", "1-2", "now"),
+                  frame("hello", "1", "x", "../../x", "now"), frame(b"\xff" * 100), frame("hello", *["x"] * 50000), struct.pack("<I", 2 << 20) + b"\0" * (2 << 20)]
+        for _ in range(150):
+            noisy = bytearray(good)
+            for _ in range(chance.randrange(1, 6)):
+                noisy[chance.randrange(len(noisy))] = chance.randrange(256)
+            broken.append(bytes(noisy))
+        for start in range(0, len(broken), 4):
+            for bytes_sent in broken[start:start + 4]:
+                client = Client()
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    client.socket.sendall(bytes_sent)
+                client.close()
+        # In the middle of a session they end it, and everything is put back.
+        for bytes_sent in (struct.pack("<I", 0xffffffff), struct.pack("<II", 8, 0xffffffff) + b"abcd", frame("dance")):
+            client = self.armed()
+            client.ask("set", MTU, "1400")
+            client.socket.sendall(bytes_sent)
+            self.assertIsNone(client.receive())
+            self.restored()
+        self.assertEqual(Client().ask("hello", "2", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 1 of its protocol, this dvfs-plan version 2", "install both of the same version"])
+
+    def test_a_client_that_never_reads(self):
+        client = self.armed()
+        client.ask("set", MTU, "1400")
+        client.socket.settimeout(0.5)
+        request = frame("may", *[MTU, "1"] * 2000)
+        with self.assertRaises((TimeoutError, BrokenPipeError, ConnectionResetError)):
+            for _ in range(100000):
+                client.socket.sendall(request)
+        self.restored()
+
+    def test_a_client_that_does_not_answer_is_let_go(self):
+        client = self.armed()
+        client.ask("set", MTU, "1400")
+        self.assertEqual(client.receive(), ["ping"])
+        client.send("pong")  # it is there: nothing happens
+        for _ in range(3):
+            self.assertEqual(client.receive(), ["ping"])
+            client.send("pong")
+        self.assertEqual(read(MTU), "1400")
+        self.restored()  # it says nothing any more
+        self.session(BOB)
+
+    def test_ten_thousand_connections(self):
+        client = self.armed()
+        client.ask("set", MTU, "1400")
+        refused = 0
+        held = []
+        for i in range(10000):
+            other = Client(BOB if i % 2 else None)
+            if i < 40:
+                held.append(other)
+            else:
+                other.close()
+            if i % 1000 == 999:  # who holds the machine is served all the while
+                self.assertEqual(client.ask("set", MTU, str(1400 + i // 1000))[1], "")
+        for other in held:
+            other.socket.settimeout(1)
+            with contextlib.suppress(TimeoutError):
+                said = other.receive()
+                refused += said is not None and said == ["refused", "3", "the guardian serves too many connections now", "try again in a minute"]
+            other.close()
+        self.assertGreater(refused, 20)
+        self.assertLess(len(list(pathlib.Path(f"/proc/{self.guardian.pid}/fd").iterdir())), 20)
+        client.close()
+        self.restored()
+
+    def test_descriptors_that_nobody_asked_for(self):
+        client = self.session()
+        child = self.children()[0]
+        count = len(os.listdir(f"/proc/{child}/fd"))
+        files = [os.open("/etc/passwd", os.O_RDONLY) for _ in range(50)]
+        for _ in range(20):
+            client.pass_descriptors(files, "may", MTU, "1400")
+            self.assertEqual(client.receive(), ["may", ""])
+        for fd in files:
+            os.close(fd)
+        self.assertEqual(len(os.listdir(f"/proc/{child}/fd")), count)
+        client.close()
+
+    def children(self):
+        return [int(one) for one in pathlib.Path(f"/proc/{self.guardian.pid}/task/{self.guardian.pid}/children").read_text().split()]
+
+    def test_more_settings_than_any_machine_has(self):
+        client = self.session()
+        self.assertEqual(client.ask("arm", *["k", MTU] * 17000), ["refused", "3", "more than 16384 settings, or half of one", ""])
+        self.assertEqual(client.ask("arm", "k"), ["refused", "3", "more than 16384 settings, or half of one", ""])
+        self.assertFalse((STATE / "journal").exists())
+
+    def test_a_full_disk_sets_nothing(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,mode=0700", "none", STATE], check=True)
+        try:
+            client = self.session()
+            with contextlib.suppress(OSError):
+                (STATE / "filler").write_bytes(b"x" * 8192)
+            said = client.ask("arm", "sysfs.x", MTU)
+            self.assertEqual(said, ["refused", "3", "write /var/lib/dvfs-plan/journal: No space left on device", "without a journal nothing is set; free some space"])
+            self.assertEqual(client.ask("set", MTU, "1400")[1], f"{MTU} is none of the settings that were saved")
+            client.close()
+            self.wait_for(lambda: not self.children())
+        finally:
+            subprocess.run(["umount", "--lazy", STATE], check=True)
+
+    def test_the_lock_s_name_taken_first(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as taken:
+            os.setresuid(61003, 61003, 0)
+            try:
+                taken.bind("\0dvfs-plan one sweep a machine")
+                taken.listen(1)
+            finally:
+                os.setresuid(0, 0, 0)
+            client = Client(ALICE)
+            said = client.hello()
+            self.assertEqual(said[0], "welcome")
+            self.assertEqual(said[2], f"pid {os.getpid()} of uid 61003 holds the name by which users without the guardian keep out of each other's way: if it measures too, the two disturb each other")
+            client.close()
+            self.wait_for(lambda: not self.children())
+
+    def test_links_in_its_folder_are_not_followed(self):
+        victim = pathlib.Path("/run/dvfs-plan/victim")
+        victim.write_text("precious\n")
+        (STATE / "journal.new").unlink(missing_ok=True)
+        (STATE / "journal.new").symlink_to(victim)
+        client = self.armed()
+        client.ask("set", MTU, "1400")
+        client.close()
+        self.restored()
+        (STATE / "journal").symlink_to(victim)
+        self.assertEqual(Client(ALICE).hello()[2], "open /var/lib/dvfs-plan/journal: Too many levels of symbolic links")
+        (STATE / "journal").unlink()
+        self.assertEqual(victim.read_text(), "precious\n")
+
+    def test_a_session_that_is_killed_is_put_back_by_who_stands_by(self):
+        for _ in range(5):
+            client = self.armed(MTU, QUEUE)
+            client.ask("set", MTU, "1400", QUEUE, "77")
+            os.kill(self.children()[0], signal.SIGKILL)
+            self.restored()
+            self.assertIsNone(client.receive())
+            client.close()
+
+    def test_it_runs_no_program_and_opens_nothing_else(self):
+        client = self.armed()
+        status = pathlib.Path(f"/proc/{self.children()[0]}/status").read_text()
+        self.assertIn("Seccomp:\t2\n", status)
+        self.assertIn("NoNewPrivs:\t1\n", status)
+        client.close()
+
+    def test_journald_is_told_of_each_setting(self):
+        os.makedirs("/run/dvfs-plan/journald", exist_ok=True)
+        os.makedirs("/run/systemd/journal", exist_ok=True)
+        subprocess.run(["mount", "--bind", "/run/dvfs-plan/journald", "/run/systemd/journal"], check=True)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as journal:
+                journal.bind("/run/systemd/journal/socket")
+                journal.settimeout(10)
+                client = self.armed()
+                client.ask("set", MTU, "1400")
+                client.close()
+                told = [journal.recv(65536).decode() for _ in range(4)]
+            self.assertEqual([dict(line.split("=", 1) for line in one.splitlines())["DVFS_PLAN_EVENT"] for one in told], ["session_begun", "set", "restored", "session_ended"])
+            fields = dict(line.split("=", 1) for line in told[1].splitlines())
+            self.assertEqual({name: fields[name] for name in fields if name != "PRIORITY"},
+                             {"MESSAGE": f"set {MTU}=1400", "SYSLOG_IDENTIFIER": "dvfs-guardian", "DVFS_PLAN_EVENT": "set", "DVFS_PLAN_USER": "alice", "DVFS_PLAN_EXPERIMENT": "night.yaml",
+                              "DVFS_PLAN_SETTINGS": f"{MTU}=1400"})
+        finally:
+            os.unlink("/run/systemd/journal/socket")
+            subprocess.run(["umount", "/run/systemd/journal"], check=True)
+
+
+if __name__ == "__main__":
+    testbed.main()
