@@ -98,7 +98,7 @@ for n in $(seq %d); do
   [ -z "$problems" ] || cat /tmp/run.log
 done
 state >/data/state.txt
-cp /data/alice/short.sqlite /data
+cp /data/alice/short.sqlite /data/alice/short.sqlite-wal /data
 """
 
 
