@@ -69,6 +69,7 @@ for n in $(seq %d); do
   sleep $moment
   kind=$((n %% 4))
   # Most moments are while a setting is changed.
+  [ $((n %% 8)) -ge 2 ] || sleep 2
   [ $((n %% 8)) -lt 2 ] || while [ "$(state)" = "$before" ] && [ -n "$(runs)" ]; do :; done
   set=no; [ "$(state)" = "$before" ] || set=yes
   sed -n 's/^\(mixed .*#[0-9]*\): [0-9.]* s.*/\1/p' /tmp/run.log >>/data/said.txt
@@ -144,7 +145,7 @@ class Guardian(testbed.TestbedCase):
         self.assertEqual(len(kept), len(set(kept)))
         said = set((out / "said.txt").read_text().splitlines())
         self.assertLessEqual(said, set(kept))
-        self.assertGreater(len(said), kills)
+        self.assertGreater(len(said), kills // 5)  # enough that losing one would show
 
 
 if __name__ == "__main__":
