@@ -2,15 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
-#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
@@ -44,16 +45,19 @@ std::string offers_text(const AxisOffer& offer) {
   return join(texts, ", ");
 }
 
-// Why the guardian would not set it; empty: it would.
+// Why the guardian would set it to no value at all; empty: it would to one at least.
 std::string refusal_of(const Knob& knob, GuardClient& guard) {
-  const auto values = knob.offer().values;
-  if (values.empty()) return {};
-  const auto requests = knob.requests(values.back());
-  if (requests.empty()) return {};
-  for (const std::string& why : guard.may(requests)) {
-    if (!why.empty()) return why;
+  std::string first;
+  for (const AxisValue& value : knob.offer().values) {
+    const auto requests = knob.requests(value);
+    const auto answers = guard.may(requests);
+    const auto refused =
+        std::find_if(answers.begin(), answers.end(), [](const std::string& why) { return !why.empty(); });
+    if (refused == answers.end()) return {};
+    if (first.empty()) first = *refused;
+    if (refused->ends_with("may not be set by this user")) break;  // whatever the value
   }
-  return {};
+  return first;
 }
 
 std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus, GuardClient& guard) {
@@ -66,7 +70,7 @@ std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus
       report.offers = offers_text(finding.knob->offer());
       report.problem = refusal_of(*finding.knob, guard);
       report.usable = report.problem.empty();
-      if (!report.usable) report.fix = "run with sudo, or let an administrator install the guardian (README, Install)";
+      if (!report.usable) report.fix = next_step_after(report.problem);
     }
     reports.push_back(report);
   }
@@ -103,7 +107,7 @@ void note_boards(const UsedBoards& gpus, const Sysfs& sysfs, Diagnosis& d) {
                          "a sweep would measure their work; wait until they are done");
 }
 
-Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder, GuardClient& guard) {
+Diagnosis diagnose(const Sysfs& sysfs, GuardClient& guard) {
   Diagnosis d;
   d.machine = machine_facts(sysfs);
   const UsedBoards gpus = all_boards(sysfs);
@@ -126,16 +130,6 @@ Diagnosis diagnose(const Sysfs& sysfs, const std::string& state_folder, GuardCli
     d.notes.emplace_back(
         fmt::format("kernel.perf_event_paranoid is {}: RAPL by perf events is for root", *paranoid),
         "sudo sysctl kernel.perf_event_paranoid=0");
-  }
-  if (::access(state_folder.c_str(), F_OK) == 0) {
-    try {
-      if (read_journal(StateFolder(state_folder)))
-        d.notes.emplace_back(
-            "an earlier sweep was cut off, or one is running now: its journal is in " + state_folder,
-            "dvfs-plan restore");
-    } catch (const Error& error) {
-      d.notes.emplace_back(error.what(), error.hint());
-    }
   }
   return d;
 }
@@ -219,9 +213,10 @@ int doctor_command(const CommonOptions& options) {
                      .sysfs_root = options.sysfs_root,
                      .mode = GuardWish::Mode::looks});
   sysfs.use(&guard);
-  Diagnosis diagnosis = diagnose(
-      sysfs, options.state_folder.empty() ? default_state_folder() : options.state_folder, guard);
-  for (const std::string& note : guard.notes()) diagnosis.notes.emplace_back(note, "sudo adduser $USER dvfs-plan");
+  Diagnosis diagnosis = diagnose(sysfs, guard);
+  for (const std::string& note : guard.notes())
+    diagnosis.notes.emplace_back(
+        note, note.find("journal") != std::string::npos ? "dvfs-plan restore" : "sudo adduser $USER dvfs-plan");
   write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }

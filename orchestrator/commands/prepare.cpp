@@ -69,6 +69,13 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
   return facts;
 }
 
+std::string next_step_after(const std::string& refusal) {
+  return refusal.ends_with("may not be set by this user")
+             ? "run with sudo, or let an administrator install the guardian (README, Install); the workloads run as "
+               "you all the same"
+             : "nothing was set; who administers this machine may change its policy (man dvfs-guardian)";
+}
+
 std::vector<RefusedSetting> refused_settings(const PreparedExperiment& prepared, GuardClient& guard) {
   std::map<std::string, std::vector<AxisValue>> values;
   for (const PlanAxis& axis : prepared.plan.axes) {
@@ -82,12 +89,7 @@ std::vector<RefusedSetting> refused_settings(const PreparedExperiment& prepared,
   const auto answers = guard.may(asked);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].empty() || (!refused.empty() && refused.back().axis == requests[i].axis)) continue;
-    const bool by_kernel = answers[i].ends_with("may not be set by this user");
-    refused.push_back({requests[i].axis, answers[i],
-                       by_kernel ? "run with sudo, or let an administrator install the guardian (README, Install); the "
-                                   "workloads run as you all the same"
-                                 : "nothing was set; who administers this machine may change its policy (man "
-                                   "dvfs-guardian)"});
+    refused.push_back({requests[i].axis, answers[i], next_step_after(answers[i])});
   }
   return refused;
 }

@@ -71,7 +71,8 @@ class Run {
                        .state_folder = options_.state_folder,
                        .sysfs_root = options_.sysfs_root,
                        .mode = options_.wait ? GuardWish::Mode::waits : GuardWish::Mode::now,
-                       .tell = [this](const std::string& line) { progress_.say(line); }});
+                       .tell = [this](const std::string& line) { progress_.say(line); },
+                       .stop = [this] { return interruption_.pending() != 0; }});
     sysfs_.use(&guard);
     for (const std::string& note : guard.notes()) progress_.say("note: " + note);
     tell_of_an_earlier_run(guard);
@@ -438,7 +439,7 @@ class Run {
     if (end_ == RunEnd::interrupted) {
       progress_.say(
           fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
-                      left_as_noted_ ? ", but for what is noted above" : "", ::geteuid() == 0 ? "sudo " : "",
+                      left_as_noted_ ? ", but for what is noted above" : "", ::geteuid() == 0 || came_through_sudo() ? "sudo " : "",
                       shell_quote(options_.file),
                       rescued_                  ? " --output " + shell_quote(path)
                       : options_.output.empty() ? ""

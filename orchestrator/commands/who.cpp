@@ -27,8 +27,9 @@ int who_command(const CommonOptions& options) {
   } else if (!who.holder) {
     write_answer("nobody has this machine\n");
   } else {
-    write_answer(fmt::format("{} (pid {}) has this machine since {} for {}{}\n", printable(who.holder->user),
-                             who.holder->pid, who.holder->since, printable(who.holder->experiment),
+    write_answer(fmt::format("{} (pid {}) has this machine{} for {}{}\n", printable(who.holder->user), who.holder->pid,
+                             who.holder->since.empty() ? "" : " since " + who.holder->since,
+                             printable(who.holder->experiment),
                              who.holder->until.empty() ? "; until when is not known yet"
                                                        : ", until about " + who.holder->until));
   }

@@ -140,8 +140,8 @@ bool GuardClient::try_session() {
 }
 
 bool GuardClient::greet() {
-  // Who waits in the first session waits no more in the next ones: the machine was ours.
-  const bool waits = wish_.mode == GuardWish::Mode::waits && begun_ == 0;
+  // A session that is begun again goes on with a night: whoever queues meanwhile has his turn first.
+  const bool waits = wish_.mode == GuardWish::Mode::waits || begun_ > 0;
   const char* const mode = wish_.mode == GuardWish::Mode::looks ? "look" : waits ? "wait" : "now";
   auto answer =
       ask({"hello", {protocol_version, wish_.experiment, run_, mode, wish_.discards ? "discard" : ""}});
@@ -149,6 +149,8 @@ bool GuardClient::greet() {
     if (wish_.tell)
       wish_.tell(fmt::format("waiting for the machine, {} in the queue{}", answer->field(0),
                              answer->field(1).empty() ? "" : "; now: " + answer->field(1)));
+    if (!wait_in_queue())
+      throw Error(ExitCode::interrupted, "interrupted while another sweep had the machine", "nothing was set");
     answer = wait_for_answer(nullptr);
   }
   if (!answer) return false;
@@ -192,10 +194,15 @@ void GuardClient::listen() {
   }
 }
 
+// What it did not take, or did not answer in time, is not to be mistaken for the answer to the next question: the
+// listener notices the end.
+void GuardClient::give_up_session() {
+  if (connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
+}
+
 void GuardClient::send(const Message& message) {
   const std::lock_guard lock(mutex_);
-  // One that has gone is noticed by the listener.
-  if (connection_ && !lost_) connection_->send(message, send_patience);
+  if (connection_ && !lost_ && !connection_->send(message, send_patience)) give_up_session();
 }
 
 std::optional<Message> GuardClient::ask(const Message& message, UniqueFd* passed) {
@@ -204,10 +211,23 @@ std::optional<Message> GuardClient::ask(const Message& message, UniqueFd* passed
   return wait_for_answer(passed);
 }
 
+// False: we are to leave it.
+bool GuardClient::wait_in_queue() {
+  constexpr milliseconds pause{100};
+  std::unique_lock lock(mutex_);
+  while (!came_.wait_for(lock, pause, [&] { return !answers_.empty() || lost_; })) {
+    if (wish_.stop && wish_.stop()) return false;
+  }
+  return true;
+}
+
 std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed) {
   std::unique_lock lock(mutex_);
   came_.wait_for(lock, longest_answer, [&] { return !answers_.empty() || lost_; });
-  if (answers_.empty()) return std::nullopt;
+  if (answers_.empty()) {
+    give_up_session();
+    return std::nullopt;
+  }
   Message answer = std::move(answers_.front().first);
   if (passed != nullptr) *passed = std::move(answers_.front().second);
   answers_.pop_front();
@@ -229,12 +249,21 @@ void GuardClient::arm_again() {
 }
 
 std::vector<std::string> GuardClient::may(const std::vector<SettingText>& requests) {
-  Message request{"may", {}};
-  for (const SettingText& one : requests) request.fields.insert(request.fields.end(), {one.path, one.text});
-  const auto answer = ask(request);
-  if (!answer || answer->fields.size() != requests.size())
-    return std::vector<std::string>(requests.size(), "the guardian has gone");
-  return answer->fields;
+  // All values of all policies of a large machine are more than one message holds.
+  constexpr std::size_t at_once = 4000;
+  std::vector<std::string> answers;
+  for (std::size_t from = 0; from < requests.size(); from += at_once) {
+    const std::size_t count = std::min(at_once, requests.size() - from);
+    Message request{"may", {}};
+    for (std::size_t i = from; i < from + count; ++i)
+      request.fields.insert(request.fields.end(), {requests[i].path, requests[i].text});
+    const auto answer = ask(request);
+    if (answer && answer->kind == "may" && answer->fields.size() == count)
+      answers.insert(answers.end(), answer->fields.begin(), answer->fields.end());
+    else
+      answers.insert(answers.end(), count, "the guardian has gone");
+  }
+  return answers;
 }
 
 std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requests) {
@@ -244,7 +273,7 @@ std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requ
   constexpr std::size_t of_one = 5;
   std::vector<WriteAnswer> answers;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!answer || answer->fields.size() != of_one * requests.size()) {
+    if (!answer || answer->kind != "set" || answer->fields.size() != of_one * requests.size()) {
       answers.push_back({"the guardian has gone"});
       continue;
     }
@@ -291,8 +320,13 @@ RestoreOutcome GuardClient::restore() {
   auto answer = ask({"restore", {}});
   settings_.clear();
   if (!answer) {
-    // Another one puts back what the journal holds before it does anything else.
-    begin_session();
+    // Another one puts back what the journal holds before it does anything else; so did whoever has the machine by now.
+    try {
+      begin_session();
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
+      return {};
+    }
     return found_.value_or(RestoreOutcome{});
   }
   const auto outcome = outcome_of(answer->fields);
@@ -333,7 +367,8 @@ WhoAnswer who_has_the_machine(const GuardWish& wish) {
     pollfd wait{connection.fd(), POLLIN, 0};
     if (::poll(&wait, 1, static_cast<int>(send_patience.count())) == 0 ||
         connection.hear(false) == Connection::Heard::end)
-      return who;
+      throw Error(ExitCode::machine_refuses, "the guardian does not say who has the machine",
+                  "the system's journal may say why (journalctl -t dvfs-guardian)");
   }
 }
 

@@ -48,6 +48,7 @@ struct GuardWish {
   enum class Mode { now, waits, looks } mode = Mode::now;
   bool discards = false;                                    // gives up what cannot be put back
   std::function<void(const std::string&)> tell = {};  // how the queue moves
+  std::function<bool()> stop = {};                    // asked ten times a second whether to leave the queue
 };
 
 // Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run under sudo.
@@ -96,10 +97,12 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   bool greet();  // takes the machine
   void listen();
   void hang_up();
+  void give_up_session();
   void send(const Message& message);
   // The answer, with its descriptor if it brought one; nullopt: the session has ended.
   std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr);
   std::optional<Message> wait_for_answer(UniqueFd* passed);
+  bool wait_in_queue();
   void arm_again();
 
   const GuardWish wish_;

@@ -52,11 +52,15 @@ void leave_rights_to_guardian() {
   const std::string program = guardian_program();
   ConnectedPair pair = connected_pair();
   if (!pair.ours) throw Error(ExitCode::machine_refuses, system_error_text("socketpair", errno));
+  // Ctrl-Z: neither the sweep nor who stands by it may be stopped half way.
+  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU}) ::signal(signal, SIG_IGN);
   const pid_t first = ::getpid();
   const pid_t run = ::fork();
   if (run < 0) throw Error(ExitCode::machine_refuses, system_error_text("fork", errno));
   if (run > 0) become_guardian(program, run, user->user, std::move(pair.theirs));
   pair.theirs.reset();
+  // A process group of its own: each signal comes by the first process, and once.
+  ::setpgid(0, 0);
   become_invoking_user();
   // It stands for us: whoever kills it means us. After the change of user, which clears this.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

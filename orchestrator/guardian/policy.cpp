@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 #include "base/error.hpp"
@@ -19,8 +21,30 @@ namespace {
 
 const char* const next_step = "until it is mended nobody may set anything; what it may say: man dvfs-guardian";
 
+std::string real_path(const char* path) {
+  char* const real = ::realpath(path, nullptr);
+  const std::string text = real == nullptr ? "" : real;
+  std::free(real);
+  return text;
+}
+
+// A file of /sys has many names, by the kernel's own links: /sys/class/... and /sys/devices/...
+bool is_same_file(const std::string& allowed, const std::string& what) {
+  const std::string real = real_path(what.c_str());
+  if (real.empty()) return false;
+  glob_t found{};
+  bool same = false;
+  if (::glob(allowed.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc && !same; ++i)
+      same = matches(allowed, found.gl_pathv[i]) && real_path(found.gl_pathv[i]) == real;
+  }
+  ::globfree(&found);
+  return same;
+}
+
 bool covers(const std::string& allowed, const std::string& what) {
-  if (what.starts_with('/')) return allowed.starts_with('/') && matches(allowed, what);
+  if (what.starts_with('/'))
+    return allowed.starts_with('/') && (matches(allowed, what) || is_same_file(allowed, what));
   if (allowed == "*") return what != "sensors";
   if (allowed.ends_with(".*")) return what.starts_with(allowed.substr(0, allowed.size() - 1));
   return allowed == what;

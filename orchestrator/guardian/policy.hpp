@@ -53,6 +53,8 @@ class Policy {
   std::string refusal_to_set(const Client& client, const std::string& path, const std::string& text) const;
   std::string refusal_of_sensors(const Client& client) const;
 
+  bool is_built_in() const { return file_.empty(); }
+
   std::optional<Seconds> longest_session;
   Seconds stalled_after{300};
   std::string nvidia_smi = "/usr/bin/nvidia-smi";

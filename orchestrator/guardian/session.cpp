@@ -168,16 +168,22 @@ class Session {
                   fmt::format("the guardian speaks version {} of its protocol, this dvfs-plan version {}", protocol_version,
                               printable(hello.field(0).substr(0, 20))),
                   "install both of the same version");
-    if (const std::string why = policy_.refusal(client_); !why.empty())
+    looks_only_ = hello.field(3) == "look";
+    if (const std::string why = policy_.refusal(client_); !looks_only_ && !why.empty())
       throw Error(ExitCode::machine_refuses, why,
-                  fmt::format("an administrator may add you: sudo adduser {} {}, and you log in again", client_.name,
-                              group_name));
+                  policy_.is_built_in()
+                      ? fmt::format("an administrator may add you: sudo adduser {} {}, and you log in again",
+                                    client_.name, group_name)
+                      : std::string("who administers this machine may name you there (man dvfs-guardian)"));
     if (!is_run_mark(hello.field(2))) throw Error(ExitCode::machine_refuses, "the hello names no run");
     workload_.run = hello.field(2);
     ::setenv(run_variable, workload_.run.c_str(), 1);  // of programs that set things for it
     us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
-    looks_only_ = hello.field(3) == "look";
-    if (looks_only_) return say(welcome_of(std::nullopt));
+    if (looks_only_) {
+      if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
+        note_ = "an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder;
+      return say(welcome_of(std::nullopt));
+    }
     folder_.emplace(options_.state_folder);
     lock_.emplace(*folder_, options_.sysfs_root.empty());
     if (!take_machine(hello.field(3) == "wait")) return false;

@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::chrono::milliseconds request_patience{1000};
 
-// What came to us by kill(2) was meant for the run; from the terminal it has it already.
-void pass_on(const signalfd_siginfo& signal, pid_t run) {
-  if (signal.ssi_code == SI_USER || signal.ssi_code == SI_QUEUE || signal.ssi_code == SI_TKILL)
-    ::kill(run, static_cast<int>(signal.ssi_signo));
-}
-
 class StandsByRun {
  public:
   StandsByRun(pid_t run, uid_t user, const GuardianOptions& options)
@@ -48,7 +42,8 @@ class StandsByRun {
       ::poll(wait, 2, 1000);
       signalfd_siginfo signal{};
       while (::read(signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
-        if (signal.ssi_signo != SIGCHLD && !status_) pass_on(signal, run_);
+        // From the terminal or by kill(2): it is meant for the run, which is in a process group of its own.
+        if (signal.ssi_signo != SIGCHLD && !status_) ::kill(run_, static_cast<int>(signal.ssi_signo));
       }
       reap();
       if (wait[1].revents != 0) take_request();

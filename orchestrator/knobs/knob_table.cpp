@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace dvfs_plan {
 
@@ -71,15 +72,14 @@ std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
 std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
                                      const std::map<std::string, std::vector<AxisValue>>& values) {
   std::vector<AxisRequest> all;
+  std::set<std::pair<std::string, std::string>> known;
   for (const KnobFinding& finding : knobs) {
+    known.clear();
     const auto of_axis = values.find(finding.axis);
     if (!finding.knob || of_axis == values.end()) continue;
     for (const AxisValue& value : of_axis->second) {
       for (SettingText& request : finding.knob->requests(value)) {
-        const bool known = std::any_of(all.begin(), all.end(), [&](const AxisRequest& one) {
-          return one.axis == finding.axis && one.request == request;
-        });
-        if (!known) all.push_back({finding.axis, std::move(request)});
+        if (known.emplace(request.path, request.text).second) all.push_back({finding.axis, std::move(request)});
       }
     }
   }

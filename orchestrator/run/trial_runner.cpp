@@ -127,15 +127,15 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
     // Before all else: whatever was measured, it was of another setting.
+    if (machine_.guard.sessions_lost() != lost_before && !machine_.knobs.empty())
+      set_verdict(trial, Verdict::changed_meanwhile,
+                  "the guardian's session ended during the trial: its settings may have been put back meanwhile");
     const std::string capped = judge_changes(trial);
     note_rules(point, trial);
     judge(trial, judge_input());
     // Where the delivered clock has not told of it already.
     if (!capped.empty() && trial.verdict != Verdict::not_delivered)
       set_verdict(trial, Verdict::throttled, capped);
-    if (machine_.guard.is_stood_by() && machine_.guard.sessions_lost() != lost_before)
-      set_verdict(trial, Verdict::changed_meanwhile,
-                  "the guardian was killed during the trial, and its settings were put back by who stood by it");
     judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
     for (const Reading& reading : trial.readings) {
@@ -304,8 +304,11 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
 }
 
 void TrialRunner::keep_guardian(TrialRecord& trial) {
-  if (machine_.guard.keep())
-    trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
+  if (!machine_.guard.keep()) return;
+  trial.events.push_back({"guardian_restarted", "the guardian process was gone and was started anew"});
+  const auto& outcome = machine_.guard.found_journal();
+  for (const std::string& note : outcome ? outcome->notes : std::vector<std::string>{})
+    trial.events.push_back({"changed_by_others", note});
 }
 
 std::size_t TrialRunner::axis_of(const std::string& name) const {

@@ -102,10 +102,11 @@ class Attacks(unittest.TestCase):
             Client(MALLORY)
         os.chmod(SOCKET, 0o666)  # and where the socket does not keep him out, the policy does
         self.assertEqual(Client(MALLORY).hello(), ["refused", "3", "the policy does not let mallory set anything: no 'allow' line of /etc/dvfs-plan/policy says so",
-                                                   "an administrator may add you: sudo adduser mallory dvfs-plan, and you log in again"])
+                                                   "who administers this machine may name you there (man dvfs-guardian)"])
         os.unlink("/etc/dvfs-plan/policy")
-        self.assertEqual(Client(MALLORY).hello()[2], "the built-in policy does not let mallory set anything: there is no /etc/dvfs-plan/policy, so members of the group dvfs-plan "
-                                                     "may set what dvfs-plan knows, and no other file")
+        self.assertEqual(Client(MALLORY).hello()[2:], ["the built-in policy does not let mallory set anything: there is no /etc/dvfs-plan/policy, so members of the group dvfs-plan "
+                                                       "may set what dvfs-plan knows, and no other file", "an administrator may add you: sudo adduser mallory dvfs-plan, and you log in again"])
+        self.assertEqual(Client(MALLORY).hello(mode="look")[0], "welcome")  # asking is free
         client = self.session()
         self.assertEqual(client.ask("arm", "sysfs.x", MTU)[1:], ["3", "axis 'sysfs.x': the built-in policy does not let alice set /sys/class/net/lo/mtu: there is no /etc/dvfs-plan/policy, so members of "
                                                                  "the group dvfs-plan may set what dvfs-plan knows, and no other file", "nothing was set"])
@@ -334,6 +335,90 @@ class Attacks(unittest.TestCase):
         self.assertIn("Seccomp:\t2\n", status)
         self.assertIn("NoNewPrivs:\t1\n", status)
         client.close()
+
+    def run_as(self, user, experiment, *arguments, **environment):
+        folder = pathlib.Path(f"/run/dvfs-plan/{user[0]}")
+        folder.mkdir(exist_ok=True)
+        os.chown(folder, user[0], user[1])
+        (folder / "own.yaml").write_text(experiment)
+        by = [] if "SUDO_UID" in environment else ["setpriv", "--reuid", str(user[0]), "--regid", str(user[1]), "--groups", ",".join(map(str, user[2])) or "0"]
+        run = subprocess.Popen([*by, PROGRAM, "own.yaml", "--no-html", *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, HOME=str(folder), XDG_STATE_HOME=str(folder), **environment))
+        self.addCleanup(run.stderr.close)
+        return run
+
+    QUIET = "conditions: {warm up: 0, idle: none, references: false, foreign load: off, temperature: off}\n"
+    SWEEP = f"name: own\nobjective: time\n{QUIET}repeat: 2\nsettle: 1 ms\nworkloads: [{{name: w, command: [sleep, '0.987']}}]\naxes: {{sysfs.mtu: [1400, 1300]}}\nsysfs: {{mtu: {{path: {MTU}, values: [1300, 1400]}}}}\n"
+
+    def test_a_run_that_waits_can_be_interrupted(self):
+        self.session()
+        run = self.run_as(BOB, f"name: own\nobjective: time\n{self.QUIET}workloads: [{{name: w, command: ['true']}}]\n", "--wait")
+        self.assertRegex(run.stderr.readline(), r"^waiting for the machine, 1 in the queue; now: pid \d+, night.yaml, since \S+, by alice\n$")
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=20), 130)
+        self.assertEqual(run.stderr.read(), "error: interrupted while another sweep had the machine\n  hint: nothing was set\n")
+
+    def processes(self, first):
+        """Of a run under sudo: the first one, which stands by; the run; its session; its workload."""
+        found, parents = {"first": first}, {}
+        for folder in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                parents[int(folder.name)] = (int(read(folder / "stat").rsplit(")", 1)[1].split()[1]), read(folder / "comm"))
+        for pid, (parent, name) in parents.items():
+            if parent == first and name == "dvfs-plan":
+                found["run"] = pid
+            if parent == first and name == "dvfs-guardian":
+                found["session"] = pid
+        for pid, (parent, name) in parents.items():
+            if parent == found.get("run") and name == "sleep":
+                found["workload"] = pid
+        return found
+
+    def alive(self, pids):
+        """Those that run; a zombie waits for whoever adopted it."""
+        return [pid for pid in pids if os.path.exists(f"/proc/{pid}") and ") Z " not in read(f"/proc/{pid}/stat")]
+
+    def test_under_sudo_whatever_is_killed_everything_is_put_back(self):
+        for victims in (["run"], ["first"], ["session"], ["run", "session"], ["first", "session"], ["first", "run"]):
+            with self.subTest(victims):
+                run = self.run_as(ALICE, self.SWEEP, "--fresh", SUDO_UID=str(ALICE[0]))
+                self.wait_for(lambda: read(MTU) != self.before[MTU] and "workload" in self.processes(run.pid))
+                found = self.processes(run.pid)
+                self.assertEqual(set(found), {"first", "run", "session", "workload"})
+                self.assertEqual(os.stat(f"/proc/{found['workload']}").st_uid, ALICE[0])
+                for victim in victims:
+                    os.kill(found[victim], signal.SIGKILL)
+                if victims == ["first", "session"]:  # all that has rights: the next start puts back, or the boot
+                    run.wait(timeout=60)
+                    self.wait_for(lambda: not self.alive([found["run"], found["session"]]))
+                    subprocess.run([GUARDIAN, "--restore"], check=True, stderr=subprocess.DEVNULL)
+                elif victims == ["session"]:  # the trial does not count, and the run goes on with another
+                    said = run.stderr.read()
+                    self.assertEqual(run.wait(timeout=60), 0, said)
+                    self.assertIn("does not count (changed_meanwhile): the guardian's session ended during the trial", said)
+                else:
+                    run.wait(timeout=60)
+                    self.assertNotEqual(run.returncode, 0)
+                self.restored()
+                self.wait_for(lambda: not self.alive(found.values()))
+
+    def test_under_sudo_ctrl_c_at_the_first_process_ends_the_run_in_order(self):
+        run = self.run_as(ALICE, self.SWEEP, "--fresh", SUDO_UID=str(ALICE[0]))
+        self.wait_for(lambda: read(MTU) != self.before[MTU])
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=30), 130)
+        self.assertIn("interrupted; the settings are as before", run.stderr.read())
+        self.restored()
+
+    def test_under_sudo_the_policy_binds(self):
+        pathlib.Path("/etc/dvfs-plan/policy").write_text("allow dvfs-plan *\n")
+        run = self.run_as(ALICE, self.SWEEP, "--fresh", SUDO_UID=str(ALICE[0]))
+        self.assertEqual(run.wait(timeout=30), 3)
+        self.assertIn(f"error: axis 'sysfs.mtu': the policy does not let alice set {os.path.realpath(MTU)}: no 'allow' line of /etc/dvfs-plan/policy says so\n"
+                      "  hint: nothing was set; who administers this machine may change its policy (man dvfs-guardian)\n", run.stderr.read())
+        run = self.run_as(ALICE, self.SWEEP, "--state-folder", "/etc/cron.d", SUDO_UID=str(ALICE[0]))
+        self.assertEqual(run.wait(timeout=30), 3)
+        self.assertEqual(run.stderr.read(), "error: --state-folder /etc/cron.d: under sudo root writes into his own folder alone\n  hint: leave it out, or let root himself run it\n")
 
     def test_journald_is_told_of_each_setting(self):
         os.makedirs("/run/dvfs-plan/journald", exist_ok=True)
