@@ -25,8 +25,8 @@ struct SpawnSpec {
   bool keeps_signals =
       false;  // blocked and ignored ones; else none is blocked, and those of pipes and terminals default
   bool can_be_ended = false;  // by SIGINT, SIGTERM, SIGHUP, SIGQUIT even where we ignore them, as under nohup
-  bool dies_with_us = false;   // with the thread that starts it: Linux ties PR_SET_PDEATHSIG to that
-  int control_group = -1;      // cgroup.procs of the control group (control_group.hpp) it starts in
+  bool dies_with_us = false;  // with the thread that starts it: Linux ties PR_SET_PDEATHSIG to that
+  int control_group = -1;     // cgroup.procs of the control group (control_group.hpp) it starts in
 };
 
 struct Spawned {

@@ -48,12 +48,15 @@ ProbeFinding find_rapl_powercap(const Sysfs& sysfs) {
     else if (psys && *name != "psys")
       channel.within = "psys";
     if (const auto range = sysfs.number(folder + "/max_energy_range_uj")) channel.wraps_at = *range * 1e-6;
-    denied = denied || AttributeReader(sysfs, folder + "/energy_uj", 1).read().status == ReadingStatus::denied;
+    denied =
+        denied || AttributeReader(sysfs, folder + "/energy_uj", 1).read().status == ReadingStatus::denied;
     probe->add(channel, sysfs, folder + "/energy_uj", 1e-6);
   }
   if (denied) {
     finding.problem = "energy_uj may be read by root only (since Linux 5.10)";
-    finding.fix = "run with sudo, let an administrator install the guardian (README, Install), or: sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj";
+    finding.fix =
+        "run with sudo, let an administrator install the guardian (README, Install), or: sudo chmod a+r "
+        "/sys/class/powercap/intel-rapl:*/energy_uj";
   }
   if (probe->empty()) {
     finding.problem = "no RAPL zones in /sys/class/powercap";

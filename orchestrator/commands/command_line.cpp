@@ -92,13 +92,15 @@ class CommandLineParser {
   }
 
  private:
-  // Before anything of the invoking user's is read. Nothing of root is needed to read results, nor to read a recorded
-  // machine instead of this one; and what a recorded machine brings along (a library, nvidia-smi) is the caller's own.
+  // Before anything of the invoking user's is read. Nothing of root is needed to read results, nor to read a
+  // recorded machine instead of this one; and what a recorded machine brings along (a library, nvidia-smi) is
+  // the caller's own.
   static void give_up_rights(const CommonOptions& options, bool needs_rights) {
     if (!needs_rights || !options.sysfs_root.empty()) return become_invoking_user();
     if (const auto user = invoking_user(); user && !options.state_folder.empty())
       throw Error(ExitCode::machine_refuses,
-                  fmt::format("--state-folder {}: under sudo root writes into his own folder alone", options.state_folder),
+                  fmt::format("--state-folder {}: under sudo root writes into his own folder alone",
+                              options.state_folder),
                   "leave it out, or let root himself run it");
     leave_rights_to_guardian();
   }

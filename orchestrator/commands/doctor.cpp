@@ -215,8 +215,9 @@ int doctor_command(const CommonOptions& options) {
   sysfs.use(&guard);
   Diagnosis diagnosis = diagnose(sysfs, guard);
   for (const std::string& note : guard.notes())
-    diagnosis.notes.emplace_back(
-        note, note.find("journal") != std::string::npos ? "dvfs-plan restore" : "sudo adduser $USER dvfs-plan");
+    diagnosis.notes.emplace_back(note, note.find("journal") != std::string::npos
+                                           ? "dvfs-plan restore"
+                                           : "sudo adduser $USER dvfs-plan");
   write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }

@@ -71,7 +71,8 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
 
 std::string next_step_after(const std::string& refusal) {
   return refusal.ends_with("may not be set by this user")
-             ? "run with sudo, or let an administrator install the guardian (README, Install); the workloads run as "
+             ? "run with sudo, or let an administrator install the guardian (README, Install); the workloads "
+               "run as "
                "you all the same"
              : "nothing was set; who administers this machine may change its policy (man dvfs-guardian)";
 }

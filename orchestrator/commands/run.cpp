@@ -439,8 +439,8 @@ class Run {
     if (end_ == RunEnd::interrupted) {
       progress_.say(
           fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
-                      left_as_noted_ ? ", but for what is noted above" : "", ::geteuid() == 0 || came_through_sudo() ? "sudo " : "",
-                      shell_quote(options_.file),
+                      left_as_noted_ ? ", but for what is noted above" : "",
+                      ::geteuid() == 0 || came_through_sudo() ? "sudo " : "", shell_quote(options_.file),
                       rescued_                  ? " --output " + shell_quote(path)
                       : options_.output.empty() ? ""
                                                 : " --output " + shell_quote(options_.output)));
@@ -482,7 +482,8 @@ DeclaredCommand declare_run(CLI::App& app) {
   app.add_option("-o,--output", options->output, "the result file (default: NAME.sqlite here)");
   app.add_flag("--fresh", options->fresh, "start a new result; the old file is kept under another name");
   app.add_flag("--quiet", options->quiet, "no progress on stderr");
-  app.add_flag("--wait", options->wait, "where another sweep has the machine, be next instead of being refused");
+  app.add_flag("--wait", options->wait,
+               "where another sweep has the machine, be next instead of being refused");
   app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result");
   return declared(app, options, run_command);
 }

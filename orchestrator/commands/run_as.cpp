@@ -18,7 +18,8 @@ Credentials require_user(const std::string& name) {
   return *user;
 }
 
-[[noreturn]] void refuse_another(const std::string& what, const std::string& user, const std::string& caller) {
+[[noreturn]] void refuse_another(const std::string& what, const std::string& user,
+                                 const std::string& caller) {
   throw Error(
       ExitCode::machine_refuses,
       fmt::format("{} is to run as {}, and this program serves {}, who called it through sudo: only root "

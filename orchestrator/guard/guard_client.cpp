@@ -42,21 +42,25 @@ Opened open_machine_guardian() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strcpy(address.sun_path, guardian_socket);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {UniqueFd(), errno};
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {UniqueFd(), errno};
   return {std::move(socket)};
 }
 
-GuardDoor door_for(const GuardWish& wish, std::vector<std::string>& notes) {
+GuardDoor door_for(const GuardWish& wish, std::vector<std::string>& notes, UniqueFd& first) {
   if (!wish.sysfs_root.empty() || !wish.state_folder.empty()) return GuardDoor::own;
   if (is_stood_by_root()) return GuardDoor::beside;
   if (::geteuid() == 0) return GuardDoor::own;
-  const Opened machine = open_machine_guardian();
+  Opened machine = open_machine_guardian();
   if (machine.error == EACCES)
     notes.push_back(
-        fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): an administrator may add "
+        fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): an "
+                    "administrator may add "
                     "you to the group dvfs-plan",
                     guardian_socket));
-  return machine.fd ? GuardDoor::machine : GuardDoor::own;
+  const bool there = static_cast<bool>(machine.fd);
+  first = std::move(machine.fd);  // asked once
+  return there ? GuardDoor::machine : GuardDoor::own;
 }
 
 struct OpenedGuardian {
@@ -79,9 +83,11 @@ OpenedGuardian open_own(const GuardWish& wish) {
   return {std::move(pair.ours), spawned.pid};
 }
 
-OpenedGuardian open_guardian(const GuardWish& wish, GuardDoor door) {
+OpenedGuardian open_guardian(const GuardWish& wish, GuardDoor door, UniqueFd first) {
   if (door == GuardDoor::own) return open_own(wish);
-  OpenedGuardian opened{door == GuardDoor::machine ? open_machine_guardian().fd : session_of_stand_by()};
+  OpenedGuardian opened{std::move(first)};
+  if (!opened.socket)
+    opened.socket = door == GuardDoor::machine ? open_machine_guardian().fd : session_of_stand_by();
   if (!opened.socket)
     throw Error(ExitCode::machine_refuses, "the guardian, which sets things and puts them back, is gone",
                 "the same command goes on once it is there again (systemctl status dvfs-guardian.socket)");
@@ -95,7 +101,7 @@ OpenedGuardian open_guardian(const GuardWish& wish, GuardDoor door) {
 
 }  // namespace
 
-GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_)) {
+GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
   run_ = fmt::format("{}-{}", ::getpid(), SystemClock().now());
   begin_session();
 }
@@ -129,7 +135,7 @@ void GuardClient::begin_session() {
 // False: the guardian ended before it answered.
 bool GuardClient::try_session() {
   hang_up();
-  OpenedGuardian opened = open_guardian(wish_, door_);
+  OpenedGuardian opened = open_guardian(wish_, door_, std::move(first_));
   child_ = opened.child;
   connection_ = std::make_unique<Connection>(std::move(opened.socket));
   stop_.reset(::eventfd(0, EFD_CLOEXEC));
@@ -150,13 +156,16 @@ bool GuardClient::greet() {
       wish_.tell(fmt::format("waiting for the machine, {} in the queue{}", answer->field(0),
                              answer->field(1).empty() ? "" : "; now: " + answer->field(1)));
     if (!wait_in_queue())
-      throw Error(ExitCode::interrupted, "interrupted while another sweep had the machine", "nothing was set");
+      throw Error(ExitCode::interrupted, "interrupted while another sweep had the machine",
+                  "nothing was set");
     answer = wait_for_answer(nullptr);
   }
   if (!answer) return false;
   if (answer->kind == "refused") throw_refusal(*answer);
-  if (answer->field(0) == "1") found_ = outcome_of(std::span(answer->fields).subspan(2));
-  else if (begun_ > 0) found_.reset();
+  if (answer->field(0) == "1")
+    found_ = outcome_of(std::span(answer->fields).subspan(2));
+  else if (begun_ > 0)
+    found_.reset();
   if (!answer->field(1).empty()) notes_.push_back(answer->field(1));
   return true;
 }
@@ -194,8 +203,8 @@ void GuardClient::listen() {
   }
 }
 
-// What it did not take, or did not answer in time, is not to be mistaken for the answer to the next question: the
-// listener notices the end.
+// What it did not take, or did not answer in time, is not to be mistaken for the answer to the next question:
+// the listener notices the end.
 void GuardClient::give_up_session() {
   if (connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
 }
@@ -244,7 +253,8 @@ void GuardClient::arm_again() {
   for (const SavedSetting& setting : settings_)
     request.fields.insert(request.fields.end(), {setting.knob, setting.path});
   const auto answer = ask(request);
-  if (!answer) throw Error(ExitCode::machine_refuses, "the guardian ended before anything was set", "try again");
+  if (!answer)
+    throw Error(ExitCode::machine_refuses, "the guardian ended before anything was set", "try again");
   if (answer->kind == "refused") throw_refusal(*answer);
 }
 
@@ -277,7 +287,9 @@ std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requ
       answers.push_back({"the guardian has gone"});
       continue;
     }
-    const auto field = [&](std::size_t which) -> const std::string& { return answer->fields[of_one * i + which]; };
+    const auto field = [&](std::size_t which) -> const std::string& {
+      return answer->fields[of_one * i + which];
+    };
     answers.push_back({field(0), field(1) == "1", field(2) == "1",
                        field(3) == "1" ? std::optional(field(4)) : std::nullopt});
   }
@@ -320,7 +332,8 @@ RestoreOutcome GuardClient::restore() {
   auto answer = ask({"restore", {}});
   settings_.clear();
   if (!answer) {
-    // Another one puts back what the journal holds before it does anything else; so did whoever has the machine by now.
+    // Another one puts back what the journal holds before it does anything else; so did whoever has the
+    // machine by now.
     try {
       begin_session();
     } catch (const Error& error) {
@@ -353,8 +366,9 @@ OpenedFile GuardClient::open_event(unsigned type, unsigned long config, int cpu)
 
 WhoAnswer who_has_the_machine(const GuardWish& wish) {
   std::vector<std::string> notes;
-  WhoAnswer who{door_for(wish, notes), {}};
-  Connection connection(open_guardian(wish, who.asked).socket);
+  UniqueFd first;
+  WhoAnswer who{door_for(wish, notes, first), {}};
+  Connection connection(open_guardian(wish, who.asked, std::move(first)).socket);
   connection.send({"who", {}}, send_patience);
   for (;;) {
     if (const auto message = connection.next()) {

@@ -1,13 +1,14 @@
-// The run's side of a session with the guardian: no setting is changed unless its former value is on disk, and none
-// stays changed.
+// The run's side of a session with the guardian: no setting is changed unless its former value is on disk,
+// and none stays changed.
 //
 //   GuardClient()   the machine is ours, and what an earlier run left is put back
 //   arm()           former values on disk      -> from here on knobs may be set (write)
 //   restore()       settings put back          -> on every orderly way out
-//   a kill, a crash: the guardian puts back when the connection ends; a power cut: at the next start, or at boot
+//   a kill, a crash: the guardian puts back when the connection ends; a power cut: at the next start, or at
+//   boot
 //
-// Which guardian: the machine's, if there is one and it lets us; our own, which has no more rights than we have; under
-// sudo the one that kept root's (rights.hpp).
+// Which guardian: the machine's, if there is one and it lets us; our own, which has no more rights than we
+// have; under sudo the one that kept root's (rights.hpp).
 #pragma once
 
 #include <sys/types.h>
@@ -43,15 +44,16 @@ struct GuardWish {
   std::string experiment;
   std::string state_folder = {};  // of our own guardian; empty: the user's
   std::string sysfs_root = {};    // a recorded tree: our own guardian
-  // To set things: at once, or where somebody else has the machine behind him in the queue. Or only to ask what may be
-  // set, and to read sensors, beside whoever has it.
+  // To set things: at once, or where somebody else has the machine behind him in the queue. Or only to ask
+  // what may be set, and to read sensors, beside whoever has it.
   enum class Mode { now, waits, looks } mode = Mode::now;
-  bool discards = false;                                    // gives up what cannot be put back
+  bool discards = false;                              // gives up what cannot be put back
   std::function<void(const std::string&)> tell = {};  // how the queue moves
   std::function<bool()> stop = {};                    // asked ten times a second whether to leave the queue
 };
 
-// Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run under sudo.
+// Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run
+// under sudo.
 enum class GuardDoor { own, machine, beside };
 
 class GuardClient : public SettingWriter, public ProtectedSensors {
@@ -74,8 +76,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::vector<std::string> may(const std::vector<SettingText>& requests);
   using SettingWriter::write;
   std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override;
-  // Begins another session if ours has ended (somebody killed the guardian, or we did not answer for long). True if that
-  // was needed: then everything was put back, and knobs are to be applied anew.
+  // Begins another session if ours has ended (somebody killed the guardian, or we did not answer for long).
+  // True if that was needed: then everything was put back, and knobs are to be applied anew.
   bool keep();
   // How often that was so, this time included if it is so now.
   int sessions_lost() const;
@@ -84,7 +86,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
 
   // Before a workload is started, whose traces these are.
   void note_traces(const WorkloadTraces& traces);
-  void note_child(pid_t child);                 // 0: none is running
+  void note_child(pid_t child);                  // 0: none is running
   void note_until(const std::string& expected);  // when we expect to be done, for who waits
   RestoreOutcome restore();
 
@@ -107,6 +109,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
 
   const GuardWish wish_;
   std::vector<std::string> notes_;
+  UniqueFd first_;  // the connection by which the door was found open
   const GuardDoor door_;
   std::string run_;
   std::optional<RestoreOutcome> found_;

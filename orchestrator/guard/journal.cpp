@@ -88,8 +88,7 @@ Journal parse(std::string_view text) {
 }
 
 [[noreturn]] void refuse(const StateFolder& folder, const std::string& name, const std::string& why) {
-  throw Error(ExitCode::not_restored,
-              fmt::format("{}/{} cannot be understood: {}", folder.path(), name, why),
+  throw Error(ExitCode::not_restored, fmt::format("{}/{} cannot be understood: {}", folder.path(), name, why),
               "it lists what each setting was before the last sweep: put those back by hand, then move the "
               "file away");
 }
@@ -102,8 +101,8 @@ std::string boot_id(const Sysfs& sysfs) {
 
 void write_journal(StateFolder& folder, const Journal& journal) {
   std::string text = fmt::format(
-      "{}\nexperiment\t{}\nsaved_at\t{}\nboot_id\t{}\nsysfs_root\t{}\npid\t{}\nuser\t{}\nrun\t{}\n", first_line,
-      escaped(journal.experiment), escaped(journal.saved_at), escaped(journal.boot_id),
+      "{}\nexperiment\t{}\nsaved_at\t{}\nboot_id\t{}\nsysfs_root\t{}\npid\t{}\nuser\t{}\nrun\t{}\n",
+      first_line, escaped(journal.experiment), escaped(journal.saved_at), escaped(journal.boot_id),
       escaped(journal.sysfs_root), journal.pid, journal.user, escaped(journal.run));
   for (const SavedSetting& setting : journal.settings)
     text += fmt::format("setting\t{}\t{}\t{}\n", escaped(setting.knob), escaped(setting.path),

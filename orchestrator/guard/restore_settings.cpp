@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -204,15 +205,21 @@ std::vector<std::string> fields_of(const RestoreOutcome& outcome) {
 std::optional<RestoreOutcome> outcome_of(std::span<const std::string> fields) {
   constexpr std::size_t head = 3, of_a_failure = 5;
   if (fields.size() < head) return std::nullopt;
-  const auto notes = static_cast<std::size_t>(parse_number(fields[2]).value_or(0));
+  const auto count = [&](std::size_t i) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(fields[i].data(), fields[i].data() + fields[i].size(), value);
+    return error == std::errc{} && end == fields[i].data() + fields[i].size() ? std::optional(value)
+                                                                              : std::nullopt;
+  };
+  if (!count(0) || !count(1) || !count(2)) return std::nullopt;
+  const std::size_t notes = *count(2);
   if (notes > fields.size() - head || (fields.size() - head - notes) % of_a_failure != 0) return std::nullopt;
   RestoreOutcome outcome;
-  outcome.restored = static_cast<int>(parse_number(fields[0]).value_or(0));
-  outcome.unchanged = static_cast<int>(parse_number(fields[1]).value_or(0));
+  outcome.restored = static_cast<int>(*count(0));
+  outcome.unchanged = static_cast<int>(*count(1));
   outcome.notes.assign(fields.begin() + head, fields.begin() + static_cast<std::ptrdiff_t>(head + notes));
   for (std::size_t i = head + notes; i < fields.size(); i += of_a_failure)
-    outcome.failures.push_back(
-        {{fields[i], fields[i + 1], fields[i + 2]}, fields[i + 3], fields[i + 4]});
+    outcome.failures.push_back({{fields[i], fields[i + 1], fields[i + 2]}, fields[i + 3], fields[i + 4]});
   return outcome;
 }
 

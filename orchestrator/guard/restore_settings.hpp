@@ -1,5 +1,5 @@
-// Putting saved settings back: the guardian's work at the end of each session, however it ended, and where a journal
-// was left.
+// Putting saved settings back: the guardian's work at the end of each session, however it ended, and where a
+// journal was left.
 #pragma once
 
 #include <map>
@@ -30,8 +30,8 @@ struct RestoreOutcome {
 
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
-// governor). `applied`: nullptr where nobody remembers (a journal after a power cut): then everything is put back.
-// Attribute files come first: a board that does not answer must not keep the CPUs waiting.
+// governor). `applied`: nullptr where nobody remembers (a journal after a power cut): then everything is put
+// back. Attribute files come first: a board that does not answer must not keep the CPUs waiting.
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
                                 const AppliedByUs* applied = nullptr);
 

@@ -1,5 +1,6 @@
 #include "orchestrator/guard/rights.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -24,7 +25,7 @@ std::unique_ptr<Connection>& stand_by() {
 
 [[noreturn]] void become_guardian(const std::string& program, pid_t run, uid_t user, UniqueFd theirs) {
   constexpr int place = 3;
-  if (::dup2(theirs.get(), place) == place || theirs.get() == place) {
+  if (::dup2(theirs.get(), place) == place && ::fcntl(place, F_SETFD, 0) == 0) {
     const std::string pid = std::to_string(run), uid = std::to_string(user);
     ::execl(program.c_str(), "dvfs-guardian", "--beside-run", pid.c_str(), uid.c_str(), nullptr);
   }
@@ -42,7 +43,8 @@ std::string guardian_program() {
     if (::access(file.c_str(), X_OK) == 0) return file.string();
   }
   throw Error(ExitCode::machine_refuses,
-              fmt::format("there is no dvfs-guardian beside {}, which sets things and puts them back", folder.string()),
+              fmt::format("there is no dvfs-guardian beside {}, which sets things and puts them back",
+                          folder.string()),
               "build or install both programs; nothing was set");
 }
 

@@ -1,5 +1,6 @@
-// Who keeps root's rights where the program is called through sudo: dvfs-guardian, which the first process becomes; the
-// run goes on in a child as the invoking user, who has none of them, before it reads anything of that user's.
+// Who keeps root's rights where the program is called through sudo: dvfs-guardian, which the first process
+// becomes; the run goes on in a child as the invoking user, who has none of them, before it reads anything of
+// that user's.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ namespace dvfs_plan {
 // dvfs-guardian, beside this program or in ../sbin. Throws Error if there is none.
 std::string guardian_program();
 
-// Under sudo (base/invoking_user.hpp): returns in the child, as the invoking user; the first process stands by and ends
-// as the child does. Otherwise does nothing.
+// Under sudo (base/invoking_user.hpp): returns in the child, as the invoking user; the first process stands
+// by and ends as the child does. Otherwise does nothing.
 void leave_rights_to_guardian();
 
 bool is_stood_by_root();

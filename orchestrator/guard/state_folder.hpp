@@ -22,8 +22,8 @@ class StateFolder {
   // One sweep a machine at a time: the lock, or nothing if another process holds it. The lock lives as long
   // as any copy of the descriptor: the guardian's keeps a new run out until the machine is put back.
   UniqueFd try_lock();
-  // The lock of a file that is there, or nothing if somebody holds it or it is not there; and of a new one, or
-  // nothing if the name is taken.
+  // The lock of a file that is there, or nothing if somebody holds it or it is not there; and of a new one,
+  // or nothing if the name is taken.
   UniqueFd try_lock_of(const std::string& name) const;
   UniqueFd make_lock(const std::string& name);
   std::vector<std::string> list() const;

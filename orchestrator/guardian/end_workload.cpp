@@ -2,11 +2,13 @@
 
 #include <grp.h>
 #include <pwd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <utility>
 
 #include "base/control_group.hpp"
 #include "base/end_processes.hpp"
@@ -37,14 +39,24 @@ bool end_all(const Workload& workload, int rounds) {
 }  // namespace
 
 bool end_workload(const Workload& workload, uid_t user, int rounds) {
-  if (user == ::geteuid()) return end_all(workload, rounds);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return false;
-  if (child == 0) ::_exit(become(user) && end_all(workload, rounds) ? 0 : 1);
-  int status = 1;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // locks and connections are not the user's
+    ::_exit(::getppid() == parent && become(user) && end_all(workload, rounds) ? 0 : 1);
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  using Steady = std::chrono::steady_clock;
+  const auto until = Steady::now() + std::chrono::milliseconds(5 * rounds + 700);
+  int status = 1;
+  bool killed = false;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (Steady::now() >= until + std::chrono::seconds(1)) return false;  // it does not even end by SIGKILL
+    if (Steady::now() >= until && !std::exchange(killed, true)) ::kill(child, SIGKILL);
+    ::usleep(500);
+  }
+  return !killed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace dvfs_plan

@@ -47,11 +47,10 @@ constexpr Form forms[] = {
     {"nvidia:GPU-*/power.limit", "gpu.power_limit", 1, "W"},
 };
 
-constexpr std::string_view sensors[] = {"/sys/class/powercap/intel-rapl*/energy_uj",
-                                        "/sys/class/hwmon/hwmon*/energy*_input",
-                                        "/sys/class/hwmon/hwmon*/power*_input",
-                                        "/sys/class/hwmon/hwmon*/power*_average",
-                                        "/sys/class/hwmon/hwmon*/device/power*_average"};
+constexpr std::string_view sensors[] = {
+    "/sys/class/powercap/intel-rapl*/energy_uj", "/sys/class/hwmon/hwmon*/energy*_input",
+    "/sys/class/hwmon/hwmon*/power*_input", "/sys/class/hwmon/hwmon*/power*_average",
+    "/sys/class/hwmon/hwmon*/device/power*_average"};
 
 bool is_path_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -117,15 +116,17 @@ std::optional<SettingNumbers> numbers_of(const KnownSetting& setting, const std:
   } else if (path.ends_with("/clocks.applications")) {
     const auto comma = text.find(',');
     if (comma == std::string::npos) return std::nullopt;
-    // The limits of a policy are of the core clock; the memory clock goes with it.
-    if (!parse_number(text.substr(0, comma))) return std::nullopt;
+    // The memory clock, which goes with it, is asked for by itself (policy.cpp).
+    if (!parse_number(text.substr(0, comma)) || text[0] == '0') return std::nullopt;
     parts = {text.substr(comma + 1)};
   } else {
     parts = {text};
   }
   SettingNumbers numbers{1e300, -1e300, false};
   for (const std::string& part : parts) {
-    const bool digits = !part.empty() && part.size() <= 20 &&
+    // The kernel takes a leading 0 for octal.
+    const bool octal = part.size() > 1 && part[0] == '0' && part[1] != '.';
+    const bool digits = !part.empty() && part.size() <= 20 && !octal &&
                         part.find_first_not_of("0123456789.") == std::string::npos;
     const auto number = digits ? parse_number(part) : std::nullopt;
     if (!number) return std::nullopt;

@@ -1,5 +1,5 @@
-// The settings that this project's knobs write, by the form of their paths: what the guardian may be asked for at all.
-// Any other attribute file only where the policy names it (policy.hpp).
+// The settings that this project's knobs write, by the form of their paths: what the guardian may be asked
+// for at all. Any other attribute file only where the policy names it (policy.hpp).
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ bool is_plain_sys_path(std::string_view path);
 // '*' stands for any characters but '/'.
 bool matches(std::string_view pattern, std::string_view text);
 
-// Whether a text is one that such a setting may have: a number, a word, "LOW HIGH", "MEMORY,CORE"; nullopt: it is
-// none. The numbers in it, in SI units; none for words.
+// Whether a text is one that such a setting may have: a number, a word, "LOW HIGH", "MEMORY,CORE"; nullopt:
+// it is none. The numbers in it, in SI units; none for words.
 struct SettingNumbers {
   double lowest = 0, highest = 0;
   bool words = false;

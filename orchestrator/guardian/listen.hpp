@@ -7,7 +7,8 @@
 
 namespace dvfs_plan {
 
-// `path`: of the socket, made for the group dvfs-plan where there is one (0660). Puts back first what an earlier run left.
+// `path`: of the socket, made for the group dvfs-plan where there is one (0660). Puts back first what an
+// earlier run left.
 int listen_at(const std::string& path, const GuardianOptions& options);
 
 }  // namespace dvfs_plan

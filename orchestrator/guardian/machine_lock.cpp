@@ -43,7 +43,8 @@ UniqueFd stream_socket() {
 std::optional<Peer> who_has_the_name() {
   const AbstractName name = machine_name();
   UniqueFd socket = stream_socket();
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.size) != 0) return std::nullopt;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.size) != 0)
+    return std::nullopt;
   return Connection(std::move(socket)).peer();
 }
 
@@ -87,19 +88,21 @@ bool MachineLock::take_name(std::string& note) {
   const auto other = who_has_the_name();
   // Root's own: the guardian of a run that is just ending.
   if (::geteuid() != 0 || (other && other->user == 0)) return false;
-  note = other ? fmt::format("pid {} of uid {} holds the name by which users without the guardian keep out of each "
-                             "other's way: if it measures too, the two disturb each other",
-                             other->pid, other->user)
-               : std::string("somebody holds the name by which users without the guardian keep out of each other's "
-                             "way, and does not say who");
+  note = other ? fmt::format(
+                     "pid {} of uid {} holds the name by which users without the guardian keep out of each "
+                     "other's way: if it measures too, the two disturb each other",
+                     other->pid, other->user)
+               : std::string(
+                     "somebody holds the name by which users without the guardian keep out of each other's "
+                     "way, and does not say who");
   return true;
 }
 
 void MachineLock::describe(const Holder& us) {
   if (!lock_) return;
   folder_.describe_holder(lock_, holder_line("user", us.user) + holder_line("pid", std::to_string(us.pid)) +
-                                     holder_line("experiment", us.experiment) + holder_line("since", us.since) +
-                                     holder_line("until", us.until));
+                                     holder_line("experiment", us.experiment) +
+                                     holder_line("since", us.since) + holder_line("until", us.until));
 }
 
 std::optional<Holder> holder_of_machine(const StateFolder* folder, bool of_machine) {
@@ -119,11 +122,18 @@ std::optional<Holder> holder_of_machine(const StateFolder* folder, bool of_machi
   const auto other = of_machine ? who_has_the_name() : std::nullopt;
   if (!other) return std::nullopt;
   const passwd* const entry = ::getpwuid(other->user);
-  return Holder{entry == nullptr ? fmt::format("uid {}", other->user) : entry->pw_name, "an experiment", {}, {}, other->pid};
+  return Holder{entry == nullptr ? fmt::format("uid {}", other->user) : entry->pw_name,
+                "an experiment",
+                {},
+                {},
+                other->pid};
 }
 
 void MachineLock::let_visitors_go() const {
-  while (name_ && UniqueFd(::accept4(name_.get(), nullptr, nullptr, SOCK_CLOEXEC))) {
+  // Anybody may connect, as often as he likes: so many a turn.
+  constexpr int most = 16;
+  for (int i = 0; i < most && name_ && UniqueFd(::accept4(name_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+       ++i) {
   }
 }
 
@@ -131,7 +141,8 @@ void MachineLock::queue_up() {
   if (number_ > 0) return;
   long last = 0;
   for (const std::string& name : folder_.list()) {
-    if (name.starts_with(ticket_prefix)) last = std::max(last, std::atol(name.c_str() + ticket_prefix.size()));
+    if (name.starts_with(ticket_prefix))
+      last = std::max(last, std::atol(name.c_str() + ticket_prefix.size()));
   }
   constexpr int tries = 100;
   for (int i = 1; i <= tries && !ticket_; ++i) {

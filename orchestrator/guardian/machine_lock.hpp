@@ -1,8 +1,8 @@
 // One sweep a machine at a time: who has it, who waits for it.
 //
-// The lock is a file in the state folder. A guardian without rights of its own (a user's, without knobs) has another
-// folder than root's: a name in the abstract socket space, which needs no file and goes with its holder, is taken
-// besides. Anybody may take that name, so root's guardian says who has it and goes on.
+// The lock is a file in the state folder. A guardian without rights of its own (a user's, without knobs) has
+// another folder than root's: a name in the abstract socket space, which needs no file and goes with its
+// holder, is taken besides. Anybody may take that name, so root's guardian says who has it and goes on.
 #pragma once
 
 #include <optional>

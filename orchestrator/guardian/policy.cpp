@@ -19,7 +19,8 @@
 namespace dvfs_plan {
 namespace {
 
-const char* const next_step = "until it is mended nobody may set anything; what it may say: man dvfs-guardian";
+const char* const next_step =
+    "until it is mended nobody may set anything; what it may say: man dvfs-guardian";
 
 std::string real_path(const char* path) {
   char* const real = ::realpath(path, nullptr);
@@ -68,10 +69,8 @@ bool is_pattern_of_sys(std::string path) {
 }
 
 Seconds duration_of(const std::vector<std::string>& words, std::size_t from) {
-  const auto quantity =
-      parse_quantity(join(std::vector<std::string>(words.begin() + static_cast<std::ptrdiff_t>(from),
-                                                   words.end()),
-                          " "));
+  const auto quantity = parse_quantity(
+      join(std::vector<std::string>(words.begin() + static_cast<std::ptrdiff_t>(from), words.end()), " "));
   if (!quantity || quantity->dimension != Dimension::time || quantity->value <= 0)
     throw std::runtime_error("wanted a duration such as 24 h");
   return Seconds{quantity->value};
@@ -90,14 +89,16 @@ Policy Policy::load(const std::string& file) {
   struct stat info {};
   ::fstat(opened.get(), &info);
   if (info.st_uid != 0 || (info.st_mode & 022) != 0)
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{}: wanted to be root's and written by nobody else, found uid {} and mode {:04o}",
-                            file, info.st_uid, info.st_mode & 07777U),
-                fmt::format("sudo chown root: {} && sudo chmod 644 {}", file, file));
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{}: wanted to be root's and written by nobody else, found uid {} and mode {:04o}", file,
+                    info.st_uid, info.st_mode & 07777U),
+        fmt::format("sudo chown root: {} && sudo chmod 644 {}", file, file));
   std::string text;
   std::array<char, 4096> buffer;
   constexpr std::size_t longest = 1 << 20;
-  for (ssize_t count; (count = ::read(opened.get(), buffer.data(), buffer.size())) > 0 && text.size() < longest;)
+  for (ssize_t count;
+       (count = ::read(opened.get(), buffer.data(), buffer.size())) > 0 && text.size() < longest;)
     text.append(buffer.data(), static_cast<std::size_t>(count));
   return parse(text, file);
 }
@@ -139,7 +140,8 @@ void Policy::take_line(const std::vector<std::string>& words, int line) {
     const auto quantity = parse_quantity(value);
     const bool power = words[1] == "gpu.power_limit";
     if (!quantity || quantity->dimension != (power ? Dimension::power : Dimension::frequency))
-      fail(fmt::format("'{}' is no {}", printable(value), power ? "power such as 300 W" : "frequency such as 1.8 GHz"));
+      fail(fmt::format("'{}' is no {}", printable(value),
+                       power ? "power such as 300 W" : "frequency such as 1.8 GHz"));
     limits_.push_back({words[1], words[3] == "least", quantity->value, value, line});
   } else if (rule == "boards") {
     boards_.insert(boards_.end(), words.begin() + 1, words.end());
@@ -151,16 +153,18 @@ void Policy::take_line(const std::vector<std::string>& words, int line) {
   } else if (rule == "nvidia-smi" && words.size() == 2 && words[1].starts_with('/')) {
     nvidia_smi = words[1];
   } else {
-    fail(fmt::format("'{}' is no rule; there are: allow, limit, boards, session at most, session stalled, "
-                     "nvidia-smi",
-                     printable(join(words, " "))));
+    fail(
+        fmt::format("'{}' is no rule; there are: allow, limit, boards, session at most, session stalled, "
+                    "nvidia-smi",
+                    printable(join(words, " "))));
   }
 }
 
 bool Policy::allows(const Client& client, const std::string& what) const {
   return std::any_of(allowed_.begin(), allowed_.end(), [&](const Allow& allow) {
-    const bool is_meant = client.by_sudo || allow.who == "everybody" || allow.who == "user:" + client.name ||
-                          std::find(client.groups.begin(), client.groups.end(), allow.who) != client.groups.end();
+    const bool is_meant =
+        client.by_sudo || allow.who == "everybody" || allow.who == "user:" + client.name ||
+        std::find(client.groups.begin(), client.groups.end(), allow.who) != client.groups.end();
     return is_meant && std::any_of(allow.what.begin(), allow.what.end(),
                                    [&](const std::string& allowed) { return covers(allowed, what); });
   });
@@ -176,7 +180,8 @@ std::string Policy::nobody_said(const Client& client, const std::string& what) c
         "the built-in policy does not let {} {}: there is no {}, so members of the group {} may set what "
         "dvfs-plan knows, and no other file",
         client.name, what, policy_file, group_name);
-  return fmt::format("the policy does not let {} {}: no 'allow' line of {} says so", client.name, what, file_);
+  return fmt::format("the policy does not let {} {}: no 'allow' line of {} says so", client.name, what,
+                     file_);
 }
 
 std::string Policy::refusal(const Client& client) const {
@@ -212,11 +217,24 @@ std::string Policy::refusal_to_set(const Client& client, const std::string& path
     return fmt::format("{} is none of the boards that {} names", known->board, at(boards_line_));
   const auto numbers = numbers_of(*known, path, text);
   if (!numbers) return fmt::format("'{}' is no value of {}", printable(text.substr(0, 64)), known->kind);
+  // Application clocks are a pair: the memory's as if it were set by itself.
+  if (path.ends_with("/clocks.applications")) {
+    const std::string memory = path.substr(0, path.rfind('/')) + "/lock.memory";
+    if (std::string why = refusal_to_set(client, memory, text.substr(0, text.find(','))); !why.empty())
+      return why;
+  }
+  // Levels by their numbers, and words that choose among them, cannot be held to a clock.
+  const bool by_level =
+      known->kind.starts_with("gpu.") && known->unit.empty() && text != "manual" && text != "auto";
+  for (const Limit& limit : limits_) {
+    if (by_level && limit.kind == known->kind)
+      return fmt::format("{} is set by levels here, which cannot be held to {}", known->kind, at(limit.line));
+  }
   if (numbers->words) return {};
   for (const Limit& limit : limits_) {
     if (limit.kind != known->kind || known->unit.empty()) continue;
-    const bool holds =
-        limit.at_least ? numbers->lowest >= limit.value * (1 - 1e-9) : numbers->highest <= limit.value * (1 + 1e-9);
+    const bool holds = limit.at_least ? numbers->lowest >= limit.value * (1 - 1e-9)
+                                      : numbers->highest <= limit.value * (1 + 1e-9);
     if (!holds)
       return fmt::format("{} to '{}': {} allows {} {}", known->kind, text, at(limit.line),
                          limit.at_least ? "no less than" : "no more than", limit.text);

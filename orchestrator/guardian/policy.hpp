@@ -1,7 +1,10 @@
-// What an administrator lets the users of this machine set: /etc/dvfs-plan/policy, lines of words, '#' begins a comment.
+// What an administrator lets the users of this machine set: /etc/dvfs-plan/policy, lines of words, '#' begins
+// a comment.
 //
-//   allow WHO WHAT...                    WHO: a group, user:NAME, or everybody. WHAT: a kind of setting (cpu.frequency,
-//                                        cpu.*, *), `sensors`, or a file below /sys ('*' within one part of its path)
+//   allow WHO WHAT...                    WHO: a group, user:NAME, or everybody. WHAT: a kind of setting
+//   (cpu.frequency,
+//                                        cpu.*, *), `sensors`, or a file below /sys ('*' within one part of
+//                                        its path)
 //   limit KIND at least|at most VALUE    "limit gpu.power_limit at least 300 W"
 //   boards NAME...                       these only: UUIDs (GPU-...) or cards (card0)
 //   session at most DURATION             then its settings are put back
@@ -41,8 +44,8 @@ struct Client {
 class Policy {
  public:
   Policy() = default;  // for clients that no policy binds
-  // The file's, or the built-in one where there is none. Throws Error where it cannot be understood, or where others
-  // than root may write it: then nobody may set anything.
+  // The file's, or the built-in one where there is none. Throws Error where it cannot be understood, or where
+  // others than root may write it: then nobody may set anything.
   static Policy load(const std::string& file = policy_file);
   static Policy parse(const std::string& text, const std::string& file);
 

@@ -15,10 +15,11 @@ namespace dvfs_plan {
 namespace {
 
 void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
-  throw Error(ExitCode::not_restored,
-              fmt::format("the journal in {} is of another machine tree ('{}')", folder.path(), journal.sysfs_root),
-              fmt::format("dvfs-plan restore --state-folder {}{}", shell_quote(folder.path()),
-                          journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
+  throw Error(
+      ExitCode::not_restored,
+      fmt::format("the journal in {} is of another machine tree ('{}')", folder.path(), journal.sysfs_root),
+      fmt::format("dvfs-plan restore --state-folder {}{}", shell_quote(folder.path()),
+                  journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
 }
 
 }  // namespace
@@ -31,7 +32,8 @@ NvidiaDoors guardian_doors(const Policy& policy) {
   }};
 }
 
-std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy, bool discard) {
+std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy,
+                                            bool discard) {
   const auto journal = read_journal(folder);
   if (!journal) return std::nullopt;
   if (journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
@@ -43,13 +45,15 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   SettingAccess access(sysfs, guardian_doors(policy));
   // A clock lock does not outlive a reboot: one that is there now is its owner's.
   if (rebooted)
-    std::erase_if(settings, [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
+    std::erase_if(settings,
+                  [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
   RestoreOutcome outcome = restore_settings(settings, access);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (rebooted) {
     std::erase_if(outcome.failures, [&](const RestoreOutcome::Failure& failure) {
       const bool gone = !access.at(failure.setting.path).exists();
-      if (gone) outcome.notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
+      if (gone)
+        outcome.notes.push_back(failure.setting.path + " is gone since the reboot; it was not put back");
       return gone;
     });
   }

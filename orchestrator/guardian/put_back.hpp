@@ -11,9 +11,11 @@
 
 namespace dvfs_plan {
 
-// What a journal in the folder holds; nullopt: there is none. Throws Error of exit code 4, with the commands, unless all
-// was put back; `discard` gives that up, and the journal is kept under another name. The folder's lock is held.
-std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy, bool discard);
+// What a journal in the folder holds; nullopt: there is none. Throws Error of exit code 4, with the commands,
+// unless all was put back; `discard` gives that up, and the journal is kept under another name. The folder's
+// lock is held.
+std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy,
+                                            bool discard);
 
 // nvidia-smi at the policy's place; the recorded tree's own below one. No library of a driver is loaded.
 NvidiaDoors guardian_doors(const Policy& policy);

@@ -23,7 +23,8 @@ OpenedSensor open_sensor(const Sysfs& sysfs, const std::string& path) {
   UniqueFd fd(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return {UniqueFd(), system_error_text("open " + path, errno)};
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {UniqueFd(), path + " is no attribute file"};
+  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return {UniqueFd(), path + " is no attribute file"};
   return {std::move(fd)};
 }
 
@@ -44,11 +45,12 @@ OpenedSensor open_power_event(const std::string& type, const std::string& config
     for (const std::string& event : sysfs.list(folder + "events"))
       listed = listed || sysfs.text(folder + "events/" + event) == fmt::format("event=0x{:02x}", number);
   }
-  if (!listed || sysfs.text(folder + "type") != type || !whole(type, attributes.type) || !whole(cpu, on) || !cpus ||
-      std::find(cpus->begin(), cpus->end(), on) == cpus->end())
+  if (!listed || sysfs.text(folder + "type") != type || !whole(type, attributes.type) || !whole(cpu, on) ||
+      !cpus || std::find(cpus->begin(), cpus->end(), on) == cpus->end())
     return {UniqueFd(), "this is no event of the power PMU"};
   attributes.config = number;
-  UniqueFd fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, on, -1, PERF_FLAG_FD_CLOEXEC)));
+  UniqueFd fd(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, on, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!fd) return {UniqueFd(), system_error_text("perf_event_open", errno)};
   return {std::move(fd)};
 }

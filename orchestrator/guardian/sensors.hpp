@@ -1,5 +1,6 @@
-// Sensors that only root may read, opened here and handed to the run, which samples them at full speed. RAPL's
-// counters tell others' secrets to who reads them fast enough (PLATYPUS, CVE-2020-8694): the policy says who may.
+// Sensors that only root may read, opened here and handed to the run, which samples them at full speed.
+// RAPL's counters tell others' secrets to who reads them fast enough (PLATYPUS, CVE-2020-8694): the policy
+// says who may.
 #pragma once
 
 #include <string>

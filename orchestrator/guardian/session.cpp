@@ -27,9 +27,10 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds client_patience{5000};        // with a client that does not read, or does not say what it wants
-constexpr milliseconds longest_look{1000};    // between looks at the clock
-constexpr milliseconds queue_pause{100};      // between looks at the lock
+constexpr milliseconds client_patience{
+    5000};                                  // with a client that does not read, or does not say what it wants
+constexpr milliseconds longest_look{1000};  // between looks at the clock
+constexpr milliseconds queue_pause{100};    // between looks at the lock
 constexpr milliseconds locks_patience{2000};  // the guardian of a run that was just killed needs some tens
 constexpr std::size_t most_settings = 16'384;
 
@@ -67,16 +68,20 @@ class Session {
     const auto first = wait_for_message(client_patience);
     if (!first) return 0;
     if (first->kind == "who") return answer_who();
-    if (first->kind != "hello") return refuse({ExitCode::machine_refuses, "the first message is no hello", ""});
+    if (first->kind != "hello")
+      return refuse({ExitCode::machine_refuses, "the first message is no hello", ""});
     try {
       if (!begin(*first)) return 0;
     } catch (const Error& error) {
       return refuse({error.code(), error.what(), error.hint()});
     }
-    while (connected_ && asked_to_end == 0) {
-      const auto message = wait_for_message(std::nullopt);
-      if (!message) break;
-      if (!answer(*message)) break;
+    try {
+      while (connected_ && asked_to_end == 0) {
+        const auto message = wait_for_message(std::nullopt);
+        if (!message || !answer(*message)) break;
+      }
+    } catch (const std::exception& fault) {
+      ended_because_ = fmt::format("the guardian failed ({})", fault.what());
     }
     return end();
   }
@@ -88,7 +93,8 @@ class Session {
   }
 
   int refuse(const Refused& refused) {
-    log_event(fmt::format("refused {}: {}", client_.name, refused.text), {{"EVENT", "refused"}, {"USER", client_.name}});
+    log_event(fmt::format("refused {}: {}", client_.name, refused.text),
+              {{"EVENT", "refused"}, {"USER", client_.name}});
     say({"refused", {std::to_string(static_cast<int>(refused.code)), refused.text, refused.hint}});
     return 0;
   }
@@ -113,7 +119,8 @@ class Session {
       if (!limit && is_over(now)) return std::nullopt;
       const auto stalled = stalled_after();
       if (!limit && now - heard_ >= stalled) {
-        ended_because_ = fmt::format("it did not answer for {:.0f} s", std::chrono::duration<double>(stalled).count());
+        ended_because_ =
+            fmt::format("it did not answer for {:.0f} s", std::chrono::duration<double>(stalled).count());
         return std::nullopt;
       }
       // Asked in time to answer three times over.
@@ -121,12 +128,19 @@ class Session {
         asked = now;
         if (!say({"ping", {}})) return std::nullopt;
       }
-      if (!wait_for_bytes(limit ? std::min(*limit, longest_look) : std::min(stalled / 8, longest_look))) return std::nullopt;
+      if (!wait_for_bytes(limit ? std::min(*limit, longest_look) : std::min(stalled / 8, longest_look)))
+        return std::nullopt;
     }
   }
 
   bool wait_for_bytes(milliseconds at_most) {
     if (lock_) lock_->let_visitors_go();
+    // A client that never rests must not keep the signal out.
+    sigset_t end_signal;
+    sigemptyset(&end_signal);
+    sigaddset(&end_signal, SIGTERM);
+    const timespec at_once{};
+    if (::sigtimedwait(&end_signal, nullptr, &at_once) == SIGTERM) asked_to_end = 1;
     pollfd wait{connection_.fd(), POLLIN, 0};
     sigset_t none;
     sigemptyset(&none);
@@ -144,8 +158,10 @@ class Session {
   }
 
   bool is_over(Steady::time_point now) {
-    if (!policy_.longest_session || client_.unbound) return false;
-    if (std::chrono::duration<double>(now - began_).count() < policy_.longest_session->value()) return false;
+    constexpr Seconds longest_look_session{600};
+    const auto longest = looks_only_ ? std::optional(longest_look_session) : policy_.longest_session;
+    if (!longest || client_.unbound) return false;
+    if (std::chrono::duration<double>(now - began_).count() < longest->value()) return false;
     ended_because_ = "its time is over ('session at most' of the policy)";
     return true;
   }
@@ -155,7 +171,8 @@ class Session {
     if (::access(options_.state_folder.c_str(), F_OK) == 0) folder.emplace(options_.state_folder);
     const auto holder = holder_of_machine(folder ? &*folder : nullptr, options_.sysfs_root.empty());
     if (holder)
-      say({"who", {holder->user, std::to_string(holder->pid), holder->experiment, holder->since, holder->until}});
+      say({"who",
+           {holder->user, std::to_string(holder->pid), holder->experiment, holder->since, holder->until}});
     else
       say({"who", {}});
     return 0;
@@ -165,8 +182,8 @@ class Session {
   bool begin(const Message& hello) {
     if (hello.field(0) != protocol_version)
       throw Error(ExitCode::machine_refuses,
-                  fmt::format("the guardian speaks version {} of its protocol, this dvfs-plan version {}", protocol_version,
-                              printable(hello.field(0).substr(0, 20))),
+                  fmt::format("the guardian speaks version {} of its protocol, this dvfs-plan version {}",
+                              protocol_version, printable(hello.field(0).substr(0, 20))),
                   "install both of the same version");
     looks_only_ = hello.field(3) == "look";
     if (const std::string why = policy_.refusal(client_); !looks_only_ && !why.empty())
@@ -175,13 +192,15 @@ class Session {
                       ? fmt::format("an administrator may add you: sudo adduser {} {}, and you log in again",
                                     client_.name, group_name)
                       : std::string("who administers this machine may name you there (man dvfs-guardian)"));
+    if (!client_.unbound) take_slot();
     if (!is_run_mark(hello.field(2))) throw Error(ExitCode::machine_refuses, "the hello names no run");
     workload_.run = hello.field(2);
     ::setenv(run_variable, workload_.run.c_str(), 1);  // of programs that set things for it
     us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
     if (looks_only_) {
       if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
-        note_ = "an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder;
+        note_ =
+            "an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder;
       return say(welcome_of(std::nullopt));
     }
     folder_.emplace(options_.state_folder);
@@ -197,8 +216,24 @@ class Session {
 
   Message welcome_of(const std::optional<RestoreOutcome>& found) const {
     Message welcome{"welcome", {found ? "1" : "0", note_}};
-    for (std::string& field : fields_of(found.value_or(RestoreOutcome{}))) welcome.fields.push_back(std::move(field));
+    for (std::string& field : fields_of(found.value_or(RestoreOutcome{})))
+      welcome.fields.push_back(std::move(field));
     return welcome;
+  }
+
+  // A user has so many connections at once: the others' are not to be used up by him.
+  void take_slot() {
+    constexpr int slots = 8;
+    StateFolder folder(options_.state_folder);
+    for (int i = 0; i < slots && !slot_; ++i) {
+      const std::string name = fmt::format("slot.{}.{}", client_.user, i);
+      slot_ = folder.try_lock_of(name);
+      if (!slot_) slot_ = folder.make_lock(name);
+    }
+    if (!slot_)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{} has {} connections to the guardian already", client_.name, slots),
+                  "end one of them");
   }
 
   bool take_machine(bool waits) {
@@ -211,16 +246,20 @@ class Session {
       const bool soon = Steady::now() - began < locks_patience;
       if (!waits && !soon) {
         const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
-        throw Error(ExitCode::machine_refuses,
-                    fmt::format("another sweep is running on this machine ({})", holder ? holder->text() : "others wait for it"),
-                    "two sweeps would measure each other; wait for it: the same command with --wait is next, and "
-                    "dvfs-plan who tells how it goes");
+        throw Error(
+            ExitCode::machine_refuses,
+            fmt::format("another sweep is running on this machine ({})",
+                        holder ? holder->text() : "others wait for it"),
+            "two sweeps would measure each other; wait for it: the same command with --wait is next, and "
+            "dvfs-plan who tells how it goes");
       }
       if (waits && !soon) {
         const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
         // Told when something has happened, not whenever the holder expects to be done at another time.
-        const std::string now = fmt::format("{} {} {}", lock_->place(), holder ? holder->pid : 0, holder ? holder->since : "");
-        if (now != told && !say({"queued", {std::to_string(lock_->place()), holder ? holder->text() : ""}})) return false;
+        const std::string now =
+            fmt::format("{} {} {}", lock_->place(), holder ? holder->pid : 0, holder ? holder->since : "");
+        if (now != told && !say({"queued", {std::to_string(lock_->place()), holder ? holder->text() : ""}}))
+          return false;
         told = now;
       }
       if (!wait_for_bytes(queue_pause) || asked_to_end != 0) return false;
@@ -232,7 +271,8 @@ class Session {
     const std::string& kind = message.kind;
     if (kind == "may") return answer_may(message);
     if (kind == "open") return hand_out(open_sensor(sysfs_, message.field(0)));
-    if (kind == "event") return hand_out(open_power_event(message.field(0), message.field(1), message.field(2)));
+    if (kind == "event")
+      return hand_out(open_power_event(message.field(0), message.field(1), message.field(2)));
     if (looks_only_) {
       ended_because_ = fmt::format("it said '{}' without having the machine", printable(kind.substr(0, 20)));
       return false;
@@ -251,7 +291,11 @@ class Session {
     }
     if (kind == "until") {
       us_.until = printable(message.field(0).substr(0, 40));
-      lock_->describe(us_);
+      try {
+        lock_->describe(us_);
+      } catch (const Error&) {
+        // A full disk: others are not told, and no harm is done.
+      }
       return true;
     }
     ended_because_ = fmt::format("it said '{}', which is nothing", printable(kind.substr(0, 20)));
@@ -271,8 +315,10 @@ class Session {
   void arm(const Message& message) {
     if (!saved_.empty()) throw Error(ExitCode::machine_refuses, "the session has its settings already");
     if (message.fields.size() % 2 != 0 || message.fields.size() / 2 > most_settings)
-      throw Error(ExitCode::machine_refuses, fmt::format("more than {} settings, or half of one", most_settings));
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("more than {} settings, or half of one", most_settings));
     std::vector<SavedSetting> settings;
+    std::set<std::string> named;
     bool programs = false;
     for (std::size_t i = 0; i < message.fields.size(); i += 2) {
       const std::string &knob = message.fields[i], &path = message.fields[i + 1];
@@ -280,24 +326,31 @@ class Session {
       if (!plain) throw Error(ExitCode::machine_refuses, "a setting's name is none");
       if (const std::string why = policy_.refusal_to_save(client_, path); !why.empty())
         throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", knob, why), "nothing was set");
+      if (!named.insert(path).second)
+        throw Error(ExitCode::machine_refuses, printable(path) + " is named twice", "nothing was set");
       Setting& where = writer_.access().at(path);
-      if (!where.writable() && !where.is_optional())
-        throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {} may not be set by this user", knob, path),
+      if (const std::string why = where.absent_because(); !why.empty())
+        throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}: {}", knob, path, why),
                     "nothing was set");
+      if (!where.writable() && !where.is_optional())
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("axis '{}': {} may not be set by this user", knob, path), "nothing was set");
       auto value = where.to_save();
       if (!value && where.is_optional()) continue;
       if (!value)
         throw Error(ExitCode::machine_refuses,
-                    fmt::format("{} cannot be read now, so it could not be put back", path), "nothing was set");
+                    fmt::format("{} cannot be read now, so it could not be put back", path),
+                    "nothing was set");
       if (!is_plain_text(*value, 4096))
-        throw Error(ExitCode::machine_refuses, fmt::format("{} reads more than one line: it could not be put back", path),
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("{} reads more than one line: it could not be put back", path),
                     "nothing was set");
       programs = programs || !where.is_file();
       settings.push_back({knob, path, std::move(*value)});
     }
     if (settings.empty()) return;
-    write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid, client_.user,
-                            workload_.run, settings});
+    write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid,
+                             client_.user, workload_.run, settings});
     saved_ = std::move(settings);
     for (const SavedSetting& setting : saved_) paths_.insert(setting.path);
     // What comes from now on is what a client may do; programs that set boards need more of the kernel.
@@ -307,8 +360,13 @@ class Session {
   bool is_armed(const std::string& path) {
     if (paths_.contains(path)) return true;
     if (!is_plain_text(path, 512) || saved_.empty()) return false;
-    const auto with = writer_.access().at(path).put_back_by();
-    return with && paths_.contains(*with);
+    // Looked at for this once: what a client names is not kept.
+    const auto with = SettingAccess(sysfs_, guardian_doors(policy_)).at(path).put_back_by();
+    const auto saved = std::find_if(saved_.begin(), saved_.end(), [&](const SavedSetting& setting) {
+      return with && setting.path == *with;
+    });
+    // Which levels were allowed under an owner's own "manual" cannot be read, nor put back.
+    return saved != saved_.end() && saved->value != "manual";
   }
 
   std::string refusal_to_set(const std::string& path, const std::string& text) {
@@ -326,7 +384,8 @@ class Session {
   std::string may(const std::string& path, const std::string& text) {
     if (!is_plain_text(path, 512)) return "a setting's name is none";
     if (std::string why = refusal_to_set(path, text); !why.empty()) return why;
-    Setting& where = writer_.access().at(path);
+    SettingAccess access(sysfs_, guardian_doors(policy_));
+    Setting& where = access.at(path);
     return where.writable() || where.is_optional() ? "" : path + " may not be set by this user";
   }
 
@@ -336,12 +395,15 @@ class Session {
     for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
       const std::string &path = message.fields[i], &text = message.fields[i + 1];
       const WriteAnswer answer = set(path, text);
-      reply.fields.insert(reply.fields.end(), {answer.problem, answer.untouched ? "1" : "0", answer.unsupported ? "1" : "0",
-                                               answer.reads ? "1" : "0", answer.reads.value_or("")});
-      if (told.size() < 2000) told += fmt::format("{}{}={}{}", told.empty() ? "" : " ", path, text,
-                                                  answer.problem.empty() ? "" : " (" + answer.problem + ")");
+      reply.fields.insert(reply.fields.end(),
+                          {answer.problem, answer.untouched ? "1" : "0", answer.unsupported ? "1" : "0",
+                           answer.reads ? "1" : "0", answer.reads.value_or("")});
+      if (told.size() < 2000)
+        told += fmt::format("{}{}={}{}", told.empty() ? "" : " ", path, text,
+                            answer.problem.empty() ? "" : " (" + answer.problem + ")");
     }
-    log_event("set " + told, {{"EVENT", "set"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}, {"SETTINGS", told}});
+    log_event("set " + told,
+              {{"EVENT", "set"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}, {"SETTINGS", told}});
     return say(reply);
   }
 
@@ -363,11 +425,12 @@ class Session {
     return say({"restored", fields_of(outcome)});
   }
 
-  RestoreOutcome put_back() {
+  RestoreOutcome put_back(bool tells = true) {
     SettingAccess access(sysfs_, guardian_doors(policy_));
     RestoreOutcome outcome = restore_settings(saved_, access, &writer_.applied());
-    log_event(fmt::format("{} settings put back, {} were as before, {} could not be", outcome.restored, outcome.unchanged,
-                          outcome.failures.size()),
+    if (!tells) return outcome;
+    log_event(fmt::format("{} settings put back, {} were as before, {} could not be", outcome.restored,
+                          outcome.unchanged, outcome.failures.size()),
               {{"EVENT", "restored"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
     return outcome;
   }
@@ -381,50 +444,57 @@ class Session {
   // The connection has ended, in order or not.
   int end() {
     const bool was_cut_off = !saved_.empty();
-    // Its direct child got SIGKILL with it; its group and its daemons did not.
-    constexpr int at_once = 20, as_long_as_a_setter_may_take = 6000;  // rounds of 5 ms
-    bool alone = end_workload(workload_, client_.user, at_once);
     int code = 0;
-    if (was_cut_off) {
-      try {
+    std::string said;
+    try {
+      // First of all, whatever its processes do.
+      const RestoreOutcome first = was_cut_off ? put_back(false) : RestoreOutcome{};
+      // Its direct child got SIGKILL with it; its group and its daemons did not.
+      constexpr int at_once = 20, as_long_as_a_setter_may_take = 2000;  // rounds of 5 ms
+      bool alone = end_workload(workload_, client_.user, at_once);
+      // Only who has rights can set anything meanwhile, and one that sits in the driver may do so late.
+      if (!alone && was_cut_off && client_.user == ::geteuid())
+        alone = end_workload(workload_, client_.user, as_long_as_a_setter_may_take);
+      if (was_cut_off) {
         RestoreOutcome outcome = put_back();
-        if (!alone) {
-          // One that sits in the driver may still set something: what it does is undone when it has gone.
-          alone = end_workload(workload_, client_.user, as_long_as_a_setter_may_take);
-          outcome = put_back();
-        }
+        outcome.restored += first.restored;
+        outcome.unchanged = std::max(0, outcome.unchanged - first.restored);
+        alone = alone || client_.user != ::geteuid();
         if (outcome.complete() && alone) forget_saved();
-        code = tell(outcome, alone);
-      } catch (const std::exception& fault) {
-        write_stderr(fmt::format("\ndvfs-guardian: {}\n", fault.what()));
-        code = static_cast<int>(ExitCode::not_restored);
+        said = text_of(outcome, alone);
+        if (!outcome.complete() || !alone) code = static_cast<int>(ExitCode::not_restored);
       }
+    } catch (const std::exception& fault) {
+      said = fmt::format("\ndvfs-guardian: {}\n", fault.what());
+      code = static_cast<int>(ExitCode::not_restored);
     }
+    // Who reads our words may not: nobody waits for the machine on that account.
+    lock_.reset();
+    if (!said.empty()) write_stderr(said);
     if (looks_only_) return code;
-    log_event(fmt::format("{} has left the machine{}", client_.name, ended_because_.empty() ? "" : ": " + ended_because_),
+    log_event(fmt::format("{} has left the machine{}", client_.name,
+                          ended_because_.empty() ? "" : ": " + ended_because_),
               {{"EVENT", "session_ended"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
     return code;
   }
 
-  int tell(const RestoreOutcome& outcome, bool alone) {
-    for (const std::string& note : outcome.notes) write_stderr(fmt::format("\ndvfs-guardian: {}\n", note));
+  std::string text_of(const RestoreOutcome& outcome, bool alone) const {
+    std::string text;
+    for (const std::string& note : outcome.notes) text += fmt::format("\ndvfs-guardian: {}\n", note);
     const std::string why = ended_because_.empty() ? "the run was killed" : ended_because_;
-    if (outcome.complete() && !alone) {
-      write_stderr(fmt::format(
-          "\ndvfs-guardian: {} and its settings were put back, but a process of it does not end and may "
-          "yet change them; when it is gone:\n  dvfs-plan restore\n",
-          why));
-      return static_cast<int>(ExitCode::not_restored);
-    }
-    if (outcome.complete()) {
-      write_stderr(fmt::format("\ndvfs-guardian: {}; {} settings put back, {} were as before\n", why, outcome.restored,
-                               outcome.unchanged));
-      return 0;
-    }
-    write_stderr(
-        fmt::format("\ndvfs-guardian: {} and {} settings could not be put back:\n", why, outcome.failures.size()));
-    for (const std::string& command : restore_commands(outcome)) write_stderr("  " + command + "\n");
-    return static_cast<int>(ExitCode::not_restored);
+    if (outcome.complete() && !alone)
+      return text + fmt::format(
+                        "\ndvfs-guardian: {} and its settings were put back, but a process of it does not "
+                        "end and may "
+                        "yet change them; when it is gone:\n  dvfs-plan restore\n",
+                        why);
+    if (outcome.complete())
+      return text + fmt::format("\ndvfs-guardian: {}; {} settings put back, {} were as before\n", why,
+                                outcome.restored, outcome.unchanged);
+    text += fmt::format("\ndvfs-guardian: {} and {} settings could not be put back:\n", why,
+                        outcome.failures.size());
+    for (const std::string& command : restore_commands(outcome)) text += "  " + command + "\n";
+    return text;
   }
 
   Connection connection_;
@@ -435,6 +505,7 @@ class Session {
   SystemClock clock_;
   // Made when a run takes the machine: who only looks leaves nothing behind.
   std::optional<StateFolder> folder_;
+  UniqueFd slot_;
   std::optional<MachineLock> lock_;
   TrackingWriter writer_;
   Holder us_;
@@ -461,7 +532,8 @@ int serve(Connection connection, const Client& client, const GuardianOptions& op
   // is.
   Sysfs().write("/proc/self/oom_score_adj", "-1000");
   const auto say_refused = [&](const Error& error) {
-    connection.send({"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}}, client_patience);
+    connection.send({"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}},
+                    client_patience);
     return 0;
   };
   try {
@@ -479,6 +551,7 @@ int serve(Connection connection, const Client& client, const GuardianOptions& op
 
 int restore_now(const GuardianOptions& options) {
   const Sysfs sysfs(options.sysfs_root);
+  std::string said;
   try {
     StateFolder folder(options.state_folder);
     const UniqueFd lock = folder.try_lock();
@@ -490,18 +563,24 @@ int restore_now(const GuardianOptions& options) {
       // What may be set no more is put back all the same.
     }
     if (const auto outcome = put_back_left(folder, sysfs, policy, false)) {
-      const std::string text = fmt::format("an earlier run was cut off; {} settings put back, {} were as before",
-                                           outcome->restored, outcome->unchanged);
+      const std::string text =
+          fmt::format("an earlier run was cut off; {} settings put back, {} were as before",
+                      outcome->restored, outcome->unchanged);
       log_event(text, {{"EVENT", "restored"}});
-      write_stderr(fmt::format("dvfs-guardian: {}\n", text));
-      for (const std::string& note : outcome->notes) write_stderr(fmt::format("dvfs-guardian: {}\n", note));
+      said = fmt::format("dvfs-guardian: {}\n", text);
+      for (const std::string& note : outcome->notes) said += fmt::format("dvfs-guardian: {}\n", note);
     }
-    return 0;
   } catch (const Error& error) {
     log_event(error.what(), {{"EVENT", "not_restored"}});
     write_stderr(fmt::format("dvfs-guardian: {}\n  hint: {}\n", error.what(), error.hint()));
     return static_cast<int>(error.code());
+  } catch (const std::exception& fault) {
+    log_event(fault.what(), {{"EVENT", "not_restored"}});
+    write_stderr(fmt::format("dvfs-guardian: {}\n", fault.what()));
+    return static_cast<int>(ExitCode::not_restored);
   }
+  if (!said.empty()) write_stderr(said);  // the lock is free by now: who reads this may not
+  return 0;
 }
 
 }  // namespace dvfs_plan

@@ -1,16 +1,15 @@
-// One session: a run's connection, from its first message to its end, however it ends. It takes the machine, puts back
-// what an earlier run left, saves what is to be changed (durably, before the first write), sets what it is asked for as
-// far as the policy goes, and puts everything back.
+// One session: a run's connection, from its first message to its end, however it ends. It takes the machine,
+// puts back what an earlier run left, saves what is to be changed (durably, before the first write), sets
+// what it is asked for as far as the policy goes, and puts everything back.
 //
-// hello VERSION EXPERIMENT RUN wait|now|look [discard]   -> queued PLACE HOLDER..., welcome RESTORED..., or refused CODE TEXT HINT
-// who                                                -> who USER PID EXPERIMENT SINCE UNTIL, or who (nobody)
-// arm (KNOB PATH)...                                 -> armed, or refused CODE TEXT HINT
-// may (PATH TEXT)...                                 -> may REFUSAL...
-// set (PATH TEXT)...                                 -> set (PROBLEM untouched? unsupported? READS? )...
-// open PATH | event TYPE CONFIG CPU                  -> opened PROBLEM, with a descriptor where there is none
-// child PID, traces REGIONS GROUP, until TIME        -> nothing
-// restore                                            -> restored COUNT UNCHANGED NOTES NOTE... (KNOB PATH VALUE FOUND PROBLEM)...
-// ping (guardian)                                    -> pong
+// hello VERSION EXPERIMENT RUN wait|now|look [discard]   -> queued PLACE HOLDER..., welcome RESTORED..., or
+// refused CODE TEXT HINT who                                                -> who USER PID EXPERIMENT SINCE
+// UNTIL, or who (nobody) arm (KNOB PATH)...                                 -> armed, or refused CODE TEXT
+// HINT may (PATH TEXT)...                                 -> may REFUSAL... set (PATH TEXT)... -> set
+// (PROBLEM untouched? unsupported? READS? )... open PATH | event TYPE CONFIG CPU                  -> opened
+// PROBLEM, with a descriptor where there is none child PID, traces REGIONS GROUP, until TIME        ->
+// nothing restore                                            -> restored COUNT UNCHANGED NOTES NOTE... (KNOB
+// PATH VALUE FOUND PROBLEM)... ping (guardian)                                    -> pong
 #pragma once
 
 #include <optional>
@@ -35,8 +34,8 @@ struct GuardianOptions {
 // Serves one client to its end. The exit code of the process.
 int serve(Connection connection, const Client& client, const GuardianOptions& options);
 
-// Puts back what a dead run left; nothing where another session holds the machine. For the boot, and behind a session
-// that was killed.
+// Puts back what a dead run left; nothing where another session holds the machine. For the boot, and behind a
+// session that was killed.
 int restore_now(const GuardianOptions& options);
 
 }  // namespace dvfs_plan

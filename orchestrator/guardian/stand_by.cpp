@@ -33,7 +33,8 @@ class StandsByRun {
   int stand_by() {
     sigset_t all;
     sigemptyset(&all);
-    for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaddset(&all, signal);
+    for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+      sigaddset(&all, signal);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);
     const UniqueFd signals(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
     reap();
@@ -107,12 +108,27 @@ pid_t start_session(Connection connection, const Client& client, const GuardianO
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::_exit(serve(std::move(connection), client, options));
+  int code = static_cast<int>(ExitCode::not_restored);
+  try {
+    code = serve(std::move(connection), client, options);
+  } catch (const std::exception&) {
+    // Whoever stands by puts back.
+  }
+  ::_exit(code);
 }
 
 void after_session(int status, const GuardianOptions& options) {
-  if (WIFEXITED(status)) return;  // it has put back what it could, and said what it could not
-  restore_now(options);
+  // One that ended by itself has put back what it could, and said what it could not.
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  // In a process of its own: a board in trouble, or who does not read what we say, must not keep us from
+  // standing by.
+  if (::fork() != 0) return;
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::setsid();
+  ::_exit(restore_now(options));
 }
 
 int stand_by_run(pid_t run, uid_t user, const GuardianOptions& options) {

@@ -1,4 +1,5 @@
-// Standing by a session: a guardian that was killed puts nothing back, so another process sees its end and does.
+// Standing by a session: a guardian that was killed puts nothing back, so another process sees its end and
+// does.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +14,8 @@ pid_t start_session(Connection connection, const Client& client, const GuardianO
 // The process of a session has ended with this status: if it was killed, puts back what it had changed.
 void after_session(int status, const GuardianOptions& options);
 
-// By a run under sudo. `run` is our child and `user`'s from now on; descriptor 3 is a connection on which it asks for
-// sessions ("session", answered by a descriptor). Ends with the run, as the run ended.
+// By a run under sudo. `run` is our child and `user`'s from now on; descriptor 3 is a connection on which it
+// asks for sessions ("session", answered by a descriptor). Ends with the run, as the run ended.
 int stand_by_run(pid_t run, uid_t user, const GuardianOptions& options);
 
 }  // namespace dvfs_plan

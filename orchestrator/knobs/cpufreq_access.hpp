@@ -1,6 +1,6 @@
-// What the kernel's cpufreq interface (Documentation/admin-guide/pm/cpufreq.rst) offers: asked through libcpupower on the
-// machine itself, through plain files for a recorded tree, because libcpupower's paths are fixed. A test
-// holds the two against each other on the same trees.
+// What the kernel's cpufreq interface (Documentation/admin-guide/pm/cpufreq.rst) offers: asked through
+// libcpupower on the machine itself, through plain files for a recorded tree, because libcpupower's paths are
+// fixed. A test holds the two against each other on the same trees.
 #pragma once
 
 #include <memory>

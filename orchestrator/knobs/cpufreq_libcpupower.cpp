@@ -1,5 +1,5 @@
-// libcpupower (GPL-2.0-only; tools/power/cpupower/lib in the kernel tree). It is asked what there is; settings are
-// written by the guardian, which has no need of it.
+// libcpupower (GPL-2.0-only; tools/power/cpupower/lib in the kernel tree). It is asked what there is;
+// settings are written by the guardian, which has no need of it.
 #include <cpufreq.h>
 
 #include <algorithm>

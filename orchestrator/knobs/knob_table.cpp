@@ -79,7 +79,8 @@ std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
     if (!finding.knob || of_axis == values.end()) continue;
     for (const AxisValue& value : of_axis->second) {
       for (SettingText& request : finding.knob->requests(value)) {
-        if (known.emplace(request.path, request.text).second) all.push_back({finding.axis, std::move(request)});
+        if (known.emplace(request.path, request.text).second)
+          all.push_back({finding.axis, std::move(request)});
       }
     }
   }

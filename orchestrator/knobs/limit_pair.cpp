@@ -78,9 +78,7 @@ class LimitKnob : public Knob {
   }
 
  private:
-  long raw_of(const AxisValue& value) const {
-    return static_cast<long>(value.hertz().value() / unit_ + 0.5);
-  }
+  long raw_of(const AxisValue& value) const { return static_cast<long>(value.hertz().value() / unit_ + 0.5); }
   std::vector<SettingText> requests_of(const LimitPair& pair, long raw) const {
     auto requests = limit_requests(sysfs_, pair.min_file, pair.max_file, raw);
     if (!pair.boost_file.empty()) requests.push_back({pair.boost_file, std::to_string(raw)});

@@ -117,7 +117,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   others_on_boards_.clear();
   keep_guardian(trial);
   const int lost_before = machine_.guard.sessions_lost();
-  if (machine_.guard.guardian_pid() > 0) machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
+  if (machine_.guard.guardian_pid() > 0)
+    machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
   const bool applied = set_all(point, trial);
   if (machine_.interruption.pending() != 0) return std::nullopt;
   if (applied) {
@@ -128,8 +129,9 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
     // Before all else: whatever was measured, it was of another setting.
     if (machine_.guard.sessions_lost() != lost_before && !machine_.knobs.empty())
-      set_verdict(trial, Verdict::changed_meanwhile,
-                  "the guardian's session ended during the trial: its settings may have been put back meanwhile");
+      set_verdict(
+          trial, Verdict::changed_meanwhile,
+          "the guardian's session ended during the trial: its settings may have been put back meanwhile");
     const std::string capped = judge_changes(trial);
     note_rules(point, trial);
     judge(trial, judge_input());

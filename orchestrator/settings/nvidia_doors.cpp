@@ -22,8 +22,7 @@ class NvmlReader : public BoardReader {
   std::optional<std::string> application_clocks(const std::string& uuid) override {
     unsigned memory = 0, core = 0;
     const nvml::Device board = device(uuid);
-    if (board == nullptr ||
-        library_->application_clock(board, nvml::clock_memory, memory) != nvml::success ||
+    if (board == nullptr || library_->application_clock(board, nvml::clock_memory, memory) != nvml::success ||
         library_->application_clock(board, nvml::clock_graphics, core) != nvml::success)
       return std::nullopt;
     return fmt::format("{},{}", memory, core);

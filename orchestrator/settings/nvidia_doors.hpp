@@ -1,4 +1,5 @@
-// How the run reaches NVIDIA's boards: nvidia-smi on PATH, and NVML where it can be loaded. The guardian has its own.
+// How the run reaches NVIDIA's boards: nvidia-smi on PATH, and NVML where it can be loaded. The guardian has
+// its own.
 #pragma once
 
 #include "orchestrator/settings/setting_access.hpp"

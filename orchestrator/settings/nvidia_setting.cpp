@@ -28,8 +28,8 @@ class NvidiaSetting : public Setting {
     return {text, text ? "" : "nvidia-smi does not tell"};
   }
   Written write(const std::string& value) override {
-    if (access_->setter() == nullptr) return {no_smi};
-    if (access_->is_silent(uuid_)) return {hung};
+    if (access_->setter() == nullptr) return {no_smi, true};
+    if (access_->is_silent(uuid_)) return {hung, true};
     const SmiVerdict said = access_->ask(uuid_, [&](const NvidiaSetter& smi) { return set(smi, value); });
     return {said.problem, said.forbidden || said.unsupported, said.unsupported};
   }
@@ -40,6 +40,10 @@ class NvidiaSetting : public Setting {
       const auto query = smi.smi().query({"uuid"}, uuid_);
       return query.table.size() > 0 || query.problem.find("No devices were found") == std::string::npos;
     });
+  }
+  std::string absent_because() override {
+    if (access_->setter() == nullptr) return "there is no nvidia-smi";
+    return exists() ? "" : "nvidia-smi knows no such board";
   }
   // A tree's own nvidia-smi is a program like any other; the real one sets for root only.
   bool writable() const override { return ::geteuid() == 0 || !access_->sysfs().root().empty(); }

@@ -25,6 +25,8 @@ class Setting {
   };
   virtual Written write(const std::string& value) = 0;
   virtual bool exists() = 0;
+  // Why it cannot be set or put back here at all; empty: it can.
+  virtual std::string absent_because() { return exists() ? "" : "it is not there"; }
   // Whether this user may write it, as far as that can be told without trying.
   virtual bool writable() const = 0;
   // The shell command that would write it.

@@ -1,5 +1,5 @@
-// Through whom knobs set things: the guardian (guard/guard_client.hpp), which alone may; or this process itself, where
-// it is the guardian.
+// Through whom knobs set things: the guardian (guard/guard_client.hpp), which alone may; or this process
+// itself, where it is the guardian.
 #pragma once
 
 #include <map>
@@ -37,8 +37,8 @@ class SettingWriter {
   }
 };
 
-// All that was about to be written or read back, by path: tells our settings from those that others made meanwhile, and
-// locks that were set from those that were not.
+// All that was about to be written or read back, by path: tells our settings from those that others made
+// meanwhile, and locks that were set from those that were not.
 using AppliedByUs = std::map<std::string, std::set<std::string>>;
 
 // Writes them itself, and remembers what is ours: the guardian.

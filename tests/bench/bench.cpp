@@ -233,21 +233,23 @@ int bench_settings() {
   return 0;
 }
 
-// Applying a clock to `count` CPU policies (files), written by this process itself and by the guardian, in turn.
+// Applying a clock to `count` CPU policies (files), written by this process itself and by the guardian, in
+// turn.
 int bench_apply(int count) {
   TemporaryFolder root;
   const std::string folder = "/sys/devices/system/cpu/cpufreq/";
   for (int i = 0; i < count; ++i) {
     const std::string policy = fmt::format("{}policy{}/", folder, i);
-    for (const auto& [file, text] : std::map<std::string, std::string>{{"affected_cpus", std::to_string(i)},
-                                                                       {"scaling_driver", "acpi-cpufreq"},
-                                                                       {"scaling_governor", "schedutil"},
-                                                                       {"scaling_available_governors", "schedutil"},
-                                                                       {"cpuinfo_min_freq", "1000000"},
-                                                                       {"cpuinfo_max_freq", "3000000"},
-                                                                       {"scaling_min_freq", "1000000"},
-                                                                       {"scaling_max_freq", "3000000"},
-                                                                       {"scaling_available_frequencies", "3000000 2000000 1000000"}})
+    for (const auto& [file, text] :
+         std::map<std::string, std::string>{{"affected_cpus", std::to_string(i)},
+                                            {"scaling_driver", "acpi-cpufreq"},
+                                            {"scaling_governor", "schedutil"},
+                                            {"scaling_available_governors", "schedutil"},
+                                            {"cpuinfo_min_freq", "1000000"},
+                                            {"cpuinfo_max_freq", "3000000"},
+                                            {"scaling_min_freq", "1000000"},
+                                            {"scaling_max_freq", "3000000"},
+                                            {"scaling_available_frequencies", "3000000 2000000 1000000"}})
       root.attribute(policy + file, text);
   }
   const Sysfs sysfs(root.path());
@@ -260,17 +262,21 @@ int bench_apply(int count) {
   std::vector<double> by_itself, by_guardian;
   constexpr int rounds = 1000;
   for (int i = 0; i < rounds; ++i) {
-    for (SettingWriter* writer : {static_cast<SettingWriter*>(&direct), static_cast<SettingWriter*>(&guard)}) {
+    for (SettingWriter* writer :
+         {static_cast<SettingWriter*>(&direct), static_cast<SettingWriter*>(&guard)}) {
       const Hertz hertz{i % 2 == 0 ? 1e9 : 2e9};
       const Nanoseconds before = clock.now();
-      const auto applied = knobs[0].knob->apply({format(hertz), hertz.value(), Dimension::frequency}, *writer);
+      const auto applied =
+          knobs[0].knob->apply({format(hertz), hertz.value(), Dimension::frequency}, *writer);
       const double took = seconds(clock.now() - before).value() * 1e6;
       if (!applied[0].problem.empty()) fmt::print("{}\n", applied[0].problem);
       (writer == &direct ? by_itself : by_guardian).push_back(took);
     }
   }
-  fmt::print("a clock applied to {} policies and read back: by itself median {:.0f} us, by the guardian {:.0f} us: {:.0f} us more\n", count,
-             median(by_itself), median(by_guardian), median(by_guardian) - median(by_itself));
+  fmt::print(
+      "a clock applied to {} policies and read back: by itself median {:.0f} us, by the guardian {:.0f} us: "
+      "{:.0f} us more\n",
+      count, median(by_itself), median(by_guardian), median(by_guardian) - median(by_itself));
   return 0;
 }
 
@@ -287,9 +293,9 @@ int main(int argc, char** argv) {
     return dvfs_plan::bench_marks(argv[2], argv[3], argv[4]);
   if (argc == 3 && std::strcmp(argv[1], "apply") == 0) return dvfs_plan::bench_apply(std::atoi(argv[2]));
   if (argc == 2 && std::strcmp(argv[1], "settings") == 0) return dvfs_plan::bench_settings();
-  fmt::print(
-      stderr,
-      "usage: dvfs_bench settings | apply POLICIES | trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS "
-      "MICROSECONDS\n");
+  fmt::print(stderr,
+             "usage: dvfs_bench settings | apply POLICIES | trial N | sampler HZ SECONDS | tick HZ SECONDS | "
+             "marks PROGRAM STEPS "
+             "MICROSECONDS\n");
   return 2;
 }

@@ -441,7 +441,8 @@ TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
   EXPECT_EQ(saved[0].path, "amdgpu-od:" + radeon + "pp_od_clk_voltage#sclk");
   EXPECT_EQ(saved[0].value, "500 2475");
   // A plain file keeps the last line it was told; the driver's table does not read as that.
-  EXPECT_EQ(core->apply(mhz(1800), writer_)[0].problem, "gpu.core gpu-0: asked for 1800 MHz, read back nothing");
+  EXPECT_EQ(core->apply(mhz(1800), writer_)[0].problem,
+            "gpu.core gpu-0: asked for 1800 MHz, read back nothing");
   EXPECT_EQ(*sysfs_.text(radeon + "pp_od_clk_voltage"), "c");
   EXPECT_EQ(SettingAccess(sysfs_, nvidia_doors()).at(saved[0].path).command(saved[0].value),
             "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon +
@@ -466,7 +467,8 @@ TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {
       cap + " was 150000000 uW before this trial; this run had set 200000000 uW: somebody else changed it");
   std::filesystem::remove(root_.path() + cap);
   std::filesystem::create_symlink("/dev/full", root_.path() + cap);
-  EXPECT_EQ(limit->apply(watts(220), writer_)[0].problem, "gpu.power_limit gpu-0: set 220 W: No space left on device");
+  EXPECT_EQ(limit->apply(watts(220), writer_)[0].problem,
+            "gpu.power_limit gpu-0: set 220 W: No space left on device");
 }
 
 TEST_F(GpuKnobs, AnIntelBoardIsPinnedByItsLimitsAndItsMediaEngineLeftAlone) {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/guard_client.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 #include "tests/support/machines.hpp"
@@ -82,8 +82,7 @@ TEST(StateFolder, FollowsNoLinkInsideEither) {
   folder.file("precious", "keep me");
   StateFolder state(folder / "state");
   std::filesystem::create_symlink(folder / "precious", folder / "state/journal");
-  EXPECT_THAT(message_of([&] { state.read("journal"); }),
-              HasSubstr("Too many levels of symbolic links"));
+  EXPECT_THAT(message_of([&] { state.read("journal"); }), HasSubstr("Too many levels of symbolic links"));
   state.write_durably("journal", "new");  // replaces the link, not what it points to
   EXPECT_EQ(folder.read("precious"), "keep me");
   EXPECT_EQ(state.read("journal"), "new");
@@ -103,14 +102,11 @@ TEST(Journal, ComesBackAsWritten) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");
   EXPECT_FALSE(read_journal(state));
-  const Journal journal{"sweep.yaml",
-                        "now",
-                        "boot",
-                        "",
-                        42,
-                        1000,
-                        "run",
-                        {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two\twords\n\\ and a third"}}};
+  const Journal journal{
+      "sweep.yaml", "now",
+      "boot",       "",
+      42,           1000,
+      "run",        {{"cpu.frequency", "/sys/a", "1"}, {"sysfs.x", "/sys/b", "two\twords\n\\ and a third"}}};
   write_journal(state, journal);
   const auto read = read_journal(state);
   ASSERT_TRUE(read);
@@ -142,9 +138,14 @@ TEST(GuardClient, TheNextStartPutsBackWhatADeadRunLeft) {
   const std::string limit = "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq";
   {
     StateFolder state(folder / "state");
-    write_journal(
-        state,
-        {"sweep.yaml", "then", "another boot", root.path(), 1, ::geteuid(), "run", {{"cpu.frequency", limit, "3000000"}}});
+    write_journal(state, {"sweep.yaml",
+                          "then",
+                          "another boot",
+                          root.path(),
+                          1,
+                          ::geteuid(),
+                          "run",
+                          {{"cpu.frequency", limit, "3000000"}}});
   }
   sysfs.write(limit, "1000000");
   GuardClient guard(wish(root, folder, "next.yaml"));
@@ -159,7 +160,9 @@ TEST(GuardClient, AJournalOfAnotherTreeIsLeftAlone) {
   const Sysfs sysfs(root.path());
   {
     StateFolder state(folder / "state");
-    write_journal(state, {"sweep.yaml", "then", "boot", "/somewhere/else", 1, ::geteuid(), "run", {{"k", "/sys/a", "1"}}});
+    write_journal(
+        state,
+        {"sweep.yaml", "then", "boot", "/somewhere/else", 1, ::geteuid(), "run", {{"k", "/sys/a", "1"}}});
   }
   EXPECT_THAT(message_of([&] { GuardClient guard(wish(root, folder, "next.yaml")); }),
               HasSubstr("is of another machine tree ('/somewhere/else')"));
@@ -171,7 +174,8 @@ TEST(GuardClient, WhatWentWithAReboot) {
   const Sysfs sysfs(root.path());
   const auto leave = [&](const std::string& boot) {
     StateFolder state(folder / "state");
-    write_journal(state, {"sweep.yaml", "then", boot, root.path(), 1, ::geteuid(), "run", {{"k", "/sys/gone", "1"}}});
+    write_journal(
+        state, {"sweep.yaml", "then", boot, root.path(), 1, ::geteuid(), "run", {{"k", "/sys/gone", "1"}}});
   };
   leave("another boot");
   {

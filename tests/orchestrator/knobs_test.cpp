@@ -170,7 +170,8 @@ TEST_F(KnobTest, ReadsBackAndSaysBothValues) {
   root_.attribute(cpufreq + "policy0/bios_limit", "2200000");
   std::filesystem::remove(root_.path() + cpufreq + "policy0/scaling_max_freq");
   std::filesystem::create_symlink("/dev/null", root_.path() + cpufreq + "policy0/scaling_max_freq");
-  EXPECT_EQ(finding.knob->apply(hertz(3e9), writer_)[0].problem, "cpufreq policy0: its limits cannot be read back");
+  EXPECT_EQ(finding.knob->apply(hertz(3e9), writer_)[0].problem,
+            "cpufreq policy0: its limits cannot be read back");
   std::filesystem::remove(root_.path() + cpufreq + "policy0/scaling_max_freq");
   std::filesystem::create_symlink("/dev/full", root_.path() + cpufreq + "policy0/scaling_max_freq");
   EXPECT_EQ(finding.knob->apply(hertz(3e9), writer_)[0].problem,

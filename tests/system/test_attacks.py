@@ -336,6 +336,33 @@ class Attacks(unittest.TestCase):
         self.assertIn("NoNewPrivs:\t1\n", status)
         client.close()
 
+    def test_what_it_left_behind_cannot_hold_the_guardian_up(self):
+        trap = pathlib.Path("/run/dvfs-plan/trap")
+        trap.mkdir()
+        os.mkfifo(trap / "cgroup.events")
+        (trap / "a").symlink_to(".")
+        (trap / "b").symlink_to(".")
+        os.chmod(trap / "cgroup.events", 0o666)
+        client = self.armed()
+        client.ask("set", MTU, "1400")
+        client.send("traces", str(trap), str(trap))
+        client.send("child", str(os.getpid()))  # not his: he may not end it
+        client.close()
+        self.restored()
+        self.session(BOB).close()
+        self.wait_for(lambda: not self.children())
+
+    def test_boards_that_are_not_there_are_not_saved(self):
+        client = self.session()
+        path = "nvidia:GPU-00000000-0000-4000-8000-00000000dead/lock.core"
+        said = client.ask("arm", "gpu.core", path)
+        self.assertIn(said, (["refused", "3", f"axis 'gpu.core': {path}: there is no nvidia-smi", "nothing was set"],
+                             ["refused", "3", f"axis 'gpu.core': {path}: nvidia-smi knows no such board", "nothing was set"]))
+        self.assertEqual(client.ask("arm", "k", MTU, "k", MTU), ["refused", "3", f"{MTU} is named twice", "nothing was set"])
+        self.assertEqual(client.ask("arm", "k", "/sys/devices/system/cpu/cpufreq/policy77/boost")[2], "axis 'k': /sys/devices/system/cpu/cpufreq/policy77/boost: it is not there")
+        client.close()
+        self.session(BOB)
+
     def run_as(self, user, experiment, *arguments, **environment):
         folder = pathlib.Path(f"/run/dvfs-plan/{user[0]}")
         folder.mkdir(exist_ok=True)

@@ -1,10 +1,12 @@
 // dvfs-guardian: the part of dvfs-plan that has rights. See SECURITY.md beside it.
 //
-//   dvfs-guardian --session               serves the connection on its standard input: started by systemd for each
+//   dvfs-guardian --session               serves the connection on its standard input: started by systemd for
+//   each
 //                                         connection to its socket, or by a run that has rights itself
-//   dvfs-guardian --listen PATH           the same for machines without systemd: listens, and stands by each session
-//   dvfs-guardian --beside-run PID UID    by a run under sudo, on descriptor 3: stands by the run, which is UID's from now on
-//   dvfs-guardian --restore               puts back what a run left that was cut off: at boot, and behind each session
+//   dvfs-guardian --listen PATH           the same for machines without systemd: listens, and stands by each
+//   session dvfs-guardian --beside-run PID UID    by a run under sudo, on descriptor 3: stands by the run,
+//   which is UID's from now on dvfs-guardian --restore               puts back what a run left that was cut
+//   off: at boot, and behind each session
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -81,6 +83,10 @@ int guardian(int argc, char** argv) {
     if (!kept.empty()) ::setenv("NOTIFY_SOCKET", kept.c_str(), 1);
     const rlimit no_core{0, 0};  // a core would hold what root read
     ::setrlimit(RLIMIT_CORE, &no_core);
+    // Those that a caller set are none of ours.
+    const rlimit free{RLIM_INFINITY, RLIM_INFINITY};
+    for (const auto limit : {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_CPU}) ::setrlimit(limit, &free);
+    ::signal(SIGPIPE, SIG_IGN);
   }
   const auto words = read_words(argc, argv);
   if (!words) {
@@ -92,7 +98,8 @@ int guardian(int argc, char** argv) {
   if (words->mode == "--listen" && words->rest.size() == 1) return listen_at(words->rest[0], words->options);
   if (words->mode == "--beside-run" && words->rest.size() == 2)
     return stand_by_run(std::atoi(words->rest[0].c_str()),
-                        static_cast<uid_t>(std::strtoul(words->rest[1].c_str(), nullptr, 10)), words->options);
+                        static_cast<uid_t>(std::strtoul(words->rest[1].c_str(), nullptr, 10)),
+                        words->options);
   write_stderr(usage);
   return static_cast<int>(words->mode == "--help" ? ExitCode::done : ExitCode::bad_experiment);
 }

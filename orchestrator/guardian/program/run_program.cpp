@@ -1,5 +1,5 @@
-// base/run_program.hpp for the guardian: by fork(2) and execve(2) alone, so that the part with rights needs no library
-// for it. The program ends with us, has root's own environment and no descriptor of ours.
+// base/run_program.hpp for the guardian: by fork(2) and execve(2) alone, so that the part with rights needs
+// no library for it. The program ends with us, has root's own environment and no descriptor of ours.
 #include "base/run_program.hpp"
 
 #include <fcntl.h>
@@ -25,9 +25,10 @@ namespace {
 constexpr std::size_t most_output = 1 << 20;
 
 [[noreturn]] void become_program(const std::string& program, const std::vector<std::string>& arguments,
-                                 const std::string& mark, int output) {
+                                 const std::string& mark, int output, pid_t parent) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
   const int null = ::open("/dev/null", O_RDONLY);
   ::dup2(null, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
@@ -36,7 +37,8 @@ constexpr std::size_t most_output = 1 << 20;
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int signal : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTERM}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGTERM})
+    ::signal(signal, SIG_DFL);
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -48,20 +50,21 @@ constexpr std::size_t most_output = 1 << 20;
 
 }  // namespace
 
-ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments, Seconds deadline,
-                          const std::function<bool()>&) {
+ProgramAnswer run_program(const std::string& program, const std::vector<std::string>& arguments,
+                          Seconds deadline, const std::function<bool()>&) {
   using Steady = std::chrono::steady_clock;
   ProgramAnswer answer;
   const char* const run = std::getenv(run_variable);
   const std::string mark = fmt::format("{}={}", run_variable, run == nullptr ? "" : run);
   int fds[2];
   const bool piped = ::pipe2(fds, O_CLOEXEC) == 0;
+  const pid_t parent = ::getpid();
   const pid_t pid = piped ? ::fork() : -1;
   if (pid < 0) {
     answer.problem = fmt::format("{}: {}", program, std::strerror(errno));
     return answer;
   }
-  if (pid == 0) become_program(program, arguments, mark, fds[1]);
+  if (pid == 0) become_program(program, arguments, mark, fds[1], parent);
   const UniqueFd read_end(fds[0]);
   ::close(fds[1]);
   const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
@@ -86,7 +89,8 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   if (!reaped) {
     ::kill(-pid, SIGKILL);
     // One that is stuck in the kernel does not end even so; whoever asked must go on.
-    for (int i = 0; i < 1000 && !reaped; ++i, ::usleep(1000)) reaped = ::waitpid(pid, &status, WNOHANG) == pid;
+    for (int i = 0; i < 1000 && !reaped; ++i, ::usleep(1000))
+      reaped = ::waitpid(pid, &status, WNOHANG) == pid;
     answer.timed_out = true;
     answer.problem = fmt::format("{} did not answer within {:g} s{}", program, deadline.value(),
                                  reaped ? "" : ", and does not end");

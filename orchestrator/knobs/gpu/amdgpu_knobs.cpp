@@ -123,7 +123,8 @@ class AmdClockKnob : public Knob {
     return static_cast<int>(std::lround(value.hertz().value() / 1e6));
   }
 
-  // "manual" first; then the table's limits, or the level. The second is left out where there is no such level.
+  // "manual" first; then the table's limits, or the level. The second is left out where there is no such
+  // level.
   std::vector<SettingText> requests_of(const AmdBoard& board, int mhz) const {
     std::vector<SettingText> requests{{level_of(board), "manual"}};
     if (board.overdrive) {

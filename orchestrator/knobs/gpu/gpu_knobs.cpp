@@ -97,8 +97,7 @@ class PowerFileKnob : public Knob {
             fmt::format("{} was {} uW before this trial; this run had set {} uW: somebody else changed it",
                         file.path, *before, ours->second);
       if (const WriteAnswer answer = writer.write(file.path, wanted); !answer.problem.empty()) {
-        setting.problem =
-            fmt::format("{} {}: set {}: {}", axis_, file.target, value.text, answer.problem);
+        setting.problem = fmt::format("{} {}: set {}: {}", axis_, file.target, value.text, answer.problem);
       } else {
         const auto now = sysfs_.read_until(
             file.path, [&](const std::string& text) { return text == wanted; }, read_back_patience_ms);
