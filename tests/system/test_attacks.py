@@ -315,6 +315,7 @@ class Attacks(unittest.TestCase):
         client.ask("set", MTU, "1400")
         client.close()
         self.restored()
+        self.wait_for(lambda: not self.children())  # it goes when it has ended what was left, and its journal before it
         (STATE / "journal").symlink_to(victim)
         self.assertEqual(Client(ALICE).hello()[2], "open /var/lib/dvfs-plan/journal: Too many levels of symbolic links")
         (STATE / "journal").unlink()
