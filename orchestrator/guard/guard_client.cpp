@@ -112,6 +112,7 @@ GuardClient::~GuardClient() {
   } catch (const std::exception&) {
     // The journal stays, and the guardian tries as well when the connection ends.
   }
+  send({"done", {}});
   hang_up();
 }
 

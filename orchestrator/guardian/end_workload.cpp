@@ -13,6 +13,7 @@
 #include "base/control_group.hpp"
 #include "base/end_processes.hpp"
 #include "base/region_fifo.hpp"
+#include "base/sysfs.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -37,6 +38,18 @@ bool end_all(const Workload& workload, int rounds) {
 }
 
 }  // namespace
+
+bool is_alive(pid_t run) {
+  constexpr int looks = 50;  // 10 ms apart: a process that was killed closes its connections before it is gone
+  for (int i = 0; i < looks; ++i) {
+    const std::string stat = Sysfs().text("/proc/" + std::to_string(run) + "/stat").value_or("");
+    const auto name_end = stat.rfind(')');
+    const char state = name_end != std::string::npos && name_end + 2 < stat.size() ? stat[name_end + 2] : 'X';
+    if (state == 'Z' || state == 'X') return false;
+    ::usleep(10'000);
+  }
+  return true;
+}
 
 bool end_workload(const Workload& workload, uid_t user, int rounds) {
   const pid_t parent = ::getpid();

@@ -7,8 +7,12 @@
 
 namespace dvfs_plan {
 
+// Whether the run still is, after it was given a moment to end: then what carries its mark is its own business, meters
+// above all, which it would not start again.
+bool is_alive(pid_t run);
+
 struct Workload {
-  std::string run;  // its mark
+  std::string run;  // its mark; empty: the run is alive, and only the child's group is ended
   pid_t child = 0;  // the group of the one that was started last; 0: none
   std::string region_folder, control_group;
 };

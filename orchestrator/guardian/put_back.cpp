@@ -40,7 +40,7 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   const bool rebooted = journal->boot_id != boot_id(sysfs);
   // What it left running might set something yet, or measure the next one.
   constexpr int rounds = 20;
-  if (!rebooted && !journal->run.empty()) end_workload({journal->run, 0, {}, {}}, journal->user, rounds);
+  if (!rebooted && !journal->run.empty() && !is_alive(journal->pid)) end_workload({journal->run, 0, {}, {}}, journal->user, rounds);
   std::vector<SavedSetting> settings = journal->settings;
   SettingAccess access(sysfs, guardian_doors(policy));
   // A clock lock does not outlive a reboot: one that is there now is its owner's.

@@ -269,6 +269,10 @@ class Session {
   // False: it is not to be answered any more.
   bool answer(const Message& message) {
     const std::string& kind = message.kind;
+    if (kind == "done") {
+      in_order_ = true;
+      return false;
+    }
     if (kind == "may") return answer_may(message);
     if (kind == "open") return hand_out(open_sensor(sysfs_, message.field(0)));
     if (kind == "event")
@@ -451,7 +455,10 @@ class Session {
       const RestoreOutcome first = was_cut_off ? put_back(false) : RestoreOutcome{};
       // Its direct child got SIGKILL with it; its group and its daemons did not.
       constexpr int at_once = 20, as_long_as_a_setter_may_take = 2000;  // rounds of 5 ms
-      bool alone = end_workload(workload_, client_.user, at_once);
+      // A run that says that it is done has ended its own.
+      const bool nothing_left = in_order_ && !was_cut_off;
+      if (!nothing_left && is_alive(client_.pid)) workload_ = {{}, workload_.child, {}, {}};
+      bool alone = nothing_left || end_workload(workload_, client_.user, at_once);
       // Only who has rights can set anything meanwhile, and one that sits in the driver may do so late.
       if (!alone && was_cut_off && client_.user == ::geteuid())
         alone = end_workload(workload_, client_.user, as_long_as_a_setter_may_take);
@@ -514,7 +521,7 @@ class Session {
   std::set<std::string> paths_;  // of what is saved
   std::string note_, ended_because_;
   Steady::time_point began_ = Steady::now(), heard_ = Steady::now();
-  bool connected_ = true, looks_only_ = false;
+  bool connected_ = true, looks_only_ = false, in_order_ = false;
 };
 
 }  // namespace

@@ -364,6 +364,17 @@ class Attacks(unittest.TestCase):
         client.close()
         self.session(BOB)
 
+    def test_a_meter_of_a_run_outlives_the_run_s_guardian(self):
+        """A run goes on with another session; its meters carry its mark, and it would not start them again."""
+        meter = "probes: [{name: wall, command: [sh, -c, 'i=0; while :; do i=$((i+1)); echo power $((100 + i % 2)) W; sleep 0.02; done'], channels: {power: {unit: W, averages over: 20 ms}}, rate: 50 Hz}]\n"
+        run = self.run_as(ALICE, self.SWEEP.replace("objective: time", "objective: energy") + meter, "--fresh", SUDO_UID=str(ALICE[0]))
+        self.wait_for(lambda: read(MTU) != self.before[MTU] and "workload" in self.processes(run.pid))
+        os.kill(self.processes(run.pid)["session"], signal.SIGKILL)
+        said = run.stderr.read()
+        self.assertEqual(run.wait(timeout=60), 0, said)
+        self.assertEqual(said.count("does not count (changed_meanwhile)"), 1, said)
+        self.assertEqual(said.count("does not count"), 1, said)  # all later trials have their energy
+
     def run_as(self, user, experiment, *arguments, **environment):
         folder = pathlib.Path(f"/run/dvfs-plan/{user[0]}")
         folder.mkdir(exist_ok=True)
@@ -415,7 +426,8 @@ class Attacks(unittest.TestCase):
                 self.assertEqual(set(found), {"first", "run", "session", "workload"})
                 self.assertEqual(os.stat(f"/proc/{found['workload']}").st_uid, ALICE[0])
                 for victim in victims:
-                    os.kill(found[victim], signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # it may have put back and gone by now
+                        os.kill(found[victim], signal.SIGKILL)
                 if victims == ["first", "session"]:  # all that has rights: the next start puts back, or the boot
                     run.wait(timeout=60)
                     self.wait_for(lambda: not self.alive([found["run"], found["session"]]))
