@@ -7,6 +7,18 @@
 
 namespace dvfs_plan {
 
+namespace {
+
+std::string to_the_second(std::time_t when) {
+  tm broken_down{};
+  gmtime_r(&when, &broken_down);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &broken_down);
+  return text;
+}
+
+}  // namespace
+
 Nanoseconds SystemClock::now() const {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -22,20 +34,11 @@ void SystemClock::sleep_until(Nanoseconds when) {
 std::string SystemClock::wall_time() const {
   timespec t{};
   clock_gettime(CLOCK_REALTIME, &t);
-  tm broken_down{};
-  gmtime_r(&t.tv_sec, &broken_down);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &broken_down);
-  return fmt::format("{}.{:03}Z", text, t.tv_nsec / 1'000'000);
+  return fmt::format("{}.{:03}Z", to_the_second(t.tv_sec), t.tv_nsec / 1'000'000);
 }
 
 std::string SystemClock::wall_time_in(Seconds from_now) const {
-  const std::time_t then = std::time(nullptr) + static_cast<std::time_t>(from_now.value());
-  tm broken_down{};
-  gmtime_r(&then, &broken_down);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &broken_down);
-  return text;
+  return to_the_second(std::time(nullptr) + static_cast<std::time_t>(from_now.value())) + "Z";
 }
 
 SystemClock& system_clock() {

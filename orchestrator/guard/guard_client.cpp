@@ -351,16 +351,16 @@ RestoreOutcome GuardClient::restore() {
 }
 
 OpenedFile GuardClient::open_file(const std::string& path) {
-  OpenedFile opened;
-  const auto answer = ask({"open", {path}}, &opened.fd);
-  opened.problem = answer ? answer->field(0) : "the guardian has gone";
-  return opened;
+  return ask_to_open({"open", {path}});
 }
 
 OpenedFile GuardClient::open_event(unsigned type, unsigned long config, int cpu) {
+  return ask_to_open({"event", {std::to_string(type), std::to_string(config), std::to_string(cpu)}});
+}
+
+OpenedFile GuardClient::ask_to_open(const Message& request) {
   OpenedFile opened;
-  const auto answer =
-      ask({"event", {std::to_string(type), std::to_string(config), std::to_string(cpu)}}, &opened.fd);
+  const auto answer = ask(request, &opened.fd);
   opened.problem = answer ? answer->field(0) : "the guardian has gone";
   return opened;
 }

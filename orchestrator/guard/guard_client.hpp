@@ -105,6 +105,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr);
   std::optional<Message> wait_for_answer(UniqueFd* passed);
   bool wait_in_queue();
+  OpenedFile ask_to_open(const Message& request);
   void arm_again();
 
   const GuardWish wish_;

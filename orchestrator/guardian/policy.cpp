@@ -160,13 +160,16 @@ void Policy::take_line(const std::vector<std::string>& words, int line) {
   }
 }
 
+bool Policy::is_meant(const Client& client, const std::string& who) {
+  return client.by_sudo || who == "everybody" || who == "user:" + client.name ||
+         std::find(client.groups.begin(), client.groups.end(), who) != client.groups.end();
+}
+
 bool Policy::allows(const Client& client, const std::string& what) const {
   return std::any_of(allowed_.begin(), allowed_.end(), [&](const Allow& allow) {
-    const bool is_meant =
-        client.by_sudo || allow.who == "everybody" || allow.who == "user:" + client.name ||
-        std::find(client.groups.begin(), client.groups.end(), allow.who) != client.groups.end();
-    return is_meant && std::any_of(allow.what.begin(), allow.what.end(),
-                                   [&](const std::string& allowed) { return covers(allowed, what); });
+    return is_meant(client, allow.who) &&
+           std::any_of(allow.what.begin(), allow.what.end(),
+                       [&](const std::string& allowed) { return covers(allowed, what); });
   });
 }
 
@@ -186,12 +189,9 @@ std::string Policy::nobody_said(const Client& client, const std::string& what) c
 
 std::string Policy::refusal(const Client& client) const {
   if (client.unbound || client.by_sudo) return {};
-  for (const Allow& allow : allowed_) {
-    if (allow.who == "everybody" || allow.who == "user:" + client.name ||
-        std::find(client.groups.begin(), client.groups.end(), allow.who) != client.groups.end())
-      return {};
-  }
-  return nobody_said(client, "set anything");
+  const bool named = std::any_of(allowed_.begin(), allowed_.end(),
+                                 [&](const Allow& allow) { return is_meant(client, allow.who); });
+  return named ? std::string{} : nobody_said(client, "set anything");
 }
 
 std::string Policy::refusal_to_save(const Client& client, const std::string& path) const {
@@ -227,12 +227,10 @@ std::string Policy::refusal_to_set(const Client& client, const std::string& path
   const bool by_level =
       known->kind.starts_with("gpu.") && known->unit.empty() && text != "manual" && text != "auto";
   for (const Limit& limit : limits_) {
-    if (by_level && limit.kind == known->kind)
+    if (limit.kind != known->kind) continue;
+    if (by_level)
       return fmt::format("{} is set by levels here, which cannot be held to {}", known->kind, at(limit.line));
-  }
-  if (numbers->words) return {};
-  for (const Limit& limit : limits_) {
-    if (limit.kind != known->kind || known->unit.empty()) continue;
+    if (numbers->words || known->unit.empty()) continue;
     const bool holds = limit.at_least ? numbers->lowest >= limit.value * (1 - 1e-9)
                                       : numbers->highest <= limit.value * (1 + 1e-9);
     if (!holds)

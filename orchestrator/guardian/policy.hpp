@@ -76,6 +76,7 @@ class Policy {
     int line = 0;
   };
   void take_line(const std::vector<std::string>& words, int line);
+  static bool is_meant(const Client& client, const std::string& who);
   bool allows(const Client& client, const std::string& what) const;
   std::string nobody_said(const Client& client, const std::string& what) const;
   std::string at(int line) const;

@@ -18,7 +18,7 @@
 
 namespace dvfs_plan {
 
-OpenedSensor open_sensor(const Sysfs& sysfs, const std::string& path) {
+OpenedFile open_sensor(const Sysfs& sysfs, const std::string& path) {
   if (!known_sensor(path)) return {UniqueFd(), printable(path) + " is no sensor that is handed out"};
   UniqueFd fd(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return {UniqueFd(), system_error_text("open " + path, errno)};
@@ -28,7 +28,7 @@ OpenedSensor open_sensor(const Sysfs& sysfs, const std::string& path) {
   return {std::move(fd)};
 }
 
-OpenedSensor open_power_event(const std::string& type, const std::string& config, const std::string& cpu) {
+OpenedFile open_power_event(const std::string& type, const std::string& config, const std::string& cpu) {
   const std::string folder = "/sys/bus/event_source/devices/power/";
   const Sysfs sysfs;
   perf_event_attr attributes{};

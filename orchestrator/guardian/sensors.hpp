@@ -5,17 +5,13 @@
 
 #include <string>
 
+#include "base/protected_sensors.hpp"
 #include "base/sysfs.hpp"
-#include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
 
-struct OpenedSensor {
-  UniqueFd fd;
-  std::string problem = {};  // why there is none
-};
-OpenedSensor open_sensor(const Sysfs& sysfs, const std::string& path);
+OpenedFile open_sensor(const Sysfs& sysfs, const std::string& path);
 // A RAPL event of the kernel's power PMU on one of the CPUs that it names; numbers in decimal.
-OpenedSensor open_power_event(const std::string& type, const std::string& config, const std::string& cpu);
+OpenedFile open_power_event(const std::string& type, const std::string& config, const std::string& cpu);
 
 }  // namespace dvfs_plan

@@ -49,10 +49,9 @@ void note_signal(int) {
   asked_to_end = 1;
 }
 
-struct Refused {
-  ExitCode code;
-  std::string text, hint;
-};
+Message refusal(const Error& error) {
+  return {"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}};
+}
 
 class Session {
  public:
@@ -69,11 +68,11 @@ class Session {
     if (!first) return 0;
     if (first->kind == "who") return answer_who();
     if (first->kind != "hello")
-      return refuse({ExitCode::machine_refuses, "the first message is no hello", ""});
+      return refuse(Error(ExitCode::machine_refuses, "the first message is no hello"));
     try {
       if (!begin(*first)) return 0;
     } catch (const Error& error) {
-      return refuse({error.code(), error.what(), error.hint()});
+      return refuse(error);
     }
     try {
       while (connected_ && asked_to_end == 0) {
@@ -92,10 +91,10 @@ class Session {
     return connected_;
   }
 
-  int refuse(const Refused& refused) {
-    log_event(fmt::format("refused {}: {}", client_.name, refused.text),
+  int refuse(const Error& error) {
+    log_event(fmt::format("refused {}: {}", client_.name, error.what()),
               {{"EVENT", "refused"}, {"USER", client_.name}});
-    say({"refused", {std::to_string(static_cast<int>(refused.code)), refused.text, refused.hint}});
+    say(refusal(error));
     return 0;
   }
 
@@ -243,23 +242,20 @@ class Session {
     for (;;) {
       note_.clear();
       if (lock_->try_take(us_, note_) == MachineLock::Taken::yes) return true;
-      const bool soon = Steady::now() - began < locks_patience;
-      if (!waits && !soon) {
+      if (Steady::now() - began >= locks_patience) {
         const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
-        throw Error(
-            ExitCode::machine_refuses,
-            fmt::format("another sweep is running on this machine ({})",
-                        holder ? holder->text() : "others wait for it"),
-            "two sweeps would measure each other; wait for it: the same command with --wait is next, and "
-            "dvfs-plan who tells how it goes");
-      }
-      if (waits && !soon) {
-        const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
+        if (!waits)
+          throw Error(
+              ExitCode::machine_refuses,
+              fmt::format("another sweep is running on this machine ({})",
+                          holder ? holder->text() : "others wait for it"),
+              "two sweeps would measure each other; wait for it: the same command with --wait is next, and "
+              "dvfs-plan who tells how it goes");
+        const std::string place = std::to_string(lock_->place());
         // Told when something has happened, not whenever the holder expects to be done at another time.
         const std::string now =
-            fmt::format("{} {} {}", lock_->place(), holder ? holder->pid : 0, holder ? holder->since : "");
-        if (now != told && !say({"queued", {std::to_string(lock_->place()), holder ? holder->text() : ""}}))
-          return false;
+            fmt::format("{} {} {}", place, holder ? holder->pid : 0, holder ? holder->since : "");
+        if (now != told && !say({"queued", {place, holder ? holder->text() : ""}})) return false;
         told = now;
       }
       if (!wait_for_bytes(queue_pause) || asked_to_end != 0) return false;
@@ -311,7 +307,7 @@ class Session {
     try {
       arm(message);
     } catch (const Error& error) {
-      return say({"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}});
+      return say(refusal(error));
     }
     return say({"armed", {}});
   }
@@ -417,7 +413,7 @@ class Session {
     return writer_.write(path, text);
   }
 
-  bool hand_out(const OpenedSensor& sensor) {
+  bool hand_out(const OpenedFile& sensor) {
     const std::string why = policy_.refusal_of_sensors(client_);
     if (!why.empty()) return say({"opened", {why}});
     return say({"opened", {sensor.problem}}, sensor.fd.get());
@@ -538,11 +534,6 @@ int serve(Connection connection, const Client& client, const GuardianOptions& op
   // The kernel must not choose the one process that can put the machine back. Root only; else it stays as it
   // is.
   Sysfs().write("/proc/self/oom_score_adj", "-1000");
-  const auto say_refused = [&](const Error& error) {
-    connection.send({"refused", {std::to_string(static_cast<int>(error.code())), error.what(), error.hint()}},
-                    client_patience);
-    return 0;
-  };
   try {
     Policy policy = client.unbound ? Policy() : Policy::load();
     try {
@@ -552,7 +543,8 @@ int serve(Connection connection, const Client& client, const GuardianOptions& op
       return static_cast<int>(error.code());
     }
   } catch (const Error& error) {
-    return say_refused(error);
+    connection.send(refusal(error), client_patience);
+    return 0;
   }
 }
 
