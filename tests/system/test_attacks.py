@@ -54,7 +54,7 @@ class Attacks(unittest.TestCase):
         stalled = "3" if "answer" in self._testMethodName else "60"
         self.guardian = subprocess.Popen([GUARDIAN, "--listen", SOCKET, "--stalled-after", stalled], stdin=subprocess.DEVNULL, stderr=self.log,
                                          env=dict(os.environ, MALLOC_PERTURB_="165", MALLOC_CHECK_="3"))
-        self.wait_for(lambda: os.path.exists(SOCKET))
+        self.wait_for(lambda: os.path.exists(SOCKET) and os.stat(SOCKET).st_mode & 0o060)  # it is given to the group after it is made
 
     def tearDown(self):
         self.assertIsNone(self.guardian.poll(), "the guardian has gone")
