@@ -46,16 +46,16 @@ std::string offers_text(const AxisOffer& offer) {
 }
 
 // Why the guardian would set it to no value at all; empty: it would to one at least.
-std::string refusal_of(const Knob& knob, GuardClient& guard) {
-  std::string first;
+SettingAnswer refusal_of(const Knob& knob, GuardClient& guard) {
+  SettingAnswer first;
   for (const AxisValue& value : knob.offer().values) {
     const auto requests = knob.requests(value);
     const auto answers = guard.may(requests);
     const auto refused =
-        std::find_if(answers.begin(), answers.end(), [](const std::string& why) { return !why.empty(); });
+        std::find_if(answers.begin(), answers.end(), [](const SettingAnswer& one) { return one.refused(); });
     if (refused == answers.end()) return {};
-    if (first.empty()) first = *refused;
-    if (refused->ends_with("may not be set by this user")) break;  // whatever the value
+    if (!first.refused()) first = *refused;
+    if (refused->by_kernel) break;  // whatever the value
   }
   return first;
 }
@@ -68,9 +68,10 @@ std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus
     report.problem = finding.problem;
     if (finding.knob) {
       report.offers = offers_text(finding.knob->offer());
-      report.problem = refusal_of(*finding.knob, guard);
-      report.usable = report.problem.empty();
-      if (!report.usable) report.fix = next_step_after(report.problem);
+      const SettingAnswer refused = refusal_of(*finding.knob, guard);
+      report.problem = refused.refusal;
+      report.usable = !refused.refused();
+      if (refused.refused()) report.fix = next_step_after(refused);
     }
     reports.push_back(report);
   }
@@ -214,10 +215,7 @@ int doctor_command(const CommonOptions& options) {
                      .mode = GuardWish::Mode::looks});
   sysfs.use(&guard);
   Diagnosis diagnosis = diagnose(sysfs, guard);
-  for (const std::string& note : guard.notes())
-    diagnosis.notes.emplace_back(note, note.find("journal") != std::string::npos
-                                           ? "dvfs-plan restore"
-                                           : "sudo adduser $USER dvfs-plan");
+  for (const GuardNote& note : guard.notes()) diagnosis.notes.emplace_back(note.text, note.next_step);
   write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }

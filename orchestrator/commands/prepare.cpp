@@ -69,11 +69,10 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
   return facts;
 }
 
-std::string next_step_after(const std::string& refusal) {
-  return refusal.ends_with("may not be set by this user")
+std::string next_step_after(const SettingAnswer& refusal) {
+  return refusal.by_kernel
              ? "run with sudo, or let an administrator install the guardian (README, Install); the workloads "
-               "run as "
-               "you all the same"
+               "run as you all the same"
              : "nothing was set; who administers this machine may change its policy (man dvfs-guardian)";
 }
 
@@ -89,8 +88,8 @@ std::vector<RefusedSetting> refused_settings(const PreparedExperiment& prepared,
   if (asked.empty()) return refused;
   const auto answers = guard.may(asked);
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (answers[i].empty() || (!refused.empty() && refused.back().axis == requests[i].axis)) continue;
-    refused.push_back({requests[i].axis, answers[i], next_step_after(answers[i])});
+    if (!answers[i].refused() || (!refused.empty() && refused.back().axis == requests[i].axis)) continue;
+    refused.push_back({requests[i].axis, answers[i].refusal, next_step_after(answers[i])});
   }
   return refused;
 }

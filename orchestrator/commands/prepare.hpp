@@ -36,7 +36,7 @@ std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sy
 struct RefusedSetting {
   std::string axis, why, next_step;
 };
-std::string next_step_after(const std::string& refusal);
+std::string next_step_after(const SettingAnswer& refusal);
 std::vector<RefusedSetting> refused_settings(const PreparedExperiment& prepared, GuardClient& guard);
 
 inline constexpr const char* board_hint =

@@ -74,7 +74,7 @@ class Run {
                        .tell = [this](const std::string& line) { progress_.say(line); },
                        .stop = [this] { return interruption_.pending() != 0; }});
     sysfs_.use(&guard);
-    for (const std::string& note : guard.notes()) progress_.say("note: " + note);
+    for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
     auto prepared = prepare_experiment(options_.file, sysfs_);

@@ -47,17 +47,16 @@ Opened open_machine_guardian() {
   return {std::move(socket)};
 }
 
-GuardDoor door_for(const GuardWish& wish, std::vector<std::string>& notes, UniqueFd& first) {
+GuardDoor door_for(const GuardWish& wish, std::vector<GuardNote>& notes, UniqueFd& first) {
   if (!wish.sysfs_root.empty() || !wish.state_folder.empty()) return GuardDoor::own;
   if (is_stood_by_root()) return GuardDoor::beside;
   if (::geteuid() == 0) return GuardDoor::own;
   Opened machine = open_machine_guardian();
   if (machine.error == EACCES)
-    notes.push_back(
-        fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): an "
-                    "administrator may add "
-                    "you to the group dvfs-plan",
-                    guardian_socket));
+    notes.push_back({fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): "
+                                 "an administrator may add you to the group dvfs-plan",
+                                 guardian_socket),
+                     "sudo adduser $USER dvfs-plan"});
   const bool there = static_cast<bool>(machine.fd);
   first = std::move(machine.fd);  // asked once
   return there ? GuardDoor::machine : GuardDoor::own;
@@ -164,10 +163,10 @@ bool GuardClient::greet() {
   if (!answer) return false;
   if (answer->kind == "refused") throw_refusal(*answer);
   if (answer->field(0) == "1")
-    found_ = outcome_of(std::span(answer->fields).subspan(2));
+    found_ = outcome_of(std::span(answer->fields).subspan(3));
   else if (begun_ > 0)
     found_.reset();
-  if (!answer->field(1).empty()) notes_.push_back(answer->field(1));
+  if (!answer->field(1).empty()) notes_.push_back({answer->field(1), answer->field(2)});
   return true;
 }
 
@@ -259,20 +258,21 @@ void GuardClient::arm_again() {
   if (answer->kind == "refused") throw_refusal(*answer);
 }
 
-std::vector<std::string> GuardClient::may(const std::vector<SettingText>& requests) {
+std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requests) {
   // All values of all policies of a large machine are more than one message holds.
   constexpr std::size_t at_once = 4000;
-  std::vector<std::string> answers;
+  constexpr std::size_t of_one = 2;
+  std::vector<SettingAnswer> answers;
   for (std::size_t from = 0; from < requests.size(); from += at_once) {
     const std::size_t count = std::min(at_once, requests.size() - from);
     Message request{"may", {}};
     for (std::size_t i = from; i < from + count; ++i)
       request.fields.insert(request.fields.end(), {requests[i].path, requests[i].text});
     const auto answer = ask(request);
-    if (answer && answer->kind == "may" && answer->fields.size() == count)
-      answers.insert(answers.end(), answer->fields.begin(), answer->fields.end());
-    else
-      answers.insert(answers.end(), count, "the guardian has gone");
+    const bool whole = answer && answer->kind == "may" && answer->fields.size() == of_one * count;
+    for (std::size_t i = 0; i < count; ++i)
+      answers.push_back(whole ? SettingAnswer{answer->fields[of_one * i], answer->fields[of_one * i + 1] == "kernel"}
+                              : SettingAnswer{"the guardian has gone"});
   }
   return answers;
 }
@@ -366,7 +366,7 @@ OpenedFile GuardClient::ask_to_open(const Message& request) {
 }
 
 WhoAnswer who_has_the_machine(const GuardWish& wish) {
-  std::vector<std::string> notes;
+  std::vector<GuardNote> notes;
   UniqueFd first;
   WhoAnswer who{door_for(wish, notes, first), {}};
   Connection connection(open_guardian(wish, who.asked, std::move(first)).socket);

@@ -65,15 +65,14 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
 
   // What was put back of an earlier run that died; nullopt if there was none.
   const std::optional<RestoreOutcome>& found_journal() const { return found_; }
-  // What is to be told besides; may be empty.
-  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<GuardNote>& notes() const { return notes_; }
   const std::string& run() const { return run_; }  // value of DVFS_PLAN_RUN for the workload
   pid_t guardian_pid() const { return child_; }    // of our own; -1: it is none of our children
 
   // Throws Error if the policy or the kernel does not let us set one of these.
   void arm(const std::vector<SavedSetting>& settings);
-  // Why each of these would be refused by the policy or the kernel; empty: it would not.
-  std::vector<std::string> may(const std::vector<SettingText>& requests);
+  // One answer to each.
+  std::vector<SettingAnswer> may(const std::vector<SettingText>& requests);
   using SettingWriter::write;
   std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override;
   // Begins another session if ours has ended (somebody killed the guardian, or we did not answer for long).
@@ -109,7 +108,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   void arm_again();
 
   const GuardWish wish_;
-  std::vector<std::string> notes_;
+  std::vector<GuardNote> notes_;
   UniqueFd first_;  // the connection by which the door was found open
   const GuardDoor door_;
   std::string run_;

@@ -27,9 +27,21 @@ struct Message {
 inline constexpr std::uint32_t longest_message = 2U << 20;
 inline constexpr std::size_t most_fields = 40'000;
 // Both sides must speak the same one; it is the first field of the first message.
-inline constexpr const char* protocol_version = "1";
+inline constexpr const char* protocol_version = "2";
 
 std::string encode(const Message& message);
+
+// What the guardian would say to a setting.
+struct SettingAnswer {
+  std::string refusal;     // why not; empty: it would set it
+  bool by_kernel = false;  // refused by the kernel, whatever the value: nobody with more rights stands by us
+  bool refused() const { return !refusal.empty(); }
+};
+
+// What is to be told to the user besides.
+struct GuardNote {
+  std::string text, next_step;
+};
 
 class MessageDecoder {
  public:

@@ -1,17 +1,15 @@
 // What an administrator lets the users of this machine set: /etc/dvfs-plan/policy, lines of words, '#' begins
 // a comment.
 //
-//   allow WHO WHAT...                    WHO: a group, user:NAME, or everybody. WHAT: a kind of setting
-//   (cpu.frequency,
-//                                        cpu.*, *), `sensors`, or a file below /sys ('*' within one part of
-//                                        its path)
+//   allow WHO WHAT...                    WHO: a group, user:NAME, or everybody. WHAT: a kind of setting (cpu.frequency, cpu.*, *),
+//                                        `sensors`, or a file below /sys ('*' within one part of its path)
 //   limit KIND at least|at most VALUE    "limit gpu.power_limit at least 300 W"
 //   boards NAME...                       these only: UUIDs (GPU-...) or cards (card0)
 //   session at most DURATION             then its settings are put back
 //   session stalled DURATION             a run that does not answer for so long is let go
 //   nvidia-smi PATH                      where it is, if not in /usr/bin
 //
-// Without the file: allow dvfs-plan * sensors. Who is root himself may what he may anyway.
+// Without the file: allow dvfs-plan * sensors. Who is root himself may what he may anyway; where nvidia-smi is, the file tells him too.
 #pragma once
 
 #include <sys/types.h>
@@ -60,7 +58,7 @@ class Policy {
 
   std::optional<Seconds> longest_session;
   Seconds stalled_after{300};
-  std::string nvidia_smi = "/usr/bin/nvidia-smi";
+  std::optional<std::string> nvidia_smi;  // where it is
 
  private:
   struct Allow {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -22,11 +23,32 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
                   journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
 }
 
+constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
+
 }  // namespace
 
+Policy policy_of_unbound() {
+  Policy policy;
+  try {
+    policy.nvidia_smi = Policy::load().nvidia_smi;
+  } catch (const Error&) {
+    // A file that cannot be understood binds others.
+  }
+  if (policy.nvidia_smi) return policy;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string place = folder + "/nvidia-smi";
+    if (!folder.starts_with('/') || ::access(place.c_str(), X_OK) != 0) continue;
+    policy.nvidia_smi = place;
+    break;
+  }
+  return policy;
+}
+
 NvidiaDoors guardian_doors(const Policy& policy) {
-  return {[program = policy.nvidia_smi](const Sysfs& sysfs) -> std::optional<NvidiaSmi> {
-    const std::string place = sysfs.root().empty() ? program : sysfs.real_path("/usr/bin/nvidia-smi");
+  return {[program = policy.nvidia_smi.value_or(usual_nvidia_smi)](const Sysfs& sysfs) -> std::optional<NvidiaSmi> {
+    const std::string place = sysfs.root().empty() ? program : sysfs.real_path(usual_nvidia_smi);
     if (::access(place.c_str(), X_OK) != 0) return std::nullopt;
     return NvidiaSmi::at(place);
   }};

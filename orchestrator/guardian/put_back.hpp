@@ -17,6 +17,10 @@ namespace dvfs_plan {
 std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy,
                                             bool discard);
 
+// For who is bound by no policy: root himself, or a guardian without rights of its own. nvidia-smi is where the machine's policy says, else
+// the first on PATH, as the run finds it.
+Policy policy_of_unbound();
+
 // nvidia-smi at the policy's place; the recorded tree's own below one. No library of a driver is loaded.
 NvidiaDoors guardian_doors(const Policy& policy);
 

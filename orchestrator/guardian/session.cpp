@@ -198,8 +198,8 @@ class Session {
     us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
     if (looks_only_) {
       if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
-        note_ =
-            "an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder;
+        note_ = {"an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder,
+                 "dvfs-plan restore"};
       return say(welcome_of(std::nullopt));
     }
     folder_.emplace(options_.state_folder);
@@ -214,7 +214,7 @@ class Session {
   }
 
   Message welcome_of(const std::optional<RestoreOutcome>& found) const {
-    Message welcome{"welcome", {found ? "1" : "0", note_}};
+    Message welcome{"welcome", {found ? "1" : "0", note_.text, note_.next_step}};
     for (std::string& field : fields_of(found.value_or(RestoreOutcome{})))
       welcome.fields.push_back(std::move(field));
     return welcome;
@@ -240,8 +240,8 @@ class Session {
     std::string told;
     if (waits) lock_->queue_up();
     for (;;) {
-      note_.clear();
-      if (lock_->try_take(us_, note_) == MachineLock::Taken::yes) return true;
+      note_ = {};
+      if (lock_->try_take(us_, note_.text) == MachineLock::Taken::yes) return true;
       if (Steady::now() - began >= locks_patience) {
         const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
         if (!waits)
@@ -376,17 +376,20 @@ class Session {
 
   bool answer_may(const Message& message) {
     Message reply{"may", {}};
-    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2)
-      reply.fields.push_back(may(message.fields[i], message.fields[i + 1]));
+    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
+      const SettingAnswer answer = may(message.fields[i], message.fields[i + 1]);
+      reply.fields.insert(reply.fields.end(), {answer.refusal, answer.by_kernel ? "kernel" : answer.refused() ? "policy" : ""});
+    }
     return say(reply);
   }
 
-  std::string may(const std::string& path, const std::string& text) {
-    if (!is_plain_text(path, 512)) return "a setting's name is none";
-    if (std::string why = refusal_to_set(path, text); !why.empty()) return why;
+  SettingAnswer may(const std::string& path, const std::string& text) {
+    if (!is_plain_text(path, 512)) return {"a setting's name is none"};
+    if (std::string why = refusal_to_set(path, text); !why.empty()) return {std::move(why)};
     SettingAccess access(sysfs_, guardian_doors(policy_));
     Setting& where = access.at(path);
-    return where.writable() || where.is_optional() ? "" : path + " may not be set by this user";
+    if (where.writable() || where.is_optional()) return {};
+    return {path + " may not be set by this user", true};
   }
 
   bool answer_set(const Message& message) {
@@ -515,7 +518,8 @@ class Session {
   Workload workload_;
   std::vector<SavedSetting> saved_;
   std::set<std::string> paths_;  // of what is saved
-  std::string note_, ended_because_;
+  GuardNote note_;
+  std::string ended_because_;
   Steady::time_point began_ = Steady::now(), heard_ = Steady::now();
   bool connected_ = true, looks_only_ = false, in_order_ = false;
 };
@@ -535,7 +539,7 @@ int serve(Connection connection, const Client& client, const GuardianOptions& op
   // is.
   Sysfs().write("/proc/self/oom_score_adj", "-1000");
   try {
-    Policy policy = client.unbound ? Policy() : Policy::load();
+    Policy policy = client.unbound ? policy_of_unbound() : Policy::load();
     try {
       return Session(std::move(connection), client, options, std::move(policy)).run();
     } catch (const Error& error) {
@@ -555,12 +559,7 @@ int restore_now(const GuardianOptions& options) {
     StateFolder folder(options.state_folder);
     const UniqueFd lock = folder.try_lock();
     if (!lock) return 0;  // a session has the machine, and put back first what was left
-    Policy policy;
-    try {
-      policy = Policy::load();
-    } catch (const Error&) {
-      // What may be set no more is put back all the same.
-    }
+    const Policy policy = policy_of_unbound();  // what may be set no more is put back all the same
     if (const auto outcome = put_back_left(folder, sysfs, policy, false)) {
       const std::string text =
           fmt::format("an earlier run was cut off; {} settings put back, {} were as before",

@@ -2,14 +2,20 @@
 // puts back what an earlier run left, saves what is to be changed (durably, before the first write), sets
 // what it is asked for as far as the policy goes, and puts everything back.
 //
-// hello VERSION EXPERIMENT RUN wait|now|look [discard]   -> queued PLACE HOLDER..., welcome RESTORED..., or
-// refused CODE TEXT HINT who                                                -> who USER PID EXPERIMENT SINCE
-// UNTIL, or who (nobody) arm (KNOB PATH)...                                 -> armed, or refused CODE TEXT
-// HINT may (PATH TEXT)...                                 -> may REFUSAL... set (PATH TEXT)... -> set
-// (PROBLEM untouched? unsupported? READS? )... open PATH | event TYPE CONFIG CPU                  -> opened
-// PROBLEM, with a descriptor where there is none child PID, traces REGIONS GROUP, until TIME        ->
-// nothing restore                                            -> restored COUNT UNCHANGED NOTES NOTE... (KNOB
-// PATH VALUE FOUND PROBLEM)... ping (guardian)                                    -> pong
+// the client says                                       the guardian answers
+// hello VERSION EXPERIMENT RUN wait|now|look [discard]  queued PLACE HOLDER (any number), then
+//                                                       welcome RESTORED? NOTE NEXT_STEP OUTCOME..., or refused CODE TEXT HINT
+// who                                                   who USER PID EXPERIMENT SINCE UNTIL, or who (nobody has the machine)
+// arm (KNOB PATH)...                                    armed, or refused CODE TEXT HINT
+// may (PATH TEXT)...                                    may (REFUSAL kernel|policy or empty)...
+// set (PATH TEXT)...                                    set (PROBLEM untouched? unsupported? READ? READS)...
+// open PATH                                             opened PROBLEM, with a descriptor where there is none
+// event TYPE CONFIG CPU                                 the same
+// child PID, traces REGIONS GROUP, until TIME           nothing
+// restore                                               restored OUTCOME...
+// pong                                                  nothing; the guardian says ping
+//
+// OUTCOME: COUNT UNCHANGED NOTES NOTE... (KNOB PATH VALUE FOUND PROBLEM)...  (guard/restore_settings.hpp)
 #pragma once
 
 #include <optional>

@@ -160,8 +160,8 @@ class Attacks(unittest.TestCase):
         who = Client(BOB).ask("who")
         self.assertEqual((who[:4], who[5:]), (["who", "alice", str(os.getpid()), "night.yaml"], [""]))
         looks = self.session(BOB, mode="look")
-        self.assertEqual(looks.ask("may", MTU, "1400"), ["may", ""])
-        self.assertEqual(looks.ask("may", "/etc/shadow", "x"), ["may", "the policy does not let bob set /etc/shadow: no 'allow' line of /etc/dvfs-plan/policy says so"])
+        self.assertEqual(looks.ask("may", MTU, "1400"), ["may", "", ""])
+        self.assertEqual(looks.ask("may", "/etc/shadow", "x"), ["may", "the policy does not let bob set /etc/shadow: no 'allow' line of /etc/dvfs-plan/policy says so", "policy"])
         self.assertIsNone(looks.ask("set", MTU, "1400"))
         self.assertEqual(read(MTU), self.before[MTU])
 
@@ -185,10 +185,10 @@ class Attacks(unittest.TestCase):
 
     def test_messages_that_are_none(self):
         chance = random.Random(1905)
-        good = frame("hello", "1", "x", "1-2", "now", "")
+        good = frame("hello", "2", "x", "1-2", "now", "")
         broken = [b"", b"\0", good[:7], good[:-1], struct.pack("<I", 0), struct.pack("<I", 0xffffffff), struct.pack("<I", 3) + b"abc", struct.pack("<II", 4, 1),
                   struct.pack("<II", 8, 0xffffffff) + b"abcd", frame(""), frame("set"), frame("restore"), frame("hello"), frame("hello", "2", "x", "1-2", "now"),
-                  frame("hello", "1", "x", "../../x", "now"), frame(b"\xff" * 100), frame("hello", *["x"] * 50000), struct.pack("<I", 2 << 20) + b"\0" * (2 << 20)]
+                  frame("hello", "2", "x", "../../x", "now"), frame(b"\xff" * 100), frame("hello", *["x"] * 50000), struct.pack("<I", 2 << 20) + b"\0" * (2 << 20)]
         for _ in range(150):
             noisy = bytearray(good)
             for _ in range(chance.randrange(1, 6)):
@@ -207,7 +207,7 @@ class Attacks(unittest.TestCase):
             client.socket.sendall(bytes_sent)
             self.assertIsNone(client.receive())
             self.restored()
-        self.assertEqual(Client().ask("hello", "2", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 1 of its protocol, this dvfs-plan version 2", "install both of the same version"])
+        self.assertEqual(Client().ask("hello", "1", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 2 of its protocol, this dvfs-plan version 1", "install both of the same version"])
 
     def test_a_client_that_never_reads(self):
         client = self.armed()
@@ -262,7 +262,7 @@ class Attacks(unittest.TestCase):
         files = [os.open("/etc/passwd", os.O_RDONLY) for _ in range(50)]
         for _ in range(20):
             client.pass_descriptors(files, "may", MTU, "1400")
-            self.assertEqual(client.receive(), ["may", ""])
+            self.assertEqual(client.receive(), ["may", "", ""])
         for fd in files:
             os.close(fd)
         self.assertEqual(len(os.listdir(f"/proc/{child}/fd")), count)

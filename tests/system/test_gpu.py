@@ -121,6 +121,14 @@ class Gpu(unittest.TestCase):
         self.assertEqual(facts["gpu-0"], f"NVIDIA H200, {UUID}, NVIDIA 580.159.04")
         self.assertIn("power limit 700.00 W", facts["gpu-0.settings"])
 
+    def test_roots_own_run_sets_by_the_nvidia_smi_on_its_path(self):
+        self.board(library=False)
+        self.sweep("1.2", axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz]}"), repeat=("repeat: 2", "repeat: 1"))
+        run = subprocess.run([str(PROGRAM), "sweep.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=180, env=dict(self.environment(), PATH=f"{self.tree / 'usr/bin'}:{os.environ['PATH']}"))
+        self.assertEqual(self.sets(), ["-lgc 1395,1395", "-rgc"], run.stdout + run.stderr)
+        self.assertEqual(self.state(), {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0})
+
     def test_killed_in_the_middle_the_locks_are_reset_and_the_sweep_goes_on(self):
         self.board()
         self.sweep("0.5")

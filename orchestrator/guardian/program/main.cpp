@@ -1,12 +1,10 @@
 // dvfs-guardian: the part of dvfs-plan that has rights. See SECURITY.md beside it.
 //
-//   dvfs-guardian --session               serves the connection on its standard input: started by systemd for
-//   each
-//                                         connection to its socket, or by a run that has rights itself
-//   dvfs-guardian --listen PATH           the same for machines without systemd: listens, and stands by each
-//   session dvfs-guardian --beside-run PID UID    by a run under sudo, on descriptor 3: stands by the run,
-//   which is UID's from now on dvfs-guardian --restore               puts back what a run left that was cut
-//   off: at boot, and behind each session
+//   dvfs-guardian --session             serves the connection on its standard input: started by systemd for each
+//                                       connection to its socket, or by a run that has rights itself
+//   dvfs-guardian --listen PATH         the same for machines without systemd: listens, and stands by each session
+//   dvfs-guardian --beside-run PID UID  by a run under sudo, on descriptor 3: stands by the run, which is UID's from now on
+//   dvfs-guardian --restore             puts back what a run left that was cut off: at boot, and behind each session
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
