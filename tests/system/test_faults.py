@@ -28,7 +28,7 @@ conditions: {warm up: 0, idle: none, references: false, foreign load: off, rerun
 order: listed
 workloads:
   - {name: fine, command: [dvfs-mixed, "0.2", "0"]}
-  - {name: vanishes, shell: "sleep 0.1; echo ACPI000D:00 >/sys/bus/acpi/drivers/power_meter/unbind; dvfs-mixed 0.2 0"}
+  - {name: vanishes, shell: "sleep 0.1; testbedctl unbind; dvfs-mixed 0.2 0"}
   - {name: after, command: [dvfs-mixed, "0.2", "0"]}
 repeat: 1
 """
@@ -52,6 +52,7 @@ class Faults(testbed.TestbedCase):
             chmod 0400 /sys/class/hwmon/hwmon*/device/power1_average
             su guest -c 'cd /data/guest; HOME=/data/guest dvfs-plan /denied.yaml'; echo "denied: $?"
             su guest -c 'cd /data/guest; HOME=/data/guest dvfs-plan doctor'
+            chmod 0444 /sys/class/hwmon/hwmon*/device/power1_average
             dvfs-plan /vanish.yaml; echo "vanish: $?"
             dvfs-plan /gone.yaml; echo "gone: $?"
             cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq | tr '\\n' ' '
