@@ -53,10 +53,11 @@ GuardDoor door_for(const GuardWish& wish, std::vector<GuardNote>& notes, UniqueF
   if (::geteuid() == 0) return GuardDoor::own;
   Opened machine = open_machine_guardian();
   if (machine.error == EACCES)
-    notes.push_back({fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): "
-                                 "an administrator may add you to the group dvfs-plan",
-                                 guardian_socket),
-                     "sudo adduser $USER dvfs-plan"});
+    notes.push_back(
+        {fmt::format("this machine has a guardian, which you may not ask ({}: Permission denied): "
+                     "an administrator may add you to the group dvfs-plan",
+                     guardian_socket),
+         "sudo adduser $USER dvfs-plan"});
   const bool there = static_cast<bool>(machine.fd);
   first = std::move(machine.fd);  // asked once
   return there ? GuardDoor::machine : GuardDoor::own;
@@ -271,8 +272,9 @@ std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requ
     const auto answer = ask(request);
     const bool whole = answer && answer->kind == "may" && answer->fields.size() == of_one * count;
     for (std::size_t i = 0; i < count; ++i)
-      answers.push_back(whole ? SettingAnswer{answer->fields[of_one * i], answer->fields[of_one * i + 1] == "kernel"}
-                              : SettingAnswer{"the guardian has gone"});
+      answers.push_back(
+          whole ? SettingAnswer{answer->fields[of_one * i], answer->fields[of_one * i + 1] == "kernel"}
+                : SettingAnswer{"the guardian has gone"});
   }
   return answers;
 }

@@ -40,7 +40,8 @@ bool end_all(const Workload& workload, int rounds) {
 }  // namespace
 
 bool is_alive(pid_t run) {
-  constexpr int looks = 50;  // 10 ms apart: a process that was killed closes its connections before it is gone
+  constexpr int looks =
+      50;  // 10 ms apart: a process that was killed closes its connections before it is gone
   for (int i = 0; i < looks; ++i) {
     const std::string stat = Sysfs().text("/proc/" + std::to_string(run) + "/stat").value_or("");
     const auto name_end = stat.rfind(')');

@@ -47,7 +47,8 @@ Policy policy_of_unbound() {
 }
 
 NvidiaDoors guardian_doors(const Policy& policy) {
-  return {[program = policy.nvidia_smi.value_or(usual_nvidia_smi)](const Sysfs& sysfs) -> std::optional<NvidiaSmi> {
+  return {[program =
+               policy.nvidia_smi.value_or(usual_nvidia_smi)](const Sysfs& sysfs) -> std::optional<NvidiaSmi> {
     const std::string place = sysfs.root().empty() ? program : sysfs.real_path(usual_nvidia_smi);
     if (::access(place.c_str(), X_OK) != 0) return std::nullopt;
     return NvidiaSmi::at(place);
@@ -62,7 +63,8 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   const bool rebooted = journal->boot_id != boot_id(sysfs);
   // What it left running might set something yet, or measure the next one.
   constexpr int rounds = 20;
-  if (!rebooted && !journal->run.empty() && !is_alive(journal->pid)) end_workload({journal->run, 0, {}, {}}, journal->user, rounds);
+  if (!rebooted && !journal->run.empty() && !is_alive(journal->pid))
+    end_workload({journal->run, 0, {}, {}}, journal->user, rounds);
   std::vector<SavedSetting> settings = journal->settings;
   SettingAccess access(sysfs, guardian_doors(policy));
   // A clock lock does not outlive a reboot: one that is there now is its owner's.

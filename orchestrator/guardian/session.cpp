@@ -198,8 +198,9 @@ class Session {
     us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
     if (looks_only_) {
       if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
-        note_ = {"an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder,
-                 "dvfs-plan restore"};
+        note_ = {
+            "an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder,
+            "dvfs-plan restore"};
       return say(welcome_of(std::nullopt));
     }
     folder_.emplace(options_.state_folder);
@@ -378,7 +379,9 @@ class Session {
     Message reply{"may", {}};
     for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
       const SettingAnswer answer = may(message.fields[i], message.fields[i + 1]);
-      reply.fields.insert(reply.fields.end(), {answer.refusal, answer.by_kernel ? "kernel" : answer.refused() ? "policy" : ""});
+      reply.fields.insert(reply.fields.end(), {answer.refusal, answer.by_kernel   ? "kernel"
+                                                               : answer.refused() ? "policy"
+                                                                                  : ""});
     }
     return say(reply);
   }
@@ -558,7 +561,7 @@ int restore_now(const GuardianOptions& options) {
   try {
     StateFolder folder(options.state_folder);
     const UniqueFd lock = folder.try_lock();
-    if (!lock) return 0;  // a session has the machine, and put back first what was left
+    if (!lock) return 0;                        // a session has the machine, and put back first what was left
     const Policy policy = policy_of_unbound();  // what may be set no more is put back all the same
     if (const auto outcome = put_back_left(folder, sysfs, policy, false)) {
       const std::string text =

@@ -121,6 +121,7 @@ class Gpu(unittest.TestCase):
         self.assertEqual(facts["gpu-0"], f"NVIDIA H200, {UUID}, NVIDIA 580.159.04")
         self.assertIn("power limit 700.00 W", facts["gpu-0.settings"])
 
+    @unittest.skipIf(os.geteuid() != 0, "only root's own")
     def test_roots_own_run_sets_by_the_nvidia_smi_on_its_path(self):
         self.board(library=False)
         self.sweep("1.2", axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz]}"), repeat=("repeat: 2", "repeat: 1"))

@@ -1,12 +1,80 @@
 """The Debian package installed, used and purged in a clean Debian: --long, as it takes a Debian from the machine's own package registry."""
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
 import testbed
+
+# Says on the console what /job prints, and how it ended (tests/testbed/boot).
+JOB_UNIT = """[Unit]
+Description=What the test does
+After=multi-user.target dvfs-guardian.socket
+[Service]
+Type=idle
+ExecStart=/bin/sh -c 'echo "testbed: up"; /bin/sh /job; echo "testbed: job exited with $?"; systemctl poweroff --no-block'
+StandardOutput=file:/dev/ttyS0
+StandardError=file:/dev/ttyS0
+"""
+NIGHT = """
+name: night
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
+workloads: [{name: mixed, command: [dvfs-mixed, "0.2", "0.1"]}]
+axes: {cpu.frequency: all}
+repeat: 50
+settle: 20 ms
+"""
+STATE = r"""
+state() { cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq; }
+# No runuser: it stops with what it runs, and is not continued with it.
+as() { user=$1; group=$(id -G $user | tr ' ' '\n' | tail -1); shift; testbedctl as $(id -u $user) $group env HOME=/home/$user "$@"; }
+before=$(state)
+"""
+UNDER_SYSTEMD = STATE + r"""
+echo "socket: $(systemctl is-active dvfs-guardian.socket) $(stat -c '%U:%G %a' /run/dvfs-plan/guardian.sock)"
+cd /home/alice
+as alice dvfs-plan /usr/share/dvfs-plan/experiments/quickstart.yaml --json --quiet >/home/alice/report.json; echo "alice: $?"
+grep -m1 -A2 best_settings /home/alice/report.json
+[ "$(state)" = "$before" ] || echo "not as before"
+cd /home/bob
+as bob dvfs-plan /night.yaml --quiet; echo "bob: $?"
+cd /home/alice
+ms() { awk '{printf "%d", $1 * 1000}' /proc/uptime; }
+guardian() { for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = dvfs-guardian ] && echo ${p#/proc/}; done; }
+for what in guardian run both; do
+  as alice dvfs-plan /night.yaml >/tmp/log 2>&1 &
+  while [ "$(state)" = "$before" ] && kill -0 $!; do sleep 0.05; done
+  run=$(pidof dvfs-plan)
+  # Its run goes on with a new session at once, so it is held while one looks.
+  case $what in guardian) kill -STOP $run; kill -KILL $(guardian);; run) kill -KILL $run;; both) kill -KILL $run $(guardian);; esac
+  start=$(ms)
+  while [ "$(state)" != "$before" ] && [ $(($(ms) - start)) -lt 8000 ]; do :; done
+  back="back after $(($(ms) - start)) ms"
+  [ "$(state)" = "$before" ] || back="NOT BACK"
+  [ $what = guardian ] && { kill -CONT $run; sleep 2; kill -KILL $run; }
+  for i in $(seq 80); do pidof dvfs-plan dvfs-mixed >/dev/null || [ -n "$(guardian)" ] || break; sleep 0.1; done
+  [ "$(state)" = "$before" ] || back="NOT BACK"
+  echo "killed $what: set, $back, left: $(pidof dvfs-plan dvfs-mixed) $(guardian)" | sed 's/left:  *$/left:/'
+  wait
+done
+journalctl -t dvfs-guardian -o json --output-fields=DVFS_PLAN_EVENT,DVFS_PLAN_USER,DVFS_PLAN_EXPERIMENT,MESSAGE --no-pager
+"""
+CUT_UNDER_SYSTEMD = STATE + r"""
+cd /home/alice
+as alice dvfs-plan /night.yaml >/tmp/log 2>&1 &
+while [ "$(state)" = "$before" ]; do sleep 0.05; done
+echo changed
+sleep 1000
+"""
+AFTER_THE_CUT = STATE + r"""
+journalctl -b -t dvfs-guardian --no-pager
+echo "restore unit: $(systemctl show -P Result dvfs-plan-restore)"
+[ -e /var/lib/dvfs-plan/journal ] || echo "journal gone"
+"""
 
 
 def mirror():
@@ -20,27 +88,35 @@ def mirror():
 
 @unittest.skipUnless(testbed.LONG, "a clean Debian is made: --long")
 class Package(unittest.TestCase):
-    def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-package.", dir="/var/tmp"))
-        self.root.chmod(0o755)
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+    @classmethod
+    def setUpClass(cls):
+        """A clean Debian, once; each test has a copy."""
+        cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-package.", dir="/var/tmp"))
+        cls.scratch.chmod(0o755)
+        cls.addClassCleanup(shutil.rmtree, cls.scratch, ignore_errors=True)
+        cls.clean = cls.scratch / "clean"
         subprocess.run([testbed.ROOT / "dev", "package"], check=True, capture_output=True)
-        self.package = next((testbed.ROOT / "build/release/package").glob("dvfs-plan_*.deb"))
+        cls.package = next((testbed.ROOT / "build/release/package").glob("dvfs-plan_*.deb"))
         site = mirror()
-        self.assertIsNotNone(site, "no registry of Debian's packages is known")
+        assert site is not None, "no registry of Debian's packages is known"
         if not shutil.which("debootstrap"):
             subprocess.run(["apt-get", "install", "-q", "-y", "--no-install-recommends", "debootstrap"], check=True, capture_output=True)
-        made = subprocess.run(["debootstrap", "--variant=minbase", "--include=adduser,ca-certificates", "bookworm", self.root, site], capture_output=True, text=True)
-        self.assertEqual(made.returncode, 0, made.stdout[-2000:])
+        made = subprocess.run(["debootstrap", "--variant=minbase", "--include=adduser,ca-certificates", "bookworm", cls.clean, site], capture_output=True, text=True)
+        assert made.returncode == 0, made.stdout[-2000:]
         # As this machine reaches its registry.
         for name in ("/etc/resolv.conf", "/etc/hosts"):
-            shutil.copy(name, self.root / name[1:])
+            shutil.copy(name, cls.clean / name[1:])
         for folder in ("/etc/apt/apt.conf.d", "/etc/apt/sources.list.d", "/usr/local/share/ca-certificates"):
-            shutil.copytree(folder, self.root / folder[1:], dirs_exist_ok=True)
-        shutil.copy("/etc/ssl/certs/ca-certificates.crt", self.root / "etc/ssl/certs/ca-certificates.crt")
+            shutil.copytree(folder, cls.clean / folder[1:], dirs_exist_ok=True)
+        shutil.copy("/etc/ssl/certs/ca-certificates.crt", cls.clean / "etc/ssl/certs/ca-certificates.crt")
         if os.path.exists("/etc/apt/sources.list"):
-            shutil.copy("/etc/apt/sources.list", self.root / "etc/apt/sources.list")
-        shutil.copy(self.package, self.root / "tmp")
+            shutil.copy("/etc/apt/sources.list", cls.clean / "etc/apt/sources.list")
+        shutil.copy(cls.package, cls.clean / "tmp")
+
+    def setUp(self):
+        self.root = self.scratch / "root"
+        subprocess.run(["cp", "-a", self.clean, self.root], check=True)
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
 
     def inside(self, command, code=0):
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
@@ -75,6 +151,48 @@ class Package(unittest.TestCase):
         self.assertNotIn("dvfs-plan", (self.root / "etc/group").read_text())
         after = self.inside("dpkg-query -W -f '${Package}\\n'").split()
         self.assertEqual(set(after) - set(before), set())
+
+    def test_its_units_under_systemd_on_a_real_kernel(self):
+        """Sockets, sandbox, restore after kills and at boot: as systemd runs them, in the virtual machine."""
+        self.inside("apt-get update -q; apt-get install -q -y --no-install-recommends systemd systemd-sysv; apt-get install -q -y --no-install-recommends /tmp/" + self.package.name)
+        self.inside("for user in alice bob; do useradd -m $user; done; adduser alice dvfs-plan; passwd -d root; systemctl mask getty.target serial-getty@ttyS0 console-getty apt-daily.timer apt-daily-upgrade.timer; "
+                    "apt-get clean; rm -rf /var/lib/apt/lists/*; systemctl is-enabled dvfs-guardian.socket dvfs-plan-restore.service")
+        (self.root / "etc/systemd/system/testbed-job.service").write_text(JOB_UNIT)
+        wanted = self.root / "etc/systemd/system/multi-user.target.wants"
+        (wanted / "testbed-job.service").symlink_to("/etc/systemd/system/testbed-job.service")
+        for name, program in (("dvfs-mixed", "testbed-mixed"), ("testbedctl", "testbed-testbedctl")):
+            shutil.copy(testbed.BIN / program, self.root / "usr/local/bin" / name)
+        (self.root / "night.yaml").write_text(NIGHT)
+        machine = testbed.Testbed()
+        self.addCleanup(machine.close)
+        size = int(subprocess.run(["du", "-sm", self.root], capture_output=True, text=True, check=True).stdout.split()[0])
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", self.root, machine.disk, f"{size * 5 // 4 + 200}M"], check=True)
+
+        code, console = machine.run(UNDER_SYSTEMD, timeout=900)
+        self.assertEqual(code, 0, console)
+        self.assertIn("socket: active root:dvfs-plan 660", console)
+        self.assertIn('"cpu.frequency": "1.8 GHz"', console)
+        self.assertRegex(console, r"error: axis 'cpu.frequency': .* may not be set by this user\n  hint: run with sudo, or let an administrator install the guardian \(README, Install\); the workloads run as you all the same\nbob: 3")
+        for kill in ("guardian", "run", "both"):
+            self.assertRegex(console, rf"killed {kill}: set, back after \d+ ms, left:\n")
+        events = [json.loads(line) for line in re.findall(r"^\{.*\}$", console, re.M) if '"DVFS_PLAN_EVENT"' in line]
+        self.assertEqual({"session_begun", "set", "restored", "session_ended"} - {event["DVFS_PLAN_EVENT"] for event in events}, set(), console)
+        of_alice = [event for event in events if event["DVFS_PLAN_EVENT"] == "session_begun"]
+        self.assertEqual({(event["DVFS_PLAN_USER"], event["DVFS_PLAN_EXPERIMENT"]) for event in of_alice}, {("alice", "/usr/share/dvfs-plan/experiments/quickstart.yaml"), ("alice", "/night.yaml")})
+        print("under systemd:", *re.findall(r"^killed .*$", console, re.M), sep="\n  ")
+
+        # The plug is pulled while settings are changed; the next boot puts back before anybody logs in.
+        process = machine.start(CUT_UNDER_SYSTEMD)
+        for line in process.stdout:
+            if line.startswith("changed"):
+                break
+        machine.switch_off()
+        process.communicate(timeout=60)
+        code, console = machine.run(AFTER_THE_CUT, timeout=900)
+        self.assertEqual(code, 0, console)
+        self.assertRegex(console, r"an earlier run was cut off; \d+ settings put back, \d+ were as before")
+        self.assertIn("restore unit: success\n", console)
+        self.assertIn("journal gone", console)
 
 
 if __name__ == "__main__":
