@@ -19,6 +19,13 @@ bool carries(const std::string& environment, const std::string& mark) {
   return whole.starts_with(mark + '\0') || whole.find('\0' + mark + '\0') != std::string::npos;
 }
 
+}  // namespace
+
+bool is_marked(pid_t pid, const std::string& mark) {
+  const auto environment = Sysfs().text(fmt::format("/proc/{}/environ", pid));
+  return environment && carries(*environment, mark);
+}
+
 bool kill_marked(const std::string& mark) {
   const Sysfs proc;
   bool found = false;
@@ -26,13 +33,10 @@ bool kill_marked(const std::string& mark) {
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (error != std::errc{} || end != name.data() + name.size() || pid == ::getpid()) continue;
-    const auto environment = proc.text("/proc/" + name + "/environ");
-    if (environment && carries(*environment, mark)) found = ::kill(pid, SIGKILL) == 0 || found;
+    if (is_marked(pid, mark)) found = ::kill(pid, SIGKILL) == 0 || found;
   }
   return found;
 }
-
-}  // namespace
 
 bool end_processes_of(const std::string& run, const std::string& control_group, int rounds) {
   if (run.empty()) return true;

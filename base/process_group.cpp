@@ -4,34 +4,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <vector>
 
-#include "base/sysfs.hpp"
-#include "base/text.hpp"
+#include "base/process_tree.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-std::vector<pid_t> children_of_this_process() {
-  std::vector<pid_t> children;
-  const Sysfs proc;
-  for (const std::string& task : proc.list("/proc/self/task")) {
-    for (const std::string& word :
-         split_words(proc.text("/proc/self/task/" + task + "/children").value_or(""))) {
-      children.push_back(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)));
-    }
-  }
-  return children;
-}
-
 // Ends and reaps everything that was orphaned to us: daemons that a workload left. False if one is left.
-bool end_orphans(const std::set<pid_t>& own, int& ended) {
+bool end_orphans(const std::set<pid_t>& own, const std::set<std::string>& marks, int& ended) {
   bool all = true;
-  for (const pid_t pid : children_of_this_process()) {
+  for (const pid_t pid : children_of(::getpid())) {
     if (own.contains(pid)) continue;
+    if (std::any_of(marks.begin(), marks.end(),
+                    [&](const std::string& mark) { return is_marked(pid, mark); }))
+      continue;
     // One that we may not end (the workload used sudo) must not hold the night up.
     if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
     if (::waitpid(pid, nullptr, WNOHANG) == pid) ++ended;
@@ -69,7 +58,7 @@ int ProcessGroup::end_rest() {
     // Both: what is in the group may have been adopted by others, and what came to us may have left the
     // group.
     const bool in_group = control_group_ && kill_control_group(*control_group_);
-    if (end_orphans(own_, ended) && !in_group) break;
+    if (end_orphans(own_, own_marks_, ended) && !in_group) break;
     ::usleep(1000);
   }
   return ended;

@@ -31,6 +31,9 @@ class ProcessGroup {
   // Children of ours that are not of it: the guardian, meters.
   void own(pid_t pid) { own_.insert(pid); }
   void disown(pid_t pid) { own_.erase(pid); }
+  // The same of daemons, which are not known yet: those whose environment holds this "NAME=value".
+  void own_marked(const std::string& mark) { own_marks_.insert(mark); }
+  void disown_marked(const std::string& mark) { own_marks_.erase(mark); }
 
   // A child of it was started; `outside_because`: errno of why it is not in the control group, which is then
   // given up.
@@ -43,6 +46,7 @@ class ProcessGroup {
   int end_rest();
   std::optional<ControlGroup> control_group_;
   std::set<pid_t> own_, members_;
+  std::set<std::string> own_marks_;
 };
 
 }  // namespace dvfs_plan

@@ -37,6 +37,41 @@ Json objective_json(const ObjectiveSpec& o) {
   return json;
 }
 
+Json program_json(const ProgramSpec& spec) {
+  Json one;
+  if (spec.shell) one["shell"] = spec.shell->text;
+  for (const RawValue& word : spec.command) one["command"].push_back(word.text);
+  for (const auto& [name, value] : spec.environment) one["environment"][name] = value.text;
+  for (const std::string& name : spec.keep) one["keep"].push_back(name);
+  if (spec.folder) one["folder"] = spec.folder->text;
+  return one;
+}
+
+// A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
+void add_digests(const ProgramFiles& program, Json& json) {
+  for (const WorkFile& file : program.files) {
+    if (!file.named) json["sha256"][file.path] = file.sha256;
+  }
+}
+
+Json service_json(const PlanService& service) {
+  const ServiceSpec& spec = service.spec;
+  Json one = program_json(spec);
+  one["grace"] = spec.grace.value();
+  if (spec.run_as) one["run_as"] = spec.run_as->text;
+  Json ready{{"within", spec.ready.within.value()}};
+  if (spec.ready.kind == ReadySpec::Kind::port) ready["port"] = spec.ready.text.text;
+  if (spec.ready.kind == ReadySpec::Kind::line) ready["line"] = spec.ready.text.text;
+  for (const RawValue& word : spec.ready.command) ready["command"].push_back(word.text);
+  one["ready"] = ready;
+  if (spec.warm_up.value() > 0) one["warm up"] = spec.warm_up.value();
+  for (const RawValue& word : spec.warm_up_command) one["warm up"].push_back(word.text);
+  if (spec.attached_pid) one["attach"]["pid"] = spec.attached_pid->text;
+  if (spec.attached_address) one["attach"]["address"] = spec.attached_address->text;
+  add_digests(service, one);
+  return one;
+}
+
 std::string shown(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -79,12 +114,7 @@ std::string canonical_plan(const Plan& plan) {
   json["name"] = e.name;
   for (const PlanWorkload& workload : plan.workloads) {
     const WorkloadSpec& spec = workload.spec;
-    Json one;
-    if (spec.shell) one["shell"] = spec.shell->text;
-    for (const RawValue& word : spec.command) one["command"].push_back(word.text);
-    for (const auto& [name, value] : spec.environment) one["environment"][name] = value.text;
-    for (const std::string& name : spec.keep) one["keep"].push_back(name);
-    if (spec.folder) one["folder"] = spec.folder->text;
+    Json one = program_json(spec);
     one["timeout"] = spec.timeout.value();
     one["grace"] = spec.grace.value();
     one["output_cap"] = spec.output_cap;
@@ -97,12 +127,13 @@ std::string canonical_plan(const Plan& plan) {
                                    ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}}
                                    : Json(form));
     }
-    // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
-    for (const WorkFile& file : workload.files) {
-      if (!file.named) one["sha256"][file.path] = file.sha256;
-    }
+    add_digests(workload, one);
+    for (const int service : workload.services)
+      one["services"].push_back(plan.services[static_cast<std::size_t>(service)].spec.name);
     json["workloads"][spec.name] = one;
   }
+  for (const PlanService& service : plan.services)
+    json["services"][service.spec.name] = service_json(service);
   for (const PlanAxis& axis : plan.axes) {
     for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
   }

@@ -92,27 +92,30 @@ bool placeholder_after_dollar(std::string_view shell_text) {
   return found;
 }
 
-CommandLine command_line(const WorkloadSpec& workload, const std::vector<PlanAxis>& axes,
+std::string filled(std::string_view text, const std::vector<PlanAxis>& axes,
+                   const std::vector<std::optional<AxisValue>>& values) {
+  std::string result;
+  walk(
+      text, [&](std::string_view part) { result += part; },
+      [&](std::string_view name) {
+        if (const AxisValue* value = value_of(name, axes, values)) result += value->text;
+      });
+  return result;
+}
+
+CommandLine command_line(const ProgramSpec& program, const std::vector<PlanAxis>& axes,
                          const std::vector<std::optional<AxisValue>>& values) {
   CommandLine result;
-  const auto fill = [&](std::string_view text) {
-    std::string filled;
-    walk(
-        text, [&](std::string_view part) { filled += part; },
-        [&](std::string_view name) {
-          if (const AxisValue* value = value_of(name, axes, values)) filled += value->text;
-        });
-    return filled;
-  };
-  for (const auto& [name, value] : workload.environment)
+  const auto fill = [&](std::string_view text) { return filled(text, axes, values); };
+  for (const auto& [name, value] : program.environment)
     result.environment.emplace_back(name, fill(value.text));
-  if (!workload.shell) {
-    for (const RawValue& word : workload.command) result.argv.push_back(fill(word.text));
+  if (!program.shell) {
+    for (const RawValue& word : program.command) result.argv.push_back(fill(word.text));
     return result;
   }
   std::string text;
   walk(
-      workload.shell->text, [&](std::string_view part) { text += part; },
+      program.shell->text, [&](std::string_view part) { text += part; },
       [&](std::string_view name) {
         const std::string variable = variable_for(name);
         const AxisValue* value = value_of(name, axes, values);

@@ -16,6 +16,9 @@ namespace dvfs_plan {
 
 // The axis names that `text` refers to, in order.
 std::vector<std::string> placeholders(std::string_view text);
+// `text` with the values put in.
+std::string filled(std::string_view text, const std::vector<PlanAxis>& axes,
+                   const std::vector<std::optional<AxisValue>>& values);
 
 // Whether a placeholder in shell text stands inside quotes, where quoting it again would break it.
 bool placeholder_inside_quotes(std::string_view shell_text);
@@ -29,7 +32,7 @@ struct CommandLine {
   std::vector<std::pair<std::string, std::string>> environment;  // what the workload adds
 };
 
-CommandLine command_line(const WorkloadSpec& workload, const std::vector<PlanAxis>& axes,
+CommandLine command_line(const ProgramSpec& program, const std::vector<PlanAxis>& axes,
                          const std::vector<std::optional<AxisValue>>& values);
 
 }  // namespace dvfs_plan

@@ -35,7 +35,8 @@ struct MetricRule {
   std::string unit;     // regex only
 };
 
-struct WorkloadSpec {
+// A program that the experiment starts: a workload's, or a service.
+struct ProgramSpec {
   std::string name;
   Mark mark;
   std::vector<RawValue> command;  // argv; empty if `shell` is used
@@ -44,11 +45,40 @@ struct WorkloadSpec {
   // Under sudo: variables of root's environment that it gets beside the invoking user's clean one.
   std::vector<std::string> keep;
   std::optional<RawValue> folder;
-  Seconds timeout{600};
-  Seconds grace{2};
-  std::size_t output_cap = 1 << 20;
+  Seconds grace{2};  // between SIGTERM and SIGKILL
   std::optional<RawValue> run_as;
+};
+
+struct WorkloadSpec : ProgramSpec {
+  Seconds timeout{600};
+  std::size_t output_cap = 1 << 20;
   std::vector<MetricRule> metrics;
+  std::optional<std::vector<RawValue>> services;  // that are up while it runs; nullopt: all of the experiment
+};
+
+// How one sees that a service may be asked.
+struct ReadySpec {
+  enum class Kind {
+    at_once,
+    port,     // TCP of this machine takes a connection
+    line,     // a text that a line of its output holds
+    command,  // a program that ends with 0; run again until it does
+  };
+  Kind kind = Kind::at_once;
+  RawValue text;                  // port, line
+  std::vector<RawValue> command;  // argv
+  Seconds within{60};
+};
+
+// A program that stays up over many trials, or one that somebody else started.
+struct ServiceSpec : ProgramSpec {
+  ReadySpec ready;
+  // After each start and each change of a setting, before a trial: a while, or a program that is run.
+  Seconds warm_up{0};
+  std::vector<RawValue> warm_up_command;
+  // Not ours to start and end: the process of this id, or who listens at HOST:PORT or an http URL.
+  std::optional<RawValue> attached_pid, attached_address;
+  bool attached() const { return attached_pid || attached_address; }
 };
 
 // The values of one axis as written.
@@ -207,6 +237,7 @@ struct Experiment {
   std::string name;
   std::string description;
   std::vector<WorkloadSpec> workloads;
+  std::vector<ServiceSpec> services;
   std::vector<AxisSpec> axes;
   std::vector<SysfsKnobSpec> sysfs;
   std::vector<ExcludeRule> exclude;

@@ -9,6 +9,7 @@
 #include "experiments/plan/experiment.hpp"
 #include "experiments/plan/parse_axis.hpp"
 #include "experiments/plan/parse_measurement.hpp"
+#include "experiments/plan/parse_program.hpp"
 #include "experiments/plan/yaml_reader.hpp"
 
 namespace dvfs_plan {
@@ -30,6 +31,7 @@ class ExperimentParser {
       error(root.mark,
             "no workloads: name at least one, for example  workloads: [{name: mine, command: [./program]}]");
     }
+    with(root, "services", [&](const YamlNode& n) { parse_services(n, read_, experiment_.services); });
     with(root, "sysfs", [&](const YamlNode& n) { sysfs(n); });
     with(root, "axes", [&](const YamlNode& n) { axes(n); });
     with(root, "exclude", [&](const YamlNode& n) { exclude(n); });
@@ -100,28 +102,9 @@ class ExperimentParser {
   std::optional<WorkloadSpec> workload(const YamlNode& node) {
     if (!read_.map(node, "a workload", keys("workload"))) return std::nullopt;
     WorkloadSpec spec;
-    spec.mark = node.mark;
-    const YamlNode* name = node.find("name");
-    if (name == nullptr) {
-      error(node.mark, "a workload needs a 'name'");
-      return std::nullopt;
-    }
-    if (auto text = read_.word(*name, "'name'")) {
-      spec.name = text->text;
-      spec.mark = text->mark;
-    }
-    with(node, "command", [&](const YamlNode& n) { command(n, spec); });
-    with(node, "shell", [&](const YamlNode& n) { spec.shell = read_.word(n, "'shell'"); });
-    const bool has_command = node.find("command") != nullptr, has_shell = node.find("shell") != nullptr;
-    if (has_command == has_shell) {
-      error(node.mark,
-            fmt::format("workload '{}' needs either 'command: [program, argument, ...]' or 'shell: text'{}",
-                        spec.name, has_command ? ", not both" : ""));
-    }
-    with(node, "environment", [&](const YamlNode& n) { environment(n, spec); });
-    with(node, "folder", [&](const YamlNode& n) { spec.folder = read_.word(n, "'folder'"); });
+    if (!parse_program(node, "workload", read_, spec)) return std::nullopt;
+    require_one_command(node, "workload", read_, spec.name);
     with(node, "timeout", [&](const YamlNode& n) { take_seconds(n, "'timeout'", spec.timeout); });
-    with(node, "grace", [&](const YamlNode& n) { take_seconds(n, "'grace'", spec.grace); });
     with(node, "output_cap", [&](const YamlNode& n) {
       const auto bytes = read_.quantity(n, "'output_cap'", Dimension::bytes);
       if (!bytes) return;
@@ -130,38 +113,9 @@ class ExperimentParser {
       else
         spec.output_cap = static_cast<std::size_t>(*bytes);
     });
-    with(node, "run_as", [&](const YamlNode& n) { spec.run_as = read_.word(n, "'run_as'"); });
     with(node, "metrics", [&](const YamlNode& n) { metrics(n, spec); });
+    with(node, "services", [&](const YamlNode& n) { spec.services = parse_service_names(n, read_); });
     return spec;
-  }
-
-  void command(const YamlNode& node, WorkloadSpec& spec) {
-    if (node.kind == YamlNode::Kind::scalar) {
-      error(node.mark,
-            fmt::format("'command' is a list of words, one an argument: [{}]; for a shell write 'shell:'",
-                        join(split_words(node.scalar), ", ")));
-      return;
-    }
-    if (auto words = read_.words(node, "'command'")) spec.command = *words;
-  }
-
-  void environment(const YamlNode& node, WorkloadSpec& spec) {
-    if (!read_.map(node, "'environment'", {})) return;
-    for (const YamlEntry& entry : node.entries) {
-      if (entry.key.empty() || entry.key.find('=') != std::string::npos) {
-        error(entry.key_mark, fmt::format("'{}' cannot be the name of an environment variable", entry.key));
-        continue;
-      }
-      if (entry.key == "keep" && entry.value->kind == YamlNode::Kind::sequence) {
-        if (const auto names = read_.words(*entry.value, "'keep'")) {
-          for (const RawValue& name : *names) spec.keep.push_back(name.text);
-        }
-      } else if (entry.value->kind == YamlNode::Kind::null) {
-        spec.environment.emplace_back(entry.key, RawValue{"", entry.value->mark});
-      } else if (auto value = read_.word(*entry.value, fmt::format("environment variable '{}'", entry.key))) {
-        spec.environment.emplace_back(entry.key, *value);
-      }
-    }
   }
 
   void metrics(const YamlNode& node, WorkloadSpec& spec) {
@@ -352,12 +306,17 @@ std::optional<Experiment> parse_experiment(std::string_view text, const std::str
 
 const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   static const std::map<std::string, std::vector<std::string>> keys{
-      {"experiment",
-       {"name", "description", "workloads", "axes", "sysfs", "exclude", "repeat", "budget", "search", "order",
-        "seed", "settle", "measure", "conditions", "gpus", "probes", "objective", "reference", "result"}},
+      {"experiment", {"name",       "description", "workloads", "services",  "axes",      "sysfs",  "exclude",
+                      "repeat",     "budget",      "search",    "order",     "seed",      "settle", "measure",
+                      "conditions", "gpus",        "probes",    "objective", "reference", "result"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
-        "metrics"}},
+        "metrics", "services"}},
+      {"service",
+       {"name", "command", "shell", "environment", "folder", "grace", "run_as", "ready", "warm up",
+        "attach"}},
+      {"ready", {"port", "line", "command", "within"}},
+      {"attach", {"pid", "address"}},
       {"metric", {"name", "regex", "unit"}},
       {"axis", {"values", "count", "from", "to", "step", "times", "nearest"}},
       {"sysfs", {"path", "values"}},

@@ -77,6 +77,9 @@ struct PlanPoint {
   // The knobs' part of the key: "cpu.frequency=1.8 GHz"; empty where no knob is set.
   std::string operating_point;
   bool reference = false;  // savings and slowdowns of the scenario are against it
+  // The services that are up, with the parameters they were started with: "server batch=8"; empty: none. Trials of one block that need the
+  // same follow each other, since a start takes long.
+  std::string services = {};
 };
 
 // What a trial is for. Only `point` and the references count towards a point's mean.
@@ -114,15 +117,25 @@ struct PlannedTrial : TrialId {
 };
 PlannedTrial planned_trial(const PlanPoint& point, const TrialId& id, int position);
 
-struct PlanWorkload {
+// What a program is made of on this machine.
+struct ProgramFiles {
+  std::vector<std::string> executables = {};  // what argv[0] resolves to, sorted; /bin/sh for `shell:`
+  std::vector<WorkFile> files = {};           // they, and the scripts and programs that the command names
+};
+
+struct PlanWorkload : ProgramFiles {
   WorkloadSpec spec;
-  std::vector<std::string> executables;  // what argv[0] resolves to, sorted; /bin/sh for `shell:`
-  std::vector<WorkFile> files;           // they, and the scripts and programs that the command names
+  std::vector<int> services = {};  // indices into Plan::services, in the order of the file
+};
+
+struct PlanService : ProgramFiles {
+  ServiceSpec spec;
 };
 
 struct Plan {
   Experiment experiment;
   std::vector<PlanWorkload> workloads;
+  std::vector<PlanService> services;
   std::vector<PlanAxis> axes;
   std::vector<PlanPoint> points;
   // Of the first `repeat.min` blocks; a strategy may add blocks. Empty where they are chosen one by one.
@@ -158,7 +171,7 @@ struct ScheduleOptions {
 ScheduleOptions schedule_options(const Experiment& experiment);
 
 // One block over some of the points (indices): idle windows, the points and two trials of each reference,
-// shuffled together by (seed, block), idle windows; in the listed order the references are first and last.
+// shuffled together by (seed, block) within what needs the same services, idle windows; in the listed order the references are first and last.
 // The references of all scenarios that occur are in it. Positions start at `position`.
 std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, const std::vector<int>& chosen,
                                          int block, int position, const ScheduleOptions& options);

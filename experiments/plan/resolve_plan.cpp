@@ -73,7 +73,31 @@ class PlanResolver {
       }
       plan_.axes.push_back(resolve_axis(spec, offer, diagnostics_));
     }
-    for (const WorkloadSpec& spec : plan_.experiment.workloads) plan_.workloads.push_back({spec, {}, {}});
+    for (const ServiceSpec& spec : plan_.experiment.services) plan_.services.push_back({{}, spec});
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) {
+      plan_.workloads.push_back({{}, spec});
+      plan_.workloads.back().services = services_of(spec);
+    }
+  }
+
+  std::vector<int> services_of(const WorkloadSpec& spec) {
+    std::vector<int> indices;
+    std::vector<std::string> names;
+    for (const PlanService& service : plan_.services) {
+      if (!spec.services) indices.push_back(static_cast<int>(names.size()));
+      names.push_back(service.spec.name);
+    }
+    for (const RawValue& name : spec.services.value_or(std::vector<RawValue>{})) {
+      const auto found = std::find(names.begin(), names.end(), name.text);
+      if (found == names.end())
+        error(name.mark, fmt::format("workload '{}': there is no service '{}'{}", spec.name, name.text,
+                                     did_you_mean(name.text, names)));
+      else
+        indices.push_back(static_cast<int>(found - names.begin()));
+    }
+    std::sort(indices.begin(), indices.end());
+    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+    return indices;
   }
 
   const AxisSpec* axis_spec(std::string_view name) const {
@@ -98,23 +122,29 @@ class PlanResolver {
     }
   }
 
+  void check_placeholders_of(const ProgramSpec& spec, std::string_view kind) {
+    for (const RawValue& word : spec.command) check_placeholders(word);
+    for (const auto& [name, value] : spec.environment) check_placeholders(value);
+    if (!spec.shell) return;
+    check_placeholders(*spec.shell);
+    if (placeholder_after_dollar(spec.shell->text)) {
+      error(spec.shell->mark, fmt::format("{} '{}': '${{name}}' in 'shell': write {{name}} for an "
+                                          "axis, ${{{{NAME}}}} for the shell's own variable",
+                                          kind, spec.name));
+    }
+    if (placeholder_inside_quotes(spec.shell->text)) {
+      error(spec.shell->mark,
+            fmt::format("{} '{}': a {{name}} in 'shell' is quoted already; take the quotes around it away",
+                        kind, spec.name));
+    }
+  }
+
   void placeholders_name_axes() {
-    for (const WorkloadSpec& spec : plan_.experiment.workloads) {
-      for (const RawValue& word : spec.command) check_placeholders(word);
-      for (const auto& [name, value] : spec.environment) check_placeholders(value);
-      if (!spec.shell) continue;
-      check_placeholders(*spec.shell);
-      if (placeholder_after_dollar(spec.shell->text)) {
-        error(spec.shell->mark, fmt::format("workload '{}': '${{name}}' in 'shell': write {{name}} for an "
-                                            "axis, ${{{{NAME}}}} for the shell's own variable",
-                                            spec.name));
-      }
-      if (placeholder_inside_quotes(spec.shell->text)) {
-        error(spec.shell->mark,
-              fmt::format(
-                  "workload '{}': a {{name}} in 'shell' is quoted already; take the quotes around it away",
-                  spec.name));
-      }
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) check_placeholders_of(spec, "workload");
+    for (const ServiceSpec& spec : plan_.experiment.services) {
+      check_placeholders_of(spec, "service");
+      for (const RawValue& word : words_of(spec)) check_placeholders(word);
+      knobs_start_no_service(spec);
     }
     for (const AxisSpec& spec : plan_.experiment.axes) {
       if (!is_knob_axis(spec.name) && !used_.contains(spec.name)) {
@@ -124,17 +154,55 @@ class PlanResolver {
     }
   }
 
-  // Whether the workload's command refers to the axis; knobs act on every workload.
-  static bool uses(const WorkloadSpec& spec, const PlanAxis& axis) {
-    if (axis.knob) return true;
-    const auto names_it = [&](const RawValue& raw) {
-      const auto names = placeholders(raw.text);
-      return std::find(names.begin(), names.end(), axis.name) != names.end();
-    };
-    return std::any_of(spec.command.begin(), spec.command.end(), names_it) ||
+  // A setting changes under a running service: one that is told of it would have to be started anew for each.
+  void knobs_start_no_service(const ServiceSpec& spec) {
+    for (const AxisSpec& axis : plan_.experiment.axes) {
+      if (!is_knob_axis(axis.name) || !names_axis(spec, axis.name)) continue;
+      error(spec.mark,
+            fmt::format(
+                "service '{}': {{{}}} is a setting of the machine, which changes while the service stays up; "
+                "only the workload's command may be told of it",
+                spec.name, axis.name));
+    }
+  }
+
+  // What of a service besides its command may hold placeholders.
+  static std::vector<RawValue> words_of(const ServiceSpec& spec) {
+    std::vector<RawValue> words = spec.ready.command;
+    words.push_back(spec.ready.text);
+    words.insert(words.end(), spec.warm_up_command.begin(), spec.warm_up_command.end());
+    for (const auto& one : {spec.attached_pid, spec.attached_address}) {
+      if (one) words.push_back(*one);
+    }
+    return words;
+  }
+
+  static bool names(const RawValue& raw, const std::string& axis) {
+    const auto found = placeholders(raw.text);
+    return std::find(found.begin(), found.end(), axis) != found.end();
+  }
+
+  // Whether the program that is started is another one, or called otherwise, at each value of the axis.
+  static bool names_axis(const ProgramSpec& spec, const std::string& axis) {
+    return std::any_of(spec.command.begin(), spec.command.end(),
+                       [&](const RawValue& raw) { return names(raw, axis); }) ||
            std::any_of(spec.environment.begin(), spec.environment.end(),
-                       [&](const auto& v) { return names_it(v.second); }) ||
-           (spec.shell && names_it(*spec.shell));
+                       [&](const auto& v) { return names(v.second, axis); }) ||
+           (spec.shell && names(*spec.shell, axis));
+  }
+
+  bool names_axis_in_service(const PlanService& service, const std::string& axis) const {
+    const auto words = words_of(service.spec);
+    return names_axis(service.spec, axis) ||
+           std::any_of(words.begin(), words.end(), [&](const RawValue& raw) { return names(raw, axis); });
+  }
+
+  // Whether the workload's command or a service of it refers to the axis; knobs act on every workload.
+  bool uses(const PlanWorkload& workload, const PlanAxis& axis) const {
+    return axis.knob || names_axis(workload.spec, axis.name) ||
+           std::any_of(workload.services.begin(), workload.services.end(), [&](int service) {
+             return names_axis_in_service(plan_.services[static_cast<std::size_t>(service)], axis.name);
+           });
   }
 
   std::vector<ResolvedCondition> conditions(const std::vector<ExcludeRule::Condition>& written,
@@ -208,7 +276,7 @@ class PlanResolver {
       std::vector<const PlanAxis*> used;
       std::size_t count = 1;
       for (const PlanAxis& axis : plan_.axes) {
-        used.push_back(uses(plan_.workloads[w].spec, axis) ? &axis : nullptr);
+        used.push_back(uses(plan_.workloads[w], axis) ? &axis : nullptr);
         if (used.back() != nullptr) count *= axis.values.size();
         if (count * static_cast<std::size_t>(plan_.experiment.repeat.max) > most_trials) {
           error(plan_.workloads[w].spec.mark,
@@ -310,7 +378,21 @@ class PlanResolver {
       if (!used[a]->knob && !competes(used[a]->name)) point.scenario += setting;
       if (used[a]->knob) point.operating_point += setting.substr(point.operating_point.empty() ? 1 : 0);
     }
+    point.services = services_text(point);
     return point;
+  }
+
+  std::string services_text(const PlanPoint& point) const {
+    std::string text;
+    for (const int index : plan_.workloads[static_cast<std::size_t>(point.workload)].services) {
+      const PlanService& service = plan_.services[static_cast<std::size_t>(index)];
+      text += (text.empty() ? "" : ", ") + service.spec.name;
+      for (std::size_t a = 0; a < plan_.axes.size(); ++a) {
+        if (point.values[a] && !plan_.axes[a].knob && names_axis_in_service(service, plan_.axes[a].name))
+          text += fmt::format(" {}={}", plan_.axes[a].name, point.values[a]->text);
+      }
+    }
+    return text;
   }
 
   void probe_programs() {
@@ -330,16 +412,17 @@ class PlanResolver {
   // Which boards a workload sees is the experiment's to say, so that what is measured is what is used.
   void boards_are_named_once() {
     if (!uses_gpus(plan_.experiment)) return;
-    for (const WorkloadSpec& spec : plan_.experiment.workloads) {
+    const auto look_at = [&](std::string_view kind, const ProgramSpec& spec) {
       for (const auto& [name, value] : spec.environment) {
         if (name != "CUDA_VISIBLE_DEVICES" && name != "ROCR_VISIBLE_DEVICES" && name != "ZE_AFFINITY_MASK")
           continue;
-        error(value.mark,
-              fmt::format("workload '{}': {} is set from the boards that are measured; say which in "
-                          "'gpus' (for example  gpus: [0, 1]) and take it away here",
-                          spec.name, name));
+        error(value.mark, fmt::format("{} '{}': {} is set from the boards that are measured; say which in "
+                                      "'gpus' (for example  gpus: [0, 1]) and take it away here",
+                                      kind, spec.name, name));
       }
-    }
+    };
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) look_at("workload", spec);
+    for (const ServiceSpec& spec : plan_.experiment.services) look_at("service", spec);
   }
 
   // Commands and users that are not there are faults of the file, told where they stand.
@@ -347,66 +430,92 @@ class PlanResolver {
     boards_are_named_once();
     probe_programs();
     for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
-      const WorkloadSpec& spec = plan_.workloads[w].spec;
-      if (spec.run_as && !find_user(spec.run_as->text)) {
-        error(spec.run_as->mark, fmt::format("workload '{}': there is no user '{}' on this machine",
-                                             spec.name, spec.run_as->text));
+      PlanWorkload& workload = plan_.workloads[w];
+      program("workload", workload.spec, workload, points_where([&](const PlanPoint& point) {
+                return static_cast<std::size_t>(point.workload) == w;
+              }));
+    }
+    for (std::size_t s = 0; s < plan_.services.size(); ++s) {
+      PlanService& service = plan_.services[s];
+      if (service.spec.attached()) continue;
+      program("service", service.spec, service, points_where([&](const PlanPoint& point) {
+                const auto& used = plan_.workloads[static_cast<std::size_t>(point.workload)].services;
+                return std::find(used.begin(), used.end(), static_cast<int>(s)) != used.end();
+              }));
+      for (const auto& words : {service.spec.ready.command, service.spec.warm_up_command}) {
+        if (!words.empty() && placeholders(words[0].text).empty() &&
+            find_executable(words[0].text, plan_.experiment.folder, world_.path).empty())
+          error(words[0].mark,
+                fmt::format("service '{}': there is no command '{}'", service.spec.name, words[0].text));
       }
-      std::error_code ignored;
-      if (spec.folder && !std::filesystem::is_directory(workload_folder(spec), ignored)) {
-        error(spec.folder->mark,
-              fmt::format("workload '{}': there is no folder '{}'", spec.name, workload_folder(spec)));
-      }
-      std::set<std::string> programs;
-      if (spec.shell)
-        programs.insert("/bin/sh");
-      else if (!spec.command.empty() && placeholders(spec.command[0].text).empty())
-        programs.insert(spec.command[0].text);
-      for (const PlanPoint& point : plan_.points) {
-        if (static_cast<std::size_t>(point.workload) == w && !spec.shell)
-          programs.insert(command_line(spec, plan_.axes, point.values).argv[0]);
-      }
-      std::set<std::string> found;
-      for (const std::string& program : programs) {
-        const std::string executable = find_executable(program, plan_.experiment.folder, world_.path);
-        if (!executable.empty()) {
-          found.insert(executable);
-          continue;
-        }
-        const bool is_path = program.find('/') != std::string::npos;
-        error(spec.command.empty() ? spec.mark : spec.command[0].mark,
-              is_path ? fmt::format("workload '{}': '{}' is not a program that can be run (looked for {})",
-                                    spec.name, program,
-                                    std::filesystem::path(program).is_absolute()
-                                        ? program
-                                        : (std::filesystem::path(plan_.experiment.folder) / program)
-                                              .lexically_normal()
-                                              .string())
-                      : fmt::format("workload '{}': there is no command '{}' on PATH; give its path, "
-                                    "relative to the experiment file",
-                                    spec.name, program));
-      }
-      plan_.workloads[w].executables.assign(found.begin(), found.end());
-      read_files(w);
     }
   }
 
+  template <class Is>
+  std::vector<const PlanPoint*> points_where(Is is) const {
+    std::vector<const PlanPoint*> found;
+    for (const PlanPoint& point : plan_.points) {
+      if (is(point)) found.push_back(&point);
+    }
+    return found;
+  }
+
+  void program(std::string_view kind, const ProgramSpec& spec, ProgramFiles& files,
+               const std::vector<const PlanPoint*>& points) {
+    if (spec.run_as && !find_user(spec.run_as->text)) {
+      error(spec.run_as->mark, fmt::format("{} '{}': there is no user '{}' on this machine", kind, spec.name,
+                                           spec.run_as->text));
+    }
+    std::error_code ignored;
+    if (spec.folder && !std::filesystem::is_directory(folder_of(spec), ignored))
+      error(spec.folder->mark,
+            fmt::format("{} '{}': there is no folder '{}'", kind, spec.name, folder_of(spec)));
+    std::set<std::string> programs;
+    if (spec.shell)
+      programs.insert("/bin/sh");
+    else if (!spec.command.empty() && placeholders(spec.command[0].text).empty())
+      programs.insert(spec.command[0].text);
+    for (const PlanPoint* point : points) {
+      if (!spec.shell) programs.insert(command_line(spec, plan_.axes, point->values).argv[0]);
+    }
+    std::set<std::string> found;
+    for (const std::string& name : programs) {
+      const std::string executable = find_executable(name, plan_.experiment.folder, world_.path);
+      if (!executable.empty()) {
+        found.insert(executable);
+        continue;
+      }
+      const bool is_path = name.find('/') != std::string::npos;
+      error(
+          spec.command.empty() ? spec.mark : spec.command[0].mark,
+          is_path
+              ? fmt::format(
+                    "{} '{}': '{}' is not a program that can be run (looked for {})", kind, spec.name, name,
+                    std::filesystem::path(name).is_absolute()
+                        ? name
+                        : (std::filesystem::path(plan_.experiment.folder) / name).lexically_normal().string())
+              : fmt::format("{} '{}': there is no command '{}' on PATH; give its path, "
+                            "relative to the experiment file",
+                            kind, spec.name, name));
+    }
+    files.executables.assign(found.begin(), found.end());
+    read_files(kind, spec, files, points);
+  }
+
   // The script first, then the programs, then what else is named: the order of stored plans.
-  void read_files(std::size_t w) {
-    PlanWorkload& workload = plan_.workloads[w];
-    const WorkloadSpec& spec = workload.spec;
-    const std::string folder = workload_folder(spec);
+  void read_files(std::string_view kind, const ProgramSpec& spec, ProgramFiles& of,
+                  const std::vector<const PlanPoint*>& points) {
+    const std::string folder = folder_of(spec);
     std::vector<std::string> paths;
     const auto add = [&](const std::string& path) {
       if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
     };
     if (const auto script = interpreted_script(spec, folder)) add(*script);
-    for (const std::string& program : workload.executables) add(program);
+    for (const std::string& executable : of.executables) add(executable);
     const std::size_t deciding = paths.size();
     std::set<std::vector<std::string>> commands;
-    for (const PlanPoint& point : plan_.points) {
-      if (static_cast<std::size_t>(point.workload) == w && !spec.shell)
-        commands.insert(command_line(spec, plan_.axes, point.values).argv);
+    for (const PlanPoint* point : points) {
+      if (!spec.shell) commands.insert(command_line(spec, plan_.axes, point->values).argv);
     }
     if (spec.shell) commands.insert({""});
     for (const std::vector<std::string>& argv : commands) {
@@ -421,20 +530,19 @@ class PlanResolver {
     }
     for (const std::string& path : look_at) {
       if (marks_by_descriptor(path))
-        error(
-            spec.mark,
-            fmt::format(
-                "workload '{}': {} marks regions on DVFS_PLAN_REGION_FD, which is no more, so that its marks "
-                "would be lost: copy experiments/regions/ anew, which marks on the FIFO DVFS_PLAN_REGIONS",
-                spec.name, path));
+        error(spec.mark,
+              fmt::format(
+                  "{} '{}': {} marks regions on DVFS_PLAN_REGION_FD, which is no more, so that its marks "
+                  "would be lost: copy experiments/regions/ anew, which marks on the FIFO DVFS_PLAN_REGIONS",
+                  kind, spec.name, path));
     }
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      workload.files.push_back(read_work_file(paths[i]));
-      workload.files.back().named = i >= deciding;
+      of.files.push_back(read_work_file(paths[i]));
+      of.files.back().named = i >= deciding;
     }
   }
 
-  std::string workload_folder(const WorkloadSpec& spec) const {
+  std::string folder_of(const ProgramSpec& spec) const {
     const std::filesystem::path folder(plan_.experiment.folder);
     return (spec.folder ? folder / spec.folder->text : folder).lexically_normal().string();
   }

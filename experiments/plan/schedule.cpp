@@ -22,6 +22,17 @@ void shuffle(std::vector<int>& order, std::uint64_t seed, int block) {
   }
 }
 
+// What needs the same services follows the first of it: groups and the trials in each keep their random order.
+void keep_services_together(const std::vector<PlanPoint>& points, std::vector<int>& order) {
+  std::map<std::string, std::size_t> place_of;
+  const auto services = [&](int i) -> const std::string& {
+    return points[static_cast<std::size_t>(i)].services;
+  };
+  for (const int i : order) place_of.emplace(services(i), place_of.size());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return place_of.at(services(a)) < place_of.at(services(b)); });
+}
+
 class Block {
  public:
   Block(const std::vector<PlanPoint>& points, int block, int position)
@@ -158,6 +169,7 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
     order.insert(order.end(), references.begin(), references.end());
     order.insert(order.end(), references.begin(), references.end());
     shuffle(order, options.seed, block);
+    keep_services_together(points, order);
     std::set<int> begun;
     for (const int i : order) {
       const bool reference = std::find(references.begin(), references.end(), i) != references.end();

@@ -96,7 +96,7 @@ bool marks_by_descriptor(const std::string& path) {
   return text.find("DVFS_PLAN_REGION_FD") != std::string::npos;
 }
 
-std::optional<std::string> interpreted_script(const WorkloadSpec& spec, const std::string& folder) {
+std::optional<std::string> interpreted_script(const ProgramSpec& spec, const std::string& folder) {
   if (spec.command.size() < 2 || !placeholders(spec.command[1].text).empty()) return std::nullopt;
   const std::string interpreter = fs::path(spec.command[0].text).filename().string();
   static const std::vector<std::string> interpreters{"python", "sh",   "bash",  "dash",    "perl",

@@ -16,7 +16,7 @@
 
 namespace dvfs_plan {
 
-struct WorkloadSpec;
+struct ProgramSpec;
 
 // Cheap to look at; where it is the same the contents are taken to be.
 struct FileIdentity {
@@ -46,8 +46,8 @@ std::optional<WorkChange> changed_since(WorkFile& file);
 bool marks_by_descriptor(const std::string& path);
 
 // The script that an interpreter is given first, where it is a file: it, not the interpreter, is the work.
-// `folder`: the workload's.
-std::optional<std::string> interpreted_script(const WorkloadSpec& spec, const std::string& folder);
+// `folder`: the program's.
+std::optional<std::string> interpreted_script(const ProgramSpec& spec, const std::string& folder);
 
 // Other files of the work that a command names, sorted. `words`: its program first, placeholders filled in.
 // `shell_text`: for /bin/sh -c; may be empty.

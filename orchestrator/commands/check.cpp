@@ -96,6 +96,22 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   return expected;
 }
 
+// How often others are up than before: they end with each block, and a search chooses its trials one by one.
+int service_starts(const Plan& plan) {
+  int starts = 0;
+  std::string up;
+  int block = 0;
+  for (const PlannedTrial& trial : plan.trials) {
+    if (is_idle(trial.role) || trial.block != block) up.clear();
+    block = trial.block;
+    const std::string& needed = plan.points[static_cast<std::size_t>(trial.point)].services;
+    if (is_idle(trial.role) || needed == up) continue;
+    up = needed;
+    if (!up.empty()) ++starts;
+  }
+  return starts;
+}
+
 std::string values_text(const PlanAxis& axis) {
   std::vector<std::string> texts;
   for (const AxisValue& value : axis.values) texts.push_back(printable(value.text));
@@ -186,6 +202,12 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += fmt::format("  workload {}: {}\n", printable(workload.spec.name),
                         printable(join(workload.executables, ", ")));
   }
+  for (const PlanService& service : plan.services) {
+    text += fmt::format("  service {}: {}\n", service.spec.name,
+                        service.spec.attached() ? "attached to" : printable(join(service.executables, ", ")));
+  }
+  if (const int starts = service_starts(plan); starts > 0)
+    text += fmt::format("  services are started for {} groups of trials\n", starts);
   const int trials = workload_trials(plan);
   const int idle = idle_windows(plan);
   if (plan.experiment.search.one_by_one()) {
@@ -261,8 +283,10 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
     const auto command =
         command_line(plan.workloads[static_cast<std::size_t>(point.workload)].spec, plan.axes, point.values);
     json["points"].push_back({{"point", point.key}, {"reference", point.reference}, {"argv", command.argv}});
+    if (!plan.services.empty()) json["points"].back()["services"] = point.services;
   }
   for (const PlannedTrial& trial : plan.trials) json["order"].push_back(trial.key);
+  if (!plan.services.empty()) json["service_starts"] = service_starts(plan);
   json["expected_settle_s"] = time.settle.value();
   json["at_most_s"] = time.at_most.value();
   json["expected_s"] = time.from_former_trials ? Json(time.from_former_trials->value()) : Json(nullptr);

@@ -60,10 +60,10 @@ bool is_one_of(std::string_view verdict, std::initializer_list<Verdict> verdicts
 // How the trial stands when its readings are judged anew. The first cause stays: what is judged before the
 // readings is, as recorded; what is judged after them counts where these find nothing.
 std::string verdict_of(const StoredTrial& stored, const TrialRecord& now) {
-  if (is_one_of(stored.verdict,
-                {Verdict::not_launched, Verdict::exited, Verdict::signalled, Verdict::timed_out,
-                 Verdict::stopped, Verdict::knob_refused, Verdict::changed_meanwhile, Verdict::no_region,
-                 Verdict::marks_unpaired, Verdict::marks_lost}))
+  if (is_one_of(stored.verdict, {Verdict::not_launched, Verdict::exited, Verdict::signalled,
+                                 Verdict::timed_out, Verdict::stopped, Verdict::knob_refused,
+                                 Verdict::changed_meanwhile, Verdict::no_region, Verdict::marks_unpaired,
+                                 Verdict::marks_lost, Verdict::service_not_ready, Verdict::service_died}))
     return stored.verdict;
   if (now.verdict != Verdict::ok) return std::string(to_string(now.verdict));
   const auto& events = stored.record.events;

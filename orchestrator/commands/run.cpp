@@ -82,7 +82,9 @@ class Run {
     const Plan& plan = prepared.plan;
     const std::string path = result_path(options_.output, plan.experiment);
     const auto users = workload_users(plan);
-    warn_about_root(users);
+    service_users_ = service_users(plan);
+    warn_about_root("workload", users);
+    warn_about_root("service", service_users_);
     const auto facts = facts_of(prepared, sysfs_);
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
@@ -115,25 +117,29 @@ class Run {
       progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
     auto strategy = make_strategy({plan, store.prior(), stored_finalists(store, plan)});
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
-    LocalMachine machine{.plan = plan,
-                         .interruption = interruption_,
-                         .clock = clock_,
-                         .sysfs = sysfs_,
-                         .knobs = prepared.knobs,
-                         .guard = guard,
-                         .settings = settings.get(),
-                         .boards = prepared.gpus.used.empty() ? nullptr : &boards,
-                         .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
-                         .sensors = {.sampler = sampler,
-                                     .energy_channels = energy_.channels,
-                                     .last_values = sensors.last_values,
-                                     .models = sensors.models(),
-                                     .idle_window = idle_window(plan.experiment.conditions.idle,
-                                                                energy_.channels, sensors, sampler)},
-                         .programs = {.launcher = launcher_,
-                                      .path = current_environment()["PATH"],
-                                      .environments = environments(prepared, users),
-                                      .users = users}};
+    LocalMachine machine{
+        .plan = plan,
+        .interruption = interruption_,
+        .clock = clock_,
+        .sysfs = sysfs_,
+        .knobs = prepared.knobs,
+        .guard = guard,
+        .settings = settings.get(),
+        .boards = prepared.gpus.used.empty() ? nullptr : &boards,
+        .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
+        .sensors = {.sampler = sampler,
+                    .energy_channels = energy_.channels,
+                    .last_values = sensors.last_values,
+                    .models = sensors.models(),
+                    .idle_window =
+                        idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)},
+        .programs = {.launcher = launcher_,
+                     .path = current_environment()["PATH"],
+                     .environments = environments(prepared, users),
+                     .users = users,
+                     .service_environments = service_environments(prepared, service_users_),
+                     .service_users = service_users_,
+                     .log_folder = std::filesystem::path(path).replace_extension(".logs").string()}};
     LocalExecutor executor(machine);
     RunParts parts{plan, *strategy, executor, store, interruption_, clock_};
     if (!prepared.gpus.used.empty() && !boards.lists_processes()) warn_that_processes_are_unknown(store);
@@ -208,12 +214,26 @@ class Run {
   static std::map<std::string, std::map<std::string, std::string>> environments(
       const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
     std::map<std::string, std::map<std::string, std::string>> environments;
-    for (const PlanWorkload& workload : prepared.plan.workloads) {
-      auto& environment = environments[workload.spec.name];
-      environment = environment_for(users.at(workload.spec.name), workload.spec.keep);
-      for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
-    }
+    for (const PlanWorkload& workload : prepared.plan.workloads)
+      environments[workload.spec.name] =
+          environment_of(prepared, workload.spec, users.at(workload.spec.name));
     return environments;
+  }
+
+  static std::map<std::string, std::map<std::string, std::string>> service_environments(
+      const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
+    std::map<std::string, std::map<std::string, std::string>> environments;
+    for (const PlanService& service : prepared.plan.services)
+      environments[service.spec.name] = environment_of(prepared, service.spec, users.at(service.spec.name));
+    return environments;
+  }
+
+  static std::map<std::string, std::string> environment_of(const PreparedExperiment& prepared,
+                                                           const ProgramSpec& program,
+                                                           const std::optional<Credentials>& user) {
+    auto environment = environment_for(user, program.keep);
+    for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
+    return environment;
   }
 
   void warn_that_processes_are_unknown(Store& store) {
@@ -339,13 +359,12 @@ class Run {
     return report(existing, path);
   }
 
-  void warn_about_root(const std::map<std::string, std::optional<Credentials>>& users) {
+  void warn_about_root(const char* kind, const std::map<std::string, std::optional<Credentials>>& users) {
     if (::geteuid() != 0) return;
-    for (const auto& [workload, user] : users) {
+    for (const auto& [name, user] : users) {
       if (!user)
-        progress_.say(
-            fmt::format("note: workload '{}' runs as root; `run_as: USER` makes it run as somebody else",
-                        printable(workload)));
+        progress_.say(fmt::format("note: {} '{}' runs as root; `run_as: USER` makes it run as somebody else",
+                                  kind, printable(name)));
     }
   }
 
@@ -393,9 +412,11 @@ class Run {
       end = run_trials(parts, events);
     } catch (...) {
       put_back(guard);
+      parts.executor.finish();
       throw;
     }
     put_back(guard);
+    parts.executor.finish();
     return end;
   }
 
@@ -466,6 +487,7 @@ class Run {
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
   Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
+  std::map<std::string, std::optional<Credentials>> service_users_;
   bool rescued_ = false;        // the result file was lost, and the night went on in another
   bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
 };

@@ -28,6 +28,11 @@ Credentials require_user(const std::string& name) {
       "take 'run_as' away, or let root himself run it: su -, or env -u SUDO_UID in root's shell");
 }
 
+std::optional<Credentials> user_of_program(const char* kind, const ProgramSpec& program) {
+  return user_of(fmt::format("{} '{}'", kind, program.name),
+                 program.run_as ? std::optional(program.run_as->text) : std::nullopt);
+}
+
 }  // namespace
 
 std::optional<Credentials> user_of(const std::string& what, const std::optional<std::string>& run_as) {
@@ -45,12 +50,15 @@ std::optional<Credentials> user_of(const std::string& what, const std::optional<
 
 std::map<std::string, std::optional<Credentials>> workload_users(const Plan& plan) {
   std::map<std::string, std::optional<Credentials>> users;
-  for (const PlanWorkload& workload : plan.workloads) {
-    const auto& run_as = workload.spec.run_as;
-    const auto user = user_of(fmt::format("workload '{}'", workload.spec.name),
-                              run_as ? std::optional(run_as->text) : std::nullopt);
-    users[workload.spec.name] = user;
-  }
+  for (const PlanWorkload& workload : plan.workloads)
+    users[workload.spec.name] = user_of_program("workload", workload.spec);
+  return users;
+}
+
+std::map<std::string, std::optional<Credentials>> service_users(const Plan& plan) {
+  std::map<std::string, std::optional<Credentials>> users;
+  for (const PlanService& service : plan.services)
+    users[service.spec.name] = user_of_program("service", service.spec);
   return users;
 }
 

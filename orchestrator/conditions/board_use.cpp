@@ -12,6 +12,7 @@ std::string BoardUse::others() const {
   if (!watch_) return {};
   std::vector<std::string> texts;
   for (const BoardProcess& process : watch_->processes().value_or(std::vector<BoardProcess>{})) {
+    if (services_.contains(process.pid) || known_.contains({process.board, process.pid})) continue;
     // Seen from inside a container a process of the host may come without a usable number.
     texts.push_back(
         process.name.empty()
@@ -22,6 +23,15 @@ std::string BoardUse::others() const {
   const std::size_t all = texts.size();
   if (all > most) texts.resize(most);
   return join(texts, ", ") + (all > most ? fmt::format(" and {} more", all - most) : "");
+}
+
+void BoardUse::are_ours(const std::set<pid_t>& services, bool all_now) {
+  services_ = services;
+  if (!all_now) return;
+  known_.clear();
+  if (services.empty() || !watch_) return;
+  for (const BoardProcess& process : watch_->processes().value_or(std::vector<BoardProcess>{}))
+    known_.emplace(process.board, process.pid);
 }
 
 void BoardUse::remember_memory() {

@@ -20,6 +20,8 @@ class Executor {
   // Waits until one of those that were begun is finished. nullopt: interrupted; all of them are then as if
   // they had not begun.
   virtual std::optional<TrialRecord> wait() = 0;
+  // No more trials: what was kept up between them is ended.
+  virtual void finish() {}
 };
 
 }  // namespace dvfs_plan

@@ -17,6 +17,7 @@ class LocalExecutor : public Executor {
   bool has_room() const override { return !planned_; }
   void begin(const PlannedTrial& planned) override;
   std::optional<TrialRecord> wait() override;
+  void finish() override { runner_.end_services(); }
 
  private:
   void count_resets(const TrialRecord& trial);

@@ -47,6 +47,10 @@ struct LocalMachine {
     // Of each workload, before its own additions.
     std::map<std::string, std::map<std::string, std::string>> environments;
     std::map<std::string, std::optional<Credentials>> users;  // of each workload; nullopt: ourselves
+    // The same of each service, and where what they say is kept.
+    std::map<std::string, std::map<std::string, std::string>> service_environments = {};
+    std::map<std::string, std::optional<Credentials>> service_users = {};
+    std::string log_folder = {};
   } programs;
 };
 

@@ -81,6 +81,7 @@ double share_of(const std::string& key) {
 TrialRunner::TrialRunner(LocalMachine& machine)
     : machine_(machine),
       plan_(machine.plan),
+      services_(machine),
       gate_(machine.sensors.sampler, machine.plan.experiment.conditions.temperature_band,
             machine.plan.experiment.conditions.temperature_limit),
       throttles_(machine.sysfs) {
@@ -119,15 +120,23 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   const int lost_before = machine_.guard.sessions_lost();
   if (machine_.guard.guardian_pid() > 0)
     machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
-  const bool applied = set_all(point, trial);
+  // An idle window is of the machine alone.
+  if (is_idle(trial.role)) services_.end_all();
+  bool ready = set_all(point, trial);
   if (machine_.interruption.pending() != 0) return std::nullopt;
-  if (applied) {
+  bool interrupted = false;
+  if (ready && !is_idle(trial.role)) ready = prepare_services(point, trial, interrupted);
+  if (interrupted) return std::nullopt;
+  if (ready) {
     if (!wait_for_conditions(trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, false);
     if (!measure(point, trial)) return std::nullopt;
     if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
-    // Before all else: whatever was measured, it was of another setting.
+    if (const std::string died = services_.died(); !died.empty())
+      set_verdict(trial, Verdict::service_died, died);
+    for (EventRecord& event : services_.grown()) trial.events.push_back(std::move(event));
+    // Whatever was measured, it was of another setting.
     if (machine_.guard.sessions_lost() != lost_before && !machine_.knobs.empty())
       set_verdict(
           trial, Verdict::changed_meanwhile,
@@ -153,6 +162,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
 void TrialRunner::begin_block_with(const PlannedTrial& planned) {
   if (is_idle(planned.role)) return;
   const auto warms_up = [](const TrialId& id) { return id.role == TrialRole::warm_up; };
+  if (last_ && last_->block != planned.block) services_.end_all();
   if (!last_ || last_->block != planned.block || (warms_up(*last_) && !warms_up(planned)))
     gate_.begin_block();
   last_ = planned;
@@ -344,6 +354,15 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
   return spec;
 }
 
+// False if one of them cannot be used, or on interruption.
+bool TrialRunner::prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted) {
+  const auto prepared = services_.prepare(point);
+  interrupted = prepared.interrupted;
+  if (prepared.problem.empty()) return !interrupted;
+  set_verdict(trial, Verdict::service_not_ready, prepared.problem);
+  return false;
+}
+
 // False on interruption. With no knob to settle after, only the temperature matters.
 bool TrialRunner::wait_for_conditions(TrialRecord& trial) {
   ConditionsRecord& conditions = trial.conditions;
@@ -395,7 +414,7 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const auto throttles_before = throttles_.read();
   const auto residency_before = sets_clocks_ ? clock_residency(machine_.sysfs) : ClockResidency{};
   if (watches) trial.conditions.run_queue = run_queue(machine_.sysfs);
-  const Seconds own_before = own_cpu_time();
+  const Seconds own_before = watches ? own_use() : Seconds{0};
   look_at_boards(trial, false);
   went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
   if (went_on && watches) observe_load(trial, load_before, own_before);
@@ -568,11 +587,15 @@ bool TrialRunner::rest(TrialRecord& trial) {
   return whole;
 }
 
+Seconds TrialRunner::own_use() const {
+  return services_.any() ? own_cpu_time() + services_.cpu_time() : own_cpu_time();
+}
+
 void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before) {
   const auto after = read_cpu_times(machine_.sysfs);
   busy_ = busy_between(before, after);
   if (before.empty() || after.empty()) return;
-  const double own = (own_cpu_time() - own_before).value();
+  const double own = (own_use() - own_before).value();
   const double workload = (trial.child.user_time + trial.child.system_time).value();
   trial.conditions.foreign_cpu_s =
       std::max(0.0, process_time_between(before, after).value() - own - workload);

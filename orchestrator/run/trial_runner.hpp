@@ -1,6 +1,6 @@
 // One trial on this machine, from its first setting to its verdict.
 //
-//   apply knobs, read back ─► temperature gate ─► settle ─► sample ► launch ► reap (again, until long enough)
+//   apply knobs, read back ─► services ready and warm ─► temperature gate ─► settle ─► sample ► launch ► reap (again, until long enough)
 //   ─► judge
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "orchestrator/conditions/clock_residency.hpp"
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
-#include "orchestrator/run/local_machine.hpp"
+#include "orchestrator/run/services.hpp"
 
 namespace dvfs_plan {
 
@@ -21,6 +21,7 @@ class TrialRunner {
 
   // nullopt if it was interrupted: then it is as if it had not begun.
   std::optional<TrialRecord> run(const PlannedTrial& planned);
+  void end_services() { services_.end_all(); }
 
  private:
   void begin_block_with(const PlannedTrial& planned);
@@ -32,6 +33,7 @@ class TrialRunner {
   std::string judge_changes(TrialRecord& trial);
   void require_unchanged_files(int workload, TrialRecord& trial, bool after);
   void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
+  bool prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted);
   bool wait_for_conditions(TrialRecord& trial);
   LaunchSpec launch_spec(const PlanPoint& point) const;
   bool wait_for_rest(const PlanPoint& point, TrialRecord& trial);
@@ -41,6 +43,8 @@ class TrialRunner {
   bool tells_units(const ChildResult& child, const MarkedRun& run,
                    const std::vector<MetricRule>& rules) const;
   bool rest(TrialRecord& trial);
+  // CPU time of this program and of the services.
+  Seconds own_use() const;
   void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
   void keep_guardian(TrialRecord& trial);
   void look_at_boards(TrialRecord& trial, bool launched);
@@ -53,6 +57,7 @@ class TrialRunner {
 
   LocalMachine& machine_;
   const Plan& plan_;
+  Services services_;
   TemperatureGate gate_;
   ThrottleCounts throttles_;
   std::optional<TrialId> last_;  // the last trial of a workload

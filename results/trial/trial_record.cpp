@@ -54,6 +54,10 @@ std::string_view to_string(Verdict verdict) {
       return "marks_lost";
     case Verdict::no_metric:
       return "no_metric";
+    case Verdict::service_not_ready:
+      return "service_not_ready";
+    case Verdict::service_died:
+      return "service_died";
   }
   return "?";
 }
@@ -72,6 +76,8 @@ bool may_pass(Verdict verdict) {
     case Verdict::sensors_disagree:
     case Verdict::throttled:
     case Verdict::foreign_load:
+    case Verdict::service_not_ready:
+    case Verdict::service_died:
       return true;
     default:
       return false;
@@ -79,7 +85,7 @@ bool may_pass(Verdict verdict) {
 }
 
 bool may_pass(std::string_view verdict) {
-  for (int i = 0; i <= static_cast<int>(Verdict::no_metric); ++i) {
+  for (int i = 0; i <= static_cast<int>(Verdict::service_died); ++i) {
     if (verdict == to_string(static_cast<Verdict>(i))) return may_pass(static_cast<Verdict>(i));
   }
   return false;

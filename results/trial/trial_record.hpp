@@ -40,6 +40,8 @@ enum class Verdict {
   marks_unpaired,     // a begin without its end, or an end without its begin, in what counts
   marks_lost,         // region marks could not be written, or were more than are kept
   no_metric,          // the metric that counts units of work was not printed
+  service_not_ready,  // a service could not be started, or did not get ready in its time: nothing was run
+  service_died,       // a service ended during the trial, or just before or after it
 };
 std::string_view to_string(Verdict verdict);
 // Whether a trial goes into its point's means: nothing was wrong with it, and it is no warm-up or idle

@@ -56,7 +56,7 @@ TEST(Parse, UnknownKeyNamesTheNearest) {
             "sweep.yaml:2:10: error: unknown key 'untill' in 'repeat' (did you mean 'until'?)\n");
   EXPECT_EQ(faults(with("zzz: 1\n")),
             "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, "
-            "workloads, axes, sysfs, exclude, repeat, budget, search, order, "
+            "workloads, services, axes, sysfs, exclude, repeat, budget, search, order, "
             "seed, settle, measure, conditions, gpus, probes, objective, reference, result\n");
 }
 

@@ -1,6 +1,7 @@
 // From a file and a machine's offers to points and trials.
 #include "experiments/plan/plan.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -262,6 +263,39 @@ TEST(Schedule, EachBlockHoldsEachPointOnce) {
   }
   ASSERT_EQ(blocks.size(), 4U);
   for (const auto& [block, points] : blocks) EXPECT_EQ(points.size(), 6U);
+}
+
+TEST(Schedule, WhatNeedsTheSameServicesFollowsEachOtherInRandomOrder) {
+  std::set<std::string> first_groups;
+  std::set<std::vector<int>> orders;
+  for (int seed = 1; seed <= 40; ++seed) {
+    const auto resolved = resolve(fmt::format(
+        "services: [{{name: s, command: [sleep, \"{{batch}}\"]}}, {{name: t, command: [sleep, '9']}}]\n"
+        "workloads: [{{name: w, command: [\"true\"]}}, {{name: v, command: [\"true\"], services: [t]}}]\n"
+        "axes: {{batch: [1, 2, 4], cpu.frequency: all}}\nobjective: {{minimise: energy, per: n, across: [batch]}}\nseed: {}\nrepeat: 2\n",
+        seed));
+    ASSERT_TRUE(resolved.plan) << resolved.faults;
+    const Plan& plan = *resolved.plan;
+    ASSERT_EQ(plan.points.size(), 18U + 6U);
+    std::map<int, std::vector<std::string>> groups;  // by block, each once for each time that it begins
+    std::map<int, std::vector<int>> run;
+    for (const PlannedTrial& trial : plan.trials) {
+      if (is_idle(trial.role)) continue;
+      const std::string& services = plan.points[static_cast<std::size_t>(trial.point)].services;
+      auto& seen = groups[trial.block];
+      if (seen.empty() || seen.back() != services) seen.push_back(services);
+      run[trial.block].push_back(trial.point);
+    }
+    for (const int block : {1, 2}) {
+      EXPECT_THAT(groups[block], testing::UnorderedElementsAre("s batch=1, t", "s batch=2, t", "s batch=4, t", "t"));
+      EXPECT_EQ(run[block].size(), 24U + 2U);  // the reference of each scenario twice
+      EXPECT_EQ(std::set<int>(run[block].begin(), run[block].end()).size(), 24U);
+      first_groups.insert(groups[block].front());
+      orders.insert(run[block]);
+    }
+  }
+  EXPECT_EQ(first_groups.size(), 4U);
+  EXPECT_EQ(orders.size(), 80U);
 }
 
 TEST(Schedule, IsFixedByItsSeed) {

@@ -1,0 +1,56 @@
+#include "base/process_tree.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/sysfs.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  const Sysfs proc;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  for (const std::string& task : proc.list(tasks)) {
+    for (const std::string& word :
+         split_words(proc.text(fmt::format("{}/{}/children", tasks, task)).value_or("")))
+      children.push_back(static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10)));
+  }
+  return children;
+}
+
+std::set<pid_t> with_descendants(const std::set<pid_t>& roots) {
+  std::set<pid_t> all;
+  std::vector<pid_t> left(roots.begin(), roots.end());
+  while (!left.empty()) {
+    const pid_t pid = left.back();
+    left.pop_back();
+    if (!all.insert(pid).second) continue;
+    for (const pid_t child : children_of(pid)) left.push_back(child);
+  }
+  return all;
+}
+
+ProcessUse use_of(const std::set<pid_t>& processes) {
+  const Sysfs proc;
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  ProcessUse use;
+  for (const pid_t pid : processes) {
+    const auto text = proc.text(fmt::format("/proc/{}/stat", pid));
+    if (!text) continue;
+    // Behind the command's name, which may hold anything: state ppid ... utime(14) stime cutime cstime(17) ... rss(24).
+    const auto words = split_words(text->substr(text->rfind(')') + 1));
+    constexpr std::size_t utime = 11, cstime = 14, rss = 21;
+    if (words.size() <= rss) continue;
+    for (std::size_t i = utime; i <= cstime; ++i)
+      use.cpu = use.cpu + Seconds{parse_number(words[i]).value_or(0) / ticks};
+    use.rss_bytes += static_cast<std::int64_t>(parse_number(words[rss]).value_or(0)) * page;
+  }
+  return use;
+}
+
+}  // namespace dvfs_plan

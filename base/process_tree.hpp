@@ -1,0 +1,26 @@
+// Processes and their descendants, as /proc shows them (proc(5)): who they are, what they used.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+
+// Children of a process; of one that others may not look into, none.
+std::vector<pid_t> children_of(pid_t pid);
+// These and all that descend from them.
+std::set<pid_t> with_descendants(const std::set<pid_t>& roots);
+
+struct ProcessUse {
+  Seconds cpu{0};  // of threads that live, and of children that were waited for
+  std::int64_t rss_bytes = 0;
+};
+// Of each that is still there, added up.
+ProcessUse use_of(const std::set<pid_t>& processes);
+
+}  // namespace dvfs_plan

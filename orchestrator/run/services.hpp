@@ -1,0 +1,89 @@
+// Services: programs that stay up over many trials, in a session of their own, their output in a log file.
+//
+//   a trial needs them ─► start (or keep, or end and start anew with other parameters) ─► ready ─► warm up ─► trial ─► still there?
+//
+// A service is started once a block and ended with it, on every way out, and when we die (as a workload is: PR_SET_PDEATHSIG, and the
+// run's mark in its environment). One that is attached to is looked at and never touched.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/process_tree.hpp"
+#include "base/tcp_port.hpp"
+#include "base/unique_fd.hpp"
+#include "experiments/plan/command_line.hpp"
+#include "orchestrator/run/local_machine.hpp"
+#include "results/trial/trial_record.hpp"
+
+namespace dvfs_plan {
+
+class Services {
+ public:
+  explicit Services(LocalMachine& machine);
+  ~Services();
+  Services(const Services&) = delete;
+
+  struct Prepared {
+    bool interrupted = false;
+    std::string problem;   // why one of them cannot be used now; empty: all are ready
+    bool changed = false;  // one was started or ended
+  };
+  // All that the point's workload uses are up, as the point's parameters say, ready, and warm at the point's settings; all others are ended.
+  // Throws Error where one does not get ready again and again: no trial could be run.
+  Prepared prepare(const PlanPoint& point);
+  void end_all();
+
+  bool any() const { return !running_.empty(); }
+  std::set<pid_t> processes() const;
+  // CPU time that they took so far.
+  Seconds cpu_time() const { return use_of(processes()).cpu; }
+  // Which have ended since they got ready, how, and the end of what they said; empty: none.
+  std::string died();
+  // What grew without end: told once of each.
+  std::vector<EventRecord> grown();
+
+ private:
+  struct Running {
+    std::string as;  // its command and environment: another one means a start
+    pid_t pid = -1;  // -1: somebody else's, of which only the address is known
+    bool ours = true;
+    UniqueFd pidfd;
+    std::optional<TcpAddress> address;  // of one that is attached to
+    std::string warm_at;                // operating point; only if `is_warm`
+    bool is_warm = false;
+    std::string mark;  // "NAME=value" in the environment of all its processes
+    std::int64_t first_rss = 0;
+    bool told_growth = false;
+    std::string log;
+    std::int64_t log_start = 0;  // of what it has said since it was started
+    std::optional<std::string> ended = {};
+  };
+
+  std::string start(int index, const PlanPoint& point);
+  std::string attach(int index, const PlanPoint& point);
+  std::string open_log(const std::string& name, const std::vector<std::string>& argv, UniqueFd& log,
+                       Running& running) const;
+  std::string wait_until_ready(int index, const PlanPoint& point, Prepared& prepared);
+  bool is_ready(const ServiceSpec& spec, const PlanPoint& point, const Running& running);
+  std::string warm_up(int index, const PlanPoint& point, Prepared& prepared);
+  std::string run_helper(const ServiceSpec& spec, const std::vector<RawValue>& words, const PlanPoint& point,
+                         Seconds limit, bool& interrupted);
+  LaunchSpec launch_spec(const ServiceSpec& spec, const CommandLine& command) const;
+  std::string configuration(const ServiceSpec& spec, const PlanPoint& point) const;
+  void end(int index);
+  bool has_ended(Running& running);
+  std::string last_words(const Running& running) const;
+  const ServiceSpec& spec_of(int index) const {
+    return machine_.plan.services[static_cast<std::size_t>(index)].spec;
+  }
+
+  LocalMachine& machine_;
+  std::map<int, Running> running_;    // by index into Plan::services
+  std::map<int, int> failed_in_row_;  // starts that came to nothing
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,272 @@
+"""Services: programs that stay up over many trials. Real servers, real clients, a loopback device of the test's own."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+import testbed
+from whole import QUIET, Whole
+
+# server.py PORT [WORD...]: says its pid to who connects. Words: late N (s before it listens), dies N (after so many answers), daemon, children (two more
+# processes, one in a session of its own), deaf (ignores SIGTERM), silent (never listens).
+SERVER = """
+import os, signal, socket, subprocess, sys, time
+port, words = int(sys.argv[1]), sys.argv[2:]
+value = lambda word: float(words[words.index(word) + 1])
+if "daemon" in words and os.fork():
+    os._exit(0)
+if "daemon" in words:
+    os.setsid()
+if "deaf" in words:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if "children" in words:
+    subprocess.Popen(["sleep", "1000"])
+    subprocess.Popen(["setsid", "sleep", "1000"])
+if "silent" in words:
+    print("I never listen", flush=True)
+    time.sleep(1000)
+if "late" in words:
+    time.sleep(value("late"))
+listening = socket.create_server(("127.0.0.1", port))
+print("now listening at", port, flush=True)
+answers = 0
+while True:
+    connection, _ = listening.accept()
+    asked = connection.recv(100)
+    if not asked:
+        continue  # who only looks whether we are there
+    answers += 1
+    if "dies" in words and answers > value("dies"):
+        print("I have had enough", flush=True)
+        sys.exit(3)
+    connection.sendall(b"%d" % os.getpid())
+    connection.close()
+"""
+# client.py PORT FILE: asks once, appends the server's pid and its own words.
+CLIENT = """
+import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as asked:
+    asked.sendall(b"?")
+    pid = asked.recv(100).decode()
+with open(sys.argv[2], "a") as file:
+    print(pid, *sys.argv[3:], file=file)
+sys.exit(0 if pid else 1)
+"""
+
+
+def raise_loopback():
+    """In a network of our own the loopback device is there, and down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x40))  # SIOCSIFFLAGS, IFF_UP | IFF_RUNNING
+
+
+def is_open(port):
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
+
+
+def processes():
+    """Command lines by pid."""
+    found = {}
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit():
+                found[int(name)] = pathlib.Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return found
+
+
+@unittest.skipIf(not os.environ.get("DVFS_PLAN_APART"), "needs a network of its own (tests/system/apart)")
+class Services(Whole):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        raise_loopback()
+
+    def setUp(self):
+        super().setUp()
+        self.write("server.py", SERVER)
+        self.write("client.py", CLIENT)
+
+    def experiment(self, services, rest="", conditions=QUIET, client="[python3, client.py, '8101', asked, '{n}']", axes="axes: {n: [1, 2]}\n", repeat=2):
+        self.write("s.yaml", f"name: s\nservices:\n{services}\nworkloads: [{{name: w, command: {client}}}]\n{axes}repeat: {repeat}\nobjective: time\nconditions: {conditions}\n{rest}")
+
+    def asked(self):
+        return [line.split() for line in (self.folder / "asked").read_text().splitlines()]
+
+    def left(self):
+        return [text for text in processes().values() if str(self.folder) in text or "server.py" in text or text == "sleep 1000"]
+
+    def test_it_stays_up_over_a_block(self):
+        self.experiment("  - {name: server, command: [python3, server.py, '8101'], ready: {port: 8101}}")
+        run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        pids = [pid for pid, *_ in self.asked()]
+        self.assertEqual(len(pids), 4)
+        self.assertEqual((pids[0] == pids[1], pids[2] == pids[3], pids[0] == pids[2]), (True, True, False))
+        log = (self.folder / "s.logs/server.log").read_text()
+        self.assertEqual(len(re.findall(r"^--- \S+ started: python3 server.py 8101$", log, re.M)), 2)
+        self.assertEqual(self.left(), [])
+        self.assertEqual({row["verdict"] for row in self.rows("s.sqlite", "SELECT verdict FROM trials")}, {"ok"})
+
+    def test_its_parameter_means_a_start_and_trials_of_one_value_follow_each_other(self):
+        self.experiment("  - {name: server, command: [python3, server.py, '8101', batch, '{batch}'], ready: {line: now listening}, warm up: [python3, client.py, '8101', warm, '{batch}']}",
+                        axes="axes: {n: [1, 2, 3], batch: [8, 16]}\n", client="[python3, client.py, '8101', asked, '{n}', '{batch}']", repeat=3)
+        check = self.call("check", "s.yaml")
+        self.assertIn("python3\n  services are started for 6 groups of trials\n", check.stdout)
+        self.assertEqual(json.loads(self.call("check", "s.yaml", "--json").stdout)["points"][0]["services"], "server batch=8")
+        run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        asked = self.asked()
+        self.assertEqual(len(asked), 18)
+        for block in range(3):
+            trials = asked[6 * block:6 * block + 6]
+            batches = [batch for _, _, batch in trials]
+            self.assertEqual(sorted(batches), ["16"] * 3 + ["8"] * 3)
+            self.assertIn(batches, (["8"] * 3 + ["16"] * 3, ["16"] * 3 + ["8"] * 3))
+            self.assertEqual(len({pid for pid, *_ in trials}), 2)
+        self.assertGreater(len({tuple(n for _, n, _ in asked[3 * i:3 * i + 3]) for i in range(6)}), 1)  # in random order
+        warm = (self.folder / "warm").read_text().splitlines()
+        self.assertEqual(len(warm), 6)  # one a start: no setting changes here
+        # The same command again says that it is finished, and starts nothing.
+        again = self.call("s.yaml")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(len(self.asked()), 18)
+
+    def test_daemons_and_children_of_services_live_between_trials_and_end_with_them(self):
+        self.experiment("  - {name: one, command: [python3, server.py, '8101', daemon], ready: {port: 8101}}\n"
+                        "  - {name: two, command: [python3, server.py, '8102', children, deaf], ready: {command: [python3, client.py, '8102', looked]}, grace: 200 ms}",
+                        client="[python3, client.py, '8101', asked, '{n}']")
+        run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        pids = [pid for pid, *_ in self.asked()]
+        self.assertEqual(len(set(pids)), 2, run.stderr)
+        self.assertEqual(self.left(), [])
+        self.assertFalse(is_open(8101) or is_open(8102))
+
+    def test_one_that_dies_spoils_its_trial_and_is_started_again(self):
+        self.experiment("  - {name: server, command: [python3, server.py, '8101', dies, '2'], ready: {line: now listening}}", axes="axes: {n: [1, 2, 3]}\n", repeat=1,
+                        conditions=QUIET.replace("reruns: 0", "reruns: 1"))
+        run = self.call("s.yaml")
+        self.assertIn("warning: w n=", run.stderr)
+        self.assertRegex(run.stderr, r"does not count \(service_died\): service 'server' exited with 3; it said: now listening at 8101\\x0aI have had enough")
+        counted = self.rows("s.sqlite", "SELECT point, count(*) AS n FROM trials WHERE counts GROUP BY point ORDER BY point")
+        self.assertEqual([row["n"] for row in counted], [1, 1, 1], run.stderr)
+        self.assertEqual(self.left(), [])
+
+    def test_one_that_never_gets_ready_ends_the_night_with_the_cause(self):
+        self.experiment("  - {name: server, command: [python3, server.py, '8101', silent], ready: {port: 8101, within: 300 ms}}")
+        run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertIn(f"error: service 'server' was not ready within 300 ms; it said: I never listen; 3 times in a row\n  hint: what it said is in {self.folder}/s.logs/server.log; "
+                      "the trials up to here are kept, and the same command goes on; a longer time is  ready: {within: 5 min}\n", run.stderr)
+        self.assertEqual(self.left(), [])
+
+    def test_one_that_cannot_start(self):
+        self.experiment("  - {name: server, shell: 'echo no such model >&2; exit 7', ready: {port: 8101}}")
+        run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("service 'server' exited with 7 before it was ready; it said: no such model; 3 times in a row", run.stderr)
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 8101)):
+            self.experiment("  - {name: server, command: [python3, server.py, '8101'], ready: {port: 8101}}")
+            run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 3)
+        self.assertRegex(run.stderr, rf"error: service 'server' was not started: port 8101 is taken by pid {os.getpid()} \(python3?(\.\d+)?\); 3 times in a row\n")
+
+    def test_attached_services_are_left_alone(self):
+        server = subprocess.Popen(["python3", "server.py", "8101"], cwd=self.folder, stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        for way in (f"pid: {server.pid}", "address: '127.0.0.1:8101'", "address: 'http://127.0.0.1:8101/health'"):
+            self.experiment(f"  - {{name: server, attach: {{{way}}}, ready: {{port: 8101}}}}")
+            run = self.call("s.yaml", "--fresh")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIsNone(server.poll())
+        self.assertEqual({pid for pid, *_ in self.asked()}, {str(server.pid)})
+        server.kill()
+        server.wait()
+        gone = self.call("s.yaml", "--fresh")
+        self.assertEqual(gone.returncode, 3)
+        self.assertIn("error: service 'server' does not answer at http://127.0.0.1:8101/health; 3 times in a row\n", gone.stderr)
+
+    def test_a_workload_names_its_services(self):
+        self.write("s.yaml", f"""name: s
+services:
+  - {{name: one, command: [python3, server.py, '8101'], ready: {{port: 8101}}}}
+  - {{name: two, command: [python3, server.py, '8102'], ready: {{port: 8102}}}}
+workloads:
+  - {{name: first, command: [python3, client.py, '8101', asked], services: [one]}}
+  - {{name: none, shell: 'python3 client.py 8101 asked && exit 1; python3 client.py 8102 asked && exit 1; exit 0', services: []}}
+repeat: 2
+objective: time
+conditions: {QUIET}
+""")
+        run = self.call("s.yaml")
+        self.assertEqual({(row["workload"], row["verdict"]) for row in self.rows("s.sqlite", "SELECT workload, verdict FROM trials")}, {("first", "ok"), ("none", "ok")}, run.stderr)
+        self.assertFalse((self.folder / "s.logs/two.log").exists())
+
+    def interrupted(self, how):
+        self.experiment("  - {name: one, command: [python3, server.py, '8101', children], ready: {port: 8101}}\n"
+                        "  - {name: two, command: [python3, server.py, '8102', daemon], ready: {port: 8102}}\n"
+                        "  - {name: three, command: [python3, server.py, '8103', late, '0.2'], ready: {line: now listening}}", repeat=50)
+        run = subprocess.Popen(self.arguments("s.yaml"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 30
+        while not ((self.folder / "asked").exists() and len(self.asked()) >= 3):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+        run.send_signal(how)
+        _, said = run.communicate(timeout=60)
+        until = time.monotonic() + 10
+        while self.left() and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertEqual(self.left(), [])
+        self.assertFalse(is_open(8101) or is_open(8102) or is_open(8103))
+        return run.returncode, said
+
+    def test_nothing_is_left_after_ctrl_c(self):
+        code, said = self.interrupted(signal.SIGINT)
+        self.assertEqual(code, 130, said)
+
+    def test_nothing_is_left_after_a_kill_and_the_night_goes_on(self):
+        before = 0
+        for _ in range(3):
+            code, said = self.interrupted(signal.SIGKILL)
+            self.assertEqual(code, -signal.SIGKILL)
+            finished = self.rows("s.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"]
+            self.assertGreater(finished, before)
+            before = finished
+            (self.folder / "asked").unlink()
+
+    def test_faults_in_the_file_are_told_where_they_stand(self):
+        self.write("s.yaml", """name: s
+services:
+  - {name: server, command: [python3, server.py, "{cpu.frequency}"], ready: {port: 70000}}
+  - {name: server, command: [no-such-program], attach: {pid: 1}}
+  - {name: other, attach: {pid: one}, ready: {line: up, port: 1}}
+workloads: [{name: w, command: ["true"], services: [sever]}]
+axes: {cpu.frequency: [1 GHz], batch: [1]}
+""")
+        check = self.call("check", "s.yaml")
+        self.assertEqual(check.returncode, 2)
+        for text in ("s.yaml:3:84: error: 'port' must be a whole number from 1 to 65535; found '70000'\n",
+                     "s.yaml:4:5: error: service 'server' is either started ('command') or attached to ('attach'), not both\n",
+                     "s.yaml:4:12: error: two services are named 'server' (the first in line 3); give each its own name\n",
+                     "s.yaml:5:33: error: 'pid' must be the number of a process; found 'one'\n",
+                     "s.yaml:5:46: error: service 'other': 'ready' needs one of 'port: 8080', 'line: text in its output' and 'command: [program that ends with 0]'; found several\n",
+                     "s.yaml:6:53: error: workload 'w': there is no service 'sever' (did you mean 'server'?)\n",
+                     "s.yaml:3:12: error: service 'server': {cpu.frequency} is a setting of the machine, which changes while the service stays up; only the workload's command may be told of it\n"):
+            self.assertIn(text, check.stderr)
+
+
+if __name__ == "__main__":
+    testbed.main()
