@@ -95,19 +95,8 @@ Services::Prepared Services::prepare(const PlanPoint& point) {
     std::string problem = spec_of(index).attached() ? attach(index, point) : start(index, point);
     if (problem.empty()) problem = wait_until_ready(index, point, prepared);
     if (prepared.interrupted) return prepared;
-    if (problem.empty()) {
-      failed_in_row_[index] = 0;
-      continue;
-    }
-    prepared.problem = fmt::format("service '{}' {}", spec_of(index).name, problem);
-    const std::string log = running_.contains(index) ? running_.at(index).log : std::string{};
-    end(index);
-    if (++failed_in_row_[index] >= most_failures)
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("{}; {} times in a row", prepared.problem, most_failures),
-                  (log.empty() ? std::string() : fmt::format("what it said is in {}; ", log)) +
-                      "the trials up to here are kept, and the same command goes on; a longer time is  "
-                      "ready: {within: 5 min}");
+    if (problem.empty()) continue;
+    prepared.problem = failed(index, problem);
     return prepared;
   }
   for (const int index : needed) {
@@ -120,6 +109,19 @@ Services::Prepared Services::prepare(const PlanPoint& point) {
   }
   if (machine_.boards != nullptr) machine_.boards->are_ours(processes(), prepared.changed);
   return prepared;
+}
+
+// One that fails in trial after trial will do so all night: then no more are run. Returns what is to be said of it.
+std::string Services::failed(int index, const std::string& problem) {
+  const std::string text = fmt::format("service '{}' {}", spec_of(index).name, problem);
+  const std::string log = running_.contains(index) ? running_.at(index).log : std::string{};
+  end(index);
+  if (++failed_in_row_[index] >= most_failures)
+    throw Error(ExitCode::machine_refuses, fmt::format("{}; {} times in a row", text, most_failures),
+                (log.empty() ? std::string() : fmt::format("what it said is in {}; ", log)) +
+                    "the trials up to here are kept, and the same command goes on; a longer time is  ready: "
+                    "{within: 5 min}");
+  return text;
 }
 
 LaunchSpec Services::launch_spec(const ServiceSpec& spec, const CommandLine& command) const {
@@ -352,13 +354,19 @@ bool Services::has_ended(Running& running) {
 }
 
 std::string Services::died() {
-  std::string text;
+  std::vector<int> ended;
   for (auto& [index, running] : running_) {
-    if (!has_ended(running)) continue;
-    text += fmt::format("{}service '{}' {}{}", text.empty() ? "" : "; ", spec_of(index).name, *running.ended,
-                        last_words(running));
+    if (has_ended(running))
+      ended.push_back(index);
+    else
+      failed_in_row_[index] = 0;
   }
-  return text;
+  std::vector<std::string> texts;
+  for (const int index : ended) {
+    const Running& running = running_.at(index);
+    texts.push_back(failed(index, *running.ended + last_words(running)));
+  }
+  return join(texts, "; ");
 }
 
 std::vector<EventRecord> Services::grown() {

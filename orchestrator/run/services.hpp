@@ -41,7 +41,7 @@ class Services {
   std::set<pid_t> processes() const;
   // CPU time that they took so far.
   Seconds cpu_time() const { return use_of(processes()).cpu; }
-  // Which have ended since they got ready, how, and the end of what they said; empty: none.
+  // After a trial: which have ended since they got ready, how, and the end of what they said; empty: none. Throws Error as prepare() does.
   std::string died();
   // What grew without end: told once of each.
   std::vector<EventRecord> grown();
@@ -74,6 +74,7 @@ class Services {
                          Seconds limit, bool& interrupted);
   LaunchSpec launch_spec(const ServiceSpec& spec, const CommandLine& command) const;
   std::string configuration(const ServiceSpec& spec, const PlanPoint& point) const;
+  std::string failed(int index, const std::string& problem);
   void end(int index);
   bool has_ended(Running& running);
   std::string last_words(const Running& running) const;
@@ -83,7 +84,7 @@ class Services {
 
   LocalMachine& machine_;
   std::map<int, Running> running_;    // by index into Plan::services
-  std::map<int, int> failed_in_row_;  // starts that came to nothing
+  std::map<int, int> failed_in_row_;  // trials before or in which it failed
 };
 
 }  // namespace dvfs_plan

@@ -272,7 +272,8 @@ TEST(Schedule, WhatNeedsTheSameServicesFollowsEachOtherInRandomOrder) {
     const auto resolved = resolve(fmt::format(
         "services: [{{name: s, command: [sleep, \"{{batch}}\"]}}, {{name: t, command: [sleep, '9']}}]\n"
         "workloads: [{{name: w, command: [\"true\"]}}, {{name: v, command: [\"true\"], services: [t]}}]\n"
-        "axes: {{batch: [1, 2, 4], cpu.frequency: all}}\nobjective: {{minimise: energy, per: n, across: [batch]}}\nseed: {}\nrepeat: 2\n",
+        "axes: {{batch: [1, 2, 4], cpu.frequency: all}}\nobjective: {{minimise: energy, per: n, across: "
+        "[batch]}}\nseed: {}\nrepeat: 2\n",
         seed));
     ASSERT_TRUE(resolved.plan) << resolved.faults;
     const Plan& plan = *resolved.plan;
@@ -287,7 +288,8 @@ TEST(Schedule, WhatNeedsTheSameServicesFollowsEachOtherInRandomOrder) {
       run[trial.block].push_back(trial.point);
     }
     for (const int block : {1, 2}) {
-      EXPECT_THAT(groups[block], testing::UnorderedElementsAre("s batch=1, t", "s batch=2, t", "s batch=4, t", "t"));
+      EXPECT_THAT(groups[block],
+                  testing::UnorderedElementsAre("s batch=1, t", "s batch=2, t", "s batch=4, t", "t"));
       EXPECT_EQ(run[block].size(), 24U + 2U);  // the reference of each scenario twice
       EXPECT_EQ(std::set<int>(run[block].begin(), run[block].end()).size(), 24U);
       first_groups.insert(groups[block].front());

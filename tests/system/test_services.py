@@ -176,6 +176,14 @@ class Services(Whole):
         self.assertEqual(run.returncode, 3)
         self.assertIn("service 'server' exited with 7 before it was ready; it said: no such model; 3 times in a row", run.stderr)
 
+    def test_one_that_dies_in_trial_after_trial_ends_the_night(self):
+        self.experiment("  - {name: helper, command: [sh, -c, 'exit 5']}", client="[sleep, '0.05']", axes="", repeat=20)
+        run = self.call("s.yaml")
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertIn("error: service 'helper' exited with 5", run.stderr)
+        self.assertIn("; 3 times in a row\n", run.stderr)
+        self.assertLessEqual(self.rows("s.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 3)
+
     def test_a_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 8101)):
             self.experiment("  - {name: server, command: [python3, server.py, '8101'], ready: {port: 8101}}")

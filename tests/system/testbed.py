@@ -46,7 +46,7 @@ class Testbed:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, job, files=None):
-        """Starts it with `job`, a shell script run as root in /data; returns the process."""
+        """Starts it with `job`, a shell script run as root in /data; returns the process. `files`: their texts, or where they are, by their names in the guest."""
         script = self.folder / "job"
         script.write_text("#!/bin/sh\ncd /data\n" + (MEMBER if AS_MEMBER else "") + job)
         script.chmod(0o755)
@@ -57,6 +57,9 @@ class Testbed:
             items.append(f"lib/dvfs-guardian={BIN / 'dvfs-guardian'}")  # of users who may not ask the machine's
             files["bin/dvfs-plan"] = '#!/bin/sh\n[ $(id -u) = 0 ] || exec /lib/dvfs-plan "$@"\nexec testbedctl as 1009 900 /lib/dvfs-plan "$@"\n'
         for name, text in files.items():
+            if isinstance(text, pathlib.Path):
+                items.append(f"{name}={text}")
+                continue
             path = self.folder / name.replace("/", "_")
             path.write_text(text)
             path.chmod(0o755)
