@@ -27,6 +27,7 @@ Json objective_json(const ObjectiveSpec& o) {
   if (o.energy_of) json["of"] = o.energy_of->text;
   if (!o.per.empty()) json["per"] = o.per;
   for (const RawValue& name : o.across) json["across"].push_back(name.text);
+  if (o.same_work) json["same work"] = true;
   for (const ConstraintSpec& constraint : o.constraints)
     json["subject to"].push_back(constraint_text(constraint));
   if (o.price) {

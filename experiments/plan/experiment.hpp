@@ -163,6 +163,7 @@ struct ObjectiveSpec {
   // Parameters of the workload whose values compete, because a unit of work is the same at each (a batch
   // size): their points belong to one scenario, as those of knobs do.
   std::vector<RawValue> across;
+  bool same_work = false;  // a run of the command is one unit at each of their values
   std::vector<ConstraintSpec> constraints;
   std::optional<PriceSpec> price;
 };

@@ -331,7 +331,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"temperature", {"band", "limit"}},
       {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
       {"channel", {"unit", "domain", "averages over"}},
-      {"objective", {"minimise", "of", "per", "across", "subject to", "price"}},
+      {"objective", {"minimise", "of", "per", "across", "same work", "subject to", "price"}},
       {"price", {"energy", "machine"}},
   };
   return keys;

@@ -39,6 +39,19 @@ class CommandLine(unittest.TestCase):
     def query(self, name, sql):
         return testbed.rows(self.folder / name, sql)
 
+    def test_parameters_that_do_the_same_work_compete_without_a_metric(self):
+        text = "name: threads\nworkloads: [{name: w, command: [sleep, '{length}']}]\naxes: {length: ['0.05', '0.2']}\nrepeat: 2\nconditions: {warm up: 0, foreign load: off, temperature: off}\nobjective: "
+        self.write("apart.yaml", text + "time\n")
+        check = self.call("check", "apart.yaml")
+        self.assertIn("\n  note: each value of length is work of another kind, so nothing is compared; where each run does the same work: objective: {minimise: time, across: [length], same work: true}; "
+                      "where a metric counts it: per: METRIC\n", check.stdout)
+        self.write("threads.yaml", text + "{minimise: time, across: [length], same work: true}\n")
+        self.assertNotIn("nothing is compared", self.call("check", "threads.yaml").stdout)
+        run = self.call("threads.yaml", "--json")
+        scenario = json.loads(run.stdout)["scenarios"][0]
+        self.assertEqual((scenario["scenario"], scenario["best_settings"]), ("w", {"length": "0.05"}), run.stderr)
+        self.assertEqual(len(scenario["points"]), 2)
+
     def test_workloads_that_misbehave_are_recorded_bounded_and_the_sweep_goes_on(self):
         self.write("bad.yaml", """
 name: bad

@@ -13,8 +13,8 @@ import unittest
 
 import numpy
 
+import loopback
 import testbed
-from test_services import raise_loopback
 from whole import METER, QUIET, Whole
 
 CLIENT = testbed.ROOT / "experiments/workloads/open_loop_client.py"
@@ -69,7 +69,7 @@ def plain(writer, status="200 OK", body=b"yes"):
 class OpenLoopClient(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        raise_loopback()
+        loopback.up()
 
     def ask(self, answer, *words, code=0):
         server = Server(answer)
@@ -192,7 +192,7 @@ class OpenLoopClient(unittest.TestCase):
 @unittest.skipIf(not os.environ.get("DVFS_PLAN_APART"), "needs a network of its own (tests/system/apart)")
 class Sweep(Whole):
     def test_the_least_energy_within_a_limit_on_a_percentile(self):
-        raise_loopback()
+        loopback.up()
         # Each answer takes {ms}. Energy a request is the same, so that the limit alone decides.
         self.write("slow.py", """
 import http.server, sys, time

@@ -1,17 +1,16 @@
 """Services: programs that stay up over many trials. Real servers, real clients, a loopback device of the test's own."""
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
 import re
 import signal
 import socket
-import struct
 import subprocess
 import time
 import unittest
 
+import loopback
 import testbed
 from whole import QUIET, Whole
 
@@ -62,12 +61,6 @@ sys.exit(0 if pid else 1)
 """
 
 
-def raise_loopback():
-    """In a network of our own the loopback device is there, and down."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x40))  # SIOCSIFFLAGS, IFF_UP | IFF_RUNNING
-
-
 def is_open(port):
     with socket.socket() as asking:
         return asking.connect_ex(("127.0.0.1", port)) == 0
@@ -89,7 +82,7 @@ class Services(Whole):
 
     @classmethod
     def setUpClass(cls):
-        raise_loopback()
+        loopback.up()
 
     def setUp(self):
         super().setUp()
