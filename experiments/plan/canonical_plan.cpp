@@ -48,6 +48,15 @@ Json program_json(const ProgramSpec& spec) {
   return one;
 }
 
+Json metric_json(const MetricRule& rule) {
+  if (rule.kind == MetricRule::Kind::lines) return "lines";
+  if (rule.kind == MetricRule::Kind::json) return "json";
+  const char* const form = rule.kind == MetricRule::Kind::regex ? "regex" : "json";
+  Json json{{"name", rule.name}, {form, rule.pattern}, {"unit", rule.unit}};
+  if (rule.file) json["file"] = rule.file->text;
+  return json;
+}
+
 // A program that was rebuilt overnight does other work: its trials must not be mixed with the old ones.
 void add_digests(const ProgramFiles& program, Json& json) {
   for (const WorkFile& file : program.files) {
@@ -121,12 +130,7 @@ std::string canonical_plan(const Plan& plan) {
     one["output_cap"] = spec.output_cap;
     if (spec.run_as) one["run_as"] = spec.run_as->text;
     for (const MetricRule& rule : spec.metrics) {
-      const char* form = rule.kind == MetricRule::Kind::lines  ? "lines"
-                         : rule.kind == MetricRule::Kind::json ? "json"
-                                                               : "regex";
-      one["metrics"].push_back(rule.kind == MetricRule::Kind::regex
-                                   ? Json{{"name", rule.name}, {"regex", rule.pattern}, {"unit", rule.unit}}
-                                   : Json(form));
+      one["metrics"].push_back(metric_json(rule));
     }
     add_digests(workload, one);
     for (const int service : workload.services)

@@ -28,11 +28,15 @@ struct MetricRule {
     lines,  // "name value unit" on a line of its own
     json,   // a JSON object on a line of its own: {"metric": "name", "value": 1, "unit": "s"} or {"name": 1}
     regex,  // RE2 with one group
+    pointer,  // a number within a JSON document (RFC 6901): a line, the whole output, or a file
   };
   Kind kind = Kind::lines;
-  std::string name;     // regex only
-  std::string pattern;  // regex only
-  std::string unit;     // regex only
+  // Of regex and pointer only.
+  std::string name;
+  std::string pattern;
+  std::string unit;
+  std::optional<RawValue> file =
+      {};  // that holds the document; relative to the workload's folder; it must be written in the trial
 };
 
 // A program that the experiment starts: a workload's, or a service.

@@ -120,53 +120,73 @@ class ExperimentParser {
 
   void metrics(const YamlNode& node, WorkloadSpec& spec) {
     if (node.kind != YamlNode::Kind::sequence) {
-      error(node.mark, "'metrics' must be a list of 'lines', 'json' or {name, regex, unit}");
+      error(node.mark,
+            "'metrics' must be a list of 'lines', 'json', {name, regex, unit} or {name, json, unit, file}");
       return;
     }
     for (const YamlPointer& item : node.items) {
       if (item->kind == YamlNode::Kind::map)
-        regex_metric(*item, spec);
+        named_metric(*item, spec);
       else if (item->scalar == "lines")
-        spec.metrics.push_back({MetricRule::Kind::lines, {}, {}, {}});
+        spec.metrics.push_back({MetricRule::Kind::lines});
       else if (item->scalar == "json")
-        spec.metrics.push_back({MetricRule::Kind::json, {}, {}, {}});
+        spec.metrics.push_back({MetricRule::Kind::json});
       else
         error(item->mark, fmt::format("unknown metric form '{}'{}", item->scalar,
                                       did_you_mean(item->scalar, {"lines", "json", "regex"})));
     }
   }
 
-  void regex_metric(const YamlNode& node, WorkloadSpec& spec) {
+  void named_metric(const YamlNode& node, WorkloadSpec& spec) {
     if (!read_.map(node, "a metric", keys("metric"))) return;
     MetricRule rule;
-    rule.kind = MetricRule::Kind::regex;
     const YamlNode* name = node.find("name");
     const YamlNode* regex = node.find("regex");
-    if (name == nullptr || regex == nullptr) {
+    const YamlNode* pointer = node.find("json");
+    if (name == nullptr || (regex == nullptr) == (pointer == nullptr)) {
       error(node.mark,
-            "a metric needs 'name' and 'regex', for example  {name: rate, regex: 'rate: ([0-9.]+)', unit: "
-            "1/s}");
+            "a metric needs 'name' and either 'regex', for example  {name: rate, regex: 'rate: ([0-9.]+)', "
+            "unit: "
+            "1/s}, or 'json', for example  {name: p99, json: /latencies/99th, unit: ns}");
       return;
     }
+    rule.kind = regex != nullptr ? MetricRule::Kind::regex : MetricRule::Kind::pointer;
     if (auto text = read_.word(*name, "'name'")) rule.name = text->text;
     with(node, "unit", [&](const YamlNode& n) {
       if (auto unit = read_.word(n, "'unit'")) rule.unit = unit->text;
     });
-    const auto pattern = read_.word(*regex, "'regex'");
+    with(node, "file", [&](const YamlNode& n) {
+      rule.file = read_.word(n, "'file'");
+      if (regex != nullptr)
+        error(n.mark,
+              fmt::format("metric '{}': 'file' is for 'json'; a 'regex' looks at the output", rule.name));
+    });
+    const auto pattern = regex != nullptr ? read_.word(*regex, "'regex'") : read_.word(*pointer, "'json'");
     if (!pattern) return;
     rule.pattern = pattern->text;
+    if (regex != nullptr)
+      check_regex(*pattern, rule);
+    else if (!rule.pattern.starts_with('/'))
+      error(pattern->mark,
+            fmt::format(
+                "metric '{}': 'json' says where the number is, from the top and with '/' between names: "
+                "/latencies/99th; found '{}'",
+                rule.name, rule.pattern));
+    spec.metrics.push_back(rule);
+  }
+
+  void check_regex(const RawValue& pattern, const MetricRule& rule) {
     RE2::Options quiet;
     quiet.set_log_errors(false);
     const RE2 compiled(rule.pattern, quiet);
     if (!compiled.ok()) {
-      error(pattern->mark, fmt::format("metric '{}': {} (RE2 syntax)", rule.name, compiled.error()));
+      error(pattern.mark, fmt::format("metric '{}': {} (RE2 syntax)", rule.name, compiled.error()));
     } else if (compiled.NumberOfCapturingGroups() != 1) {
       error(
-          pattern->mark,
+          pattern.mark,
           fmt::format("metric '{}': the expression needs exactly one group ( ) around the number; it has {}",
                       rule.name, compiled.NumberOfCapturingGroups()));
     }
-    spec.metrics.push_back(rule);
   }
 
   void axes(const YamlNode& node) {
@@ -317,7 +337,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
         "attach"}},
       {"ready", {"port", "line", "command", "within"}},
       {"attach", {"pid", "address"}},
-      {"metric", {"name", "regex", "unit"}},
+      {"metric", {"name", "regex", "json", "file", "unit"}},
       {"axis", {"values", "count", "from", "to", "step", "times", "nearest"}},
       {"sysfs", {"path", "values"}},
       {"repeat", {"min", "max", "until", "confirm"}},

@@ -175,13 +175,19 @@ void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec&
     with(node, "same work", [&](const YamlNode& n) {
       objective.same_work = read.boolean(n, "'same work'").value_or(false);
       if (objective.same_work && node.find("per") != nullptr)
-        read.diagnostics().error(n.mark, "'same work' says that each run is one unit, and 'per' that a metric counts them: keep one of the two");
+        read.diagnostics().error(n.mark,
+                                 "'same work' says that each run is one unit, and 'per' that a metric counts "
+                                 "them: keep one of the two");
       if (objective.same_work && node.find("across") == nullptr)
-        read.diagnostics().error(n.mark, "'same work' needs the parameters at whose values each run does the same work, for example  across: [threads]");
+        read.diagnostics().error(n.mark,
+                                 "'same work' needs the parameters at whose values each run does the same "
+                                 "work, for example  across: [threads]");
     });
-    if (const YamlNode* across = node.find("across"); across != nullptr && objective.per.empty() && !objective.same_work)
+    if (const YamlNode* across = node.find("across");
+        across != nullptr && objective.per.empty() && !objective.same_work)
       read.diagnostics().error(across->mark,
-                               "'across' compares what a unit of work takes: add  per: METRIC  that counts the units, or  same work: "
+                               "'across' compares what a unit of work takes: add  per: METRIC  that counts "
+                               "the units, or  same work: "
                                "true  where each run does the same at every value");
     with(node, "subject to", [&](const YamlNode& n) {
       if (!read.map(n, "'subject to'", {})) return;

@@ -109,9 +109,11 @@ std::string nothing_is_compared(const Plan& plan) {
   if (plan.points.size() < 2 || scenarios.size() < plan.points.size()) return {};
   if (parameters.empty()) return {};  // several workloads: each is a question of its own
   const std::string names = join(parameters, ", ");
-  return fmt::format("each value of {} is work of another kind, so nothing is compared; where each run does the same work: objective: "
-                     "{{minimise: {}, across: [{}], same work: true}}; where a metric counts it: per: METRIC",
-                     names, to_string(plan.experiment.objective.minimise), names);
+  return fmt::format(
+      "each value of {} is work of another kind, so nothing is compared; where each run does the same work: "
+      "objective: "
+      "{{minimise: {}, across: [{}], same work: true}}; where a metric counts it: per: METRIC",
+      names, to_string(plan.experiment.objective.minimise), names);
 }
 
 // How often others are up than before: they end with each block, and a search chooses its trials one by one.
@@ -209,7 +211,8 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
                                  runnable.problems.empty() ? "this machine can run it"
                                                            : "the file is right, but a run would not start:");
   for (const std::string& problem : runnable.problems) text += "  " + problem + "\n";
-  if (const std::string note = nothing_is_compared(plan); !note.empty()) text += "  note: " + printable(note) + "\n";
+  if (const std::string note = nothing_is_compared(plan); !note.empty())
+    text += "  note: " + printable(note) + "\n";
   for (const std::string& one : runnable.notes) text += "  note: " + printable(one) + "\n";
   if (!runnable.problems.empty()) text += "\n";
   if (!runnable.energy_source.empty())

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "base/acting_as.hpp"
@@ -482,6 +483,7 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
   AllRuns all;
   for (;;) {
     tell_guard_of_traces();
+    const auto files_before = metric_files(workload);
     auto launched = machine_.programs.launcher.launch(spec, machine_.clock);
     if (!launched.child) {
       trial.child = ChildResult();
@@ -503,8 +505,13 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
       const auto metrics = find_metrics(stream->whole_lines(), workload.metrics);
       trial.metrics.insert(trial.metrics.end(), metrics.begin(), metrics.end());
     }
+    const std::size_t without_files = trial.metrics.size();
+    read_metric_files(workload, files_before, trial);
+    const bool in_file =
+        std::any_of(trial.metrics.begin() + static_cast<std::ptrdiff_t>(without_files), trial.metrics.end(),
+                    [&](const MetricRecord& m) { return m.name == plan_.experiment.objective.per; });
     trial.units_incomplete =
-        trial.units_incomplete || !tells_units(trial.child, runs_.back(), workload.metrics);
+        trial.units_incomplete || !(in_file || tells_units(trial.child, runs_.back(), workload.metrics));
     all.add(trial.child);
     const bool fine = trial.child.end == ChildResult::End::exited && trial.child.exit_code == 0;
     if (!fine || !wanted.at_least) return true;
@@ -527,6 +534,57 @@ bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
                                 : std::string("the number of runs and marks that are kept does"))});
       return true;
     }
+  }
+}
+
+std::string TrialRunner::metric_path(const WorkloadSpec& workload, const MetricRule& rule) const {
+  const std::filesystem::path folder(plan_.experiment.folder);
+  return ((workload.folder ? folder / workload.folder->text : folder) / rule.file->text).string();
+}
+
+// Files in which the workload tells metrics, as they are before it runs: one that is there already is of an earlier trial.
+TrialRunner::FilesBefore TrialRunner::metric_files(const WorkloadSpec& workload) const {
+  FilesBefore files;
+  for (const MetricRule& rule : workload.metrics) {
+    if (!rule.file) continue;
+    const ActingAs owner(invoking_owner());
+    const std::string path = metric_path(workload, rule);
+    files[path] = identity_of(path);
+  }
+  return files;
+}
+
+void TrialRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefore& before,
+                                    TrialRecord& trial) const {
+  if (before.empty()) return;
+  const ActingAs owner(invoking_owner());
+  std::map<std::string, std::string> texts, problems;
+  for (const auto& [path, was] : before) {
+    constexpr std::uint64_t largest = 64 << 20;
+    std::error_code none;
+    const auto now = identity_of(path);
+    if (!now)
+      problems[path] = "is not there";
+    else if (was && *now == *was)
+      problems[path] = "was not written in this trial";
+    else if (!std::filesystem::is_regular_file(path, none))
+      problems[path] = "is no file";
+    else if (now->size > largest)
+      problems[path] = fmt::format("is larger than {} MiB", largest >> 20);
+    else if (std::ifstream file(path); file)
+      texts[path].assign(std::istreambuf_iterator<char>(file), {});
+  }
+  for (const MetricRule& rule : workload.metrics) {
+    if (!rule.file) continue;
+    const std::string path = metric_path(workload, rule);
+    if (auto metric = find_in_document(texts[path], rule)) {
+      trial.metrics.push_back(std::move(*metric));
+      continue;
+    }
+    const std::string& problem = problems[path];
+    trial.events.push_back(
+        {"metric_missing", fmt::format("metric '{}': {} {}", rule.name, path,
+                                       problem.empty() ? "has no number at " + rule.pattern : problem)});
   }
 }
 

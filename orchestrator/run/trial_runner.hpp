@@ -40,6 +40,10 @@ class TrialRunner {
   bool measure(const PlanPoint& point, TrialRecord& trial);
   void tell_guard_of_traces();
   bool run_command(const PlanPoint& point, TrialRecord& trial);
+  using FilesBefore = std::map<std::string, std::optional<FileIdentity>>;
+  std::string metric_path(const WorkloadSpec& workload, const MetricRule& rule) const;
+  FilesBefore metric_files(const WorkloadSpec& workload) const;
+  void read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial) const;
   bool tells_units(const ChildResult& child, const MarkedRun& run,
                    const std::vector<MetricRule>& rules) const;
   bool rest(TrialRecord& trial);

@@ -45,7 +45,49 @@ void from_json(const std::string& line, std::vector<MetricRecord>& found) {
   }
 }
 
+std::optional<MetricRecord> at_pointer(const nlohmann::json& document, const MetricRule& rule) {
+  try {
+    const auto& found = document.at(nlohmann::json::json_pointer(rule.pattern));
+    const auto value = found.is_number()   ? std::optional(found.get<double>())
+                       : found.is_string() ? parse_number(found.get<std::string>())
+                                           : std::nullopt;
+    if (value && std::isfinite(*value)) return MetricRecord{rule.name, *value, rule.unit};
+  } catch (const nlohmann::json::exception&) {
+    // No such place in it.
+  }
+  return std::nullopt;
+}
+
+// Lines that are documents, else all of the output as one: clients print their report either way.
+void from_documents(std::string_view output, const std::vector<MetricRule>& rules,
+                    std::vector<MetricRecord>& found) {
+  std::vector<const MetricRule*> wanted;
+  for (const MetricRule& rule : rules) {
+    if (rule.kind == MetricRule::Kind::pointer && !rule.file) wanted.push_back(&rule);
+  }
+  if (wanted.empty()) return;
+  const std::size_t before = found.size();
+  for (const std::string& line : split_lines(output)) {
+    const auto text = trim(line);
+    if (text.empty() || text.front() != '{' || found.size() >= most_metrics) continue;
+    const auto document = nlohmann::json::parse(text, nullptr, false);
+    if (!document.is_object()) continue;
+    for (const MetricRule* rule : wanted) {
+      if (auto metric = at_pointer(document, *rule)) found.push_back(std::move(*metric));
+    }
+  }
+  if (found.size() > before) return;
+  for (const MetricRule* rule : wanted) {
+    if (auto metric = find_in_document(output, *rule)) found.push_back(std::move(*metric));
+  }
+}
+
 }  // namespace
+
+std::optional<MetricRecord> find_in_document(std::string_view document, const MetricRule& rule) {
+  const auto json = nlohmann::json::parse(document, nullptr, false);
+  return json.is_discarded() ? std::nullopt : at_pointer(json, rule);
+}
 
 std::vector<MetricRecord> find_metrics(std::string_view output, const std::vector<MetricRule>& rules) {
   std::vector<MetricRecord> found;
@@ -66,6 +108,7 @@ std::vector<MetricRecord> find_metrics(std::string_view output, const std::vecto
       }
     }
   }
+  from_documents(output, rules, found);
   std::erase_if(found, [](const MetricRecord& metric) { return !std::isfinite(metric.value); });
   return found;
 }

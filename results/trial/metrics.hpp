@@ -1,6 +1,7 @@
 // A workload's output into metrics, by the rules of its experiment file.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,5 +13,9 @@ namespace dvfs_plan {
 // Looks through `output` line by line. Numbers that are not finite are no metrics. A name may come more
 // than once; the order is kept.
 std::vector<MetricRecord> find_metrics(std::string_view output, const std::vector<MetricRule>& rules);
+
+// The number that a rule of kind `pointer` names in a JSON document; nullopt: it is not there, or is none. A number written as text
+// counts ("12.5").
+std::optional<MetricRecord> find_in_document(std::string_view document, const MetricRule& rule);
 
 }  // namespace dvfs_plan

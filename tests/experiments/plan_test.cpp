@@ -243,19 +243,22 @@ TEST(Points, ParametersCompeteAcrossWhichAUnitIsTheSame) {
   EXPECT_EQ(resolve(text + "objective: {minimise: energy, per: samples, across: [bathc]}\n").faults,
             "sweep.yaml:3:54: error: 'across' names 'bathc', which is no parameter in 'axes' (did you mean "
             "'batch'?)\n");
-  EXPECT_EQ(
-      resolve(text + "objective: {minimise: energy, across: [batch]}\n").faults,
-      "sweep.yaml:3:39: error: 'across' compares what a unit of work takes: add  per: METRIC  that counts the "
-      "units, or  same work: true  where each run does the same at every value\n");
+  EXPECT_EQ(resolve(text + "objective: {minimise: energy, across: [batch]}\n").faults,
+            "sweep.yaml:3:39: error: 'across' compares what a unit of work takes: add  per: METRIC  that "
+            "counts the "
+            "units, or  same work: true  where each run does the same at every value\n");
   const auto same = resolve(text + "objective: {minimise: energy, across: [batch], same work: true}\n");
   ASSERT_TRUE(same.plan) << same.faults;
   EXPECT_EQ(same.plan->points[0].scenario, together.plan->points[0].scenario);
   EXPECT_NE(same.plan->hash, together.plan->hash);
-  EXPECT_EQ(resolve(text + "objective: {minimise: energy, per: samples, across: [batch], same work: true}\n").faults,
-            "sweep.yaml:3:73: error: 'same work' says that each run is one unit, and 'per' that a metric counts them: "
+  EXPECT_EQ(resolve(text + "objective: {minimise: energy, per: samples, across: [batch], same work: true}\n")
+                .faults,
+            "sweep.yaml:3:73: error: 'same work' says that each run is one unit, and 'per' that a metric "
+            "counts them: "
             "keep one of the two\n");
   EXPECT_EQ(resolve(text + "objective: {minimise: energy, same work: true}\n").faults,
-            "sweep.yaml:3:42: error: 'same work' needs the parameters at whose values each run does the same work, for "
+            "sweep.yaml:3:42: error: 'same work' needs the parameters at whose values each run does the same "
+            "work, for "
             "example  across: [threads]\n");
   EXPECT_EQ(
       plain("axes: {cpu.frequency: all}\nobjective: {minimise: energy, per: n, across: [cpu.frequency]}\n")

@@ -39,6 +39,32 @@ class CommandLine(unittest.TestCase):
     def query(self, name, sql):
         return testbed.rows(self.folder / name, sql)
 
+    def test_numbers_within_documents_are_metrics(self):
+        vegeta = '{"latencies":{"total":1,"99th":8131170},"success":0.998,"status_codes":{"200":4312}}'
+        pretty = '{\n  "metrics": {"ttft": [1.5, "2.5"]},\n  "name": "x"\n}'
+        self.write("vegeta.txt", "Requests sent\n" + vegeta + "\n")
+        self.write("pretty.txt", pretty + "\n")
+        self.write("m.yaml", """name: m
+workloads:
+  - {name: line, command: [cat, vegeta.txt], metrics: [{name: p99, json: /latencies/99th, unit: ns}, {name: ok, json: /status_codes/200}, {name: none, json: /latencies/5th}]}
+  - {name: whole, command: [cat, pretty.txt], metrics: [{name: second, json: /metrics/ttft/1, unit: ms}, {name: text, json: /name}]}
+  - {name: file, shell: cp vegeta.txt report.json, metrics: [{name: p99, json: /latencies/99th, unit: ns, file: report.json}, {name: gone, json: /gone, file: report.json}]}
+  - {name: stale, command: ["true"], metrics: [{name: p99, json: /latencies/99th, file: old.json}, {name: never, json: /a, file: never.json}]}
+  - {name: fifo, shell: mkfifo pipe.json, metrics: [{name: p, json: /a, file: pipe.json}]}
+repeat: 1
+objective: time
+conditions: {warm up: 0, foreign load: off, temperature: off}
+""")
+        self.write("vegeta.txt", vegeta + "\n")
+        self.write("old.json", vegeta)
+        run = self.call("m.yaml")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = {(row["key"].split()[0], row["name"], row["value"], row["unit"]) for row in testbed.rows(self.folder / "m.sqlite", "SELECT key, name, m.value, m.unit FROM metrics m JOIN trials t USING (trial)")}
+        self.assertEqual(found, {("line", "p99", 8131170, "ns"), ("line", "ok", 4312, ""), ("whole", "second", 2.5, "ms"), ("file", "p99", 8131170, "ns")})
+        for text in (f"warning: file #1: metric 'gone': {self.folder}/report.json has no number at /gone\n", f"warning: stale #1: metric 'p99': {self.folder}/old.json was not written in this trial\n",
+                     f"warning: stale #1: metric 'never': {self.folder}/never.json is not there\n", f"warning: fifo #1: metric 'p': {self.folder}/pipe.json is no file\n"):
+            self.assertIn(text, run.stderr)
+
     def test_parameters_that_do_the_same_work_compete_without_a_metric(self):
         text = "name: threads\nworkloads: [{name: w, command: [sleep, '{length}']}]\naxes: {length: ['0.05', '0.2']}\nrepeat: 2\nconditions: {warm up: 0, foreign load: off, temperature: off}\nobjective: "
         self.write("apart.yaml", text + "time\n")
