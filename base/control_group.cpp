@@ -58,7 +58,14 @@ std::optional<ControlGroup> ControlGroup::make(const std::string& name) {
   const auto mount = unified_mount(proc);
   if (!mount) return std::nullopt;
   const std::string own = own_group(proc);
-  const std::string path = *mount + (own == "/" ? "" : own) + "/" + name;
+  return make_at(*mount + (own == "/" ? "" : own) + "/" + name);
+}
+
+std::optional<ControlGroup> ControlGroup::make_within(const std::string& name) const {
+  return make_at(path_ + "/" + name);
+}
+
+std::optional<ControlGroup> ControlGroup::make_at(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0) return std::nullopt;
   UniqueFd procs(::open((path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   UniqueFd events(::open((path + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
@@ -83,6 +90,30 @@ bool ControlGroup::empty() const {
   std::array<char, 256> text;
   const ssize_t count = ::pread(events_.get(), text.data(), text.size(), 0);
   return count <= 0 || !populated({text.data(), static_cast<std::size_t>(count)});
+}
+
+std::vector<pid_t> ControlGroup::processes() const {
+  std::vector<pid_t> found;
+  for (const std::string& word : split_words(Sysfs().text(path_ + "/cgroup.procs").value_or(""))) {
+    const auto pid = static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10));
+    if (pid > 0) found.push_back(pid);
+  }
+  return found;
+}
+
+Seconds ControlGroup::cpu_time() const {
+  for (const std::string& line : split_lines(Sysfs().text(path_ + "/cpu.stat").value_or(""))) {
+    if (line.starts_with("usage_usec ")) return Seconds{1e-6 * parse_number(line.substr(11)).value_or(0)};
+  }
+  return Seconds{0};
+}
+
+bool ControlGroup::holds(pid_t pid) const {
+  for (const std::string& line :
+       split_lines(Sysfs().text("/proc/" + std::to_string(pid) + "/cgroup").value_or(""))) {
+    if (line.starts_with("0::") && line.size() > 4) return path_.ends_with(line.substr(3));
+  }
+  return false;
 }
 
 bool kill_control_group(const std::string& path) {

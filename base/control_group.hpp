@@ -4,10 +4,14 @@
 // a subtree.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.hpp"
+#include "base/units.hpp"
 
 namespace dvfs_plan {
 
@@ -15,6 +19,8 @@ class ControlGroup {
  public:
   // Below the group that we are in; nullopt: there is no cgroup v2, or it may not be made.
   static std::optional<ControlGroup> make(const std::string& name);
+  // Within this one.
+  std::optional<ControlGroup> make_within(const std::string& name) const;
   ControlGroup(ControlGroup&&) noexcept = default;
   ControlGroup& operator=(ControlGroup&&) = delete;
   // Ends what is in it, and removes it.
@@ -24,8 +30,15 @@ class ControlGroup {
   // Its cgroup.procs: a process that writes "0" there is in it.
   int entrance() const { return procs_.get(); }
   bool empty() const;
+  std::vector<pid_t> processes() const;
+  // CPU time of all that are or were in it (cpu.stat).
+  Seconds cpu_time() const;
+  // Whether a process is in it.
+  bool holds(pid_t pid) const;
 
  private:
+  static std::optional<ControlGroup> make_at(const std::string& path);
+
   explicit ControlGroup(std::string path, UniqueFd procs, UniqueFd events)
       : path_(std::move(path)), procs_(std::move(procs)), events_(std::move(events)) {}
   std::string path_;

@@ -11,16 +11,36 @@
 #include "base/process_tree.hpp"
 
 namespace dvfs_plan {
-namespace {
+ProcessGroup::ProcessGroup() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void ProcessGroup::use_control_group(const std::string& name) {
+  auto all = ControlGroup::make(name);
+  if (!all) return;
+  auto trials = all->make_within("trial");
+  if (!trials) return;
+  all_.emplace(std::move(*all));
+  control_group_.emplace(std::move(*trials));
+}
+
+std::optional<ControlGroup> ProcessGroup::make_beside(const std::string& name) const {
+  return all_ ? all_->make_within(name) : std::nullopt;
+}
+
+bool ProcessGroup::is_own(pid_t pid) const {
+  return own_.contains(pid) ||
+         std::any_of(own_groups_.begin(), own_groups_.end(),
+                     [&](const ControlGroup* group) { return group->holds(pid); }) ||
+         std::any_of(own_marks_.begin(), own_marks_.end(),
+                     [&](const std::string& mark) { return is_marked(pid, mark); });
+}
 
 // Ends and reaps everything that was orphaned to us: daemons that a workload left. False if one is left.
-bool end_orphans(const std::set<pid_t>& own, const std::set<std::string>& marks, int& ended) {
+bool ProcessGroup::end_orphans(int& ended) const {
   bool all = true;
   for (const pid_t pid : children_of(::getpid())) {
-    if (own.contains(pid)) continue;
-    if (std::any_of(marks.begin(), marks.end(),
-                    [&](const std::string& mark) { return is_marked(pid, mark); }))
-      continue;
+    if (is_own(pid)) continue;
     // One that we may not end (the workload used sudo) must not hold the night up.
     if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
     if (::waitpid(pid, nullptr, WNOHANG) == pid) ++ended;
@@ -29,18 +49,8 @@ bool end_orphans(const std::set<pid_t>& own, const std::set<std::string>& marks,
   return all;
 }
 
-}  // namespace
-
-ProcessGroup::ProcessGroup() {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
-void ProcessGroup::use_control_group(const std::string& name) {
-  if (auto made = ControlGroup::make(name)) control_group_.emplace(std::move(*made));
-}
-
 void ProcessGroup::entered(pid_t pid, int outside_because) {
-  if (outside_because != 0) control_group_.reset();
+  if (outside_because != 0) control_group_.reset();  // services may be in theirs all the same
   members_.insert(pid);
 }
 
@@ -58,7 +68,7 @@ int ProcessGroup::end_rest() {
     // Both: what is in the group may have been adopted by others, and what came to us may have left the
     // group.
     const bool in_group = control_group_ && kill_control_group(*control_group_);
-    if (end_orphans(own_, own_marks_, ended) && !in_group) break;
+    if (end_orphans(ended) && !in_group) break;
     ::usleep(1000);
   }
   return ended;

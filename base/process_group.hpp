@@ -23,8 +23,10 @@ class ProcessGroup {
 
   // From now on its processes are in a control group of this name, where one may be made.
   void use_control_group(const std::string& name);
-  // Its path; empty: there is none.
-  std::string control_group() const { return control_group_ ? control_group_->path() : std::string{}; }
+  // The path of the run's; empty: there is none.
+  std::string control_group() const { return all_ ? all_->path() : std::string{}; }
+  // A group beside that of the trials', for what outlives them; nullopt: none can be made. It must not outlive us.
+  std::optional<ControlGroup> make_beside(const std::string& name) const;
   // For spawn(); -1: none.
   int entrance() const { return control_group_ ? control_group_->entrance() : -1; }
 
@@ -34,6 +36,9 @@ class ProcessGroup {
   // The same of daemons, which are not known yet: those whose environment holds this "NAME=value".
   void own_marked(const std::string& mark) { own_marks_.insert(mark); }
   void disown_marked(const std::string& mark) { own_marks_.erase(mark); }
+  // And those in this group, which must stay where it is until it is disowned.
+  void own_group(const ControlGroup* group) { own_groups_.insert(group); }
+  void disown_group(const ControlGroup* group) { own_groups_.erase(group); }
 
   // A child of it was started; `outside_because`: errno of why it is not in the control group, which is then
   // given up.
@@ -44,9 +49,13 @@ class ProcessGroup {
 
  private:
   int end_rest();
-  std::optional<ControlGroup> control_group_;
+  bool end_orphans(int& ended) const;
+  bool is_own(pid_t pid) const;
+  std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
+  std::optional<ControlGroup> control_group_;  // of the trials
   std::set<pid_t> own_, members_;
   std::set<std::string> own_marks_;
+  std::set<const ControlGroup*> own_groups_;
 };
 
 }  // namespace dvfs_plan

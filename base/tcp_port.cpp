@@ -1,5 +1,6 @@
 #include "base/tcp_port.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
@@ -31,16 +32,33 @@ bool connects(const addrinfo& to, Seconds patience) {
   return ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
-// Inodes of the sockets that listen at the port.
-std::set<std::string> listening_inodes(int port) {
+// How /proc/net/tcp writes the addresses at which one listens who is reached at `host`; empty: it is no address of the loopback device.
+std::set<std::string> listening_at(const std::string& host) {
+  const std::string name = host == "localhost" ? "127.0.0.1" : host;
+  std::set<std::string> addresses{"00000000", "00000000000000000000000000000000"};  // all of the machine's
+  in_addr v4{};
+  if (::inet_pton(AF_INET, name.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127)
+    addresses.insert(fmt::format("{:08X}", v4.s_addr));
+  else if (name == "::1")
+    addresses.insert("00000000000000000000000001000000");
+  else
+    addresses.clear();
+  return addresses;
+}
+
+// Inodes of the sockets that listen there.
+std::set<std::string> listening_inodes(const TcpAddress& address) {
   constexpr const char* listening = "0A";
   const Sysfs proc;
-  const std::string wanted = fmt::format(":{:04X}", port);
+  const auto addresses = listening_at(address.host);
+  const std::string port = fmt::format(":{:04X}", address.port);
   std::set<std::string> inodes;
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     for (const std::string& line : split_lines(proc.text(table).value_or(""))) {
       const auto words = split_words(line);
-      if (words.size() > 9 && words[1].ends_with(wanted) && words[3] == listening) inodes.insert(words[9]);
+      if (words.size() > 9 && words[1].ends_with(port) && words[3] == listening &&
+          addresses.contains(words[1].substr(0, words[1].find(':'))))
+        inodes.insert(words[9]);
     }
   }
   return inodes;
@@ -88,8 +106,8 @@ bool port_answers(int port) {
   return tcp_answers({"127.0.0.1", port}, Seconds{1}) || tcp_answers({"::1", port}, Seconds{1});
 }
 
-std::optional<pid_t> listener_of(int port) {
-  const auto inodes = listening_inodes(port);
+std::optional<pid_t> listener_of(const TcpAddress& address) {
+  const auto inodes = listening_inodes(address);
   if (inodes.empty()) return std::nullopt;
   const Sysfs proc;
   for (const std::string& name : proc.list("/proc")) {

@@ -22,7 +22,8 @@ bool tcp_answers(const TcpAddress& address, Seconds patience);
 // Whether anybody takes connections at this port of this machine, by IPv4 or IPv6.
 bool port_answers(int port);
 
-// A process that listens at this port of this machine (/proc/net/tcp, proc(5)); nullopt: none, or one that this user may not look into.
-std::optional<pid_t> listener_of(int port);
+// A process that listens at this address of this machine (/proc/net/tcp, proc(5)); nullopt: none, one that this user may not look into, or
+// the address is not one of the loopback device.
+std::optional<pid_t> listener_of(const TcpAddress& address);
 
 }  // namespace dvfs_plan

@@ -146,11 +146,24 @@ class PlanResolver {
       for (const RawValue& word : words_of(spec)) check_placeholders(word);
       knobs_start_no_service(spec);
     }
+    services_are_not_confined();
     for (const AxisSpec& spec : plan_.experiment.axes) {
       if (!is_knob_axis(spec.name) && !used_.contains(spec.name)) {
         error(spec.mark, fmt::format("axis '{}' is used by no workload: put {{{}}} into a command", spec.name,
                                      spec.name));
       }
+    }
+  }
+
+  // The knob gives CPUs to what a trial starts.
+  void services_are_not_confined() {
+    if (plan_.experiment.services.empty()) return;
+    for (const AxisSpec& axis : plan_.experiment.axes) {
+      if (split_axis_name(axis.name).base == "cpu.cores")
+        error(axis.mark, fmt::format("axis '{}' confines what a trial starts, and service '{}' is up before: "
+                                     "confine it in its own command, by a "
+                                     "parameter: [taskset, -c, \"{{cpus}}\", ...]",
+                                     axis.name, plan_.experiment.services.front().name));
     }
   }
 

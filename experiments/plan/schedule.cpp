@@ -22,13 +22,21 @@ void shuffle(std::vector<int>& order, std::uint64_t seed, int block) {
   }
 }
 
-// What needs the same services follows the first of it: groups and the trials in each keep their random order.
-void keep_services_together(const std::vector<PlanPoint>& points, std::vector<int>& order) {
-  std::map<std::string, std::size_t> place_of;
+// What needs the same services follows each other: the groups in an order of their own (by first appearance large ones would come early),
+// the trials in each in theirs.
+void keep_services_together(const std::vector<PlanPoint>& points, std::vector<int>& order, std::uint64_t seed,
+                            int block) {
   const auto services = [&](int i) -> const std::string& {
     return points[static_cast<std::size_t>(i)].services;
   };
-  for (const int i : order) place_of.emplace(services(i), place_of.size());
+  std::map<std::string, std::size_t> place_of;
+  for (const int i : order) place_of.emplace(services(i), 0);
+  std::vector<int> places(place_of.size());
+  std::iota(places.begin(), places.end(), 0);
+  constexpr std::uint64_t another = 0xD1B54A32D192ED03ULL;  // not the trials' own numbers again
+  shuffle(places, seed ^ another, block);
+  std::size_t next = 0;
+  for (auto& [key, place] : place_of) place = static_cast<std::size_t>(places[next++]);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return place_of.at(services(a)) < place_of.at(services(b)); });
 }
@@ -169,7 +177,7 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
     order.insert(order.end(), references.begin(), references.end());
     order.insert(order.end(), references.begin(), references.end());
     shuffle(order, options.seed, block);
-    keep_services_together(points, order);
+    keep_services_together(points, order, options.seed, block);
     std::set<int> begun;
     for (const int i : order) {
       const bool reference = std::find(references.begin(), references.end(), i) != references.end();

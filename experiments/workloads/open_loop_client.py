@@ -28,6 +28,7 @@ Python's standard library only.
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import math
 import pathlib
@@ -83,6 +84,8 @@ def arguments(words=None):
     try:
         options.warm_up_seconds = float(options.warm_up[:-1]) if options.warm_up.endswith("s") else 0
         options.warm_up_requests = 0 if options.warm_up.endswith("s") else int(options.warm_up)
+        if not (0 <= options.warm_up_seconds < math.inf and options.warm_up_requests >= 0):
+            raise ValueError
     except ValueError:
         parser.error(f"--warm-up is a number of requests (100) or of seconds (5s); found '{options.warm_up}'")
     options.slos = []
@@ -106,14 +109,20 @@ class Due:
 def arrivals(options):
     """Due requests without end, or those of the trace."""
     if options.trace:
-        with open(options.trace) as lines:
+        try:
+            lines = open(options.trace)
+        except OSError as problem:
+            sys.exit(f"the trace cannot be read: {problem}")
+        with lines:
             for number, line in enumerate(lines, 1):
                 words = line.partition("#")[0].split()
                 if not words:
                     continue
                 try:
-                    sizes = [int(word) for word in words[1:3]]
-                    yield Due(float(words[0]), *(sizes if len(sizes) == 2 else [options.prompt_tokens, options.output_tokens]))
+                    sizes, at = [int(word) for word in words[1:3]], float(words[0])
+                    if not (math.isfinite(at) and at >= 0):
+                        raise ValueError
+                    yield Due(at, *(sizes if len(sizes) == 2 else [options.prompt_tokens, options.output_tokens]))
                 except ValueError:
                     sys.exit(f"{options.trace}:{number}: a line is SECONDS [PROMPT_TOKENS OUTPUT_TOKENS]; found '{line.strip()}'")
         return
@@ -152,7 +161,11 @@ class Server:
         if url.scheme not in ("http", "https") or not url.hostname:
             sys.exit(f"'{options.url}' is no URL of a server: http://HOST:PORT/PATH")
         self.options = options
-        self.host, self.port = url.hostname, url.port or (443 if url.scheme == "https" else 80)
+        try:
+            port = url.port
+        except ValueError as problem:
+            sys.exit(f"'{options.url}': {problem}")
+        self.host, self.port = url.hostname, port or (443 if url.scheme == "https" else 80)
         self.tls = url.scheme == "https" or None
         self.path = (url.path or "/") + ("?" + url.query if url.query else "")
         self.at = url.netloc
@@ -193,21 +206,33 @@ class Server:
         try:
             writer.write(request)
             await writer.drain()
-            status = await reader.readline()
+            try:
+                status = await reader.readline()
+            except ConnectionError:
+                if not kept:
+                    raise
+                status = b""
             if not status and kept:  # it had closed the connection while nobody asked
                 writer.close()
                 reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls)
                 writer.write(request)
                 status = await reader.readline()
-            words = status.split()
-            if len(words) < 2 or not words[0].startswith(b"HTTP/"):
-                raise ValueError("the server closed the connection" if not status else f"no HTTP answer: {status[:60]!r}")
-            headers = {}
-            while (line := await reader.readline()) not in (b"\r\n", b"\n"):
-                if not line:
-                    raise EOFError("the answer ended within its headers")
-                name, _, value = line.decode("latin-1").partition(":")
-                headers[name.strip().lower()] = value.strip()
+            words = b"", b"1"
+            while words[1].startswith(b"1"):  # "100 Continue" and its like announce the answer
+                if words[0]:
+                    status = await reader.readline()
+                words = status.split()
+                if len(words) < 2 or not words[0].startswith(b"HTTP/"):
+                    raise ValueError("the server closed the connection" if not status else f"no HTTP answer: {status[:60]!r}")
+                headers = {}
+                while (line := await reader.readline()) not in (b"\r\n", b"\n"):
+                    if not line:
+                        raise EOFError("the answer ended within its headers")
+                    name, _, value = line.decode("latin-1").partition(":")
+                    headers[name.strip().lower()] = value.strip()
+            if words[1] in (b"204", b"304"):
+                headers["content-length"] = "0"
+                headers.pop("transfer-encoding", None)
             ends = await self.body_of(reader, headers, method, answer)
             whole = ends and words[0] == b"HTTP/1.1" and headers.get("connection", "").lower() != "close"
             if not words[1].startswith(b"2"):
@@ -268,9 +293,9 @@ def has_text(event):
     """Whether an event of a stream brings a token: the last ones bring counts, and roles come without any."""
     try:
         choice = json.loads(event)["choices"][0]
-    except (ValueError, LookupError, TypeError):
+        return bool(choice.get("text") or (choice.get("delta") or {}).get("content"))
+    except (ValueError, LookupError, TypeError, AttributeError):
         return False
-    return bool(choice.get("text") or (choice.get("delta") or {}).get("content"))
 
 
 async def open_loop(server, schedule, start):
@@ -300,16 +325,16 @@ async def closed_loop(server, schedule, clients, until=None):
 
 
 def first(schedule, requests, seconds):
-    """The first so many, or those of the first so many seconds; the rest stays in `schedule`."""
+    """The first so many, or those of the first so many seconds; and the rest."""
     taken = []
+    schedule = iter(schedule)
     for due in schedule:
+        if seconds is not None and due.at >= seconds:
+            return taken, itertools.chain([due], schedule)
         taken.append(due)
         if requests is not None and len(taken) >= requests:
             break
-        if seconds is not None and due.at >= seconds:
-            taken.pop()
-            break
-    return taken
+    return taken, schedule
 
 
 async def run(options):
@@ -317,19 +342,24 @@ async def run(options):
     schedule = arrivals(options) if options.closed is None else (Due(0, options.prompt_tokens, options.output_tokens) for _ in iter(int, 1))
     if options.closed is not None:
         if options.warm_up_requests:
-            await closed_loop(server, iter(first(schedule, options.warm_up_requests, None)), options.closed)
+            await closed_loop(server, iter(first(schedule, options.warm_up_requests, None)[0]), options.closed)
         elif options.warm_up_seconds:
             await closed_loop(server, schedule, options.closed, time.monotonic() + options.warm_up_seconds)
         began = time.monotonic()
         with region("load"):
             if options.requests is not None:
-                schedule = iter(first(schedule, options.requests, None))
+                schedule = iter(first(schedule, options.requests, None)[0])
             answers = await closed_loop(server, schedule, options.closed, None if options.duration is None else began + options.duration)
             ended = time.monotonic()
         server.close()
         return answers, ended - began, ended - began
-    warm = first(schedule, options.warm_up_requests, None) if options.warm_up_requests else first(schedule, None, options.warm_up_seconds) if options.warm_up_seconds else []
-    counted = first(schedule, options.requests, None if options.duration is None else (warm[-1].at if warm else 0) + options.duration)
+    warm = []
+    if options.warm_up_requests:
+        warm, schedule = first(schedule, options.warm_up_requests, None)
+    elif options.warm_up_seconds:
+        warm, schedule = first(schedule, None, options.warm_up_seconds)
+    begins_at = max(warm[-1].at if warm else 0, options.warm_up_seconds)
+    counted, _ = first(schedule, options.requests, None if options.duration is None else begins_at + options.duration)
     if not counted:
         sys.exit("no request is left that counts: the warm-up takes them all")
     # All that is due is known before the first: making the schedule takes no time of the load's.
@@ -343,7 +373,7 @@ async def run(options):
         ended = time.monotonic()
     await asyncio.gather(*earlier)
     server.close()
-    return list(answers), ended - begins, max(counted[-1].at - counted[0].at, 1e-9) * len(counted) / max(len(counted) - 1, 1)
+    return list(answers), ended - begins, counted[-1].at - counted[0].at
 
 
 def percentile(values, share):
@@ -353,6 +383,12 @@ def percentile(values, share):
     return values[max(0, math.ceil(share * len(values) - 1e-9) - 1)]
 
 
+def offered_rate(options, answers, due_over):
+    """Requests a second; None where they are too few. Those that come at once at the end bring no interval with them."""
+    at_once = options.burst if options.arrivals == "bursts" and not options.trace else 1
+    return (len(answers) - at_once) / due_over if len(answers) > at_once and due_over > 0 else None
+
+
 def report(options, answers, took, due_over, say=print):
     def tell(name, value, unit=""):
         say(f"{name} {value:.6g}{' ' + unit if unit else ''}")
@@ -360,8 +396,8 @@ def report(options, answers, took, due_over, say=print):
     fine = [answer for answer in answers if not answer.problem]
     tell("requests", len(answers))
     tell("errors", len(answers) - len(fine))
-    if options.closed is None:  # a closed loop offers what is served
-        tell("offered_rate", len(answers) / due_over, "1/s")
+    if options.closed is None and (offered := offered_rate(options, answers, due_over)) is not None:  # a closed loop offers what is served
+        tell("offered_rate", offered, "1/s")
     tell("served_rate", len(fine) / took, "1/s")
     names = SLO_NAMES if options.stream else ("latency",)
     untold = []

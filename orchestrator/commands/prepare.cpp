@@ -61,11 +61,13 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
 std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs) {
   auto facts = machine_facts(sysfs);
   facts.merge(board_facts(prepared.gpus.used, sysfs));
-  for (const PlanWorkload& workload : prepared.plan.workloads) {
-    for (const WorkFile& file : workload.files) {
+  const auto add_named = [&](const ProgramFiles& program) {
+    for (const WorkFile& file : program.files) {
       if (file.named) facts[work_file_fact + file.path] = file.sha256;
     }
-  }
+  };
+  for (const PlanWorkload& workload : prepared.plan.workloads) add_named(workload);
+  for (const PlanService& service : prepared.plan.services) add_named(service);
   return facts;
 }
 

@@ -45,19 +45,6 @@ std::string end_text(int status) {
                              : fmt::format("exited with {}", WEXITSTATUS(status));
 }
 
-// The end of a file from `start` on.
-std::string tail_of(const std::string& file, std::int64_t start, std::size_t most) {
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return {};
-  const std::int64_t from =
-      std::max(start, static_cast<std::int64_t>(status.st_size) - static_cast<std::int64_t>(most));
-  std::string text(static_cast<std::size_t>(std::max<std::int64_t>(0, status.st_size - from)), '\0');
-  const ssize_t count = ::pread(fd.get(), text.data(), text.size(), from);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
-  return text;
-}
-
 }  // namespace
 
 Services::Services(LocalMachine& machine) : machine_(machine) {}
@@ -84,44 +71,74 @@ Services::Prepared Services::prepare(const PlanPoint& point) {
   std::vector<int> superfluous;
   for (auto& [index, running] : running_) {
     const bool wanted = std::find(needed.begin(), needed.end(), index) != needed.end();
-    if (!wanted || running.as != configuration(spec_of(index), point) || has_ended(running))
+    const bool ended = has_ended(running);
+    if (ended)
+      prepared.events.push_back(
+          {"service_restarted", fmt::format("service '{}' {} between two trials{}", spec_of(index).name,
+                                            *running.ended, last_words(running))});
+    if (!wanted || ended || running.asked_to_end || running.as != configuration(spec_of(index), point))
       superfluous.push_back(index);
   }
-  for (const int index : superfluous) end(index);
-  prepared.changed = !superfluous.empty();
-  for (const int index : needed) {
-    if (running_.contains(index)) continue;
-    prepared.changed = true;
-    std::string problem = spec_of(index).attached() ? attach(index, point) : start(index, point);
-    if (problem.empty()) problem = wait_until_ready(index, point, prepared);
-    if (prepared.interrupted) return prepared;
-    if (problem.empty()) continue;
-    prepared.problem = failed(index, problem);
+  if (!superfluous.empty()) boards_changed_ = true;
+  if (!end(superfluous, true)) {
+    prepared.interrupted = true;
     return prepared;
   }
   for (const int index : needed) {
-    const std::string problem = warm_up(index, point, prepared);
-    if (prepared.interrupted) return prepared;
-    if (!problem.empty()) {
-      prepared.problem = fmt::format("service '{}' {}", spec_of(index).name, problem);
+    std::string problem;
+    require_hope(index);
+    const std::string as = configuration(spec_of(index), point);
+    const Failures& before = failures_[index][as];
+    if (before.in_row >= most_failures) {
+      prepared.problem = fmt::format("{}; it is not tried again with these parameters", before.last);
       return prepared;
     }
+    if (!running_.contains(index)) problem = make_ready(index, point, prepared);
+    if (problem.empty() && !prepared.interrupted) problem = warm_up(index, point, prepared);
+    if (prepared.interrupted) return prepared;
+    if (problem.empty()) continue;
+    prepared.problem = failed(index, as, problem);
+    return prepared;
   }
-  if (machine_.boards != nullptr) machine_.boards->are_ours(processes(), prepared.changed);
+  if (machine_.boards != nullptr) machine_.boards->are_ours(processes(), boards_changed_);
+  boards_changed_ = false;
   return prepared;
 }
 
-// One that fails in trial after trial will do so all night: then no more are run. Returns what is to be said of it.
-std::string Services::failed(int index, const std::string& problem) {
-  const std::string text = fmt::format("service '{}' {}", spec_of(index).name, problem);
-  const std::string log = running_.contains(index) ? running_.at(index).log : std::string{};
-  end(index);
-  if (++failed_in_row_[index] >= most_failures)
-    throw Error(ExitCode::machine_refuses, fmt::format("{}; {} times in a row", text, most_failures),
-                (log.empty() ? std::string() : fmt::format("what it said is in {}; ", log)) +
-                    "the trials up to here are kept, and the same command goes on; a longer time is  ready: "
-                    "{within: 5 min}");
-  return text;
+std::string Services::make_ready(int index, const PlanPoint& point, Prepared& prepared) {
+  boards_changed_ = true;
+  const std::string problem = spec_of(index).attached() ? attach(index, point) : start(index, point);
+  return problem.empty() ? wait_until_ready(index, point, prepared) : problem;
+}
+
+// What is to be said of it; it is ended.
+std::string Services::failed(int index, const std::string& as, const std::string& problem) {
+  Failures& failures = failures_[index][as];
+  ++failures.in_row;
+  failures.last = fmt::format("service '{}' {}", spec_of(index).name, problem);
+  const auto running = running_.find(index);
+  if (running != running_.end()) failures.log = running->second.log;
+  end({index}, true);
+  return failures.last;
+}
+
+// One that fails in trial after trial, with all its parameters, will do so all night.
+void Services::require_hope(int index) const {
+  const auto of_it = failures_.find(index);
+  if (of_it == failures_.end()) return;
+  const Failures* last = nullptr;
+  for (const PlanPoint& point : machine_.plan.points) {
+    const auto& used = machine_.plan.workloads[static_cast<std::size_t>(point.workload)].services;
+    if (std::find(used.begin(), used.end(), index) == used.end()) continue;
+    const auto failures = of_it->second.find(configuration(spec_of(index), point));
+    if (failures == of_it->second.end() || failures->second.in_row < most_failures) return;
+    last = &failures->second;
+  }
+  if (last == nullptr) return;
+  throw Error(ExitCode::machine_refuses, fmt::format("{}; {} times in a row", last->last, most_failures),
+              (last->log.empty() ? std::string() : fmt::format("what it said is in {}; ", last->log)) +
+                  "the trials up to here are kept, and the same command goes on; a longer time is  ready: "
+                  "{within: 5 min}");
 }
 
 LaunchSpec Services::launch_spec(const ServiceSpec& spec, const CommandLine& command) const {
@@ -140,27 +157,41 @@ LaunchSpec Services::launch_spec(const ServiceSpec& spec, const CommandLine& com
   return launch;
 }
 
-// What it says is appended to what earlier starts said; where that has become long it is begun anew, and the former kept beside it.
-std::string Services::open_log(const std::string& name, const std::vector<std::string>& argv, UniqueFd& log,
+// What it says is appended to what earlier starts said; where that has become long it is begun anew, and the
+// former kept beside it. Only a file in a folder that nobody else may write is taken: root writes there what a
+// user's service says.
+std::string Services::open_log(const std::string& name, const std::vector<std::string>& argv,
                                Running& running) const {
   constexpr std::int64_t long_log = 16 << 20;
   const ActingAs owner(invoking_owner());
-  const std::string& folder = machine_.programs.log_folder;
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return system_error_text("make the folder " + folder, errno);
-  running.log = folder + "/" + name + ".log";
+  const std::string& path = machine_.programs.log_folder;
+  const std::string file = name + ".log";
+  running.log = path + "/" + file;
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return system_error_text("make the folder " + path, errno);
+  const UniqueFd folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
-  if (::lstat(running.log.c_str(), &status) == 0 && status.st_size > long_log)
-    ::rename(running.log.c_str(), (running.log + ".old").c_str());
-  log.reset(
-      ::open(running.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0666));
-  if (!log) return system_error_text("write " + running.log, errno);
+  if (!folder || ::fstat(folder.get(), &status) != 0)
+    return system_error_text("open the folder " + path, errno);
+  constexpr mode_t others_write = 022;
+  if (status.st_uid != ::geteuid() || (status.st_mode & others_write) != 0)
+    return fmt::format("its log would be in {}, which others may write; take that folder away", path);
+  if (::fstatat(folder.get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size > long_log)
+    ::renameat(folder.get(), file.c_str(), folder.get(), (file + ".old").c_str());
+  // O_NONBLOCK: somebody may have put a FIFO there.
+  running.log_fd.reset(::openat(folder.get(), file.c_str(),
+                                O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+                                0644));
+  if (!running.log_fd) return system_error_text("write " + running.log, errno);
+  if (::fstat(running.log_fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
+    return fmt::format("{} is no file of its own; take it away", running.log);
+  ::fcntl(running.log_fd.get(), F_SETFL, O_APPEND);
   std::string line = fmt::format("--- {} started:", machine_.clock.wall_time());
   for (const std::string& word : argv) line += " " + shell_quote(word);
   line += '\n';
-  if (::write(log.get(), line.data(), line.size()) < 0)
+  if (::write(running.log_fd.get(), line.data(), line.size()) < 0)
     return system_error_text("write " + running.log, errno);
-  running.log_start = ::fstat(log.get(), &status) == 0 ? status.st_size : 0;
+  running.log_start = ::fstat(running.log_fd.get(), &status) == 0 ? status.st_size : 0;
   return {};
 }
 
@@ -172,7 +203,8 @@ std::string Services::start(int index, const PlanPoint& point) {
     const int port = static_cast<int>(
         parse_number(filled(spec.ready.text.text, machine_.plan.axes, point.values)).value_or(0));
     if (port_answers(port)) {
-      const auto holder = listener_of(port);
+      auto holder = listener_of({"127.0.0.1", port});
+      if (!holder) holder = listener_of({"::1", port});
       const auto name = holder ? Sysfs().text(fmt::format("/proc/{}/comm", *holder)) : std::nullopt;
       return fmt::format("was not started: port {} is taken{}", port,
                          holder ? fmt::format(" by pid {} ({})", *holder, printable(name.value_or("?")))
@@ -181,22 +213,27 @@ std::string Services::start(int index, const PlanPoint& point) {
   }
   const CommandLine command = command_line(spec, machine_.plan.axes, point.values);
   const LaunchSpec launch = launch_spec(spec, command);
-  UniqueFd log;
-  if (std::string problem = open_log(spec.name, command.argv, log, running); !problem.empty())
+  if (std::string problem = open_log(spec.name, command.argv, running); !problem.empty())
     return "was not started: " + problem;
   running.mark = fmt::format("{}={}/{}", service_variable, machine_.guard.run(), spec.name);
+  if (auto made = group().make_beside("service." + spec.name))
+    running.group = std::make_unique<ControlGroup>(std::move(*made));
   SpawnSpec spawned_as{launch.executable, launch.argv, launch.environment, launch.folder, launch.run_as};
   spawned_as.environment->push_back(running.mark);
-  spawned_as.output = spawned_as.errors = log.get();
+  spawned_as.output = spawned_as.errors = running.log_fd.get();
   spawned_as.dies_with_us = true;
+  if (running.group) spawned_as.control_group = running.group->entrance();
   const Spawned spawned = spawn(spawned_as);
   if (spawned.pid < 0) return "could not be started: " + spawned.problem;
+  if (spawned.outside_because != 0) running.group.reset();
   running.pid = spawned.pid;
   running.pidfd = open_pidfd(spawned.pid);
-  ProcessGroup& group = machine_.programs.launcher.group();
-  group.own(running.pid);
-  group.own_marked(running.mark);
+  group().own(running.pid);
+  group().own_marked(running.mark);
+  if (running.group) group().own_group(running.group.get());
   running_.insert_or_assign(index, std::move(running));
+  // The guardian ends the run's whole control group: it must know of it before the first trial.
+  machine_.guard.note_traces({machine_.programs.launcher.region_folder(), group().control_group()});
   return {};
 }
 
@@ -214,7 +251,7 @@ std::string Services::attach(int index, const PlanPoint& point) {
       return fmt::format("has no address: '{}' is neither HOST:PORT nor a URL", printable(running.as));
     if (!tcp_answers(*running.address, Seconds{2}))
       return fmt::format("does not answer at {}", printable(running.as));
-    running.pid = listener_of(running.address->port).value_or(-1);
+    running.pid = listener_of(*running.address).value_or(-1);
   }
   if (running.pid > 0) running.pidfd = open_pidfd(running.pid);
   if (spec.attached_pid && !running.pidfd)
@@ -232,7 +269,7 @@ bool Services::is_ready(const ServiceSpec& spec, const PlanPoint& point, const R
     case ReadySpec::Kind::port:
       return port_answers(static_cast<int>(parse_number(text).value_or(0)));
     case ReadySpec::Kind::line:
-      return tail_of(running.log, running.log_start, most).find(text) != std::string::npos;
+      return tail(running, most).find(text) != std::string::npos;
     case ReadySpec::Kind::command: {
       bool interrupted = false;
       return run_helper(spec, spec.ready.command, point, look_limit, interrupted).empty();
@@ -305,22 +342,33 @@ std::string Services::run_helper(const ServiceSpec& spec, const std::vector<RawV
   return fmt::format("'{}' {}{}", printable(words[0].text), how, said.empty() ? "" : ": " + said);
 }
 
-std::set<pid_t> Services::processes() const {
+std::set<pid_t> Services::processes_of(const Running& running) const {
   std::set<pid_t> roots;
-  bool marked = false;
-  for (const auto& [index, running] : running_) {
-    if (running.pid > 0) roots.insert(running.pid);
-    marked = marked || running.ours;
-  }
-  if (!marked) return with_descendants(roots);
-  // Those that left their parents came to us.
-  for (const pid_t child : children_of(::getpid())) {
-    if (roots.contains(child)) continue;
-    for (const auto& [index, running] : running_) {
-      if (running.ours && is_marked(child, running.mark)) roots.insert(child);
+  if (running.pid > 0) roots.insert(running.pid);
+  if (running.group) {
+    for (const pid_t pid : running.group->processes()) roots.insert(pid);
+  } else if (running.ours) {
+    // Those that left their parents came to us.
+    for (const pid_t child : children_of(::getpid())) {
+      if (!roots.contains(child) && is_marked(child, running.mark)) roots.insert(child);
     }
   }
-  return with_descendants(roots);
+  auto all = with_descendants(roots);
+  // One that we descend from (attached to, or whoever listens for it) is alone, not with all that it started.
+  return all.contains(::getpid()) ? roots : all;
+}
+
+std::set<pid_t> Services::processes() const {
+  std::set<pid_t> all;
+  for (const auto& [index, running] : running_) all.merge(processes_of(running));
+  return all;
+}
+
+Seconds Services::cpu_time() const {
+  Seconds sum{0};
+  for (const auto& [index, running] : running_)
+    sum = sum + (running.group ? running.group->cpu_time() : use_of(processes_of(running)).cpu);
+  return sum;
 }
 
 bool Services::has_ended(Running& running) {
@@ -336,16 +384,15 @@ bool Services::has_ended(Running& running) {
   }
   int status = 0;
   if (::waitpid(running.pid, &status, WNOHANG) != running.pid) return false;
-  ProcessGroup& group = machine_.programs.launcher.group();
-  group.disown(running.pid);
+  group().disown(running.pid);
   running.pid = -1;
   // One that goes to the background by itself: its daemon has come to us.
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     for (const pid_t child : children_of(::getpid())) {
-      if (!is_marked(child, running.mark)) continue;
+      if (!(running.group ? running.group->holds(child) : is_marked(child, running.mark))) continue;
       running.pid = child;
       running.pidfd = open_pidfd(child);
-      group.own(child);
+      group().own(child);
       return false;
     }
   }
@@ -359,12 +406,12 @@ std::string Services::died() {
     if (has_ended(running))
       ended.push_back(index);
     else
-      failed_in_row_[index] = 0;
+      failures_[index][running.as].in_row = 0;
   }
   std::vector<std::string> texts;
   for (const int index : ended) {
     const Running& running = running_.at(index);
-    texts.push_back(failed(index, *running.ended + last_words(running)));
+    texts.push_back(failed(index, std::string(running.as), *running.ended + last_words(running)));
   }
   return join(texts, "; ");
 }
@@ -388,45 +435,102 @@ std::vector<EventRecord> Services::grown() {
   return events;
 }
 
+std::string Services::tail(const Running& running, std::size_t most) const {
+  struct stat status {};
+  if (!running.log_fd || ::fstat(running.log_fd.get(), &status) != 0) return {};
+  const std::int64_t from = std::max(
+      running.log_start, static_cast<std::int64_t>(status.st_size) - static_cast<std::int64_t>(most));
+  std::string text(static_cast<std::size_t>(std::max<std::int64_t>(0, status.st_size - from)), '\0');
+  const ssize_t count = ::pread(running.log_fd.get(), text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
+  return text;
+}
+
 std::string Services::last_words(const Running& running) const {
   constexpr std::size_t most = 300;
   if (running.log.empty()) return {};
-  std::string text = tail_of(running.log, running.log_start, most);
-  text = printable(std::string(trim(text)));
+  const std::string text = printable(std::string(trim(tail(running, most))));
   return text.empty() ? "; it said nothing" : "; it said: " + text;
 }
 
-void Services::end(int index) {
-  const auto found = running_.find(index);
-  if (found == running_.end()) return;
-  Running& running = found->second;
-  ProcessGroup& group = machine_.programs.launcher.group();
-  if (running.ours && running.pid > 0) {
-    ::kill(-running.pid, SIGTERM);
-    ::kill(running.pid, SIGTERM);
-    if (!is_gone(running.pidfd, spec_of(index).grace)) ::kill(running.pid, SIGKILL);
-    ::kill(-running.pid, SIGKILL);
-    while (::waitpid(running.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    group.disown(running.pid);
-  }
-  if (running.ours && !running.mark.empty()) {
-    // Whoever left its session, and its children's children, which come to us.
-    constexpr int rounds = 400;
-    for (int round = 0; round < rounds && kill_marked(running.mark); ++round) {
-      for (const pid_t child : children_of(::getpid())) {
-        if (is_marked(child, running.mark)) ::waitpid(child, nullptr, WNOHANG);
-      }
-      ::usleep(5000);
-    }
-    group.disown_marked(running.mark);
-  }
-  running_.erase(found);
+// Whether all of it has gone by itself: its first process, and who is in its session or group still.
+bool Services::has_left(Running& running) const {
+  if (running.pid <= 0) return !running.group || running.group->empty();
+  if (!is_gone(running.pidfd)) return false;
+  // A session's number stays taken while the first of it is not reaped: look at the others.
+  const auto all = processes_of(running);
+  return all.empty() || (all.size() == 1 && all.contains(running.pid));
 }
 
-void Services::end_all() {
-  while (!running_.empty()) end(running_.begin()->first);
+// Whatever is left of it, at once.
+void Services::clear_away(Running& running) {
+  if (!running.ours) return;
+  const auto all = processes_of(running);
+  if (running.pid > 0) {
+    ::kill(-running.pid, SIGKILL);
+    ::kill(running.pid, SIGKILL);
+    while (::waitpid(running.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    group().disown(running.pid);
+  }
+  if (running.mark.empty()) return;
+  constexpr int rounds = 400;
+  for (int round = 0; round < rounds; ++round) {
+    const bool in_group = running.group && kill_control_group(*running.group);
+    const bool marked = kill_marked(running.mark);
+    // Those that came to us: a process that has ended has no environment any more to tell whose it was.
+    bool left = false;
+    for (const pid_t child : children_of(::getpid())) {
+      if (!all.contains(child)) continue;
+      left = ::waitpid(child, nullptr, WNOHANG) != child || left;
+    }
+    if (!in_group && !marked && !left) break;
+    ::usleep(1000);
+  }
+  group().disown_marked(running.mark);
+  if (running.group) group().disown_group(running.group.get());
+}
+
+bool Services::end(const std::vector<int>& indices, bool gives_way) {
+  std::vector<int> left;
+  for (const int index : indices) {
+    const auto found = running_.find(index);
+    if (found == running_.end()) continue;
+    Running& running = found->second;
+    if (running.ours && !running.asked_to_end) {
+      if (running.pid > 0) ::kill(-running.pid, SIGTERM);
+      for (const pid_t pid : processes_of(running)) ::kill(pid, SIGTERM);
+    }
+    running.asked_to_end = true;
+    left.push_back(index);
+  }
+  const Nanoseconds began = machine_.clock.now();
+  constexpr Nanoseconds pause = 2'000'000;
+  while (!left.empty()) {
+    std::erase_if(left, [&](int index) {
+      Running& running = running_.at(index);
+      const bool at_once = machine_.interruption.count() > 1;
+      const bool over =
+          at_once || seconds(machine_.clock.now() - began).value() >= spec_of(index).grace.value();
+      if (running.ours && !over && !has_left(running)) return false;
+      clear_away(running);
+      running_.erase(index);
+      return true;
+    });
+    if (left.empty()) break;
+    // Settings are put back first.
+    if (machine_.interruption.pending() != 0 && gives_way) return false;
+    machine_.clock.sleep_until(machine_.clock.now() + pause);
+  }
+  return true;
+}
+
+void Services::end_all(bool gives_way) {
+  std::vector<int> all;
+  for (const auto& [index, running] : running_) all.push_back(index);
+  if (!end(all, gives_way)) return;
   if (machine_.boards != nullptr) machine_.boards->are_ours({}, true);
+  boards_changed_ = true;
 }
 
 }  // namespace dvfs_plan

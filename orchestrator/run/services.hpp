@@ -7,11 +7,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/control_group.hpp"
 #include "base/process_tree.hpp"
 #include "base/tcp_port.hpp"
 #include "base/unique_fd.hpp"
@@ -29,19 +31,22 @@ class Services {
 
   struct Prepared {
     bool interrupted = false;
-    std::string problem;   // why one of them cannot be used now; empty: all are ready
-    bool changed = false;  // one was started or ended
+    std::string problem;  // why one of them cannot be used now; empty: all are ready
+    std::vector<EventRecord> events;
   };
-  // All that the point's workload uses are up, as the point's parameters say, ready, and warm at the point's settings; all others are ended.
-  // Throws Error where one does not get ready again and again: no trial could be run.
+  // All that the point's workload uses are up, as the point's parameters say, ready, and warm at the point's
+  // settings; all others are ended. Throws Error where a service has failed again and again with whatever
+  // parameters: no trial of it could be run.
   Prepared prepare(const PlanPoint& point);
-  void end_all();
+  // Asks them all to end, and waits as long as each is granted; a second signal to us cuts that short. With
+  // `gives_way` already a first one, as settings are to be put back before anything that takes long.
+  void end_all(bool gives_way = false);
 
   bool any() const { return !running_.empty(); }
   std::set<pid_t> processes() const;
   // CPU time that they took so far.
-  Seconds cpu_time() const { return use_of(processes()).cpu; }
-  // After a trial: which have ended since they got ready, how, and the end of what they said; empty: none. Throws Error as prepare() does.
+  Seconds cpu_time() const;
+  // After a trial: which have ended since they got ready, how, and the end of what they said; empty: none.
   std::string died();
   // What grew without end: told once of each.
   std::vector<EventRecord> grown();
@@ -55,18 +60,21 @@ class Services {
     std::optional<TcpAddress> address;  // of one that is attached to
     std::string warm_at;                // operating point; only if `is_warm`
     bool is_warm = false;
-    std::string mark;  // "NAME=value" in the environment of all its processes
+    std::string mark;  // "NAME=value" in the environment of all its processes, unless they take it away
+    std::unique_ptr<ControlGroup> group;  // that they are in, where one may be made
+    bool asked_to_end = false;
     std::int64_t first_rss = 0;
     bool told_growth = false;
-    std::string log;
+    std::string log;  // where it is, for people
+    UniqueFd log_fd;
     std::int64_t log_start = 0;  // of what it has said since it was started
     std::optional<std::string> ended = {};
   };
 
+  std::string make_ready(int index, const PlanPoint& point, Prepared& prepared);
   std::string start(int index, const PlanPoint& point);
   std::string attach(int index, const PlanPoint& point);
-  std::string open_log(const std::string& name, const std::vector<std::string>& argv, UniqueFd& log,
-                       Running& running) const;
+  std::string open_log(const std::string& name, const std::vector<std::string>& argv, Running& running) const;
   std::string wait_until_ready(int index, const PlanPoint& point, Prepared& prepared);
   bool is_ready(const ServiceSpec& spec, const PlanPoint& point, const Running& running);
   std::string warm_up(int index, const PlanPoint& point, Prepared& prepared);
@@ -74,17 +82,29 @@ class Services {
                          Seconds limit, bool& interrupted);
   LaunchSpec launch_spec(const ServiceSpec& spec, const CommandLine& command) const;
   std::string configuration(const ServiceSpec& spec, const PlanPoint& point) const;
-  std::string failed(int index, const std::string& problem);
-  void end(int index);
+  std::string failed(int index, const std::string& as, const std::string& problem);
+  void require_hope(int index) const;
+  // False: somebody asked us to stop meanwhile; they end later (end_all).
+  bool end(const std::vector<int>& indices, bool gives_way);
+  bool has_left(Running& running) const;
+  void clear_away(Running& running);
+  std::set<pid_t> processes_of(const Running& running) const;
   bool has_ended(Running& running);
   std::string last_words(const Running& running) const;
+  std::string tail(const Running& running, std::size_t most) const;
   const ServiceSpec& spec_of(int index) const {
     return machine_.plan.services[static_cast<std::size_t>(index)].spec;
   }
+  ProcessGroup& group() const { return machine_.programs.launcher.group(); }
 
   LocalMachine& machine_;
-  std::map<int, Running> running_;    // by index into Plan::services
-  std::map<int, int> failed_in_row_;  // trials before or in which it failed
+  std::map<int, Running> running_;  // by index into Plan::services
+  struct Failures {
+    int in_row = 0;
+    std::string last, log;
+  };
+  std::map<int, std::map<std::string, Failures>> failures_;  // of each service, with each of its parameters
+  bool boards_changed_ = true;                               // who is on them is to be looked at anew
 };
 
 }  // namespace dvfs_plan

@@ -102,6 +102,7 @@ TrialRunner::TrialRunner(LocalMachine& machine)
   }
   lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
+  for (const PlanService& service : plan_.services) service_files_.push_back(service.files);
   sets_clocks_ = std::any_of(machine.knobs.begin(), machine.knobs.end(), [](const KnobFinding& finding) {
     return split_axis_name(finding.axis).base == "cpu.frequency";
   });
@@ -122,7 +123,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   if (machine_.guard.guardian_pid() > 0)
     machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
   // An idle window is of the machine alone.
-  if (is_idle(trial.role)) services_.end_all();
+  if (is_idle(trial.role)) services_.end_all(true);
   bool ready = set_all(point, trial);
   if (machine_.interruption.pending() != 0) return std::nullopt;
   bool interrupted = false;
@@ -130,10 +131,10 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   if (interrupted) return std::nullopt;
   if (ready) {
     if (!wait_for_conditions(trial)) return std::nullopt;
-    if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, false);
+    if (!is_idle(trial.role)) require_unchanged_files(point, trial, false);
     if (!measure(point, trial)) return std::nullopt;
     if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
-    if (!is_idle(trial.role)) require_unchanged_files(point.workload, trial, true);
+    if (!is_idle(trial.role)) require_unchanged_files(point, trial, true);
     if (const std::string died = services_.died(); !died.empty())
       set_verdict(trial, Verdict::service_died, died);
     for (EventRecord& event : services_.grown()) trial.events.push_back(std::move(event));
@@ -163,7 +164,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
 void TrialRunner::begin_block_with(const PlannedTrial& planned) {
   if (is_idle(planned.role)) return;
   const auto warms_up = [](const TrialId& id) { return id.role == TrialRole::warm_up; };
-  if (last_ && last_->block != planned.block) services_.end_all();
+  if (last_ && last_->block != planned.block) services_.end_all(true);
   if (!last_ || last_->block != planned.block || (warms_up(*last_) && !warms_up(planned)))
     gate_.begin_block();
   last_ = planned;
@@ -357,8 +358,9 @@ LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
 
 // False if one of them cannot be used, or on interruption.
 bool TrialRunner::prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted) {
-  const auto prepared = services_.prepare(point);
+  auto prepared = services_.prepare(point);
   interrupted = prepared.interrupted;
+  for (EventRecord& event : prepared.events) trial.events.push_back(std::move(event));
   if (prepared.problem.empty()) return !interrupted;
   set_verdict(trial, Verdict::service_not_ready, prepared.problem);
   return false;
@@ -592,26 +594,36 @@ void TrialRunner::read_metric_files(const WorkloadSpec& workload, const FilesBef
 // Looked at before a trial and once more after it, while nothing is sampled: somebody may put another one
 // there between the first look and its start. As the invoking user, who must not learn digests of what he may
 // not read.
-void TrialRunner::require_unchanged_files(int workload, TrialRecord& trial, bool after) {
+void TrialRunner::require_unchanged_files(const PlanPoint& point, TrialRecord& trial, bool after) {
   const ActingAs owner(invoking_owner());
-  auto& files = files_[static_cast<std::size_t>(workload)];
-  const std::string& name = plan_.workloads[static_cast<std::size_t>(workload)].spec.name;
-  const bool first = after && ran_.insert(workload).second;
+  const auto look_at = [&](const std::string& whose, std::vector<WorkFile>& files) {
+    require_unchanged(whose, files, after && ran_.insert(whose).second, trial);
+  };
+  const auto index = static_cast<std::size_t>(point.workload);
+  const PlanWorkload& workload = plan_.workloads[index];
+  look_at(fmt::format("workload '{}'", workload.spec.name), files_[index]);
+  for (const int service : workload.services) {
+    const auto at = static_cast<std::size_t>(service);
+    look_at(fmt::format("service '{}'", plan_.services[at].spec.name), service_files_[at]);
+  }
+}
+
+void TrialRunner::require_unchanged(const std::string& whose, std::vector<WorkFile>& files, bool first,
+                                    TrialRecord& trial) {
   std::erase_if(files, [&](WorkFile& file) {
     const auto change = changed_since(file);
     if (!change) return false;
     if (first && file.named) {
-      trial.events.push_back(
-          {"file_of_the_work_changed",
-           fmt::format("{} changed in the first run of workload '{}': it is taken for something that "
-                       "the work itself makes, and not looked at any more",
-                       file.path, name)});
+      trial.events.push_back({"file_of_the_work_changed",
+                              fmt::format("{} changed in the first run of {}: it is taken for something that "
+                                          "the work itself makes, and not looked at any more",
+                                          file.path, whose)});
       trial.outdated_facts.push_back(work_file_fact + file.path);
       return true;
     }
     throw Error(
         ExitCode::machine_refuses,
-        fmt::format("workload '{}': {} changed during the night: it was {} and is {} now", name, change->path,
+        fmt::format("{}: {} changed during the night: it was {} and is {} now", whose, change->path,
                     change->was, change->now),
         "the trials before that are kept. Put the former file back and run the same command to go on, or use "
         "--fresh to start a new result with the new one");

@@ -31,7 +31,9 @@ class TrialRunner {
   std::string undone() const;
   static void refuse(TrialRecord& trial, const std::string& problem);
   std::string judge_changes(TrialRecord& trial);
-  void require_unchanged_files(int workload, TrialRecord& trial, bool after);
+  void require_unchanged_files(const PlanPoint& point, TrialRecord& trial, bool after);
+  void require_unchanged(const std::string& whose, std::vector<WorkFile>& files, bool first,
+                         TrialRecord& trial);
   void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
   bool prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted);
   bool wait_for_conditions(TrialRecord& trial);
@@ -70,16 +72,17 @@ class TrialRunner {
       false;           // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
   Seconds update_{0};  // the longest of the energy source's sensors
   Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
-  std::vector<MarkedRun> runs_;                      // of the trial at hand
-  std::map<int, double> busy_;                       // of the trial at hand, per CPU
-  bool sets_clocks_ = false;                         // of CPUs
-  ClockResidency residency_;                         // of the trial at hand
-  std::string others_on_boards_;                     // just before or after the trial at hand
-  std::vector<SavedSetting> stands_;                 // what each knob read back, of the trial at hand
-  std::vector<std::vector<WorkFile>> files_;         // by workload
-  std::set<int> ran_;                                // workloads that ran in this session
-  std::set<std::string> marked_;                     // scenarios of which a trial marked regions in it
-  std::map<std::uint32_t, std::string> impossible_;  // of the trial at hand
+  std::vector<MarkedRun> runs_;                       // of the trial at hand
+  std::map<int, double> busy_;                        // of the trial at hand, per CPU
+  bool sets_clocks_ = false;                          // of CPUs
+  ClockResidency residency_;                          // of the trial at hand
+  std::string others_on_boards_;                      // just before or after the trial at hand
+  std::vector<SavedSetting> stands_;                  // what each knob read back, of the trial at hand
+  std::vector<std::vector<WorkFile>> files_;          // by workload
+  std::vector<std::vector<WorkFile>> service_files_;  // by service
+  std::set<std::string> ran_;                         // workloads and services that ran in this session
+  std::set<std::string> marked_;                      // scenarios of which a trial marked regions in it
+  std::map<std::uint32_t, std::string> impossible_;   // of the trial at hand
 };
 
 }  // namespace dvfs_plan

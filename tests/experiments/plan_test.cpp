@@ -279,7 +279,7 @@ TEST(Schedule, EachBlockHoldsEachPointOnce) {
 }
 
 TEST(Schedule, WhatNeedsTheSameServicesFollowsEachOtherInRandomOrder) {
-  std::set<std::string> first_groups;
+  std::map<std::string, int> first_groups;
   std::set<std::vector<int>> orders;
   for (int seed = 1; seed <= 40; ++seed) {
     const auto resolved = resolve(fmt::format(
@@ -305,11 +305,13 @@ TEST(Schedule, WhatNeedsTheSameServicesFollowsEachOtherInRandomOrder) {
                   testing::UnorderedElementsAre("s batch=1, t", "s batch=2, t", "s batch=4, t", "t"));
       EXPECT_EQ(run[block].size(), 24U + 2U);  // the reference of each scenario twice
       EXPECT_EQ(std::set<int>(run[block].begin(), run[block].end()).size(), 24U);
-      first_groups.insert(groups[block].front());
+      ++first_groups[groups[block].front()];
       orders.insert(run[block]);
     }
   }
+  // Each is as likely to be the first, however many trials are in it: 20 of 80, within four standard deviations.
   EXPECT_EQ(first_groups.size(), 4U);
+  for (const auto& [group, times] : first_groups) EXPECT_NEAR(times, 20, 16) << group;
   EXPECT_EQ(orders.size(), 80U);
 }
 

@@ -106,7 +106,7 @@ class OpenLoopClient(unittest.TestCase):
     def test_what_is_due(self):
         def due(*words, count=4000):
             schedule = open_loop_client.arrivals(open_loop_client.arguments(["http://h/", "--requests", "1", *words]))
-            return [one.at for one in open_loop_client.first(schedule, count, None)]
+            return [one.at for one in open_loop_client.first(schedule, count, None)[0]]
         poisson = numpy.diff(due("--rate", "50", "--seed", "7"))
         self.assertAlmostEqual(poisson.mean() * 50, 1, delta=4 / math.sqrt(4000))
         self.assertAlmostEqual(poisson.std() / poisson.mean(), 1, delta=0.1)  # of an exponential distribution
@@ -179,9 +179,42 @@ class OpenLoopClient(unittest.TestCase):
         self.assertIn("4 requests: HTTP 503\n", said)
         self.assertIn("4 of 200", said)
 
+    def test_answers_of_all_kinds(self):
+        async def kinds(server, writer, body):
+            n = len(server.came) % 4
+            if n == 0:
+                writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            elif n == 1:
+                writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            elif n == 2:
+                writer.write(b"HTTP/1.0 200 OK\r\n\r\nuntil the end")
+                await writer.drain()
+                writer.close()
+            else:  # answers, and resets the connection while nobody asks
+                plain(writer)
+                await writer.drain()
+                writer.transport.abort()
+        values, said, _ = self.ask(kinds, "--rate", "100", "--requests", "100", "--timeout", "5")
+        self.assertEqual((values["requests"], values["errors"]), (100, 0), said)
+
+        async def odd_tokens(server, writer, body):
+            plain(writer, body=b'data: {"choices": ["x"]}\ndata: 5\ndata: {"choices": [{"delta": {"content": "y"}}]}\n')
+        values, _, _ = self.ask(odd_tokens, "--stream", "--rate", "100", "--requests", "10")
+        self.assertEqual((values["tokens"], values["errors"]), (10, 0))
+
+    def test_what_the_warm_up_leaves_counts(self):
+        due = [open_loop_client.Due(at, 1, 1) for at in range(4)]
+        warm, rest = open_loop_client.first(due, None, 2)
+        self.assertEqual(([one.at for one in warm], [one.at for one in open_loop_client.first(rest, None, None)[0]]), ([0, 1], [2, 3]))
+        options = open_loop_client.arguments(["http://h/", "--rate", "10", "--arrivals", "bursts", "--burst", "5", "--requests", "20"])
+        schedule = open_loop_client.first(open_loop_client.arrivals(options), 20000, None)[0]
+        self.assertAlmostEqual(open_loop_client.offered_rate(options, schedule, schedule[-1].at) / 10, 1, delta=0.1)
+        self.assertIsNone(open_loop_client.offered_rate(options, schedule[:5], 0))
+
     def test_wrong_words(self):
         for words, error in (((), "exactly one of --rate, --trace and --closed says what the load is"), (("--rate", "5"), "--requests or --duration says how much load there is"),
                              (("--rate", "-5", "--requests", "3"), "--rate must be above 0; found -5.0"), (("--rate", "5", "--requests", "3", "--slo", "p99<=1"), "--slo knows latency, ttft, tpot; found 'p99'"),
+                             (("--rate", "5", "--requests", "3", "--warm-up=-3"), "--warm-up is a number of requests (100) or of seconds (5s); found '-3'"),
                              (("--rate", "5", "--requests", "3", "--warm-up", "soon"), "--warm-up is a number of requests (100) or of seconds (5s); found 'soon'")):
             run = subprocess.run([sys.executable, CLIENT, "http://127.0.0.1:1/", *words], capture_output=True, text=True)
             self.assertEqual((run.returncode, run.stderr.splitlines()[-1]), (2, f"open_loop_client.py: error: {error}"))
