@@ -32,9 +32,9 @@ struct MetricRule {
   };
   Kind kind = Kind::lines;
   // Of regex and pointer only.
-  std::string name;
-  std::string pattern;
-  std::string unit;
+  std::string name = {};
+  std::string pattern = {};
+  std::string unit = {};
   std::optional<RawValue> file =
       {};  // that holds the document; relative to the workload's folder; it must be written in the trial
 };
