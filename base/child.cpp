@@ -22,76 +22,12 @@
 namespace dvfs_plan {
 namespace {
 
-// Marks that bring their own time need not be read at once; each reading wakes us beside the workload.
-constexpr Nanoseconds between_region_looks = 5'000'000;
-
 bool open_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return false;
   read_end.reset(fds[0]);
   write_end.reset(fds[1]);
   ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
-  return true;
-}
-
-// Takes away the front of what is kept, down to `cap` bytes.
-void cut_front(CapturedOutput& captured, std::size_t cap) {
-  const std::size_t excess = captured.tail.size() - cap;
-  captured.cut_in_line = captured.tail[excess - 1] != '\n';
-  captured.tail.erase(0, excess);
-}
-
-// The line may lie anywhere in megabytes of progress, and across two reads.
-void look_for_lost_marks(CapturedOutput& captured, std::string_view bytes) {
-  constexpr std::size_t longest = 200;
-  if (!captured.lost_marks.empty()) return;
-  captured.recent.append(bytes);
-  const std::string_view text = captured.recent;
-  const auto found = text.find(lost_marks_phrase);
-  if (found == std::string_view::npos) {
-    const std::size_t may_be_a_start = std::min(text.size(), lost_marks_phrase.size());
-    captured.recent.erase(0, text.size() - may_be_a_start);
-    return;
-  }
-  const auto line = text.substr(found + lost_marks_phrase.size(), longest);
-  const auto end = line.find('\n');
-  if (line.size() < longest && end == std::string_view::npos) return;  // the rest is still to come
-  captured.lost_marks = printable(std::string(line.substr(0, end)));
-}
-
-// Keeps the last `cap` bytes of a stream; drops in bulk so that a flood costs little.
-void keep_tail(CapturedOutput& captured, const char* bytes, std::size_t count, std::size_t cap) {
-  captured.bytes += count;
-  look_for_lost_marks(captured, {bytes, count});
-  captured.tail.append(bytes, count);
-  if (captured.tail.size() > 2 * cap + 65536) cut_front(captured, cap);
-}
-
-// False once the stream has ended.
-bool drain(int fd, CapturedOutput& captured, std::size_t cap) {
-  static thread_local std::array<char, 65536> buffer;
-  for (int rounds = 0; rounds < 64; ++rounds) {
-    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-    if (count > 0)
-      keep_tail(captured, buffer.data(), static_cast<std::size_t>(count), cap);
-    else if (count == 0)
-      return false;
-    else if (errno != EINTR)
-      return errno == EAGAIN;
-  }
-  return true;  // there is more; the caller comes back after a look at its deadlines
-}
-
-// Marks without a time of their own get that of their arrival, which is no later than `latest`.
-bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds latest = INT64_MAX) {
-  static thread_local std::array<char, 65536> buffer;
-  for (int rounds = 0; rounds < 64; ++rounds) {
-    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-    if (count > 0)
-      regions.feed({buffer.data(), static_cast<std::size_t>(count)}, std::min(clock.now(), latest));
-    else if (count == 0 || errno != EINTR)
-      return count < 0 && errno == EAGAIN;
-  }
   return true;
 }
 
@@ -121,6 +57,7 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   SpawnSpec start{spec.executable, spec.argv, spec.environment, spec.folder, spec.run_as, spec.cpus};
   if (child.regions_)
     start.environment->push_back(fmt::format("{}={}", region_variable, child.regions_.path()));
+  if (!spec.gate.empty()) start.environment->push_back(fmt::format("{}={}", gate_variable, spec.gate));
   start.output = output_end.get();
   start.errors = spec.discard_errors ? -1 : errors_end.get();
   start.dies_with_us = true;
@@ -136,6 +73,10 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   child.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, spawned.pid, 0)));
   if (!child.pidfd_) return {std::nullopt, system_error_text("pidfd_open", errno)};
   return {std::move(child), {}};
+}
+
+StartGate Launcher::make_gate() {
+  return StartGate(regions_.make_gate());
 }
 
 Child::Child(Child&& other) noexcept
@@ -176,79 +117,6 @@ void Child::reap(ChildResult& result) {
   result.user_time = as_seconds(usage.ru_utime);
   result.system_time = as_seconds(usage.ru_stime);
   result.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
-}
-
-ChildResult Child::wait(const ChildLimits& limits, Interruption* interruption, const Clock& clock) {
-  ChildResult result;
-  result.started = started_;
-  constexpr Nanoseconds never = INT64_MAX;
-  Nanoseconds deadline = limits.timeout.value() > 0 ? started_ + nanoseconds(limits.timeout) : never;
-  bool terminated = false;
-  bool output_open = true, errors_open = true, regions_open = static_cast<bool>(regions_);
-  result.regions = RegionMarks(started_, limits.region);
-  result.regions_problem = regions_problem_;
-  Nanoseconds next_region_look = 0;
-  int signals_seen = interruption != nullptr ? interruption->count() : 0;
-  if (interruption != nullptr) interruption->take_continued();
-
-  const auto end_group = [&](int signal) {
-    ::kill(-pid_, signal);
-    ::kill(pid_, signal);  // before its setsid() it has no group of its own
-  };
-  for (;;) {
-    const bool look_later = regions_open && result.regions.all_sent() && clock.now() < next_region_look;
-    std::array<pollfd, 5> waiting{pollfd{pidfd_.get(), POLLIN, 0},
-                                  pollfd{output_open ? output_.get() : -1, POLLIN, 0},
-                                  pollfd{errors_open ? errors_.get() : -1, POLLIN, 0},
-                                  pollfd{interruption != nullptr ? interruption->fd() : -1, POLLIN, 0},
-                                  pollfd{regions_open && !look_later ? regions_.fd() : -1, POLLIN, 0}};
-    timespec left{};
-    // A signal that came before this wait was taken from its descriptor already: it must not be slept over.
-    const bool asked = interruption != nullptr && !terminated && interruption->pending() != 0;
-    Nanoseconds wake = look_later ? std::min(deadline, next_region_look) : deadline;
-    if (asked) wake = 0;
-    if (wake != never) {
-      const Nanoseconds remaining = std::max<Nanoseconds>(0, wake - clock.now());
-      left = {.tv_sec = remaining / 1'000'000'000, .tv_nsec = remaining % 1'000'000'000};
-    }
-    ::ppoll(waiting.data(), waiting.size(), wake == never ? nullptr : &left, nullptr);
-    const Nanoseconds now = clock.now();
-    if (waiting[0].revents != 0) {
-      result.ended = now;
-      break;
-    }
-    if (waiting[4].revents != 0) {
-      regions_open = drain_regions(regions_.fd(), result.regions, clock);
-      next_region_look = now + between_region_looks;
-    }
-    if (waiting[1].revents != 0) output_open = drain(output_.get(), result.output, limits.output_cap);
-    if (waiting[2].revents != 0) errors_open = drain(errors_.get(), result.errors, limits.output_cap);
-    if (interruption != nullptr && interruption->pending() != 0 &&
-        (interruption->count() > signals_seen || !terminated)) {
-      // The first signal asks the workload to end, a second one does not ask.
-      end_group(terminated ? SIGKILL : SIGTERM);
-      if (!terminated) deadline = now + nanoseconds(limits.grace);
-      terminated = true;
-      signals_seen = interruption->count();
-      result.end = ChildResult::End::interrupted;
-    }
-    if (now >= deadline) {
-      end_group(terminated ? SIGKILL : SIGTERM);
-      if (result.end != ChildResult::End::interrupted) result.end = ChildResult::End::timed_out;
-      deadline = terminated ? never : now + nanoseconds(limits.grace);
-      terminated = true;
-    }
-  }
-  reap(result);
-  result.stopped_meanwhile = interruption != nullptr && interruption->take_continued();
-  if (regions_open) drain_regions(regions_.fd(), result.regions, clock, result.ended);
-  result.regions.finish(result.ended);
-  if (output_open) drain(output_.get(), result.output, limits.output_cap);
-  if (errors_open) drain(errors_.get(), result.errors, limits.output_cap);
-  for (CapturedOutput* stream : {&result.output, &result.errors}) {
-    if (stream->tail.size() > limits.output_cap) cut_front(*stream, limits.output_cap);
-  }
-  return result;
 }
 
 std::string find_executable(const std::string& command, const std::string& folder, const std::string& path) {

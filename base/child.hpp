@@ -19,6 +19,7 @@
 #include "base/process_group.hpp"
 #include "base/region_fifo.hpp"
 #include "base/region_marks.hpp"
+#include "base/start_gate.hpp"
 #include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
@@ -33,6 +34,8 @@ struct LaunchSpec {
   bool discard_errors = false;  // standard error goes to /dev/null
   bool regions = false;         // it gets a FIFO to mark regions on, named in DVFS_PLAN_REGIONS
   bool grouped = false;         // it is of the launcher's group: work of a trial, and no meter
+  std::string gate =
+      {};  // path of the gate (start_gate.hpp) that it may wait at, named in DVFS_PLAN_GO; empty: none
 };
 
 struct ChildLimits {
@@ -56,8 +59,9 @@ struct CapturedOutput {
 };
 
 struct ChildResult {
-  // How it ended. `timed_out` and `interrupted` say that we ended it; `signalled` that something else did.
-  enum class End { exited, signalled, timed_out, interrupted, not_launched };
+  // How it ended. `timed_out`, `interrupted` and `ended_with_others` (another of its trial failed) say that we ended it; `signalled`
+  // that something else did.
+  enum class End { exited, signalled, timed_out, interrupted, ended_with_others, not_launched };
   End end = End::not_launched;
   int exit_code = 0;    // for `exited`
   int signal = 0;       // that ended it, where one did
@@ -73,6 +77,14 @@ struct ChildResult {
   RegionMarks regions;             // what it marked, in the order of arrival
   std::string regions_problem;     // why it could mark none; empty if it could
   int leftovers = 0;               // processes that its group left behind, which were ended
+};
+
+// What several children that run at once came to, in their order.
+struct ChildrenResult {
+  std::vector<ChildResult> each;
+  std::optional<Nanoseconds> gate_opened;
+  // Why the gate could not open: one of them ended, or was not ready in time; empty: it opened, or none waited at it.
+  std::string gate_problem;
 };
 
 // One running child. Its destructor ends the whole session and waits.
@@ -92,6 +104,7 @@ class Child {
 
  private:
   friend class Launcher;
+  friend class ChildWait;
   Child() = default;
   void reap(ChildResult& result);
 
@@ -103,6 +116,12 @@ class Child {
   ProcessGroup* group_ = nullptr;
 };
 
+// Waits until all are gone. Where one fails, however, the others are ended: their trial is spoiled. One that ends well leaves the
+// others alone. Once each has announced that it is ready, the gate is opened. `names` of the children for `gate_problem`.
+ChildrenResult wait_for_all(std::vector<Child>& children, const std::vector<ChildLimits>& limits,
+                            const std::vector<std::string>& names, StartGate* gate,
+                            Interruption* interruption, const Clock& clock);
+
 // Launches children.
 class Launcher {
  public:
@@ -112,6 +131,9 @@ class Launcher {
     std::string problem;
   };
   Launched launch(const LaunchSpec& spec, const Clock& clock);
+
+  // At which those wait that are to begin at once.
+  StartGate make_gate();
 
   // Of the children that are `grouped`.
   ProcessGroup& group() { return group_; }

@@ -46,10 +46,10 @@ RegionFolder::~RegionFolder() {
   if (!path_.empty()) remove_region_folder(path_);
 }
 
-RegionFifo RegionFolder::make(const std::optional<uid_t>& writer) {
-  RegionFifo fifo;
+// Empty with errno set if it cannot be made.
+std::string RegionFolder::make_fifo() {
   if (path_.empty()) path_ = make_folder();
-  if (path_.empty()) return fifo;
+  if (path_.empty()) return {};
   std::string path = fmt::format("{}/{}", path_, ++made_);
   int failed = ::mkfifo(path.c_str(), 0600);
   if (failed != 0 && errno == ENOENT) {  // a cleaner of temporary files took the folder
@@ -57,7 +57,20 @@ RegionFifo RegionFolder::make(const std::optional<uid_t>& writer) {
     path = fmt::format("{}/{}", path_, made_);
     failed = path_.empty() ? -1 : ::mkfifo(path.c_str(), 0600);
   }
-  if (failed != 0) return fifo;
+  return failed == 0 ? path : std::string{};
+}
+
+std::string RegionFolder::make_gate() {
+  std::string path = make_fifo();
+  // Who may pass through the folder may wait there, and do nothing else with it.
+  if (!path.empty()) ::chmod(path.c_str(), 0644);
+  return path;
+}
+
+RegionFifo RegionFolder::make(const std::optional<uid_t>& writer) {
+  RegionFifo fifo;
+  const std::string path = make_fifo();
+  if (path.empty()) return fifo;
   fifo.path_ = path;
   // For reading and writing: it then never ends, however many writers come and go (fifo(7)).
   fifo.fd_.reset(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));

@@ -50,9 +50,13 @@ class RegionFolder {
   // For a workload that runs as this user (nullopt: as we do): nobody else may write to it. Empty with errno
   // set if it cannot be made.
   RegionFifo make(const std::optional<uid_t>& writer);
+  // The path of one that several users' workloads may open for reading, for a gate (start_gate.hpp); empty with errno set.
+  std::string make_gate();
   const std::string& path() const { return path_; }  // empty before the first
 
  private:
+  std::string make_fifo();
+
   std::string path_;
   unsigned made_ = 0;
 };

@@ -74,6 +74,10 @@ void RegionMarks::line(std::string_view text, Nanoseconds now) {
   const auto fourth = next_word(rest), fifth = next_word(rest);
   if (word.empty()) return;
   if (word == "lost") return fourth.empty() ? lost_line(second, text) : complain(text);
+  if (word == "ready" && third.empty() && second.size() <= longest_name) {
+    ready = true;
+    return;
+  }
   if (word != "begin" && word != "end" && word != "metric") return complain(text);
   RegionMark mark;
   mark.name = second;

@@ -4,6 +4,7 @@
 //   end NAME [NANOSECONDS|- [PROCESS]]
 //   metric NAME VALUE [UNIT|- [PROCESS]]
 //   lost COUNT [PROCESS]                    marks that could not be written
+//   ready [PROCESS]                         it waits for others that run beside it (start_gate.hpp)
 //
 // A name is one word of at most 64 characters. PROCESS says who marks: "4711", or "4711/3" for rank 3; marks
 // of different processes are paired apart. experiments/regions/ has a C/C++ header, a Python module and shell
@@ -51,6 +52,7 @@ class RegionMarks {
   bool all_sent() const { return all_sent_ && !marks.empty(); }
 
   std::vector<RegionMark> marks;
+  bool ready = false;  // it has announced that it is, once or more
   // Metrics beyond those kept: the sum and the last value of each, by name and unit.
   struct RunningSum {
     double sum = 0, last = 0;

@@ -28,6 +28,7 @@ Json objective_json(const ObjectiveSpec& o) {
   if (!o.per.empty()) json["per"] = o.per;
   for (const RawValue& name : o.across) json["across"].push_back(name.text);
   if (o.same_work) json["same work"] = true;
+  if (o.target) json["to"] = constraint_text(*o.target);
   for (const ConstraintSpec& constraint : o.constraints)
     json["subject to"].push_back(constraint_text(constraint));
   if (o.price) {
@@ -131,6 +132,13 @@ std::string canonical_plan(const Plan& plan) {
     if (spec.run_as) one["run_as"] = spec.run_as->text;
     for (const MetricRule& rule : spec.metrics) {
       one["metrics"].push_back(metric_json(rule));
+    }
+    if (spec.instances) one["instances"] = spec.instances->text;
+    for (const RawValue& name : spec.together) one["together"].push_back(name.text);
+    if (spec.objective) one["objective"] = objective_json(*spec.objective);
+    if (spec.measure) {
+      one["measure"]["region"] = spec.measure->region;
+      if (spec.measure->at_least) one["measure"]["at least"] = spec.measure->at_least->value();
     }
     add_digests(workload, one);
     for (const int service : workload.services)

@@ -49,6 +49,14 @@ const AxisValue* value_of(std::string_view name, const std::vector<PlanAxis>& ax
   return nullptr;
 }
 
+std::string word_for(std::string_view name, const std::vector<PlanAxis>& axes,
+                     const std::vector<std::optional<AxisValue>>& values,
+                     const std::map<std::string, std::string>& more) {
+  if (const AxisValue* value = value_of(name, axes, values)) return value->text;
+  const auto found = more.find(std::string(name));
+  return found == more.end() ? std::string{} : found->second;
+}
+
 std::string variable_for(std::string_view axis) {
   std::string variable = "DVFS_PLAN_AXIS_";
   for (const char c : axis) variable += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
@@ -93,20 +101,20 @@ bool placeholder_after_dollar(std::string_view shell_text) {
 }
 
 std::string filled(std::string_view text, const std::vector<PlanAxis>& axes,
-                   const std::vector<std::optional<AxisValue>>& values) {
+                   const std::vector<std::optional<AxisValue>>& values,
+                   const std::map<std::string, std::string>& more) {
   std::string result;
   walk(
       text, [&](std::string_view part) { result += part; },
-      [&](std::string_view name) {
-        if (const AxisValue* value = value_of(name, axes, values)) result += value->text;
-      });
+      [&](std::string_view name) { result += word_for(name, axes, values, more); });
   return result;
 }
 
 CommandLine command_line(const ProgramSpec& program, const std::vector<PlanAxis>& axes,
-                         const std::vector<std::optional<AxisValue>>& values) {
+                         const std::vector<std::optional<AxisValue>>& values,
+                         const std::map<std::string, std::string>& more) {
   CommandLine result;
-  const auto fill = [&](std::string_view text) { return filled(text, axes, values); };
+  const auto fill = [&](std::string_view text) { return filled(text, axes, values, more); };
   for (const auto& [name, value] : program.environment)
     result.environment.emplace_back(name, fill(value.text));
   if (!program.shell) {
@@ -118,9 +126,8 @@ CommandLine command_line(const ProgramSpec& program, const std::vector<PlanAxis>
       program.shell->text, [&](std::string_view part) { text += part; },
       [&](std::string_view name) {
         const std::string variable = variable_for(name);
-        const AxisValue* value = value_of(name, axes, values);
         text += "\"$" + variable + "\"";
-        result.environment.emplace_back(variable, value != nullptr ? value->text : "");
+        result.environment.emplace_back(variable, word_for(name, axes, values, more));
       });
   result.argv = {"/bin/sh", "-c", text};
   return result;

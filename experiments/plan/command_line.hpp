@@ -5,6 +5,7 @@
 // shell code, whatever it holds.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,9 +17,10 @@ namespace dvfs_plan {
 
 // The axis names that `text` refers to, in order.
 std::vector<std::string> placeholders(std::string_view text);
-// `text` with the values put in.
+// `text` with the values put in. `more`: words in braces that have a value beside the axes, which go first.
 std::string filled(std::string_view text, const std::vector<PlanAxis>& axes,
-                   const std::vector<std::optional<AxisValue>>& values);
+                   const std::vector<std::optional<AxisValue>>& values,
+                   const std::map<std::string, std::string>& more = {});
 
 // Whether a placeholder in shell text stands inside quotes, where quoting it again would break it.
 bool placeholder_inside_quotes(std::string_view shell_text);
@@ -33,6 +35,7 @@ struct CommandLine {
 };
 
 CommandLine command_line(const ProgramSpec& program, const std::vector<PlanAxis>& axes,
-                         const std::vector<std::optional<AxisValue>>& values);
+                         const std::vector<std::optional<AxisValue>>& values,
+                         const std::map<std::string, std::string>& more = {});
 
 }  // namespace dvfs_plan

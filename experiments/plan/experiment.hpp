@@ -53,13 +53,6 @@ struct ProgramSpec {
   std::optional<RawValue> run_as;
 };
 
-struct WorkloadSpec : ProgramSpec {
-  Seconds timeout{600};
-  std::size_t output_cap = 1 << 20;
-  std::vector<MetricRule> metrics;
-  std::optional<std::vector<RawValue>> services;  // that are up while it runs; nullopt: all of the experiment
-};
-
 // How one sees that a service may be asked.
 struct ReadySpec {
   enum class Kind {
@@ -170,6 +163,8 @@ struct ObjectiveSpec {
   bool same_work = false;  // a run of the command is one unit at each of their values
   std::vector<ConstraintSpec> constraints;
   std::optional<PriceSpec> price;
+  // What the work is run for: what counts ends when this metric is first marked as it says. nullopt: what counts is all.
+  std::optional<ConstraintSpec> target = {};
 };
 
 // How often each point is run. Block k holds repetition k.
@@ -220,6 +215,22 @@ struct MeasureSpec {
       at_least;  // the command is run again within the trial until its regions are this long
 };
 
+struct WorkloadSpec : ProgramSpec {
+  Seconds timeout{600};
+  std::size_t output_cap = 1 << 20;
+  std::vector<MetricRule> metrics;
+  std::optional<std::vector<RawValue>> services;  // that are up while it runs; nullopt: all of the experiment
+  // Copies of it that run at once in one trial: a number, or an axis in braces; nullopt: one, and {instance} has no value.
+  std::optional<RawValue> instances;
+  // Other workloads, which run at once in one trial of this one; it has no command of its own then. Empty: none.
+  std::vector<RawValue> together;
+  // What it is asked for and what of it counts, where that is not as the experiment says.
+  std::optional<ObjectiveSpec> objective = {};
+  std::optional<MeasureSpec> measure = {};
+};
+inline constexpr int most_instances = 1024;  // of a workload in a trial
+bool is_instance_count(std::string_view text);
+
 // What a trial waits for, and what is watched while it runs.
 struct ConditionsSpec {
   int warm_up = 1;              // trials before the first of each block and after a resume; they do not count
@@ -261,6 +272,12 @@ struct Experiment {
   std::vector<ExcludeRule::Condition> reference;
   std::optional<RawValue> result;
 };
+
+// Of a workload: its own, else the experiment's.
+const ObjectiveSpec& objective_of(const Experiment& experiment, const WorkloadSpec& workload);
+const MeasureSpec& measure_of(const Experiment& experiment, const WorkloadSpec& workload);
+// Whether the energy of any workload is asked for.
+bool minimises_energy(const Experiment& experiment);
 
 // Reads an experiment file's text. Returns nullopt if the faults leave nothing to go on with; the model
 // may be returned together with errors, so that resolve_plan() can add what the machine has to say.

@@ -1,6 +1,8 @@
 // The words for objectives and constraints.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "experiments/plan/experiment.hpp"
 
 namespace dvfs_plan {
@@ -55,6 +57,21 @@ bool holds(ConstraintSpec::Relation relation, double value, double limit) {
       return value > limit;
   }
   return false;
+}
+
+const ObjectiveSpec& objective_of(const Experiment& experiment, const WorkloadSpec& workload) {
+  return workload.objective ? *workload.objective : experiment.objective;
+}
+
+const MeasureSpec& measure_of(const Experiment& experiment, const WorkloadSpec& workload) {
+  return workload.measure ? *workload.measure : experiment.measure;
+}
+
+bool minimises_energy(const Experiment& experiment) {
+  return std::any_of(experiment.workloads.begin(), experiment.workloads.end(),
+                     [&](const WorkloadSpec& workload) {
+                       return objective_of(experiment, workload).minimise != Objective::time;
+                     });
 }
 
 std::string constraint_text(const ConstraintSpec& c) {

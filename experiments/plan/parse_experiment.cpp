@@ -53,6 +53,7 @@ class ExperimentParser {
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
     with(root, "objective",
          [&](const YamlNode& n) { parse_objective_spec(n, read_, experiment_.objective); });
+    with(root, "workloads", [&](const YamlNode& n) { questions_of_workloads(n); });
     with(root, "reference", [&](const YamlNode& n) {
       if (read_.map(n, "'reference'", {})) experiment_.reference = conditions(n);
     });
@@ -99,11 +100,37 @@ class ExperimentParser {
     }
   }
 
+  // What a workload is asked for beside what the experiment asks of all: read when that is known.
+  void questions_of_workloads(const YamlNode& node) {
+    for (const YamlPointer& item : node.items) {
+      const YamlNode* name = item->kind == YamlNode::Kind::map ? item->find("name") : nullptr;
+      if (name == nullptr) continue;
+      for (WorkloadSpec& spec : experiment_.workloads) {
+        if (spec.name != name->scalar || spec.mark.line != name->mark.line) continue;
+        with(*item, "measure", [&](const YamlNode& n) {
+          spec.measure = experiment_.measure;
+          parse_measure(n, read_, *spec.measure);
+        });
+        with(*item, "objective", [&](const YamlNode& n) {
+          spec.objective = experiment_.objective;
+          parse_objective_of_workload(n, read_, *spec.objective);
+        });
+        with(*item, "subject to", [&](const YamlNode& n) {
+          if (!spec.objective) spec.objective = experiment_.objective;
+          spec.objective->constraints.clear();
+          parse_constraints(n, read_, *spec.objective);
+        });
+      }
+    }
+  }
+
   std::optional<WorkloadSpec> workload(const YamlNode& node) {
     if (!read_.map(node, "a workload", keys("workload"))) return std::nullopt;
     WorkloadSpec spec;
     if (!parse_program(node, "workload", read_, spec)) return std::nullopt;
-    require_one_command(node, "workload", read_, spec.name);
+    with(node, "together", [&](const YamlNode& n) { together(n, node, spec); });
+    if (node.find("together") == nullptr) require_one_command(node, "workload", read_, spec.name);
+    with(node, "instances", [&](const YamlNode& n) { instances(n, spec); });
     with(node, "timeout", [&](const YamlNode& n) { take_seconds(n, "'timeout'", spec.timeout); });
     with(node, "output_cap", [&](const YamlNode& n) {
       const auto bytes = read_.quantity(n, "'output_cap'", Dimension::bytes);
@@ -116,6 +143,31 @@ class ExperimentParser {
     with(node, "metrics", [&](const YamlNode& n) { metrics(n, spec); });
     with(node, "services", [&](const YamlNode& n) { spec.services = parse_service_names(n, read_); });
     return spec;
+  }
+
+  // What runs at once is described by the others: each keeps its own time limit, metrics and services.
+  void together(const YamlNode& node, const YamlNode& workload, WorkloadSpec& spec) {
+    for (const YamlEntry& entry : workload.entries) {
+      static const std::set<std::string> own{"name", "together", "measure", "objective", "subject to"};
+      if (!own.contains(entry.key))
+        error(entry.key_mark, fmt::format("workload '{}' runs others together: '{}' belongs to one of those",
+                                          spec.name, entry.key));
+    }
+    if (auto names = read_.words(node, "'together'")) spec.together = *names;
+    if (spec.together.size() == 1)
+      error(node.mark,
+            fmt::format("workload '{}': 'together' names one workload; name two or more, for example "
+                        "together: [train, infer], or use 'instances' for copies of one",
+                        spec.name));
+  }
+
+  void instances(const YamlNode& node, WorkloadSpec& spec) {
+    spec.instances = read_.word(node, "'instances'");
+    if (!spec.instances || spec.instances->text.find('{') != std::string::npos) return;
+    if (!is_instance_count(spec.instances->text))
+      error(node.mark, fmt::format("'instances' must be a whole number from 1 to {}, or an axis in braces "
+                                   "such as {{copies}}; found '{}'",
+                                   most_instances, spec.instances->text));
   }
 
   void metrics(const YamlNode& node, WorkloadSpec& spec) {
@@ -331,7 +383,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
                       "conditions", "gpus",        "probes",    "objective", "reference", "result"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
-        "metrics", "services"}},
+        "metrics", "services", "instances", "together", "measure", "objective", "subject to"}},
       {"service",
        {"name", "command", "shell", "environment", "folder", "grace", "run_as", "ready", "warm up",
         "attach"}},
@@ -351,10 +403,15 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"temperature", {"band", "limit"}},
       {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
       {"channel", {"unit", "domain", "averages over"}},
-      {"objective", {"minimise", "of", "per", "across", "same work", "subject to", "price"}},
+      {"objective", {"minimise", "of", "per", "across", "same work", "to", "subject to", "price"}},
       {"price", {"energy", "machine"}},
   };
   return keys;
+}
+
+bool is_instance_count(std::string_view text) {
+  const auto count = parse_number(text);
+  return count && *count >= 1 && *count <= most_instances && *count == static_cast<int>(*count);
 }
 
 AxisName split_axis_name(std::string_view name) {

@@ -160,6 +160,48 @@ std::optional<Seconds> parse_seconds(const YamlNode& node, YamlReader& read, std
   return Seconds{*value};
 }
 
+void parse_constraints(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
+  if (!read.map(node, "'subject to'", {})) return;
+  for (const YamlEntry& entry : node.entries) constraint(entry, read, objective);
+}
+
+void parse_objective_of_workload(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
+  if (node.kind == YamlNode::Kind::map) {
+    for (const char* key : {"of", "across", "same work", "price"}) {
+      if (const YamlNode* found = node.find(key))
+        return read.diagnostics().error(
+            found->mark,
+            fmt::format("'{}' is one for all workloads: write it under the experiment's own 'objective'",
+                        key));
+    }
+    if (node.find("subject to") != nullptr) objective.constraints.clear();
+    if (node.find("per") != nullptr) objective.same_work = false;
+  }
+  parse_objective_spec(node, read, objective);
+}
+
+// What the work is run for: {loss: "<= 0.35"}.
+void target(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
+  if (!read.map(node, "'to'", {})) return;
+  ObjectiveSpec alone;
+  for (const YamlEntry& entry : node.entries) constraint(entry, read, alone);
+  if (node.entries.size() != 1) {
+    read.diagnostics().error(
+        node.mark, "'to' names one metric and what it is to become, for example  to: {loss: \"<= 0.35\"}");
+    return;
+  }
+  if (alone.constraints.empty()) return;
+  for (const char* measured : {"slowdown", "power", "time", "energy"}) {
+    if (alone.constraints[0].name == measured)
+      read.diagnostics().error(
+          node.mark,
+          fmt::format(
+              "'to' names a metric that the workload marks while it runs; '{}' is measured: use 'subject to'",
+              measured));
+  }
+  objective.target = alone.constraints[0];
+}
+
 void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
   const YamlNode* minimise = &node;
   if (node.kind == YamlNode::Kind::map) {
@@ -189,10 +231,8 @@ void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec&
                                "'across' compares what a unit of work takes: add  per: METRIC  that counts "
                                "the units, or  same work: "
                                "true  where each run does the same at every value");
-    with(node, "subject to", [&](const YamlNode& n) {
-      if (!read.map(n, "'subject to'", {})) return;
-      for (const YamlEntry& entry : n.entries) constraint(entry, read, objective);
-    });
+    with(node, "to", [&](const YamlNode& n) { target(n, read, objective); });
+    with(node, "subject to", [&](const YamlNode& n) { parse_constraints(n, read, objective); });
     with(node, "price", [&](const YamlNode& n) { price(n, read, objective); });
   }
   if (minimise != nullptr) {
@@ -207,7 +247,7 @@ void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec&
       return;
     }
     objective.minimise = *parsed;
-    if (*parsed == Objective::cost && node.find("price") == nullptr) {
+    if (*parsed == Objective::cost && node.find("price") == nullptr && !objective.price) {
       read.diagnostics().error(
           text->mark,
           "'minimise: cost' needs prices: add  price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}");

@@ -6,6 +6,9 @@
 
 namespace dvfs_plan {
 
+// What one workload is asked for instead of what all are: it begins as theirs.
+void parse_objective_of_workload(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective);
+void parse_constraints(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective);
 void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective);
 void parse_repeat(const YamlNode& node, YamlReader& read, RepeatSpec& repeat);
 void parse_budget(const YamlNode& node, YamlReader& read, BudgetSpec& budget);

@@ -126,6 +126,7 @@ struct ProgramFiles {
 struct PlanWorkload : ProgramFiles {
   WorkloadSpec spec;
   std::vector<int> services = {};  // indices into Plan::services, in the order of the file
+  std::vector<int> members = {};  // indices into Plan::workloads of those that it runs at once; empty: itself
 };
 
 struct PlanService : ProgramFiles {
@@ -143,6 +144,23 @@ struct Plan {
   std::string canonical;  // JSON of all that decides what is run; what `hash` is the SHA-256 of
   std::string hash;
 };
+
+// One of those that run at once in a trial.
+struct Instance {
+  int workload = 0;  // index into Plan::workloads; one with a command
+  int copy = 0;      // which of that workload's copies, from 0: {instance}
+  int copies = 1;
+  // "instance 2 of 3", "train", "train, instance 1 of 2"; "the workload" where it is alone.
+  std::string name;
+};
+// All of them, in the order of the file; at least one.
+std::vector<Instance> instances_of(const Plan& plan, const PlanPoint& point);
+// What a run of the workload takes at most: its time limit and its grace.
+Seconds longest_run(const Plan& plan, int workload);
+// Whether a trial of the point is of several at once.
+bool is_shared(const Plan& plan, const PlanPoint& point);
+// What the command of one of them has in braces beside the axes.
+std::map<std::string, std::string> instance_words(const WorkloadSpec& spec, const Instance& instance);
 
 // What resolving needs of the world besides the knobs.
 struct ResolveWorld {

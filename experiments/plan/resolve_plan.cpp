@@ -74,10 +74,57 @@ class PlanResolver {
       plan_.axes.push_back(resolve_axis(spec, offer, diagnostics_));
     }
     for (const ServiceSpec& spec : plan_.experiment.services) plan_.services.push_back({{}, spec});
+    axis_of_instances();
     for (const WorkloadSpec& spec : plan_.experiment.workloads) {
       plan_.workloads.push_back({{}, spec});
-      plan_.workloads.back().services = services_of(spec);
+      if (spec.together.empty()) plan_.workloads.back().services = services_of(spec);
     }
+    for (PlanWorkload& workload : plan_.workloads) join_members(workload);
+  }
+
+  // An axis named `instances` that no command names says how many copies run of each workload that does not say it itself.
+  void axis_of_instances() {
+    if (axis_spec("instances") == nullptr) return;
+    const auto named = [](const ProgramSpec& spec) { return names_axis(spec, "instances"); };
+    std::vector<WorkloadSpec>& workloads = plan_.experiment.workloads;
+    if (std::any_of(workloads.begin(), workloads.end(), named) ||
+        std::any_of(plan_.experiment.services.begin(), plan_.experiment.services.end(), named))
+      return;
+    for (WorkloadSpec& spec : workloads) {
+      if (!spec.instances && spec.together.empty()) spec.instances = RawValue{"{instances}", spec.mark};
+    }
+  }
+
+  void join_members(PlanWorkload& workload) {
+    std::vector<std::string> names;
+    for (const PlanWorkload& other : plan_.workloads) {
+      if (other.spec.together.empty()) names.push_back(other.spec.name);
+    }
+    std::set<std::string> seen;
+    for (const RawValue& name : workload.spec.together) {
+      const auto found =
+          std::find_if(plan_.workloads.begin(), plan_.workloads.end(),
+                       [&](const PlanWorkload& other) { return other.spec.name == name.text; });
+      if (found == plan_.workloads.end() || !found->spec.together.empty())
+        error(name.mark,
+              fmt::format("workload '{}': 'together' names '{}', which is {}{}", workload.spec.name,
+                          name.text, found == plan_.workloads.end() ? "no workload" : "made of others itself",
+                          found == plan_.workloads.end() ? did_you_mean(name.text, names) : ""));
+      else if (!seen.insert(name.text).second)
+        error(
+            name.mark,
+            fmt::format("workload '{}': 'together' names '{}' twice; for copies write 'instances: 2' at '{}'",
+                        workload.spec.name, name.text, name.text));
+      else
+        workload.members.push_back(static_cast<int>(found - plan_.workloads.begin()));
+    }
+    for (const int member : workload.members) {
+      const auto& theirs = plan_.workloads[static_cast<std::size_t>(member)].services;
+      workload.services.insert(workload.services.end(), theirs.begin(), theirs.end());
+    }
+    std::sort(workload.services.begin(), workload.services.end());
+    workload.services.erase(std::unique(workload.services.begin(), workload.services.end()),
+                            workload.services.end());
   }
 
   std::vector<int> services_of(const WorkloadSpec& spec) {
@@ -107,7 +154,8 @@ class PlanResolver {
     return nullptr;
   }
 
-  void check_placeholders(const RawValue& raw) {
+  // `counted`: of a workload of which copies run, so that {instance} has a value.
+  void check_placeholders(const RawValue& raw, bool counted = false) {
     std::vector<std::string> names;
     for (const AxisSpec& spec : plan_.experiment.axes) names.push_back(spec.name);
     for (const std::string& name : placeholders(raw.text)) {
@@ -115,6 +163,7 @@ class PlanResolver {
         used_.insert(name);
         continue;
       }
+      if (name == "instance" && counted) continue;
       error(raw.mark,
             fmt::format(
                 "{{{}}} names no axis{}; add 'axes: {{{}: [...]}}', or write {{{{{}}}}} for the text itself",
@@ -122,11 +171,11 @@ class PlanResolver {
     }
   }
 
-  void check_placeholders_of(const ProgramSpec& spec, std::string_view kind) {
-    for (const RawValue& word : spec.command) check_placeholders(word);
-    for (const auto& [name, value] : spec.environment) check_placeholders(value);
+  void check_placeholders_of(const ProgramSpec& spec, std::string_view kind, bool counted = false) {
+    for (const RawValue& word : spec.command) check_placeholders(word, counted);
+    for (const auto& [name, value] : spec.environment) check_placeholders(value, counted);
     if (!spec.shell) return;
-    check_placeholders(*spec.shell);
+    check_placeholders(*spec.shell, counted);
     if (placeholder_after_dollar(spec.shell->text)) {
       error(spec.shell->mark, fmt::format("{} '{}': '${{name}}' in 'shell': write {{name}} for an "
                                           "axis, ${{{{NAME}}}} for the shell's own variable",
@@ -140,7 +189,12 @@ class PlanResolver {
   }
 
   void placeholders_name_axes() {
-    for (const WorkloadSpec& spec : plan_.experiment.workloads) check_placeholders_of(spec, "workload");
+    for (const WorkloadSpec& spec : plan_.experiment.workloads) {
+      check_placeholders_of(spec, "workload", spec.instances.has_value());
+      if (!spec.instances) continue;
+      check_placeholders(*spec.instances);
+      counts_instances(spec);
+    }
     for (const ServiceSpec& spec : plan_.experiment.services) {
       check_placeholders_of(spec, "service");
       for (const RawValue& word : words_of(spec)) check_placeholders(word);
@@ -151,6 +205,34 @@ class PlanResolver {
       if (!is_knob_axis(spec.name) && !used_.contains(spec.name)) {
         error(spec.mark, fmt::format("axis '{}' is used by no workload: put {{{}}} into a command", spec.name,
                                      spec.name));
+      }
+    }
+  }
+
+  // What is filled in must be a number of copies, at each value of each axis that it names.
+  void counts_instances(const WorkloadSpec& spec) {
+    const std::string& text = spec.instances->text;
+    for (const MetricRule& rule : spec.metrics) {
+      if (rule.file)
+        error(rule.file->mark,
+              fmt::format("workload '{}': all its copies would write '{}', from which metric '{}' is read: "
+                          "have each print its document instead, and take 'file' away",
+                          spec.name, rule.file->text, rule.name));
+    }
+    const auto axes = placeholders(text);
+    if (axes.empty()) return;
+    if (axes.size() != 1 || text != "{" + axes[0] + "}") {
+      error(spec.instances->mark,
+            fmt::format("'instances' must be a number or one axis in braces; found '{}'", text));
+      return;
+    }
+    for (const PlanAxis& axis : plan_.axes) {
+      if (axis.name != axes[0]) continue;
+      for (const AxisValue& value : axis.values) {
+        if (!is_instance_count(value.text))
+          error(axis_spec(axis.name)->mark, fmt::format("axis '{}' is the number of copies of workload '{}', "
+                                                        "a whole number from 1 to {}; found '{}'",
+                                                        axis.name, spec.name, most_instances, value.text));
       }
     }
   }
@@ -213,6 +295,10 @@ class PlanResolver {
   // Whether the workload's command or a service of it refers to the axis; knobs act on every workload.
   bool uses(const PlanWorkload& workload, const PlanAxis& axis) const {
     return axis.knob || names_axis(workload.spec, axis.name) ||
+           (workload.spec.instances && names(*workload.spec.instances, axis.name)) ||
+           std::any_of(
+               workload.members.begin(), workload.members.end(),
+               [&](int member) { return uses(plan_.workloads[static_cast<std::size_t>(member)], axis); }) ||
            std::any_of(workload.services.begin(), workload.services.end(), [&](int service) {
              return names_axis_in_service(plan_.services[static_cast<std::size_t>(service)], axis.name);
            });
@@ -271,6 +357,14 @@ class PlanResolver {
         e.objective.price->per_second <= 0)
       error(e.search.mark,
             fmt::format("'search: {}' cannot minimise a cost of which both prices are 0", e.search.method));
+    for (const WorkloadSpec& spec : e.workloads) {
+      if (spec.objective)
+        error(spec.mark,
+              fmt::format(
+                  "workload '{}' has an objective of its own, and 'search: {}' weighs all workloads by one: "
+                  "use 'search: full', or a file for each",
+                  spec.name, e.search.method));
+    }
     constexpr std::size_t most_settings = 20'000;
     if (plan_.points.size() > most_settings)
       error(e.search.mark,
@@ -444,8 +538,11 @@ class PlanResolver {
     probe_programs();
     for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
       PlanWorkload& workload = plan_.workloads[w];
+      if (!workload.members.empty()) continue;
       program("workload", workload.spec, workload, points_where([&](const PlanPoint& point) {
-                return static_cast<std::size_t>(point.workload) == w;
+                const auto& members = plan_.workloads[static_cast<std::size_t>(point.workload)].members;
+                return static_cast<std::size_t>(point.workload) == w ||
+                       std::find(members.begin(), members.end(), static_cast<int>(w)) != members.end();
               }));
     }
     for (std::size_t s = 0; s < plan_.services.size(); ++s) {
@@ -489,7 +586,8 @@ class PlanResolver {
     else if (!spec.command.empty() && placeholders(spec.command[0].text).empty())
       programs.insert(spec.command[0].text);
     for (const PlanPoint* point : points) {
-      if (!spec.shell) programs.insert(command_line(spec, plan_.axes, point->values).argv[0]);
+      if (!spec.shell)
+        programs.insert(command_line(spec, plan_.axes, point->values, {{"instance", "0"}}).argv[0]);
     }
     std::set<std::string> found;
     for (const std::string& name : programs) {
@@ -528,7 +626,8 @@ class PlanResolver {
     const std::size_t deciding = paths.size();
     std::set<std::vector<std::string>> commands;
     for (const PlanPoint* point : points) {
-      if (!spec.shell) commands.insert(command_line(spec, plan_.axes, point->values).argv);
+      if (!spec.shell)
+        commands.insert(command_line(spec, plan_.axes, point->values, {{"instance", "0"}}).argv);
     }
     if (spec.shell) commands.insert({""});
     for (const std::vector<std::string>& argv : commands) {

@@ -141,7 +141,7 @@ int workload_trials(const Plan& plan) {
 
 ScheduleOptions schedule_options(const Experiment& experiment) {
   const bool no_idle = experiment.conditions.idle && experiment.conditions.idle->value() <= 0;
-  const bool wants_energy = experiment.objective.minimise != Objective::time || experiment.conditions.idle;
+  const bool wants_energy = minimises_energy(experiment) || experiment.conditions.idle;
   return {experiment.shuffled, experiment.seed, experiment.conditions.references, wants_energy && !no_idle};
 }
 

@@ -16,4 +16,10 @@ dvfs_plan_mark() {
 }
 dvfs_plan_begin() { dvfs_plan_mark begin "$1" - "$$"; }
 dvfs_plan_end() { dvfs_plan_mark end "$1" - "$$"; }
+# Where several run at once: announces that this one is ready, and returns when all are.
+dvfs_plan_wait_for_others() {
+    [ -p "${DVFS_PLAN_GO:-}" ] || return 0
+    dvfs_plan_mark ready "$$"
+    : <"$DVFS_PLAN_GO" # a FIFO: to open it is to wait
+}
 dvfs_plan_metric() { dvfs_plan_mark metric "$1" "$2" "${3:--}" "$$"; }

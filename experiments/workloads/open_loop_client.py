@@ -18,7 +18,7 @@ One region, `load`, holds the requests that count; those of the warm-up come bef
     ..._ttft                              --stream: time to the first token
     ..._tpot                              and per token after it
     tokens                                that came
-    slo_ok, slo_of, slo_attained          requests that held every --slo, of all that count
+    slo_attained COUNT of COUNT           requests that held every --slo, of all that count: a share with its interval
     p99_lateness                          how late this client itself began requests
 
 A percentile above which less than one request would lie is not stated: p99 takes 100 requests, p999 takes 1000. Requests that were not answered
@@ -423,9 +423,7 @@ def report(options, answers, took, due_over, say=print):
         tell("tokens", sum(answer.tokens for answer in fine))
     if options.slos:
         held = sum(not answer.problem and all((value := answer.value(name)) is not None and value <= limit for name, limit in options.slos) for answer in answers)
-        tell("slo_ok", held)
-        tell("slo_of", len(answers))
-        tell("slo_attained", 100 * held / len(answers), "%")
+        print(f"slo_attained {held} of {len(answers)}", flush=True)
     lateness = sorted(answer.sent - answer.due for answer in answers)
     late = percentile(lateness, 0.99) if len(lateness) >= 100 else lateness[-1]
     tell("p99_lateness", 1e3 * late, "ms")

@@ -55,9 +55,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   std::optional<Store> store;
   expected.at_most = expected.settle;
   const auto longest = [&](const PlannedTrial& trial) {
-    const auto workload =
-        static_cast<std::size_t>(plan.points[static_cast<std::size_t>(trial.point)].workload);
-    return plan.workloads[workload].spec.timeout + plan.workloads[workload].spec.grace;
+    return longest_run(plan, plan.points[static_cast<std::size_t>(trial.point)].workload);
   };
   for (const PlannedTrial& trial : plan.trials) {
     if (!is_idle(trial.role)) expected.at_most = expected.at_most + longest(trial);
@@ -302,9 +300,17 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
     for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
   }
   for (const PlanPoint& point : plan.points) {
-    const auto command =
-        command_line(plan.workloads[static_cast<std::size_t>(point.workload)].spec, plan.axes, point.values);
-    json["points"].push_back({{"point", point.key}, {"reference", point.reference}, {"argv", command.argv}});
+    const auto instances = instances_of(plan, point);
+    const auto argv = [&](const Instance& one) {
+      const WorkloadSpec& spec = plan.workloads[static_cast<std::size_t>(one.workload)].spec;
+      return command_line(spec, plan.axes, point.values, instance_words(spec, one)).argv;
+    };
+    json["points"].push_back(
+        {{"point", point.key}, {"reference", point.reference}, {"argv", argv(instances[0])}});
+    if (instances.size() > 1) {
+      for (const Instance& one : instances)
+        json["points"].back()["instances"].push_back({{"name", one.name}, {"argv", argv(one)}});
+    }
     if (!plan.services.empty()) json["points"].back()["services"] = point.services;
   }
   for (const PlannedTrial& trial : plan.trials) json["order"].push_back(trial.key);

@@ -150,7 +150,7 @@ Recomputed recompute(Store& store) {
   const std::string source = store.energy_source();
   JudgeInput input;
   input.channels = channels;
-  input.energy_needed = store.experiment().objective.minimise != Objective::time;
+  const ExperimentRow experiment = store.experiment();
   for_each_stored_trial(store, [&](const StoredTrial& stored) {
     if (stored.record.readings.empty()) {
       recomputed.without_readings.push_back(stored.record.key);
@@ -159,6 +159,7 @@ Recomputed recompute(Store& store) {
     const auto session = sessions.find(stored.session);
     const Session found = session == sessions.end() ? Session{} : session->second;
     input.models = found.models;
+    input.energy_needed = experiment.objective_for(stored.workload).minimise != Objective::time;
     input.energy_channels = energy_channels_of(source, channels, found.dead);
     TrialRecord trial = unjudged(stored.record);
     Regions regions;

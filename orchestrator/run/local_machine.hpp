@@ -54,4 +54,7 @@ struct LocalMachine {
   } programs;
 };
 
+// The index into Plan::axes of a knob's axis.
+std::size_t axis_of(const Plan& plan, const std::string& name);
+
 }  // namespace dvfs_plan

@@ -51,7 +51,9 @@ void Progress::finished(const TrialRecord& trial) {
     if (of_every_trial && !said_.insert(event.kind + about + which).second) continue;
     say(fmt::format("warning: {}: {}", printable(trial.key), printable(event.message)));
   }
-  if (trial.verdict != Verdict::ok) {
+  if (trial.verdict == Verdict::censored) {
+    say(fmt::format("{}: {}", printable(trial.key), printable(trial.verdict_text)));
+  } else if (trial.verdict != Verdict::ok) {
     say(fmt::format("warning: {} does not count ({}): {}", printable(trial.key), to_string(trial.verdict),
                     printable(trial.verdict_text)));
   } else if (!terminal_) {

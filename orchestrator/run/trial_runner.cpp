@@ -29,48 +29,6 @@ constexpr Seconds longest_lead{0.4}, longest_lateness{1};
 // they tell what the machine drew beside it.
 constexpr double updates_beside = 2.5;
 constexpr Seconds longest_wait_for_rest{60};
-constexpr std::size_t most_runs = 100'000;
-
-constexpr std::size_t most_marks = 2'000'000;
-
-double counted_seconds(const MarkedRun& run, const std::string& region) {
-  double sum = 0;
-  for (const Span& span : counted_spans(find_regions(std::span<const MarkedRun>(&run, 1), region), 0))
-    sum += span.counted_s;
-  return sum;
-}
-
-// What several runs of the command add up to; written back into the last one's result.
-struct AllRuns {
-  Nanoseconds first_start = 0;
-  Seconds user{0}, system{0};
-  std::int64_t most_rss_bytes = 0;
-  std::uint64_t output_bytes = 0, error_bytes = 0;
-  int leftovers = 0;
-  bool stopped = false;
-  double counted = 0;
-  std::size_t marks = 0;
-
-  void add(ChildResult& child) {
-    if (first_start == 0) first_start = child.started;
-    user = user + child.user_time;
-    system = system + child.system_time;
-    most_rss_bytes = std::max(most_rss_bytes, child.max_rss_bytes);
-    output_bytes += child.output.bytes;
-    error_bytes += child.errors.bytes;
-    leftovers += child.leftovers;
-    stopped = stopped || child.stopped_meanwhile;
-    child.started = first_start;
-    child.user_time = user;
-    child.system_time = system;
-    child.max_rss_bytes = most_rss_bytes;
-    child.output.bytes = output_bytes;
-    child.errors.bytes = error_bytes;
-    child.leftovers = leftovers;
-    child.stopped_meanwhile = stopped;
-  }
-};
-
 // From 0 to 1, another one for each trial and the same when it is run again.
 double share_of(const std::string& key) {
   std::mt19937_64 random(std::hash<std::string>{}(key));
@@ -83,6 +41,7 @@ TrialRunner::TrialRunner(LocalMachine& machine)
     : machine_(machine),
       plan_(machine.plan),
       services_(machine),
+      work_(machine),
       gate_(machine.sensors.sampler, machine.plan.experiment.conditions.temperature_band,
             machine.plan.experiment.conditions.temperature_limit),
       throttles_(machine.sysfs) {
@@ -115,7 +74,6 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   static_cast<PlannedTrial&>(trial) = planned;
   trial.started_at = machine_.clock.wall_time();
   begin_block_with(planned);
-  runs_.clear();
   busy_.clear();
   others_on_boards_.clear();
   keep_guardian(trial);
@@ -145,7 +103,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
           "the guardian's session ended during the trial: its settings may have been put back meanwhile");
     const std::string capped = judge_changes(trial);
     note_rules(point, trial);
-    judge(trial, judge_input());
+    judge(trial, judge_input(point, is_idle(trial.role)));
     // Where the delivered clock has not told of it already.
     if (!capped.empty() && trial.verdict != Verdict::not_delivered)
       set_verdict(trial, Verdict::throttled, capped);
@@ -185,7 +143,7 @@ bool TrialRunner::apply_knobs(const PlanPoint& point, TrialRecord& trial) {
   stands_.clear();
   trial.settings.clear();
   for (KnobFinding& finding : machine_.knobs) {
-    const auto axis = axis_of(finding.axis);
+    const auto axis = axis_of(plan_, finding.axis);
     const AxisValue& value = *point.values[axis];
     std::vector<AppliedSetting> applied;
     std::string problem;
@@ -325,37 +283,6 @@ void TrialRunner::keep_guardian(TrialRecord& trial) {
     trial.events.push_back({"changed_by_others", note});
 }
 
-std::size_t TrialRunner::axis_of(const std::string& name) const {
-  for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
-    if (plan_.axes[i].name == name) return i;
-  }
-  throw Error(ExitCode::machine_refuses, fmt::format("internal: knob {} is no axis of the plan", name));
-}
-
-LaunchSpec TrialRunner::launch_spec(const PlanPoint& point) const {
-  const PlanWorkload& workload = plan_.workloads[static_cast<std::size_t>(point.workload)];
-  const CommandLine command = command_line(workload.spec, plan_.axes, point.values);
-  LaunchSpec spec;
-  spec.argv = command.argv;
-  spec.executable = find_executable(command.argv[0], plan_.experiment.folder, machine_.programs.path);
-  // Gone since the plan was made: execve(2) says so, and the trial records it.
-  if (spec.executable.empty()) spec.executable = command.argv[0];
-  auto environment = machine_.programs.environments.at(workload.spec.name);
-  spec.run_as = machine_.programs.users.at(workload.spec.name);
-  for (const auto& [name, value] : command.environment) environment[name] = value;
-  environment[run_variable] = machine_.guard.run();
-  for (const auto& [name, value] : environment) spec.environment.push_back(name + "=" + value);
-  const std::filesystem::path folder(plan_.experiment.folder);
-  spec.folder = (workload.spec.folder ? folder / workload.spec.folder->text : folder).string();
-  for (const KnobFinding& finding : machine_.knobs) {
-    const auto cpus = finding.knob->workload_cpus(*point.values[axis_of(finding.axis)]);
-    if (!cpus.empty()) spec.cpus = cpus;
-  }
-  spec.regions = true;
-  spec.grouped = true;
-  return spec;
-}
-
 // False if one of them cannot be used, or on interruption.
 bool TrialRunner::prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted) {
   auto prepared = services_.prepare(point);
@@ -419,7 +346,7 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (watches) trial.conditions.run_queue = run_queue(machine_.sysfs);
   const Seconds own_before = watches ? own_use() : Seconds{0};
   look_at_boards(trial, false);
-  went_on = went_on && (idle ? rest(trial) : run_command(point, trial));
+  went_on = went_on && (idle ? rest(trial) : work_.run(point, trial));
   if (went_on && watches) observe_load(trial, load_before, own_before);
   if (sets_clocks_) residency_ = residency_between(residency_before, clock_residency(machine_.sysfs));
   const auto throttles = throttles_.read();
@@ -471,125 +398,6 @@ void TrialRunner::judge_others_on_boards(TrialRecord& trial) const {
     trial.events.push_back({"gpu_processes", "others were on the board: " + others_on_boards_});
 }
 
-// Where the guardian finds what would outlive us.
-void TrialRunner::tell_guard_of_traces() {
-  Launcher& launcher = machine_.programs.launcher;
-  machine_.guard.note_traces({launcher.region_folder(), launcher.group().control_group()});
-}
-
-// The command once, or again until what counts is long enough.
-bool TrialRunner::run_command(const PlanPoint& point, TrialRecord& trial) {
-  const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
-  const MeasureSpec& wanted = plan_.experiment.measure;
-  const LaunchSpec spec = launch_spec(point);
-  AllRuns all;
-  for (;;) {
-    tell_guard_of_traces();
-    const auto files_before = metric_files(workload);
-    auto launched = machine_.programs.launcher.launch(spec, machine_.clock);
-    if (!launched.child) {
-      trial.child = ChildResult();
-      trial.child.problem = launched.problem;
-      return true;
-    }
-    tell_guard_of_traces();  // the first one makes the folder of FIFOs
-    machine_.guard.note_child(launched.child->pid());
-    trial.child = launched.child->wait({workload.timeout, workload.grace, workload.output_cap, wanted.region},
-                                       &machine_.interruption, machine_.clock);
-    machine_.guard.note_child(0);
-    if (trial.child.end == ChildResult::End::interrupted) return false;
-    trial.runs.emplace_back(trial.child.started, trial.child.ended);
-    if (!trial.child.regions_problem.empty() && trial.runs.size() == 1)
-      trial.events.push_back({"no_regions", "regions cannot be marked: " + trial.child.regions_problem});
-    runs_.push_back({trial.child.started, trial.child.ended, std::move(trial.child.regions), {}});
-    for (const CapturedOutput* stream : {&trial.child.output, &trial.child.errors}) {
-      if (runs_.back().told_lost.empty()) runs_.back().told_lost = stream->lost_marks;
-      const auto metrics = find_metrics(stream->whole_lines(), workload.metrics);
-      trial.metrics.insert(trial.metrics.end(), metrics.begin(), metrics.end());
-    }
-    const std::size_t without_files = trial.metrics.size();
-    read_metric_files(workload, files_before, trial);
-    const bool in_file =
-        std::any_of(trial.metrics.begin() + static_cast<std::ptrdiff_t>(without_files), trial.metrics.end(),
-                    [&](const MetricRecord& m) { return m.name == plan_.experiment.objective.per; });
-    trial.units_incomplete =
-        trial.units_incomplete || !(in_file || tells_units(trial.child, runs_.back(), workload.metrics));
-    all.add(trial.child);
-    const bool fine = trial.child.end == ChildResult::End::exited && trial.child.exit_code == 0;
-    if (!fine || !wanted.at_least) return true;
-    if (machine_.interruption.pending() != 0) return false;
-    const double more = counted_seconds(runs_.back(), wanted.region);
-    all.counted += more;
-    all.marks += runs_.back().marks.marks.size();
-    if (all.counted >= wanted.at_least->value()) return true;
-    if (more <= 0) return true;  // nothing counts: the judge says why
-    // The timeout bounds the trial, not only each run: a region of 1 ms in a command of a minute is no plan.
-    const bool too_long =
-        workload.timeout.value() > 0 && seconds(trial.child.ended - trial.child.started) >= workload.timeout;
-    if (too_long || runs_.size() >= most_runs || all.marks >= most_marks) {
-      trial.events.push_back(
-          {"shorter_than_asked",
-           fmt::format("{:.3g} s counted in {} runs; 'measure' asks for at least {}, which {} not "
-                       "allow",
-                       all.counted, runs_.size(), format_duration(*wanted.at_least),
-                       too_long ? fmt::format("the timeout of {} does", format_duration(workload.timeout))
-                                : std::string("the number of runs and marks that are kept does"))});
-      return true;
-    }
-  }
-}
-
-std::string TrialRunner::metric_path(const WorkloadSpec& workload, const MetricRule& rule) const {
-  const std::filesystem::path folder(plan_.experiment.folder);
-  return ((workload.folder ? folder / workload.folder->text : folder) / rule.file->text).string();
-}
-
-// Files in which the workload tells metrics, as they are before it runs: one that is there already is of an earlier trial.
-TrialRunner::FilesBefore TrialRunner::metric_files(const WorkloadSpec& workload) const {
-  FilesBefore files;
-  for (const MetricRule& rule : workload.metrics) {
-    if (!rule.file) continue;
-    const ActingAs owner(invoking_owner());
-    const std::string path = metric_path(workload, rule);
-    files[path] = identity_of(path);
-  }
-  return files;
-}
-
-void TrialRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefore& before,
-                                    TrialRecord& trial) const {
-  if (before.empty()) return;
-  const ActingAs owner(invoking_owner());
-  std::map<std::string, std::string> texts, problems;
-  for (const auto& [path, was] : before) {
-    constexpr std::uint64_t largest = 64 << 20;
-    std::error_code none;
-    const auto now = identity_of(path);
-    if (!now)
-      problems[path] = "is not there";
-    else if (was && *now == *was)
-      problems[path] = "was not written in this trial";
-    else if (!std::filesystem::is_regular_file(path, none))
-      problems[path] = "is no file";
-    else if (now->size > largest)
-      problems[path] = fmt::format("is larger than {} MiB", largest >> 20);
-    else if (std::ifstream file(path); file)
-      texts[path].assign(std::istreambuf_iterator<char>(file), {});
-  }
-  for (const MetricRule& rule : workload.metrics) {
-    if (!rule.file) continue;
-    const std::string path = metric_path(workload, rule);
-    if (auto metric = find_in_document(texts[path], rule)) {
-      trial.metrics.push_back(std::move(*metric));
-      continue;
-    }
-    const std::string& problem = problems[path];
-    trial.events.push_back(
-        {"metric_missing", fmt::format("metric '{}': {} {}", rule.name, path,
-                                       problem.empty() ? "has no number at " + rule.pattern : problem)});
-  }
-}
-
 // A program that was rebuilt overnight does other work: the trials before and after are not of one kind.
 // Looked at before a trial and once more after it, while nothing is sampled: somebody may put another one
 // there between the first look and its start. As the invoking user, who must not learn digests of what he may
@@ -599,9 +407,11 @@ void TrialRunner::require_unchanged_files(const PlanPoint& point, TrialRecord& t
   const auto look_at = [&](const std::string& whose, std::vector<WorkFile>& files) {
     require_unchanged(whose, files, after && ran_.insert(whose).second, trial);
   };
-  const auto index = static_cast<std::size_t>(point.workload);
-  const PlanWorkload& workload = plan_.workloads[index];
-  look_at(fmt::format("workload '{}'", workload.spec.name), files_[index]);
+  const PlanWorkload& workload = plan_.workloads[static_cast<std::size_t>(point.workload)];
+  for (const int member : workload.members.empty() ? std::vector<int>{point.workload} : workload.members) {
+    const auto index = static_cast<std::size_t>(member);
+    look_at(fmt::format("workload '{}'", plan_.workloads[index].spec.name), files_[index]);
+  }
   for (const int service : workload.services) {
     const auto at = static_cast<std::size_t>(service);
     look_at(fmt::format("service '{}'", plan_.services[at].spec.name), service_files_[at]);
@@ -628,24 +438,6 @@ void TrialRunner::require_unchanged(const std::string& whose, std::vector<WorkFi
         "the trials before that are kept. Put the former file back and run the same command to go on, or use "
         "--fresh to start a new result with the new one");
   });
-}
-
-// Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
-bool TrialRunner::tells_units(const ChildResult& child, const MarkedRun& run,
-                              const std::vector<MetricRule>& rules) const {
-  const std::string& per = plan_.experiment.objective.per;
-  if (per.empty()) return true;
-  const auto is_it = [&](const auto& metric) { return metric.name == per; };
-  if (std::any_of(run.marks.marks.begin(), run.marks.marks.end(),
-                  [&](const RegionMark& m) { return m.kind == RegionMark::Kind::metric && is_it(m); }) ||
-      std::any_of(run.marks.more_metrics.begin(), run.marks.more_metrics.end(),
-                  [&](const auto& m) { return m.first.first == per; }))
-    return true;
-  if (child.output.truncated() || child.errors.truncated()) return false;
-  const auto in_output = find_metrics(child.output.whole_lines(), rules),
-             in_errors = find_metrics(child.errors.whole_lines(), rules);
-  return std::any_of(in_output.begin(), in_output.end(), is_it) ||
-         std::any_of(in_errors.begin(), in_errors.end(), is_it);
 }
 
 // An idle window: nothing runs.
@@ -686,7 +478,7 @@ std::optional<double> TrialRunner::busiest_of(const std::string& target) const {
 // What is judged by: which clocks were asked for, and what was in force.
 void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
   for (const KnobFinding& finding : machine_.knobs) {
-    const auto axis = axis_of(finding.axis);
+    const auto axis = axis_of(plan_, finding.axis);
     const AxisOffer offer = finding.knob->offer();
     if (offer.dimension != Dimension::frequency || !point.values[axis]->number) continue;
     std::vector<double> offered;
@@ -719,16 +511,18 @@ void TrialRunner::note_rules(const PlanPoint& point, TrialRecord& trial) const {
   }
 }
 
-JudgeInput TrialRunner::judge_input() {
+JudgeInput TrialRunner::judge_input(const PlanPoint& point, bool idle) {
+  const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
   JudgeInput input;
   input.channels = machine_.sensors.sampler.channels();
   input.energy_channels = machine_.sensors.energy_channels;
-  input.energy_needed = plan_.experiment.objective.minimise != Objective::time;
+  input.objective = objective_of(plan_.experiment, workload);
+  input.energy_needed =
+      idle ? minimises_energy(plan_.experiment) : input.objective.minimise != Objective::time;
   input.last_values = machine_.sensors.last_values;
-  input.runs = std::move(runs_);
-  input.region = plan_.experiment.measure.region;
+  if (!idle) input.runs = work_.take_runs();
+  input.region = measure_of(plan_.experiment, workload).region;
   input.models = machine_.sensors.models;
-  input.objective = plan_.experiment.objective;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
   input.impossible = impossible_;
   return input;

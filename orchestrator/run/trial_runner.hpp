@@ -12,6 +12,7 @@
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
 #include "orchestrator/run/services.hpp"
+#include "orchestrator/run/work_runner.hpp"
 
 namespace dvfs_plan {
 
@@ -37,17 +38,8 @@ class TrialRunner {
   void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
   bool prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted);
   bool wait_for_conditions(TrialRecord& trial);
-  LaunchSpec launch_spec(const PlanPoint& point) const;
   bool wait_for_rest(const PlanPoint& point, TrialRecord& trial);
   bool measure(const PlanPoint& point, TrialRecord& trial);
-  void tell_guard_of_traces();
-  bool run_command(const PlanPoint& point, TrialRecord& trial);
-  using FilesBefore = std::map<std::string, std::optional<FileIdentity>>;
-  std::string metric_path(const WorkloadSpec& workload, const MetricRule& rule) const;
-  FilesBefore metric_files(const WorkloadSpec& workload) const;
-  void read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial) const;
-  bool tells_units(const ChildResult& child, const MarkedRun& run,
-                   const std::vector<MetricRule>& rules) const;
   bool rest(TrialRecord& trial);
   // CPU time of this program and of the services.
   Seconds own_use() const;
@@ -57,13 +49,13 @@ class TrialRunner {
   void judge_others_on_boards(TrialRecord& trial) const;
   std::optional<double> busiest_of(const std::string& target) const;
   void note_rules(const PlanPoint& point, TrialRecord& trial) const;
-  JudgeInput judge_input();
-  std::size_t axis_of(const std::string& name) const;
+  JudgeInput judge_input(const PlanPoint& point, bool idle);
   bool sleep(Seconds length);
 
   LocalMachine& machine_;
   const Plan& plan_;
   Services services_;
+  WorkRunner work_;
   TemperatureGate gate_;
   ThrottleCounts throttles_;
   std::optional<TrialId> last_;  // the last trial of a workload
@@ -72,7 +64,6 @@ class TrialRunner {
       false;           // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
   Seconds update_{0};  // the longest of the energy source's sensors
   Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
-  std::vector<MarkedRun> runs_;                       // of the trial at hand
   std::map<int, double> busy_;                        // of the trial at hand, per CPU
   bool sets_clocks_ = false;                          // of CPUs
   ClockResidency residency_;                          // of the trial at hand

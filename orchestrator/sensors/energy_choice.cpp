@@ -12,7 +12,7 @@ namespace dvfs_plan {
 
 EnergySource choose_energy(const Experiment& experiment, const std::vector<Channel>& channels,
                            const SensorCheck& check, const std::string& stored) {
-  const bool needed = experiment.objective.minimise != Objective::time;
+  const bool needed = minimises_energy(experiment);
   const auto unusable = check.unusable();
   std::string faults;
   for (const auto& fault : check.faults) faults += "\n  " + describe(fault, channels);

@@ -90,9 +90,8 @@ Conclusions::Scenario concluded(const ScenarioSummary& scenario, bool per_unit) 
 
 Conclusions conclusions_of(const Summary& summary) {
   Conclusions conclusions;
-  const bool per_unit = !summary.experiment.objective.per.empty();
   for (const ScenarioSummary& scenario : summary.scenarios)
-    conclusions.scenarios.push_back(concluded(scenario, per_unit));
+    conclusions.scenarios.push_back(concluded(scenario, !scenario.objective.per.empty()));
   conclusions.searches = search_answers(summary);
   return conclusions;
 }

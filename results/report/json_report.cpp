@@ -1,6 +1,8 @@
 // The report as JSON: what `--json` prints and the page is made from.
 #include "results/report/json_report.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +89,34 @@ Json point_json(const PointSummary& point) {
             {"not_told_apart_from_best", point.not_told_apart},
             {"on_pareto_front", point.on_pareto_front},
             {"outliers", point.outliers}};
+  json["metrics"] = Json::object();
+  for (const auto& [name, metric] : point.metrics) {
+    Json one = to_json(std::optional(metric.value));
+    one["unit"] = metric.unit;
+    if (metric.count_low) {
+      one["count"] = metric.count;
+      one["count_of"] = metric.count_of;
+      one["count_low_95"] = *metric.count_low;
+      one["count_high_95"] = *metric.count_high;
+    }
+    json["metrics"][name] = one;
+  }
+  if (!point.joules_of_boards.empty()) {
+    for (const auto& [domain, joules] : point.joules_of_boards)
+      json["boards_j"][domain] = to_json(std::optional(joules));
+  }
+  if (!point.instances.empty()) {
+    json["all_running_share"] = to_json(point.all_running_share);
+    for (const InstanceSummary& one : point.instances)
+      json["instances"].push_back({{"name", one.name},
+                                   {"workload", one.workload},
+                                   {"time_s", to_json(one.time)},
+                                   {"slowdown", to_json(one.slowdown)}});
+  }
+  if (point.censored > 0) {
+    json["censored"] = point.censored;
+    json["objective_more_than"] = or_null(point.more_than);
+  }
   json["constraints"] = Json::array();
   for (const ConstraintCheck& check : point.constraints) {
     json["constraints"].push_back({{"constraint", check.text},
@@ -131,6 +161,17 @@ Json search_json(const SearchSummary& search) {
 
 Json scenario_json(const ScenarioSummary& scenario) {
   Json one{{"scenario", scenario.scenario}};
+  one["objective"] = to_string(scenario.objective.minimise);
+  one["per"] = scenario.objective.per.empty() ? Json(nullptr) : Json(scenario.objective.per);
+  one["target"] = scenario.target.empty() ? Json(nullptr) : Json(scenario.target);
+  one["constraints"] = Json::array();
+  one["constraint_rules"] = Json::array();
+  for (const ConstraintSpec& constraint : scenario.objective.constraints) {
+    one["constraints"].push_back(constraint_text(constraint));
+    one["constraint_rules"].push_back({{"name", constraint.name},
+                                       {"relation", to_string(constraint.relation)},
+                                       {"bound", constraint.limit}});
+  }
   one["search"] = scenario.search ? search_json(*scenario.search) : Json(nullptr);
   const auto named = [&](const std::optional<std::size_t>& i) {
     return i ? Json(scenario.points[*i].point) : Json(nullptr);
@@ -219,6 +260,8 @@ Json trial_json(const TrialRow& trial) {
           {"above_idle_j", or_null(trial.above_idle_j)},
           {"energy_per_unit_j", or_null(trial.energy_per_unit_j)},
           {"metrics", trial.metrics},
+          {"all_running_s", or_null(trial.all_running_s)},
+          {"all_running_j", or_null(trial.all_running_j)},
           {"temperature_c", or_null(trial.temperature_c)},
           {"objective", or_null(trial.objective_value)},
           {"mean_power_w", or_null(trial.mean_power_w)}};
@@ -249,6 +292,18 @@ Json rows_json(Store& store, const std::string& sql) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// What had been used when the metric that there is a target for was at each value; of each trial some hundreds at most.
+Json approach_json(Store& store) {
+  constexpr int most = 300;
+  return rows_json(
+      store,
+      fmt::format("SELECT trial, name, value, after_s, energy_j, energy_half_width_j FROM (SELECT m.*, "
+                  "row_number() OVER (PARTITION BY trial ORDER BY after_s) AS place, "
+                  "count(*) OVER (PARTITION BY trial) AS of FROM metrics m WHERE energy_j IS NOT NULL) "
+                  "WHERE place = of OR place % ((of + {0} - 1) / {0}) = 0 ORDER BY trial, after_s",
+                  most));
 }
 
 }  // namespace
@@ -293,6 +348,7 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
   for (const ScenarioSummary& scenario : summary.scenarios)
     json["scenarios"].push_back(scenario_json(scenario));
   for (const TrialRow& trial : trials) json["trials"].push_back(trial_json(trial));
+  json["approach"] = approach_json(store);
   json["sensor_audit"] = rows_json(store, "SELECT * FROM sensors ORDER BY session, channel");
   json["sessions"] =
       rows_json(store, "SELECT started_at, ended_at, ended_how, tool_version FROM session ORDER BY id");

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/side_by_side.hpp"
 #include "results/report/sparklines.hpp"
 #include "results/report/text_table.hpp"
 
@@ -141,7 +142,7 @@ std::string not_counted_lines(const std::vector<TrialRow>& trials) {
   std::vector<const TrialRow*> firsts, others;
   std::set<std::string> causes;
   for (const TrialRow& trial : trials) {
-    if (trial.verdict == "ok" || trial.role == TrialRole::warm_up) continue;
+    if (trial.verdict == "ok" || trial.censored() || trial.role == TrialRole::warm_up) continue;
     (causes.insert(trial.verdict).second ? firsts : others).push_back(&trial);
   }
   const std::size_t all = firsts.size() + others.size();
@@ -209,7 +210,8 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const ScenarioSummary& scenario : summary.scenarios) {
     scenario_table(scenario, text, colour);
     text += sparkline_table(scenario);
-    search_table(scenario, e.objective.minimise, text, colour);
+    search_table(scenario, scenario.objective.minimise, text, colour);
+    text += beside_lines(scenario);
   }
   if (!summary.scenarios.empty())
     text += fmt::format(

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/side_by_side.hpp"
 #include "results/report/summary.hpp"
 
 namespace dvfs_plan {
@@ -14,7 +15,8 @@ namespace {
 
 constexpr double sensor_share_to_tell = 0.01;
 
-std::string objective_words(const ObjectiveSpec& objective) {
+std::string objective_words(const ScenarioSummary& scenario) {
+  const ObjectiveSpec& objective = scenario.objective;
   std::string words;
   switch (objective.minimise) {
     case Objective::energy:
@@ -34,6 +36,7 @@ std::string objective_words(const ObjectiveSpec& objective) {
       break;
   }
   if (!objective.per.empty()) words += fmt::format(" per unit of '{}'", objective.per);
+  if (!scenario.target.empty()) words += " to reach " + scenario.target;
   std::vector<std::string> conditions;
   for (const ConstraintSpec& constraint : objective.constraints)
     conditions.push_back(constraint_text(constraint));
@@ -70,9 +73,8 @@ std::string causes(const std::map<std::string, int>& not_counted) {
   return join(texts, ", ");
 }
 
-std::string amount(const Summary& summary, const PointSummary& best) {
+std::string amount(const ObjectiveSpec& objective, const PointSummary& best) {
   std::string text;
-  const ObjectiveSpec& objective = summary.experiment.objective;
   if (!objective.per.empty() && best.energy_per_unit)
     text += fmt::format(", {:.4g} J per unit", best.energy_per_unit->mean);
   else if (best.energy)
@@ -83,8 +85,7 @@ std::string amount(const Summary& summary, const PointSummary& best) {
   return text;
 }
 
-std::string against_the_reference(const Summary& summary, const ScenarioSummary& scenario,
-                                  const PointSummary& best) {
+std::string against_the_reference(const ScenarioSummary& scenario, const PointSummary& best) {
   if (scenario.planned_points == 1) return ". It is the only point.";
   if (scenario.points.size() == 1) return ". No other point has been run yet.";
   if (best.is_reference) return ". This is the reference point itself.";
@@ -94,7 +95,7 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   std::string text =
       fmt::format(". Against the reference ({}):", settings_text(scenario.points[*scenario.reference]));
   std::vector<std::string> changes;
-  const Objective objective = summary.experiment.objective.minimise;
+  const Objective objective = scenario.objective.minimise;
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
   // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
   const std::optional<Change>& gain = scenario.gain_of_best;
@@ -130,7 +131,7 @@ std::string against_the_reference(const Summary& summary, const ScenarioSummary&
   return text;
 }
 
-std::string not_told_apart(const Summary& summary, const ScenarioSummary& scenario) {
+std::string not_told_apart(const ScenarioSummary& scenario) {
   if (scenario.points.size() == 1) return {};
   if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
   std::vector<std::string> others;
@@ -145,7 +146,7 @@ std::string not_told_apart(const Summary& summary, const ScenarioSummary& scenar
   }
   if (others.empty()) {
     const bool all = scenario.unknown_points == 0;
-    const bool constrained = !summary.experiment.objective.constraints.empty();
+    const bool constrained = !scenario.objective.constraints.empty();
     const bool alone =
         std::none_of(scenario.points.begin(), scenario.points.end(), [&](const PointSummary& p) {
           return p.feasible && p.objective && &p != &scenario.points[*scenario.best];
@@ -167,6 +168,24 @@ std::string not_told_apart(const Summary& summary, const ScenarioSummary& scenar
     text += fmt::format(". The fastest of these is {}",
                         settings_text(scenario.points[*scenario.fastest_not_told_apart]));
   return text + "." + unknown;
+}
+
+// Points of which trials did not reach the target: what they take is known from below.
+std::string censored_points(const ScenarioSummary& scenario, const PointSummary* best) {
+  std::string text;
+  for (const PointSummary& point : scenario.points) {
+    if (point.censored == 0 || !point.more_than) continue;
+    const std::string_view unit = scenario.objective.minimise == Objective::energy ? " J"
+                                  : scenario.objective.minimise == Objective::time ? " s"
+                                                                                   : "";
+    text +=
+        fmt::format(" At {} {} of {} trials did not reach {}: more than {:.4g}{} there", settings_text(point),
+                    point.censored, point.censored + point.counted, scenario.target, *point.more_than, unit);
+    if (best != nullptr && best->objective && *point.more_than <= best->objective->mean)
+      text += ", so that it is not shown to be worse";
+    text += ".";
+  }
+  return text;
 }
 
 std::string constraints_of(const PointSummary& best) {
@@ -209,6 +228,7 @@ std::string without_best(const ScenarioSummary& scenario) {
     text = fmt::format("{}: no point is known to hold all constraints, so there is no best point.",
                        scenario.scenario);
   }
+  text += censored_points(scenario, nullptr);
   if (!scenario.not_counted.empty()) text += fmt::format(" Excluded: {}.", causes(scenario.not_counted));
   return text;
 }
@@ -268,13 +288,14 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
       continue;
     }
     const PointSummary& best = scenario.points[*scenario.best];
-    std::string text = fmt::format("{}: {} at {}", scenario.scenario,
-                                   objective_words(summary.experiment.objective), settings_text(best));
-    text += amount(summary, best);
+    std::string text =
+        fmt::format("{}: {} at {}", scenario.scenario, objective_words(scenario), settings_text(best));
+    text += amount(scenario.objective, best);
     text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
                         best.counted == 1 ? "s" : "");
-    text += against_the_reference(summary, scenario, best);
-    text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(summary, scenario);
+    text += against_the_reference(scenario, best);
+    text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(scenario);
+    text += censored_points(scenario, &best);
     text += constraints_of(best);
     for (const std::string& axis : scenario.best_at_edge_of) {
       text += fmt::format(" The best lies at the edge of what was swept on {}; the optimum may lie beyond.",
@@ -352,6 +373,7 @@ std::vector<std::string> further_sentences(const Summary& summary) {
     for (const PointSummary& point : scenario.points) {
       if (const std::string text = not_as_requested(point); !text.empty()) say(text);
     }
+    if (const std::string text = without_constraints(scenario); !text.empty()) say(text);
     for (const PointSummary& point : scenario.points) {
       if (!point.outliers.empty())
         say(fmt::format("far from the others of its point (3.5 MAD), flagged but counted: {}",

@@ -10,6 +10,7 @@
 
 #include "base/units.hpp"
 #include "results/report/settings_order.hpp"
+#include "results/report/side_by_side.hpp"
 #include "results/report/trade_offs.hpp"
 #include "results/statistics/winner.hpp"
 
@@ -34,7 +35,13 @@ class Scenario {
  public:
   Scenario(std::string name, const ExperimentRow& experiment, std::vector<const TrialRow*> trials,
            std::optional<SearchSummary> search)
-      : experiment_(experiment), trials_(std::move(trials)) {
+      : experiment_(experiment),
+        objective_spec_(experiment.objective_for(trials.front()->workload)),
+        trials_(std::move(trials)) {
+    result_.objective = objective_spec_;
+    if (const auto target = experiment.targets.find(trials_.front()->workload);
+        target != experiment.targets.end())
+      result_.target = target->second;
     result_.scenario = std::move(name);
     result_.search = std::move(search);
     number_points();
@@ -83,10 +90,16 @@ class Scenario {
     PointSummary& point = result_.points[i];
     Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
     std::vector<std::string> keys;
+    std::vector<double> bounds;  // of trials that did not reach the target
     for (const TrialRow* trial : trials_) {
       if (index_of(*trial) != static_cast<int>(i) || trial->role == TrialRole::warm_up) continue;
       ++point.trials;
       ++result_.trials;
+      if (trial->censored()) {
+        ++point.censored;
+        if (trial->more_than) bounds.push_back(*trial->more_than);
+        continue;
+      }
       if (!trial->counts()) {
         ++point.not_counted[trial->verdict];
         ++result_.not_counted[trial->verdict];
@@ -121,7 +134,7 @@ class Scenario {
         ed2p.add(*e * *t * *t, sensor);
       }
       objective.add(trial->objective_value,
-                    experiment_.objective.minimise == Objective::time ? std::nullopt : sensor);
+                    objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
       if (trial->objective_value) keys.push_back(trial->key);
     }
     point.energy = energy.estimate();
@@ -134,8 +147,69 @@ class Scenario {
     point.energy_per_unit = per_unit.estimate();
     point.edp = edp.estimate();
     point.ed2p = ed2p.estimate();
+    describe(point);
+    if (point.censored > 0) {
+      bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
+      if (!bounds.empty())
+        point.more_than =
+            std::accumulate(bounds.begin(), bounds.end(), 0.0) / static_cast<double>(bounds.size());
+      // The mean of those that did reach it is of the lucky ones.
+      for (auto quantity : {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,
+                            &PointSummary::energy, &PointSummary::time, &PointSummary::energy_per_unit,
+                            &PointSummary::edp, &PointSummary::ed2p, &PointSummary::above_idle})
+        (point.*quantity).reset();
+    }
     delivered_instead(point);
     for (const std::size_t k : outliers(objective.values)) point.outliers.push_back(keys[k]);
+  }
+
+  // What its trials say beside time and energy.
+  void describe(PointSummary& point) const {
+    struct Told {
+      std::vector<double> values;
+      std::string unit;
+      double count = 0, of = 0;
+    };
+    std::map<std::string, Told> metrics;
+    std::map<std::string, std::vector<double>> boards;
+    std::vector<double> shares;
+    std::vector<std::vector<double>> times;
+    for (const TrialRow* trial : trials_) {
+      if (trial->point != point.point || !trial->counts()) continue;
+      for (const auto& [name, value] : trial->metrics) {
+        Told& told = metrics[name];
+        told.values.push_back(value);
+        if (const auto unit = trial->units_of_metrics.find(name); unit != trial->units_of_metrics.end())
+          told.unit = unit->second;
+        const auto count = trial->counts_of_metrics.find(name);
+        if (count == trial->counts_of_metrics.end()) continue;
+        told.count += count->second.first;
+        told.of += count->second.second;
+      }
+      for (const auto& [domain, joules] : trial->joules_of_boards) boards[domain].push_back(joules);
+      if (trial->all_running_s && trial->time_s && *trial->time_s > 0)
+        shares.push_back(*trial->all_running_s / (*trial->time_s * trial->runs));
+      times.resize(std::max(times.size(), trial->instances.size()));
+      point.instances.resize(std::max(point.instances.size(), trial->instances.size()));
+      for (std::size_t i = 0; i < trial->instances.size(); ++i) {
+        const TrialRow::Instance& one = trial->instances[i];
+        point.instances[i].name = one.name;
+        point.instances[i].workload = one.workload;
+        if (one.time_s) times[i].push_back(*one.time_s / one.units.value_or(one.runs));
+      }
+    }
+    for (const auto& [name, told] : metrics) {
+      MetricSummary metric{*estimate(told.values), told.unit, told.count, told.of, {}, {}};
+      if (told.of > 0) {
+        const ShareInterval interval = wilson_interval(told.count, told.of);
+        metric.count_low = 100 * interval.low;
+        metric.count_high = 100 * interval.high;
+      }
+      point.metrics.emplace(name, std::move(metric));
+    }
+    for (const auto& [domain, joules] : boards) point.joules_of_boards.emplace(domain, *estimate(joules));
+    point.all_running_share = estimate(shares);
+    for (std::size_t i = 0; i < times.size(); ++i) point.instances[i].time = estimate(times[i]);
   }
 
   // What boards ran at where it was not what was asked for, over the trials that count.
@@ -167,7 +241,8 @@ class Scenario {
 
   void collect_blocks() {
     for (const TrialRow* trial : trials_) {
-      if (!trial->counts()) continue;
+      if (!trial->counts() || result_.points[static_cast<std::size_t>(index_of(*trial))].censored > 0)
+        continue;
       const auto add = [&](std::vector<BlockedValue>& into, const std::optional<double>& value) {
         if (value && *value > 0) into.push_back({index_of(*trial), trial->block, *value});
       };
@@ -213,7 +288,7 @@ class Scenario {
     point.saving = paired_change(energy_, mine, reference, ChangeOf::saving, sensor);
     point.slowdown = paired_change(time_, mine, reference, ChangeOf::increase);
     point.gain = paired_change(objective_, mine, reference, ChangeOf::saving,
-                               experiment_.objective.minimise == Objective::time ? 0 : sensor);
+                               objective_spec_.minimise == Objective::time ? 0 : sensor);
   }
 
   // Most points of a search are run in one block only; what the whole surface says stands for the pairs.
@@ -251,17 +326,19 @@ class Scenario {
       if (!point.slowdown) return std::nullopt;
       return Bounded{point.slowdown->value, point.slowdown->low, point.slowdown->high};
     }
-    std::vector<double> values;
-    for (const TrialRow* trial : trials_) {
-      const auto metric = trial->metrics.find(constraint.name);
-      if (trial->counts() && trial->point == point.point && metric != trial->metrics.end())
-        values.push_back(metric->second);
+    const auto metric = point.metrics.find(constraint.name);
+    if (metric == point.metrics.end()) return std::nullopt;
+    auto value = bounded(metric->second.value);
+    // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
+    if (metric->second.count_low) {
+      value->low = std::min(value->low.value_or(100), *metric->second.count_low);
+      value->high = std::max(value->high.value_or(0), *metric->second.count_high);
     }
-    return bounded(estimate(values));
+    return value;
   }
 
   void check_constraints(PointSummary& point) {
-    for (const ConstraintSpec& constraint : experiment_.objective.constraints) {
+    for (const ConstraintSpec& constraint : objective_spec_.constraints) {
       ConstraintCheck check{constraint.name, constraint_text(constraint), std::nullopt, std::nullopt,
                             std::nullopt};
       if (const auto value = value_of(constraint, point)) {
@@ -323,7 +400,7 @@ class Scenario {
       const bool constraints_known =
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& c) { return c.holds.has_value(); });
-      known += point.objective && constraints_known ? 1 : 0;
+      known += (point.objective && constraints_known) || point.more_than ? 1 : 0;
       if (!point.objective || !point.feasible) continue;
       feasible.push_back(static_cast<int>(i));
       if (!result_.best) {
@@ -361,7 +438,7 @@ class Scenario {
     const int reference = static_cast<int>(*result_.reference);
     for (const int point : feasible) result_.chosen_among += point == reference ? 0 : 1;
     const auto sensor = [&](const std::vector<BlockedValue>* of) {
-      return experiment_.objective.minimise == Objective::time
+      return objective_spec_.minimise == Objective::time
                  ? 0
                  : sensor_part(result_.points[*result_.best], result_.points[*result_.reference], of);
     };
@@ -454,7 +531,7 @@ class Scenario {
 
   // What the sensors alone may make of the difference of two trials' objectives, relative.
   std::optional<double> sensor_part(const TrialRow& a, const TrialRow& b) const {
-    if (experiment_.objective.minimise == Objective::time) return 0;
+    if (objective_spec_.minimise == Objective::time) return 0;
     double squares = 0;
     for (const TrialRow* trial : {&a, &b}) {
       if (!trial->energy_half_width_j || trial->energy_j.value_or(0) <= 0) return std::nullopt;
@@ -498,6 +575,7 @@ class Scenario {
   }
 
   const ExperimentRow& experiment_;
+  const ObjectiveSpec& objective_spec_;  // of the workload
   std::vector<const TrialRow*> trials_;
   ScenarioSummary result_;
   std::map<std::string, int> index_;
@@ -524,8 +602,8 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     // A search does not owe any one trial; it owes what it asked a point for.
     bool& any = experiment.search ? counts[{trial.point, 0, TrialRole::point}]
                                   : counts[{trial.point, trial.block, trial.role}];
-    any = any || trial.counts();
-    if (!trial.counts()) ++summary.not_counted[trial.verdict];
+    any = any || trial.counts() || trial.censored();
+    if (!trial.counts() && !trial.censored()) ++summary.not_counted[trial.verdict];
     scenarios[trial.scenario].push_back(&trial);
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
@@ -542,6 +620,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
                  search == searches.end() ? std::nullopt : std::optional(std::move(search->second)))
             .finish());
   }
+  compare_with_alone(summary, trials);
   return summary;
 }
 

@@ -34,6 +34,25 @@ struct DeliveredInstead {
   int trials = 0, of = 0;  // counted trials in which it was so, and all of them
 };
 
+// A metric of the workload, over the trials that count.
+struct MetricSummary {
+  Estimate value;  // by the trials
+  std::string unit;
+  // Of a share that was told as a count, over all trials together, in per cent: how many of how many, and the 95 % interval that the
+  // count alone has.
+  double count = 0, count_of = 0;
+  std::optional<double> count_low, count_high;
+};
+
+// One of those that ran at once at a point.
+struct InstanceSummary {
+  std::string name, workload;
+  std::optional<Estimate> time;  // per unit of its work, or per run
+  // How many times longer that took than alone at the same settings (geometric mean of the blocks' ratios), 95 %; nullopt: it did not
+  // run alone there.
+  std::optional<Change> slowdown;
+};
+
 struct PointSummary {
   std::string point, workload;
   bool is_reference = false;
@@ -52,7 +71,14 @@ struct PointSummary {
   std::optional<double> power_cap_share, power_limit_w;  // means over the counted trials
   std::vector<ConstraintCheck> constraints;
   std::vector<std::string>
-      outliers;                  // keys of trials whose objective lies far from the others': flagged, counted
+      outliers;  // keys of trials whose objective lies far from the others': flagged, counted
+  std::map<std::string, MetricSummary> metrics;
+  std::map<std::string, Estimate> joules_of_boards;  // per run, by domain ("gpu-0")
+  std::vector<InstanceSummary> instances;            // empty: one ran alone
+  std::optional<Estimate> all_running_share;         // of the time that counts, in which all of them ran
+  // Trials that did not reach the target, and what its objective is more than by them and those that did: the mean of all.
+  int censored = 0;
+  std::optional<double> more_than;
   bool feasible = true;          // all constraints hold
   bool not_told_apart = false;   // from the best, at 5 %
   bool on_pareto_front = false;  // no other point has both less energy and less time
@@ -100,6 +126,8 @@ struct SearchSummary {
 
 struct ScenarioSummary {
   std::string scenario;
+  ObjectiveSpec objective;               // of its workload
+  std::string target;                    // "loss <= 0.35"; empty: all that ran counts
   std::optional<SearchSummary> search;   // nullopt: every point is run
   std::vector<PointSummary> points;      // by axis values, ascending
   std::optional<std::size_t> best;       // index into points

@@ -29,6 +29,14 @@ double quantile(std::vector<double> values, double q) {
   return *at;
 }
 
+ShareInterval wilson_interval(double count, double of) {
+  if (of <= 0) return {};
+  const double z = normal_quantile(0.95), share = count / of, weight = 1 / (1 + z * z / of);
+  const double middle = weight * (share + z * z / (2 * of));
+  const double half = weight * z * std::sqrt(share * (1 - share) / of + z * z / (4 * of * of));
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
 double normal_quantile(double confidence) {
   return boost::math::quantile(boost::math::normal(), 0.5 + confidence / 2);
 }

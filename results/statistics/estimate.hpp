@@ -35,6 +35,12 @@ std::vector<std::size_t> outliers(const std::vector<double>& values);
 // one value.
 double quantile(std::vector<double> values, double q);
 
+// The 95 % interval of a share of which `count` of `of` were seen (Wilson 1927): it says something where all or none were.
+struct ShareInterval {
+  double low = 0, high = 1;
+};
+ShareInterval wilson_interval(double count, double of);
+
 // Quantile of the normal distribution, two-sided at `confidence`.
 double normal_quantile(double confidence);
 

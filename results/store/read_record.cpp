@@ -81,6 +81,23 @@ std::map<std::string, double> power_limits_of(Database& database, std::int64_t t
   return limits;
 }
 
+// As far as the energy of its time depends on them.
+std::vector<InstanceRecord> instances_of(Database& database, std::int64_t trial) {
+  std::vector<InstanceRecord> instances;
+  Statement s = database.prepare(
+      "SELECT run, instance, workload, name FROM trial_instance WHERE trial_id = ? ORDER BY run");
+  s.bind(trial);
+  while (s.step()) {
+    InstanceRecord one;
+    one.run = static_cast<int>(s.integer(0));
+    one.instance = static_cast<int>(s.integer(1));
+    one.workload = s.text(2);
+    one.name = s.text(3);
+    instances.push_back(std::move(one));
+  }
+  return instances;
+}
+
 std::vector<EventRecord> events_of(Database& database, std::int64_t trial) {
   std::vector<EventRecord> events;
   Statement s = database.prepare("SELECT kind, message FROM event WHERE trial_id = ? ORDER BY id");
@@ -97,7 +114,9 @@ void for_each_stored_trial(Store& store, const std::function<void(const StoredTr
       "SELECT id, session_id, key, role, region, region_s, started_ns, ended_ns, energy_j, "
       "energy_half_width_j, "
       "energy_systematic_j, fresh_readings, throttle_events, power_cap_share, thermal_share, verdict, "
-      "verdict_text FROM trial WHERE started_ns IS NOT NULL ORDER BY id");
+      "verdict_text, (SELECT w.name FROM workload w JOIN point p ON p.workload_id = w.id WHERE p.id = "
+      "trial.point_id) FROM trial "
+      "WHERE started_ns IS NOT NULL ORDER BY id");
   while (s.step()) {
     const std::int64_t id = s.integer(0);
     StoredTrial stored;
@@ -119,6 +138,8 @@ void for_each_stored_trial(Store& store, const std::function<void(const StoredTr
     trial.conditions.thermal_share = s.maybe_real(14);
     stored.verdict = s.text(15);
     trial.verdict_text = s.text(16);
+    stored.workload = s.text(17);
+    trial.instances = instances_of(database, id);
     trial.regions = regions_of(database, id);
     trial.settings = settings_of(database, id);
     trial.power_limits_w = power_limits_of(database, id);

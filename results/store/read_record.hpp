@@ -12,6 +12,7 @@ struct StoredTrial {
   // Without the workload's output, its runs, metrics and energies by channel. `verdict` is not set: a newer
   // program's word may be none of ours.
   TrialRecord record;
+  std::string workload;
   std::string verdict;
 };
 

@@ -1,9 +1,11 @@
 // Rows out of the file, for reports and strategies.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "results/store/store.hpp"
 
@@ -59,6 +61,7 @@ const RowColumn row_columns[] = {
     {"mean_power_w", [](S s, int c, TrialRow& r) { r.mean_power_w = s.maybe_real(c); }},
     {"idle_half_width_w", [](S s, int c, TrialRow& r) { r.idle_half_width_w = s.maybe_real(c); }},
     {"objective_value", [](S s, int c, TrialRow& r) { r.objective_value = s.maybe_real(c); }},
+    {"more_than", [](S s, int c, TrialRow& r) { r.more_than = s.maybe_real(c); }},
     {"units", [](S s, int c, TrialRow& r) { r.units = s.maybe_real(c); }},
     {"energy_per_unit_j", [](S s, int c, TrialRow& r) { r.energy_per_unit_j = s.maybe_real(c); }},
     {"time_per_unit_s", [](S s, int c, TrialRow& r) { r.time_per_unit_s = s.maybe_real(c); }},
@@ -66,6 +69,8 @@ const RowColumn row_columns[] = {
     {"foreign_cpu_s", [](S s, int c, TrialRow& r) { r.foreign_cpu_s = s.maybe_real(c); }},
     {"power_cap_share", [](S s, int c, TrialRow& r) { r.power_cap_share = s.maybe_real(c); }},
     {"power_limit_w", [](S s, int c, TrialRow& r) { r.power_limit_w = s.maybe_real(c); }},
+    {"all_running_s", [](S s, int c, TrialRow& r) { r.all_running_s = s.maybe_real(c); }},
+    {"all_running_j", [](S s, int c, TrialRow& r) { r.all_running_j = s.maybe_real(c); }},
     {"fresh_readings", [](S s, int c, TrialRow& r) { r.fresh_readings = whole(s, c); }},
 };
 
@@ -143,13 +148,29 @@ ExperimentRow Store::experiment() {
     row.last_session_ended = session.text(0);
     if (const auto left = session.maybe_integer(1)) row.trials_left = static_cast<int>(*left);
   }
-  Statement rules = database_.prepare("SELECT name, relation, bound FROM constraint_rule ORDER BY id");
+  Statement workloads =
+      database_.prepare("SELECT name, objective, per_metric, target FROM workload ORDER BY id");
+  while (workloads.step()) {
+    if (const auto target = workloads.maybe_text(3)) row.targets[workloads.text(0)] = *target;
+    if (workloads.is_null(1)) continue;
+    ObjectiveSpec& own = row.own_objectives[workloads.text(0)];
+    own = row.objective;
+    own.minimise = parse_objective(workloads.text(1)).value_or(Objective::energy);
+    own.per = workloads.text(2);
+  }
+  Statement rules = database_.prepare(
+      "SELECT r.name, r.relation, r.bound, w.name, r.text FROM constraint_rule r LEFT JOIN workload w ON "
+      "w.id = r.workload_id ORDER BY r.id");
   while (rules.step()) {
     ConstraintSpec constraint;
     constraint.name = rules.text(0);
     constraint.relation = parse_relation(rules.text(1));
     constraint.limit = rules.real(2);
-    row.objective.constraints.push_back(constraint);
+    // "p99_latency <= 40 ms": what is measured has its unit by its name.
+    const auto words = split_words(rules.text(4));
+    if (words.size() == 4 && words[0] == constraint.name) constraint.unit = words[3];
+    const auto workload = rules.maybe_text(3);
+    (workload ? row.own_objectives[*workload] : row.objective).constraints.push_back(constraint);
   }
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
@@ -215,8 +236,35 @@ std::vector<TrialRow> Store::trials() {
       applied[delivered.integer(0)].back().as_requested = *so != 0;
   }
   std::map<std::int64_t, std::map<std::string, double>> metrics;
-  Statement metric = database_.prepare("SELECT trial_id, name, value FROM metric ORDER BY trial_id, ordinal");
-  while (metric.step()) metrics[metric.integer(0)][metric.text(1)] = metric.real(2);
+  std::map<std::int64_t, std::map<std::string, std::string>> units;
+  std::map<std::int64_t, std::map<std::string, std::pair<double, double>>> counts;
+  Statement metric = database_.prepare(
+      "SELECT trial_id, name, value, unit, count_of FROM metric ORDER BY trial_id, ordinal");
+  while (metric.step()) {
+    metrics[metric.integer(0)][metric.text(1)] = metric.real(2);
+    units[metric.integer(0)][metric.text(1)] = metric.text(3);
+    if (const auto of = metric.maybe_real(4)) {
+      auto& [count, all] = counts[metric.integer(0)][metric.text(1)];
+      count += std::round(metric.real(2) / 100 * *of);
+      all += *of;
+    }
+  }
+  std::map<std::int64_t, std::vector<TrialRow::Instance>> instances;
+  Statement instance = database_.prepare(
+      "SELECT trial_id, name, workload, sum(region_s), sum(units), count(*) FROM trial_instance GROUP BY "
+      "trial_id, instance "
+      "ORDER BY trial_id, instance");
+  while (instance.step())
+    instances[instance.integer(0)].push_back({instance.text(1), instance.text(2), instance.maybe_real(3),
+                                              instance.maybe_real(4), static_cast<int>(instance.integer(5))});
+  std::map<std::int64_t, std::map<std::string, double>> boards;
+  Statement board = database_.prepare(
+      "SELECT e.trial_id, c.domain, e.joules / max(1, t.runs) FROM channel_energy e JOIN channel c ON c.id = "
+      "e.channel_id JOIN trial t ON "
+      "t.id = e.trial_id WHERE c.domain GLOB 'gpu-*' AND c.contained_in IS NULL AND e.joules IS NOT NULL AND "
+      "c.unit IN ('J', 'W') "
+      "ORDER BY e.trial_id, c.kind");
+  while (board.step()) boards[board.integer(0)].emplace(board.text(1), board.real(2));
 
   std::vector<TrialRow> rows;
   std::string names;
@@ -229,6 +277,10 @@ std::vector<TrialRow> Store::trials() {
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
     row.metrics = std::move(metrics[row.id]);
+    row.units_of_metrics = std::move(units[row.id]);
+    row.counts_of_metrics = std::move(counts[row.id]);
+    row.instances = std::move(instances[row.id]);
+    row.joules_of_boards = std::move(boards[row.id]);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -37,7 +37,14 @@ struct ExperimentRow {
   bool shuffled = true;
   std::optional<SearchRow> search;  // nullopt: every point is run
   std::optional<int> trials_left;   // when the last session began its last trial; nullopt: not told
-  std::string last_session_ended;   // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
+  // Of workloads that have one of their own, by name.
+  std::map<std::string, ObjectiveSpec> own_objectives = {};
+  std::map<std::string, std::string> targets = {};  // by workload, "loss <= 0.35"
+  const ObjectiveSpec& objective_for(const std::string& workload) const {
+    const auto own = own_objectives.find(workload);
+    return own == own_objectives.end() ? objective : own->second;
+  }
+  std::string last_session_ended;  // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
 };
 
 struct AxisSetting {
@@ -90,6 +97,7 @@ struct TrialRow {
   std::string region;
   int runs = 1;
   std::optional<double> time_s, energy_j, energy_half_width_j, above_idle_j, mean_power_w, objective_value;
+  std::optional<double> more_than = {};  // of a trial that did not reach its target, of the objective
   std::optional<double> idle_half_width_w;
   std::optional<double> energy_systematic_j;  // of energy_half_width_j
   std::optional<double> units, energy_per_unit_j, time_per_unit_s;
@@ -97,6 +105,17 @@ struct TrialRow {
   std::optional<double> power_cap_share, power_limit_w;  // of GPU boards
   int fresh_readings = 0;
   std::map<std::string, double> metrics;  // the last value of each
+  // Of a metric that was told as a count: how many, of how many.
+  std::map<std::string, std::pair<double, double>> counts_of_metrics = {};
+  std::map<std::string, std::string> units_of_metrics = {};
+  std::optional<double> all_running_s = {}, all_running_j = {};  // where several ran at once
+  struct Instance {
+    std::string name, workload;
+    std::optional<double> time_s = {}, units = {};  // of all its runs; units: nullopt: per run
+    int runs = 1;
+  };
+  std::vector<Instance> instances = {};
+  std::map<std::string, double> joules_of_boards = {};  // by domain, of boards that are in what is summed
   std::vector<AxisSetting> settings;
   // What each target of each knob was asked for, read back as, and really did (SI units).
   struct Applied {
@@ -107,6 +126,8 @@ struct TrialRow {
   };
   std::vector<Applied> applied;
 
+  // It did not reach its target: what it used is a lower bound, and no failure.
+  bool censored() const { return verdict == to_string(Verdict::censored); }
   bool counts() const { return trial_counts(verdict, role); }
   // Per unit of work where the objective is, else per run.
   std::optional<double> work_energy() const { return units ? energy_per_unit_j : energy_j; }

@@ -42,7 +42,8 @@ CREATE TABLE constraint_rule (
   name     TEXT NOT NULL,           -- 'slowdown' (a share), 'power', 'time', 'energy', or a metric
   relation TEXT NOT NULL CHECK (relation IN ('<=', '<', '>=', '>')),
   bound    REAL NOT NULL,
-  text     TEXT NOT NULL            -- "slowdown <= 5 %"
+  text     TEXT NOT NULL,           -- "slowdown <= 5 %"
+  workload_id INTEGER REFERENCES workload  -- that it is for; NULL: for all that have no objective of their own
 ) STRICT;
 
 CREATE TABLE machine_fact (
@@ -66,7 +67,11 @@ CREATE TABLE session (
 CREATE TABLE workload (
   id      INTEGER PRIMARY KEY,
   name    TEXT NOT NULL UNIQUE,
-  command TEXT NOT NULL            -- as written in the experiment file, a JSON list or shell text
+  command TEXT NOT NULL,           -- as written in the experiment file, a JSON list or shell text; 'together: ' and the others' names
+  -- Its own objective, where it has one; NULL: the experiment's.
+  objective  TEXT CHECK (objective IN ('energy', 'time', 'edp', 'ed2p', 'cost')),
+  per_metric TEXT,                 -- where it has one; '' per run of the command
+  target     TEXT                  -- what it is run for, "loss <= 0.35"; NULL: all of it counts
 ) STRICT;
 
 CREATE TABLE axis (
@@ -307,7 +312,33 @@ CREATE TABLE metric (
   name     TEXT NOT NULL,
   value    REAL NOT NULL,
   unit     TEXT NOT NULL,
+  run      INTEGER NOT NULL DEFAULT 1,  -- of the trial, that told it
+  time_ns  INTEGER,                -- when it was marked; NULL: it was printed
+  energy_j REAL,                   -- from the beginning of what counts until then; of the metric that the objective has a target for
+  energy_half_width_j REAL,        -- 95 %, what the sensors alone add to it
+  count_of REAL,                   -- of a share told as a count ("4312 of 4355"), what it is of; its value is in per cent
   PRIMARY KEY (trial_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+-- Each of those that ran at once in a trial; of a trial of one alone there is none.
+CREATE TABLE trial_instance (
+  trial_id   INTEGER NOT NULL REFERENCES trial,
+  run        INTEGER NOT NULL,     -- of the trial's runs, the one that is its: as in region and metric
+  instance   INTEGER NOT NULL,     -- from 1, in the order of the file
+  workload   TEXT NOT NULL,
+  name       TEXT NOT NULL,        -- 'instance 2 of 3', 'train'
+  outcome    TEXT NOT NULL CHECK (outcome IN ('completed', 'exited', 'signalled', 'timed_out', 'ended_with_others')),
+  exit_code  INTEGER,
+  signal     TEXT,
+  started_ns INTEGER NOT NULL,
+  ended_ns   INTEGER NOT NULL,
+  region_s   REAL,                 -- of what counts of it
+  units      REAL,                 -- of work; NULL: the objective is per run
+  user_s     REAL NOT NULL,
+  system_s   REAL NOT NULL,
+  output_tail BLOB NOT NULL,
+  error_tail  BLOB NOT NULL,
+  PRIMARY KEY (trial_id, run)
 ) STRICT, WITHOUT ROWID;
 
 -- What the sensors were found to be worth at the start of each session.

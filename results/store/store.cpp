@@ -35,6 +35,10 @@ void create_empty(const std::string& path) {
 std::string command_text(const WorkloadSpec& spec) {
   if (spec.shell) return spec.shell->text;
   nlohmann::ordered_json words = nlohmann::ordered_json::array();
+  if (!spec.together.empty()) {
+    for (const RawValue& name : spec.together) words.push_back(name.text);
+    return "together: " + words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
   for (const RawValue& word : spec.command) words.push_back(word.text);
   return words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -245,25 +249,43 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
         .bind(e.search.at_most)
         .run();
   }
-  int number = 0;
-  for (const ConstraintSpec& c : o.constraints) {
-    database_.prepare("INSERT INTO constraint_rule (id, name, relation, bound, text) VALUES (?,?,?,?,?)")
-        .bind(++number)
-        .bind(c.name)
-        .bind(to_string(c.relation))
-        .bind(c.limit)
-        .bind(constraint_text(c))
-        .run();
-  }
   for (const auto& [name, value] : facts.machine) {
     database_.prepare("INSERT INTO machine_fact (name, value) VALUES (?,?)").bind(name).bind(value).run();
   }
   for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
-    database_.prepare("INSERT INTO workload (id, name, command) VALUES (?,?,?)")
+    const WorkloadSpec& spec = plan.workloads[i].spec;
+    const ObjectiveSpec& own = objective_of(e, spec);
+    database_
+        .prepare(
+            "INSERT INTO workload (id, name, command, objective, per_metric, target) VALUES (?,?,?,?,?,?)")
         .bind(static_cast<int>(i) + 1)
-        .bind(plan.workloads[i].spec.name)
-        .bind(command_text(plan.workloads[i].spec))
+        .bind(spec.name)
+        .bind(command_text(spec))
+        .bind(spec.objective ? std::optional(std::string(to_string(own.minimise))) : std::nullopt)
+        .bind(spec.objective ? std::optional(own.per) : std::nullopt)
+        .bind(own.target ? std::optional(constraint_text(*own.target)) : std::nullopt)
         .run();
+  }
+  int number = 0;
+  const auto add_rules = [&](const ObjectiveSpec& objective, std::optional<int> workload) {
+    for (const ConstraintSpec& c : objective.constraints) {
+      database_
+          .prepare(
+              "INSERT INTO constraint_rule (id, name, relation, bound, text, workload_id) VALUES "
+              "(?,?,?,?,?,?)")
+          .bind(++number)
+          .bind(c.name)
+          .bind(to_string(c.relation))
+          .bind(c.limit)
+          .bind(constraint_text(c))
+          .bind(workload)
+          .run();
+    }
+  };
+  add_rules(o, std::nullopt);
+  for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
+    const WorkloadSpec& spec = plan.workloads[i].spec;
+    if (spec.objective) add_rules(*spec.objective, static_cast<int>(i) + 1);
   }
   for (std::size_t i = 0; i < plan.axes.size(); ++i) {
     database_.prepare("INSERT INTO axis (id, name, kind) VALUES (?,?,?)")

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "results/store/schema_text.hpp"
 
 namespace dvfs_plan {
@@ -20,12 +22,18 @@ const char* outcome_text(const TrialRecord& trial) {
     case ChildResult::End::timed_out:
       return "timed_out";
     case ChildResult::End::interrupted:
+    case ChildResult::End::ended_with_others:
     case ChildResult::End::not_launched:
       break;
   }
   return "not_launched";
 }
 
+int instances_of(const TrialRecord& trial) {
+  int most = 1;
+  for (const InstanceRecord& one : trial.instances) most = std::max(most, one.instance);
+  return most;
+}
 std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
@@ -82,6 +90,13 @@ const std::vector<TrialColumn>& trial_columns() {
        [](Statement& s, T t) { s.bind(t.region); }},
       {"runs", "INTEGER NOT NULL", "of the command within the trial", shown,
        [](Statement& s, T t) { s.bind(static_cast<std::int64_t>(t.runs.size())); }},
+      {"instances", "INTEGER NOT NULL DEFAULT 1", "that ran at once: table trial_instance has each of them",
+       shown, [](Statement& s, T t) { s.bind(instances_of(t)); }},
+      {"all_running_s", "REAL",
+       "of the region, in which all that ran at once were running; NULL: one ran alone", shown,
+       [](Statement& s, T t) { s.bind(t.all_running_s); }},
+      {"all_running_j", "REAL", "the energy of that time", shown,
+       [](Statement& s, T t) { s.bind(t.all_running_j); }},
       {"fresh_readings", "INTEGER NOT NULL", "values of the energy source in the region that were no repeats",
        shown, [](Statement& s, T t) { s.bind(t.fresh_readings); }},
       {"units", "REAL", "of work, all runs together; NULL: the objective is per run", shown,

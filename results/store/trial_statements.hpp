@@ -7,7 +7,7 @@ namespace dvfs_plan {
 
 struct Store::TrialStatements {
   explicit TrialStatements(Database& db);
-  Statement trial, setting, power_limit, times, values, energy, metric, region, event, next;
+  Statement trial, setting, power_limit, times, values, energy, metric, instance, region, event, next;
 };
 
 }  // namespace dvfs_plan

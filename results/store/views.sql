@@ -63,6 +63,7 @@ CREATE VIEW idle AS
 --| energy_per_unit_j: energy of a unit of work
 --| time_per_unit_s: time of a unit of work
 --| objective_value: what is minimised, in the objective's unit; NULL where the trial is not ok
+--| more_than: the same of a trial that did not reach its target: what it takes is more; NULL: it is no such trial
 --| process_s: from the first launch to the last end
 --| output_tail: the last of stdout
 --| error_tail: the last of stderr
@@ -79,6 +80,7 @@ CREATE VIEW trials AS
          (t.energy_j - i.idle_power_w * t.region_s) / max(1, t.runs) AS above_idle_j,
          t.energy_j / t.units AS energy_per_unit_j, t.region_s / t.units AS time_per_unit_s,
          CASE WHEN t.verdict = 'ok' THEN t.objective END AS objective_value,
+         CASE WHEN t.verdict = 'censored' THEN t.objective END AS more_than,
          (t.ended_ns - t.started_ns) / 1e9 AS process_s,
          CAST(t.output_tail AS TEXT) AS output_tail, CAST(t.error_tail AS TEXT) AS error_tail
   FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w ON w.id = p.workload_id
@@ -214,7 +216,9 @@ CREATE VIEW block_times AS
 --| certain: 1: the whole 95 % interval is on that side; NULL: not known
 CREATE VIEW point_constraints AS
   SELECT p.key AS point, p.scenario, r.name, r.text, c.value, c.holds, c.certain
-  FROM point p, constraint_rule r LEFT JOIN constraint_answer c ON c.point_id = p.id AND c.constraint_id = r.id;
+  FROM point p JOIN workload w ON w.id = p.workload_id
+  JOIN constraint_rule r ON r.workload_id = w.id OR (r.workload_id IS NULL AND w.objective IS NULL)
+  LEFT JOIN constraint_answer c ON c.point_id = p.id AND c.constraint_id = r.id;
 
 -- Where each point lies on each axis.
 --| point: its key
@@ -389,7 +393,33 @@ CREATE VIEW sensor_agreements AS
 --| name: of the metric
 --| value: in the unit
 --| unit: as printed; '': none
-CREATE VIEW metrics AS SELECT trial_id AS trial, name, value, unit FROM metric;
+--| run: of the trial, that told it; the instance is in view instances
+--| after_s: from the beginning of what counts until it was marked; NULL: it was printed
+--| energy_j: used until then; of the metric that the objective has a target for
+--| energy_half_width_j: 95 %, what the sensors alone add to it
+--| count_of: of a share told as a count ("4312 of 4355"), what it is of; NULL: it is no such share
+CREATE VIEW metrics AS
+  SELECT m.trial_id AS trial, m.name, m.value, m.unit, m.run,
+         (m.time_ns - (SELECT min(r.started_ns) FROM region r WHERE r.trial_id = m.trial_id AND r.counted)) / 1e9 AS after_s,
+         m.energy_j, m.energy_half_width_j, m.count_of
+  FROM metric m;
+
+-- Each of those that ran at once in a trial, several runs of it apart. What one of them used by itself cannot be measured.
+--| trial: trials.trial
+--| run: of the trial, that is its
+--| instance: from 1, in the order of the file
+--| workload: its name
+--| name: 'instance 2 of 3', 'train'
+--| outcome: 'completed', 'exited', 'signalled', 'timed_out', 'ended_with_others'
+--| region_s: of what counts of it
+--| units: of work; NULL: the objective is per run
+--| time_per_work_s: region_s per unit of work, or per run
+--| user_s: CPU time
+--| system_s: CPU time in the kernel
+CREATE VIEW instances AS
+  SELECT trial_id AS trial, run, instance, workload, name, outcome, region_s, units, region_s / coalesce(units, 1) AS time_per_work_s,
+         user_s, system_s
+  FROM trial_instance;
 
 -- Each channel's energy over the region of each trial, also of those that are not in experiments.energy_source.
 --| trial: trials.trial

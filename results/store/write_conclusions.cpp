@@ -22,7 +22,10 @@ void write_points(Database& database, const Conclusions::Scenario& scenario) {
       "INSERT INTO point_change (point_id, change, value, low, high, pairs) VALUES (" + id + ",?,?,?,?,?)");
   Statement constraint = database.prepare(
       "INSERT INTO constraint_answer (point_id, constraint_id, value, holds, certain) VALUES (" + id +
-      ",(SELECT id FROM constraint_rule ORDER BY id LIMIT 1 OFFSET ?),?,?,?)");
+      ",(SELECT r.id FROM constraint_rule r, point p JOIN workload w ON w.id = p.workload_id WHERE p.key = ? "
+      "AND "
+      "(r.workload_id = w.id OR (r.workload_id IS NULL AND w.objective IS NULL)) ORDER BY r.id LIMIT 1 "
+      "OFFSET ?),?,?,?)");
   for (const Conclusions::Point& one : scenario.points) {
     point.bind(one.key)
         .bind(one.trials)
@@ -39,6 +42,7 @@ void write_points(Database& database, const Conclusions::Scenario& scenario) {
     for (std::size_t i = 0; i < one.constraints.size(); ++i) {
       const Conclusions::Constraint& c = one.constraints[i];
       constraint.bind(one.key)
+          .bind(one.key)
           .bind(static_cast<int>(i))
           .bind(c.value)
           .bind(flag(c.holds))

@@ -11,6 +11,19 @@ std::optional<std::string> or_null(const T& text) {
   return text.empty() ? std::nullopt : std::optional<std::string>(text);
 }
 
+std::string outcome_word(const InstanceRecord& one) {
+  switch (one.end) {
+    case ChildResult::End::exited:
+      return one.exit_code == 0 ? "completed" : "exited";
+    case ChildResult::End::timed_out:
+      return "timed_out";
+    case ChildResult::End::ended_with_others:
+      return "ended_with_others";
+    default:
+      return "signalled";
+  }
+}
+
 std::string insert_of_trial() {
   std::string names = "key, point_id, session_id", places = "?,?,?";
   for (const TrialColumn& column : trial_columns()) {
@@ -38,7 +51,12 @@ Store::TrialStatements::TrialStatements(Database& db)
       energy(db.prepare(
           "INSERT INTO channel_energy (trial_id, channel_id, method, joules, half_width_j, as_read_j, "
           "readings, fresh_readings, fault, systematic_j) VALUES (?,?,?,?,?,?,?,?,?,?)")),
-      metric(db.prepare("INSERT INTO metric (trial_id, ordinal, name, value, unit) VALUES (?,?,?,?,?)")),
+      metric(db.prepare("INSERT INTO metric (trial_id, ordinal, name, value, unit, run, time_ns, energy_j, "
+                        "energy_half_width_j, count_of) VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      instance(db.prepare(
+          "INSERT INTO trial_instance (trial_id, run, instance, workload, name, outcome, exit_code, signal, "
+          "started_ns, ended_ns, region_s, units, user_s, system_s, output_tail, error_tail) VALUES "
+          "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       region(db.prepare("INSERT INTO region (trial_id, ordinal, name, run, started_ns, ended_ns, counted, "
                         "energy_j, process) "
                         "VALUES (?,?,?,?,?,?,?,?,?)")),
@@ -103,6 +121,31 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(metric.name)
         .bind(metric.value)
         .bind(metric.unit)
+        .bind(metric.run)
+        .bind(metric.time ? std::optional(static_cast<std::int64_t>(*metric.time)) : std::nullopt)
+        .bind(metric.joules)
+        .bind(metric.half_width_j)
+        .bind(metric.count_of)
+        .run();
+  }
+  for (const InstanceRecord& one : trial.instances) {
+    s.instance.bind(id)
+        .bind(one.run)
+        .bind(one.instance)
+        .bind(one.workload)
+        .bind(one.name)
+        .bind(outcome_word(one));
+    const bool exited = one.end == ChildResult::End::exited;
+    s.instance.bind(exited ? std::optional(one.exit_code) : std::nullopt)
+        .bind(one.signal != 0 ? std::optional(signal_name(one.signal)) : std::nullopt)
+        .bind(static_cast<std::int64_t>(one.started))
+        .bind(static_cast<std::int64_t>(one.ended))
+        .bind(one.region_s)
+        .bind(one.units)
+        .bind(one.user_time.value())
+        .bind(one.system_time.value())
+        .bind_blob(one.output_tail)
+        .bind_blob(one.error_tail)
         .run();
   }
   for (std::size_t i = 0; i < trial.regions.size(); ++i) {

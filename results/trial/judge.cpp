@@ -8,26 +8,39 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "results/trial/judge_parts.hpp"
+#include "results/trial/several.hpp"
 
 namespace dvfs_plan {
 namespace {
 
+// Who is meant where the child's end is told of: of several at once the first that failed.
+std::string name_of_failed(const TrialRecord& trial) {
+  for (const InstanceRecord& one : trial.instances) {
+    if (one.end != ChildResult::End::ended_with_others && one.end == trial.child.end &&
+        one.exit_code == trial.child.exit_code && one.signal == trial.child.signal)
+      return one.name;
+  }
+  return "the workload";
+}
+
 void judge_child(TrialRecord& trial) {
   const ChildResult& child = trial.child;
+  const std::string who = name_of_failed(trial);
   switch (child.end) {
     case ChildResult::End::exited:
       if (child.exit_code != 0)
-        set_verdict(trial, Verdict::exited, fmt::format("the workload exited with {}", child.exit_code));
+        set_verdict(trial, Verdict::exited, fmt::format("{} exited with {}", who, child.exit_code));
       break;
     case ChildResult::End::signalled:
       set_verdict(trial, Verdict::signalled,
-                  fmt::format("the workload was ended by {}", signal_name(child.signal)));
+                  fmt::format("{} was ended by {}", who, signal_name(child.signal)));
       break;
     case ChildResult::End::timed_out:
       set_verdict(trial, Verdict::timed_out,
-                  fmt::format("the workload was ended at its timeout after {}",
+                  fmt::format("{} was ended at its timeout after {}", who,
                               format_duration(seconds(child.ended - child.started))));
       break;
+    case ChildResult::End::ended_with_others:  // never the one by which a trial is judged
     case ChildResult::End::interrupted:
     case ChildResult::End::not_launched:
       set_verdict(trial, Verdict::not_launched, child.problem);
@@ -47,6 +60,36 @@ void judge_foreign_load(TrialRecord& trial, const JudgeInput& input) {
               fmt::format("other processes took {:.2f} s of CPU time in {:.2f} s ({:.0f} % of one CPU; up to "
                           "{:.0f} % counts)",
                           *trial.conditions.foreign_cpu_s, wall, 100 * share, 100 * *input.foreign_limit));
+}
+
+// What counts ends where the target is reached first. Where it is not, all of it is less than what it takes.
+void end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveSpec& objective) {
+  if (!objective.target || is_idle(trial.role)) return;
+  std::optional<Nanoseconds> reached;
+  std::size_t told = 0;
+  double nearest = 0;
+  for (const MetricRecord& metric : regions.metrics) {
+    if (metric.name != objective.target->name || !metric.time) continue;
+    const bool lower_is_better = objective.target->relation == ConstraintSpec::Relation::at_most ||
+                                 objective.target->relation == ConstraintSpec::Relation::less;
+    if (told++ == 0 || (lower_is_better ? metric.value < nearest : metric.value > nearest))
+      nearest = metric.value;
+    if (holds(objective.target->relation, metric.value, objective.target->limit) &&
+        (!reached || *metric.time < *reached))
+      reached = metric.time;
+  }
+  if (reached) return end_counting_at(regions, *reached);
+  const std::string target = constraint_text(*objective.target);
+  if (told == 0)
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("the workload marked no '{}' while it ran, which is to become {}: mark it with "
+                            "the regions module, not on standard output",
+                            objective.target->name, target));
+  else
+    set_verdict(trial, Verdict::censored,
+                fmt::format("it did not reach {}: the nearest of {} values was {:g}; what it used until its "
+                            "end is a lower bound",
+                            target, told, nearest));
 }
 
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
@@ -158,8 +201,9 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
                 "dvfs-plan itself was stopped and continued meanwhile: the end of the trial was not seen");
 
   const std::vector<MarkedRun> only{{trial.child.started, trial.child.ended, {}}};
-  const Regions regions =
+  Regions regions =
       find_regions(input.runs.empty() ? only : input.runs, is_idle(trial.role) ? "" : input.region);
+  end_at_target(trial, regions, input.objective);
   trial.regions = regions.all;
   trial.region = regions.name;
   trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());
@@ -184,6 +228,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
     for (const Span& span : spans) *trial.region_s += span.counted_s;
   }
 
+  judge_instances(trial, regions, input.objective.per);
   const bool delivered = judge_readings(trial, input, regions);
   judge_foreign_load(trial, input);
   judge_units(trial, input);

@@ -22,9 +22,21 @@ bool is_name(std::string_view word) {
          !parse_number(word);
 }
 
+// "slo_attained 4312 of 4355": a share, with the count that it is made of.
+std::optional<MetricRecord> from_count(const std::vector<std::string>& words) {
+  if (words.size() != 4 || words[2] != "of" || !is_name(words[0])) return std::nullopt;
+  const auto count = parse_number(words[1]), of = parse_number(words[3]);
+  const auto whole = [](double x) { return x >= 0 && x <= 1e15 && x == std::floor(x); };
+  if (!count || !of || !whole(*count) || !whole(*of) || *of == 0 || *count > *of) return std::nullopt;
+  MetricRecord metric{words[0], 100 * *count / *of, "%"};
+  metric.count_of = *of;
+  return metric;
+}
+
 // "throughput 1234.5 1/s": exactly a name, a number, a unit ("1" or none for a plain number).
 void from_words(const std::string& line, std::vector<MetricRecord>& found) {
   const auto words = split_words(line);
+  if (auto share = from_count(words)) found.push_back(std::move(*share));
   if (words.size() < 2 || words.size() > 3 || !is_name(words[0])) return;
   if (const auto value = parse_number(words[1]))
     found.push_back({words[0], *value, words.size() == 3 ? words[2] : ""});

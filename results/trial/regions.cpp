@@ -57,12 +57,12 @@ class RunReader {
       else if (mark.kind == RegionMark::Kind::end)
         end(mark);
       else
-        into_.metrics.push_back({mark.name, mark.value, mark.unit});
+        into_.metrics.push_back({mark.name, mark.value, mark.unit, number_, mark.time, {}, {}, {}});
     }
     // Of many values the sum counts units, and the last is what a constraint is about.
     for (const auto& [key, sum] : run_.marks.more_metrics) {
-      into_.metrics.push_back({key.first, sum.sum - sum.last, key.second});
-      into_.metrics.push_back({key.first, sum.last, key.second});
+      into_.metrics.push_back({key.first, sum.sum - sum.last, key.second, number_, {}, {}, {}, {}});
+      into_.metrics.push_back({key.first, sum.last, key.second, number_, {}, {}, {}, {}});
     }
     for (const auto& [key, open] : open_)
       unpaired_.push_back({key.second, key.first, number_, open.begun, true});
@@ -247,6 +247,24 @@ Regions find_regions(std::span<const MarkedRun> runs, const std::string& wanted)
   for (const MarkedRun& run : runs)
     regions.all.push_back({"", ++number, run.started, run.ended, true, {}, {}});
   return regions;
+}
+
+void end_counting_at(Regions& regions, Nanoseconds time) {
+  std::vector<RegionRecord> behind;
+  for (RegionRecord& region : regions.all) {
+    if (!region.counted || region.ended <= time) continue;
+    if (region.started >= time) {
+      region.counted = false;
+      continue;
+    }
+    behind.push_back(region);
+    behind.back().started = time;
+    behind.back().counted = false;
+    region.ended = time;
+  }
+  regions.all.insert(regions.all.end(), behind.begin(), behind.end());
+  std::stable_sort(regions.all.begin(), regions.all.end(),
+                   [](const RegionRecord& a, const RegionRecord& b) { return a.started < b.started; });
 }
 
 std::vector<Span> counted_spans(const Regions& regions, Nanoseconds gap) {

@@ -21,6 +21,9 @@ struct MarkedRun {
   RegionMarks marks;
   std::string told_lost = {};  // what the workload printed of marks that it could not write
 };
+// Cuts what counts at a time: what lies behind it counts no more.
+struct Regions;
+void end_counting_at(Regions& regions, Nanoseconds time);
 
 struct Regions {
   std::vector<RegionRecord> all;  // in the order of their beginnings; `counted` is set

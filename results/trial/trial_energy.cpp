@@ -6,6 +6,7 @@
 
 #include "results/energy/sensor_audit.hpp"
 #include "results/trial/judge_parts.hpp"
+#include "results/trial/several.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -149,6 +150,59 @@ void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurv
       joules += one.joules.value_or(0);
     }
     if (known) region.joules = joules;
+  }
+}
+
+// Of stretches, by the experiment's source: joules and what the sensors alone add; nullopt if not known.
+struct SourceEnergy {
+  double joules = 0;
+  std::optional<double> half_width_j = {};
+};
+std::optional<SourceEnergy> source_energy(const std::map<std::uint32_t, EnergyCurve>& curves,
+                                          const JudgeInput& input, std::span<const Window> windows) {
+  SourceEnergy sum;
+  double squares = 0;
+  bool resolved = true;
+  for (const std::uint32_t channel : input.energy_channels) {
+    const auto curve = curves.find(channel);
+    if (curve == curves.end()) return std::nullopt;
+    const ChannelEnergy one = curve->second.over(windows);
+    if (!one.joules) return std::nullopt;
+    sum.joules += *one.joules;
+    resolved = resolved && one.half_width_j;
+    squares += one.half_width_j.value_or(0) * one.half_width_j.value_or(0);
+  }
+  if (resolved) sum.half_width_j = std::sqrt(squares);
+  return sum;
+}
+
+// What was used while all that ran at once were running.
+void energy_of_all_running(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
+                           const JudgeInput& input, const Regions& regions) {
+  std::vector<Window> windows;
+  for (const Span& span : all_running(trial, regions)) windows.push_back({span.from, span.to});
+  if (windows.empty()) return;
+  if (const auto energy = source_energy(curves, input, windows)) trial.all_running_j = energy->joules;
+}
+
+// What it took to come to each value of the metric that there is a target for.
+void energy_of_marks(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
+                     const JudgeInput& input, const Regions& regions) {
+  if (!input.objective.target) return;
+  const auto first = std::find_if(regions.all.begin(), regions.all.end(),
+                                  [](const RegionRecord& region) { return region.counted; });
+  if (first == regions.all.end()) return;
+  constexpr std::size_t most = 10'000;
+  std::size_t told = 0;
+  for (MetricRecord& metric : trial.metrics) {
+    if (metric.name != input.objective.target->name || !metric.time || *metric.time <= first->started)
+      continue;
+    if (++told > most) return;
+    const Window window{first->started, *metric.time};
+    const auto energy = source_energy(curves, input, std::span(&window, 1));
+    if (!energy) continue;
+    metric.joules = energy->joules;
+    metric.half_width_j = energy->half_width_j;
   }
 }
 
@@ -384,7 +438,10 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
       trial.energy_half_width_j = std::sqrt(squares);
       trial.energy_systematic_j = std::min(systematic, std::sqrt(squares));
     }
-    energy_of_each(trial, curves, input);
+    // What one of several used by itself is not to be had: all of them drew it.
+    if (trial.instances.empty()) energy_of_each(trial, curves, input);
+    energy_of_all_running(trial, curves, input, regions);
+    energy_of_marks(trial, curves, input, regions);
     SourceComparison(trial, input, curves, regions).compare_all();
     if (counts_for_its_point(trial.role)) say_if_too_short(trial);
     if (idle) judge_idle(trial, input);

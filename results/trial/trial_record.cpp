@@ -56,6 +56,10 @@ std::string_view to_string(Verdict verdict) {
       return "no_metric";
     case Verdict::service_not_ready:
       return "service_not_ready";
+    case Verdict::instance_failed:
+      return "instance_failed";
+    case Verdict::censored:
+      return "censored";
     case Verdict::service_died:
       return "service_died";
   }

@@ -41,6 +41,8 @@ enum class Verdict {
   marks_lost,         // region marks could not be written, or were more than are kept
   no_metric,          // the metric that counts units of work was not printed
   service_not_ready,  // a service could not be started, or did not get ready in its time: nothing was run
+  instance_failed,    // one of several that ran at once was not ready, so that the others waited in vain
+  censored,           // the target was not reached: its time and energy are lower bounds of what it takes
   service_died,       // a service ended during the trial, or just before or after it
 };
 std::string_view to_string(Verdict verdict);
@@ -83,6 +85,13 @@ struct MetricRecord {
   std::string name;
   double value = 0;
   std::string unit;
+  int run = 1;                           // of the trial, that told it
+  std::optional<Nanoseconds> time = {};  // when it was marked; nullopt: it was printed
+  // What was used from the beginning of what counts until then, and 95 % of what the sensors alone add; known of the metric that the
+  // objective has a target for.
+  std::optional<double> joules = {}, half_width_j = {};
+  // Of a share that was told as a count, "4312 of 4355": what it is of; its value is in per cent then.
+  std::optional<double> count_of = {};
 };
 
 struct EventRecord {
@@ -100,6 +109,22 @@ struct RegionRecord {
   std::optional<double>
       joules;                // of the experiment's energy source; nullopt if shorter than the sensor can tell
   std::string process = {};  // that marked it: "4711", "4711/3" with its rank; empty: it does not say
+};
+
+// One of those that ran at once, and how it went. A trial of one alone has none: it is the trial.
+struct InstanceRecord {
+  int run = 1;       // of the trial's runs, the one that is its
+  int instance = 1;  // from 1, in the order of the file
+  std::string workload;
+  std::string name;  // "instance 2 of 3", "train"
+  Nanoseconds started = 0, ended = 0;
+  ChildResult::End end = ChildResult::End::not_launched;
+  int exit_code = 0, signal = 0;
+  Seconds user_time{0}, system_time{0};
+  std::string output_tail, error_tail;
+  // What counts of it, by its own marks; nullopt: it did not count. Joules of one alone are not to be had.
+  std::optional<double> region_s = {};
+  std::optional<double> units = {};  // of work; nullopt: the objective is per run
 };
 
 // What happened before and around the trial. nullopt: not watched, or not known.
@@ -126,14 +151,17 @@ struct TrialRecord : PlannedTrial {
   Verdict verdict = Verdict::ok;
   std::string verdict_text;
   std::vector<RegionRecord> regions;
-  std::string region;                         // the name of what counts; '' is the whole process
-  std::optional<double> region_s;             // all that counts together
-  std::optional<double> energy_j;             // over it
-  std::optional<double> energy_half_width_j;  // 95 %, what the sensors alone add
-  std::optional<double> energy_systematic_j;  // of it, what may be the same in all trials of a point
-  int fresh_readings = 0;                     // of the energy source in it
-  std::optional<double> units;                // of work, in all runs, if the objective is per unit
-  bool units_incomplete = false;              // a run printed none, or its output was cut
+  std::string region;                          // the name of what counts; '' is the whole process
+  std::optional<double> region_s;              // all that counts together
+  std::optional<double> energy_j;              // over it
+  std::optional<double> energy_half_width_j;   // 95 %, what the sensors alone add
+  std::optional<double> energy_systematic_j;   // of it, what may be the same in all trials of a point
+  int fresh_readings = 0;                      // of the energy source in it
+  std::vector<InstanceRecord> instances = {};  // of each run, where several ran at once
+  // Of several at once: how long all of them ran in what counts, and what was used meanwhile.
+  std::optional<double> all_running_s = {}, all_running_j = {};
+  std::optional<double> units;    // of work, in all runs, if the objective is per unit
+  bool units_incomplete = false;  // a run printed none, or its output was cut
   std::optional<double> objective;
   std::vector<SettingRecord> settings;
   std::map<std::string, double> power_limits_w = {};  // in force, by domain of the boards used

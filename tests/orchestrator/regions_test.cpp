@@ -1,11 +1,15 @@
 // Marks into what counts, and what a trial is judged by beyond its clock and its sensors.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "results/trial/judge.hpp"
 #include "results/trial/regions.hpp"
+#include "results/trial/several.hpp"
 #include "tests/support/sensors.hpp"
 
 namespace dvfs_plan {
@@ -395,6 +399,92 @@ TEST(Objective, ByHand) {
   EXPECT_FALSE(objective_value(objective, 50.0, 2));
   objective.price = PriceSpec{0.1, 3, "EUR"};
   EXPECT_EQ(objective_value(objective, 50.0, 2), 11);
+}
+
+// ------------------------------------------------------------------ several at once
+
+RegionRecord stretch(int run, Nanoseconds from, Nanoseconds to, bool counted = true) {
+  return {"work", run, from * 1'000'000, to * 1'000'000, counted, {}, {}};
+}
+
+TrialRecord of_instances(int starts, int instances) {
+  TrialRecord trial;
+  for (int start = 0; start < starts; ++start) {
+    for (int i = 1; i <= instances; ++i) {
+      InstanceRecord one;
+      one.run = start * instances + i;
+      one.instance = i;
+      trial.instances.push_back(one);
+    }
+  }
+  return trial;
+}
+
+TEST(Several, AllRunWhereEachIsInItsOwn) {
+  TrialRecord trial = of_instances(1, 3);
+  Regions regions;
+  regions.all = {stretch(1, 0, 50), stretch(2, 10, 20), stretch(3, 15, 60), stretch(2, 30, 45),
+                 stretch(3, 5, 8, false)};
+  judge_instances(trial, regions, "");
+  EXPECT_DOUBLE_EQ(*trial.all_running_s, 0.020);  // 15-20 and 30-45
+  EXPECT_DOUBLE_EQ(*trial.instances[0].region_s, 0.050);
+  EXPECT_DOUBLE_EQ(*trial.instances[1].region_s, 0.025);
+  EXPECT_DOUBLE_EQ(*trial.instances[2].region_s, 0.045);
+}
+
+TEST(Several, EachStartOfAllTogetherIsForItself) {
+  TrialRecord trial = of_instances(2, 2);
+  Regions regions;
+  // The first of the second start must not be taken with the second of the first.
+  regions.all = {stretch(1, 0, 10), stretch(2, 2, 12), stretch(3, 11, 30), stretch(4, 20, 28)};
+  judge_instances(trial, regions, "");
+  EXPECT_DOUBLE_EQ(*trial.all_running_s, 0.016);
+}
+
+TEST(Several, OneThatMarkedNothingLeavesNoTimeInWhichAllRan) {
+  TrialRecord trial = of_instances(1, 2);
+  Regions regions;
+  regions.all = {stretch(1, 0, 10)};
+  judge_instances(trial, regions, "");
+  EXPECT_DOUBLE_EQ(*trial.all_running_s, 0);
+  EXPECT_EQ(trial.instances[1].region_s, std::nullopt);
+}
+
+TEST(Several, RandomStretchesAgainstAGridOfMilliseconds) {
+  std::mt19937 random(20261123);
+  for (int night = 0; night < 300; ++night) {
+    const int instances = 2 + static_cast<int>(random() % 4), length = 60;
+    TrialRecord trial = of_instances(1, instances);
+    Regions regions;
+    std::vector<std::vector<bool>> inside(static_cast<std::size_t>(instances),
+                                          std::vector<bool>(length, false));
+    for (int i = 1; i <= instances; ++i) {
+      for (unsigned n = random() % 4 + 1; n > 0; --n) {
+        const int from = static_cast<int>(random() % 50), to = from + 1 + static_cast<int>(random() % 9);
+        regions.all.push_back(stretch(i, from, to));
+        for (int t = from; t < to; ++t)
+          inside[static_cast<std::size_t>(i - 1)][static_cast<std::size_t>(t)] = true;
+      }
+    }
+    std::stable_sort(regions.all.begin(), regions.all.end(),
+                     [](const RegionRecord& a, const RegionRecord& b) { return a.started < b.started; });
+    judge_instances(trial, regions, "");
+    int all = 0;
+    for (std::size_t t = 0; t < length; ++t)
+      all += std::all_of(inside.begin(), inside.end(), [&](const auto& one) { return one[t]; }) ? 1 : 0;
+    EXPECT_NEAR(*trial.all_running_s, all / 1000.0, 1e-12) << night;
+  }
+}
+
+TEST(Several, WhatCountsEndsWhereTheTargetIsReached) {
+  Regions regions;
+  regions.all = {stretch(1, 0, 10), stretch(1, 20, 40), stretch(1, 50, 60)};
+  end_counting_at(regions, 30 * 1'000'000);
+  std::vector<std::string> texts;
+  for (const RegionRecord& one : regions.all)
+    texts.push_back(
+        fmt::format("{}-{}{}", one.started / 1'000'000, one.ended / 1'000'000, one.counted ? "" : " behind"));
+  EXPECT_THAT(texts, ElementsAre("0-10", "20-30", "30-40 behind", "50-60 behind"));
 }
 
 }  // namespace

@@ -60,6 +60,35 @@ TEST(Estimate, AllEqualHasNoSpreadButTheSensorsPart) {
   EXPECT_NEAR(lagging->systematic_half_width, 0.16, 1e-12);
 }
 
+// Against Brown, Cai and DasGupta 2001, table of examples by hand: k = 8 of 10 and the ends.
+TEST(WilsonInterval, OfAFewAllAndNone) {
+  const auto some = wilson_interval(8, 10);
+  EXPECT_NEAR(some.low, 0.49016, 1e-5);
+  EXPECT_NEAR(some.high, 0.94330, 1e-4);
+  const auto all = wilson_interval(100, 100);
+  EXPECT_NEAR(all.low, 0.96300, 1e-5);
+  EXPECT_DOUBLE_EQ(all.high, 1);
+  const auto none = wilson_interval(0, 100);
+  EXPECT_NEAR(none.low, 0, 1e-15);
+  EXPECT_NEAR(none.high, 0.03700, 1e-5);
+  EXPECT_DOUBLE_EQ(wilson_interval(0, 0).low, 0);
+}
+
+// What a 95 % interval promises: it holds the truth that often, near 0 and 1 too, on the average of shares drawn at random.
+TEST(WilsonInterval, HoldsTheTruthAsOftenAsItSays) {
+  std::mt19937 random(1927);
+  int held = 0;
+  constexpr int nights = 20000;
+  for (int night = 0; night < nights; ++night) {
+    const double share = std::uniform_real_distribution<double>(0.001, 0.999)(random);
+    const int of = 50 + static_cast<int>(random() % 2000);
+    const int count = std::binomial_distribution<int>(of, share)(random);
+    const auto interval = wilson_interval(count, of);
+    held += interval.low <= share && share <= interval.high ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(held) / nights, 0.95, 0.006);
+}
+
 TEST(Outliers, AreFlaggedByTheMedianAbsoluteDeviation) {
   // Median 10.5, deviations 1.5 0.5 0.5 1.5 0.5 29.5: MAD 1; 0.6745 x 29.5 is beyond 3.5, 0.6745 x 1.5 is
   // not.

@@ -124,7 +124,7 @@ exit 0
         run, trial = self.marked("infinite", "sh, inf.sh")
         self.assertEqual((trial["verdict"], trial["units"], trial["objective_value"]), ("no_metric", None, None))
         # One trial of several that marks nothing.
-        self.write("once.yaml", (self.folder / "lost.yaml").read_text().replace("name: lost", "name: once").replace("repeat: 1", "repeat: 2").replace("env, DVFS_PLAN_REGIONS=/nowhere/fifo, python3, lost.py", "sh, once.sh").replace("per: samples", "per: samples"))
+        self.write("once.yaml", (self.folder / "lost.yaml").read_text().replace("name: lost", "name: once").replace("repeat: 1", "repeat: 2").replace("env, DVFS_PLAN_REGIONS=/nowhere/fifo, python3, lost.py", "sh, once.sh").replace("minimise: energy", "minimise: time"))  # of so short a region no meter tells anything
         self.write("once.sh", "echo x >>turns; [ $(wc -l <turns) = 1 ] && python3 lost.py; echo metric samples 5 >>$DVFS_PLAN_REGIONS; sleep 0.3\n")
         self.assertEqual(self.call("once.yaml", "--no-html").returncode, 1)
         self.assertEqual([t["verdict"] for t in self.rows("once.sqlite", "SELECT verdict FROM trials ORDER BY trial")], ["ok", "no_region"])

@@ -8,11 +8,11 @@ import { printable, significant, withInterval } from "./text";
 
 interface Quantity { name: string; title: string; unit: string; of: (p: Point) => Estimate | null; objective: boolean }
 
-function quantities(report: Report): Quantity[] {
-  const per = report.per ? ` per ${report.per}` : "";
+function quantities(scenario: Scenario): Quantity[] {
+  const per = scenario.per ? ` per ${scenario.per}` : "";
   return [
-    { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, objective: report.objective === "energy" },
-    { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, objective: report.objective === "time" },
+    { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, objective: scenario.objective === "energy" },
+    { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, objective: scenario.objective === "time" },
     { name: "power", title: "mean power", unit: "W", of: (p) => p.mean_power_w, objective: false },
   ];
 }
@@ -26,11 +26,11 @@ function between(share: number): string {
 const spread = (index: number, count: number): string =>
   count <= series_colours.length ? series_colours[index]! : between(index / Math.max(1, count - 1));
 
-export function curves(report: Report, scenario: Scenario): HTMLElement | null {
+export function curves(_: Report, scenario: Scenario): HTMLElement | null {
   const axes = axesOf(scenario);
   if (axes.length === 0) return null;
   let axis = axes[0]!;
-  const options = quantities(report).filter((q) => scenario.points.some((p) => q.of(p)));
+  const options = quantities(scenario).filter((q) => scenario.points.some((p) => q.of(p)));
   const charts: Chart[] = options.map((q) =>
     chart(q.name, `${q.title} against each setting, with 95 % intervals; the star is the best, a square the reference, rings cannot be told from the best`, 300, () => option(q, scenario, axes, axis)));
   if (charts.length === 0) return null;

@@ -8,14 +8,14 @@ import { changeText, plain, printable, significant, withInterval } from "./text"
 // `modelled`: what a search's model says of it where nothing was run.
 interface Quantity { title: string; unit: string; of: (p: Point) => number | null; modelled?: boolean }
 
-export function heatMap(report: Report, scenario: Scenario): HTMLElement | null {
+export function heatMap(_: Report, scenario: Scenario): HTMLElement | null {
   const axes = axesOf(scenario);
   if (axes.length < 2) return null;
-  const per = report.per ? ` per ${report.per}` : "";
+  const per = scenario.per ? ` per ${scenario.per}` : "";
   const all = ([
-    { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null, modelled: report.objective === "energy" },
+    { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null, modelled: scenario.objective === "energy" },
     { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference && p.counted > 0 ? 0 : null) },
-    { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null, modelled: report.objective === "time" },
+    { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null, modelled: scenario.objective === "time" },
     { title: "slowdown", unit: "%", of: (p) => (p.slowdown ? 100 * p.slowdown.value : p.reference && p.counted > 0 ? 0 : null) },
     { title: "mean power", unit: "W", of: (p) => p.mean_power_w?.mean ?? null },
   ] as Quantity[]).filter((q) => scenario.points.some((p) => q.of(p) !== null));

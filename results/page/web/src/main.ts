@@ -1,4 +1,5 @@
 // The page: the answer first, then what it stands on. All of it is made here from the JSON that the program put in.
+import { approach } from "./approach";
 import { allCharts, forget, followTheWindow } from "./charts";
 import { showComparison, type Comparison } from "./comparison";
 import { curves } from "./curves";
@@ -6,6 +7,7 @@ import { delivered } from "./delivered";
 import { choice, el, section } from "./dom";
 import { heatMap } from "./heat_map";
 import { readReport, type Report, type Scenario } from "./model";
+import { metrics } from "./metrics";
 import { night } from "./night";
 import { excludedTable, noticedTable, plainTable, pointsTable } from "./tables";
 import { dash, changeText, plain, significant, withInterval } from "./text";
@@ -30,8 +32,8 @@ function answer(report: Report, scenario: Scenario): HTMLElement {
   const best = scenario.points.find((p) => p.point === scenario.best);
   const sentence = report.answers.find((a) => a.scenario === scenario.scenario)?.sentence ?? "";
   return section("answer", "The answer", el("p", { class: "sentence" }, sentence), report.unfinished ? el("p", { class: "warning" }, report.unfinished) : null,
-    best ? el("dl", { class: "tiles" }, tile("at", best.called), tile(report.per ? `energy per ${report.per}` : "energy", withInterval(best.work_energy_j, "J")),
-      tile(report.per ? `time per ${report.per}` : "time", withInterval(best.work_time_s, "s")),
+    best ? el("dl", { class: "tiles" }, tile("at", best.called), tile(scenario.per ? `energy per ${scenario.per}` : "energy", withInterval(best.work_energy_j, "J")),
+      tile(scenario.per ? `time per ${scenario.per}` : "time", withInterval(best.work_time_s, "s")),
       tile("saves", best.reference ? "is the reference" : changeText(best.saving)), tile("slower by", best.reference ? dash : changeText(best.slowdown)),
       scenario.search && scenario.search.bound !== null ? tile("none is better by more than", `${significant(100 * scenario.search.bound, 2)} % (${100 * scenario.search.confidence} % confidence)`) : null) : null);
 }
@@ -47,8 +49,6 @@ function foot(report: Report): HTMLElement {
     report.experiment_file ? el("details", {}, el("summary", {}, `The experiment file ${report.experiment_file.name}`), el("pre", {}, report.experiment_file.text)) : null,
     report.experiment_file ? el("p", {}, `Seed ${report.experiment_file.seed}; the plan's hash ${report.experiment_file.plan_hash}.`) : null);
 }
-
-const of_scenario = ["energy", "time", "power", "heat-map", "trade-off", "order", "drift", "delivered"];
 
 // A part that fails must not take the answer with it.
 function safely(make: () => HTMLElement | null): HTMLElement | null {
@@ -85,8 +85,8 @@ function show(report: Report): void {
   const links = el("nav", { "aria-label": "sections" });
   const link = (): void => links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
   const fill = (scenario: Scenario): void => {
-    forget(of_scenario);
-    chosen.replaceChildren(...[answer, curves, heatMap, tradeOff, pointsTable, night, delivered].map((part) => safely(() => part(report, scenario))).filter((s): s is HTMLElement => s !== null));
+    forget(allCharts().map((c) => c.name).filter((name) => name !== "trace"));
+    chosen.replaceChildren(...[answer, curves, metrics, approach, heatMap, tradeOff, pointsTable, night, delivered].map((part) => safely(() => part(report, scenario))).filter((s): s is HTMLElement => s !== null));
     link();
   };
   const change = (i: number): void => { fill(report.scenarios[i]!); allCharts().forEach((c) => c.show()); };

@@ -2,6 +2,7 @@
 export interface Estimate { mean: number; median: number; n: number; half_width_95: number | null; standard_deviation: number | null }
 export interface Change { value: number; pairs: number; low_95: number | null; high_95: number | null }
 export interface Constraint { constraint: string; name: string; value: number | null; holds: boolean | null; certain: boolean | null }
+export interface Metric extends Estimate { unit: string; count?: number; count_of?: number; count_low_95?: number; count_high_95?: number }
 export type Values = Record<string, number | null>;
 export type Settings = Record<string, string>;
 export interface Point {
@@ -10,12 +11,13 @@ export interface Point {
   time_s: Estimate | null; mean_power_w: Estimate | null; objective: Estimate | null; work_energy_j: Estimate | null; work_time_s: Estimate | null;
   edp_js: Estimate | null; ed2p_js2: Estimate | null; saving: Change | null; slowdown: Change | null; gain: Change | null; feasible: boolean;
   not_told_apart_from_best: boolean; on_pareto_front: boolean; constraints: Constraint[];
+  metrics: Record<string, Metric>;
 }
 export interface ModelPoint { point: string; settings: Settings; values: Values; run: boolean; objective: number; low_95: number; high_95: number; probability_best: number }
 export interface Search { best: string | null; bound: number | null; confidence: number; settings: number; settings_run: number; trials: number; model: ModelPoint[] }
 export interface Drift { block: number; change: number | null; flagged: boolean; first_temperature_c: number | null; last_temperature_c: number | null }
 export interface Scenario {
-  scenario: string; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
+  scenario: string; objective: string; per: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
   by_slowdown: { from: number; point: string }[]; drift: Drift[]; trials: number; counted: number;
 }
 export interface Setting {
@@ -35,6 +37,7 @@ export interface Report {
   unfinished: string; notes: string[]; warnings: string[]; noticed: Noticed[]; sensors: string[]; constraint_rules: { name: string; relation: string; bound: number }[];
   axes: { name: string; kind: string }[]; scenarios: Scenario[]; trials: Trial[]; machine: Record<string, string>;
   sensor_audit: Record<string, string | number | null>[]; sessions: Record<string, string | null>[];
+  approach: { trial: number; name: string; value: number; after_s: number; energy_j: number; energy_half_width_j: number | null }[];
   experiment_file: { name: string; text: string; seed: string; plan_hash: string } | null;
 }
 export interface TraceGroup { name: string; unit: string; step: boolean }

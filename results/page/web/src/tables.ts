@@ -74,7 +74,7 @@ const half = (title: string, of: (p: Point) => Estimate | null): [string, (p: Po
 const ends = (title: string, of: (p: Point) => Change | null): [string, (p: Point) => number | null][] => [[`${title} low 95 %`, (p) => of(p)?.low_95 ?? null], [`${title} high 95 %`, (p) => of(p)?.high_95 ?? null]];
 const measured = (e: Estimate | null, unit: string): Cell => ({ text: withInterval(e, unit), value: e ? e.mean : null });
 
-export function pointsTable(report: Report, scenario: Scenario): HTMLElement {
+export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
   const axes = axesOf(scenario);
   const names = axes.length > 0 ? axes.map((a) => a.name) : [...new Set(scenario.points.flatMap((p) => Object.keys(p.settings)))];
   const mark = (p: Point): string => (p.point === scenario.best ? "best" : p.reference ? "reference" : p.not_told_apart_from_best ? "not told apart" : "");
@@ -89,7 +89,7 @@ export function pointsTable(report: Report, scenario: Scenario): HTMLElement {
     { title: "slowdown", cell: (p) => ({ text: p.reference ? "" : changeText(p.slowdown), value: p.slowdown?.value ?? null }), csv: ends("slowdown", (p) => p.slowdown) },
     { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js"), csv: half("EDP (Js)", (p) => p.edp_js) },
   ];
-  if (report.per) columns.splice(columns.length - 5, 0, { title: `energy per ${report.per} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") });
+  if (scenario.per) columns.splice(columns.length - 5, 0, { title: `energy per ${scenario.per} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") });
   if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
   if (scenario.points.some((p) => p.constraints.length > 0))
     columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : `not ${c.constraint}`)).join("; ") || "hold", value: p.feasible ? "hold" : "broken" }) });
@@ -99,7 +99,7 @@ export function pointsTable(report: Report, scenario: Scenario): HTMLElement {
 }
 
 export function excludedTable(report: Report): HTMLElement {
-  const rows = report.trials.filter((t) => !t.counts && t.role !== "warm_up");
+  const rows = report.trials.filter((t) => !t.counts && t.verdict !== "censored" && t.role !== "warm_up");
   if (rows.length === 0) return section("excluded", "What was excluded", el("p", {}, "No trial was excluded."));
   const words = (text: (t: Trial) => string): ((t: Trial) => Cell) => (t) => ({ text: text(t), value: text(t) });
   const columns: Column<Trial>[] = [

@@ -11,15 +11,15 @@ export function withinSlowdown(scenario: Scenario, tolerated: number): Point | u
   return last && scenario.points.find((p) => p.point === last.point);
 }
 
-export function tradeOff(report: Report, scenario: Scenario): HTMLElement | null {
+export function tradeOff(_: Report, scenario: Scenario): HTMLElement | null {
   const points = scenario.points.filter((p) => p.work_energy_j && p.work_time_s);
   if (points.length < 2) return null;
   const largest = Math.max(0.01, ...scenario.by_slowdown.map((o) => o.from));
   const most = Math.ceil(largest * 105) / 100;
-  const rule = report.constraint_rules.find((r) => r.name === "slowdown");
+  const rule = scenario.constraint_rules.find((r) => r.name === "slowdown");
   let tolerated = rule ? Math.min(most, rule.bound) : most;
   const named = el("output", { id: "tolerated-answer", for: "tolerated", "aria-live": "polite" });
-  const one: Chart = chart("trade-off", `Energy against time; the line is the Pareto front${points.length <= 60 ? "; bars are 95 % intervals of the energy" : ""}`, 420, () => option(report, scenario, points, tolerated));
+  const one: Chart = chart("trade-off", `Energy against time; the line is the Pareto front${points.length <= 60 ? "; bars are 95 % intervals of the energy" : ""}`, 420, () => option(scenario, points, tolerated));
   const slider = el("input", { type: "range", id: "tolerated", min: 0, max: most, step: most / 500, value: tolerated });
   const say = (): void => {
     const p = withinSlowdown(scenario, tolerated);
@@ -34,7 +34,7 @@ export function tradeOff(report: Report, scenario: Scenario): HTMLElement | null
   return section("trade-off", "Energy against time", control, one.box);
 }
 
-function option(report: Report, scenario: Scenario, points: Point[], tolerated: number): object {
+function option(scenario: Scenario, points: Point[], tolerated: number): object {
   const at = (p: Point): [number, number] => [p.work_time_s!.mean, p.work_energy_j!.mean];
   const front = points.filter((p) => p.on_pareto_front).sort((a, b) => at(a)[0] - at(b)[0]);
   const reference = points.find((p) => p.reference), chosen = withinSlowdown(scenario, tolerated);
@@ -43,21 +43,21 @@ function option(report: Report, scenario: Scenario, points: Point[], tolerated: 
   });
   const lines: object[] = [];
   const vertical = (x: number, label: string, colour: string, position = "insideEndTop"): number => lines.push({ xAxis: x, lineStyle: { color: colour, type: "dashed" }, label: { formatter: label, color: colour, position } });
-  for (const r of report.constraint_rules) {
+  for (const r of scenario.constraint_rules) {
     if (r.name === "slowdown" && reference) vertical(at(reference)[0] * (1 + r.bound), `slowdown ${r.relation} ${percent(r.bound)}`, colours.vermilion);
-    if (r.name === "time" && !report.per) vertical(r.bound, `time ${r.relation} ${r.bound} s`, colours.vermilion);
-    if (r.name === "energy" && !report.per) lines.push({ yAxis: r.bound, lineStyle: { color: colours.vermilion, type: "dashed" }, label: { formatter: `energy ${r.relation} ${r.bound} J`, color: colours.vermilion, position: "insideEndTop" } });
+    if (r.name === "time" && !scenario.per) vertical(r.bound, `time ${r.relation} ${r.bound} s`, colours.vermilion);
+    if (r.name === "energy" && !scenario.per) lines.push({ yAxis: r.bound, lineStyle: { color: colours.vermilion, type: "dashed" }, label: { formatter: `energy ${r.relation} ${r.bound} J`, color: colours.vermilion, position: "insideEndTop" } });
   }
   if (reference) vertical(at(reference)[0] * (1 + tolerated), `tolerated ${percent(tolerated)}`, colours.purple, "insideStartTop");
-  const times = points.map((p) => at(p)[0]), limits = report.constraint_rules.filter((r) => r.name === "power");
+  const times = points.map((p) => at(p)[0]), limits = scenario.constraint_rules.filter((r) => r.name === "power");
   const width = Math.max(...times) - Math.min(...times);
   const around = (end: number): number => (end === 0 ? Math.min(...times) - 0.04 * width : Math.max(...times) + 0.04 * width);
   const few = points.length <= 60;
   return {
     grid: { left: 70, right: 20, top: 60, bottom: 50 },
     legend: { type: "scroll", top: 0, data: ["settings", "breaks a constraint", "not told apart from the best", "Pareto front", "reference", "best", "within the slowdown"] },
-    xAxis: { type: "value", scale: true, min: around(0), max: around(1), axisLabel: { showMinLabel: false, showMaxLabel: false }, name: `time${report.per ? ` per ${report.per}` : ""} (s)`, nameLocation: "middle", nameGap: 28 },
-    yAxis: { type: "value", scale: true, name: `energy${report.per ? ` per ${report.per}` : ""} (J)`, nameTextStyle: { align: "left" } },
+    xAxis: { type: "value", scale: true, min: around(0), max: around(1), axisLabel: { showMinLabel: false, showMaxLabel: false }, name: `time${scenario.per ? ` per ${scenario.per}` : ""} (s)`, nameLocation: "middle", nameGap: 28 },
+    yAxis: { type: "value", scale: true, name: `energy${scenario.per ? ` per ${scenario.per}` : ""} (J)`, nameTextStyle: { align: "left" } },
     tooltip: {
       formatter: (item: { data: { name?: string } }) => {
         const p = points.find((q) => q.point === item.data.name);

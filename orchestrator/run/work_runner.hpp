@@ -1,0 +1,51 @@
+// Runs the work of a trial: its command, or several at once, again until what counts is long enough.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/plan/work_files.hpp"
+#include "orchestrator/run/local_machine.hpp"
+#include "results/trial/regions.hpp"
+#include "results/trial/trial_record.hpp"
+
+namespace dvfs_plan {
+
+class WorkRunner {
+ public:
+  explicit WorkRunner(LocalMachine& machine) : machine_(machine), plan_(machine.plan) {}
+
+  // Fills child, runs, instances, metrics and events of `trial`. False on interruption.
+  bool run(const PlanPoint& point, TrialRecord& trial);
+  // What each run of the last trial marked.
+  std::vector<MarkedRun> take_runs() { return std::move(marked_); }
+
+ private:
+  struct Totals;
+  enum class Once { went_on, interrupted, not_launched };
+
+  Once run_once(const PlanPoint& point, const std::vector<Instance>& instances, TrialRecord& trial, Totals& all);
+  void keep(const Instance& instance, ChildResult& result, TrialRecord& trial);
+  void keep_instance(const Instance& instance, std::size_t place, const ChildResult& result, TrialRecord& trial) const;
+  LaunchSpec launch_spec(const PlanPoint& point, const Instance& instance, bool alone) const;
+  const WorkloadSpec& spec_of(const Instance& instance) const {
+    return plan_.workloads[static_cast<std::size_t>(instance.workload)].spec;
+  }
+  void tell_guard_of_traces();
+
+  using FilesBefore = std::map<std::string, std::optional<FileIdentity>>;
+  std::string metric_path(const WorkloadSpec& workload, const MetricRule& rule) const;
+  FilesBefore metric_files(const WorkloadSpec& workload) const;
+  void read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial) const;
+  bool tells_units(const ChildResult& child, const MarkedRun& run, const std::vector<MetricRule>& rules) const;
+
+  LocalMachine& machine_;
+  const Plan& plan_;
+  // Of the trial at hand.
+  std::vector<MarkedRun> marked_;
+  std::string per_, region_;  // what counts units of work; what counts
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,145 @@
+#include "results/report/side_by_side.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text.hpp"
+#include "results/statistics/blocks.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Whether a trial of one alone is of the same settings: on each axis that both have, but for one that says how many run at once.
+bool same_but_alone(const TrialRow& alone, const TrialRow& shared) {
+  for (const AxisSetting& mine : alone.settings) {
+    const auto other = std::find_if(shared.settings.begin(), shared.settings.end(),
+                                    [&](const AxisSetting& setting) { return setting.axis == mine.axis; });
+    if (other == shared.settings.end() || other->text == mine.text) continue;
+    const bool counts = mine.number == 1.0 && other->number == static_cast<double>(shared.instances.size());
+    if (!counts) return false;
+  }
+  return true;
+}
+
+std::optional<double> time_of(const TrialRow::Instance& one) {
+  if (!one.time_s) return std::nullopt;
+  return *one.time_s / one.units.value_or(one.runs);
+}
+
+std::string per_cent(const Estimate& estimate) {
+  std::string text = fmt::format("{:#.4g}", estimate.mean);
+  if (estimate.half_width && estimate.mean != 0)
+    text += fmt::format(" ±{:.1f} %", 100 * *estimate.half_width / std::abs(estimate.mean));
+  return text;
+}
+
+std::string instance_text(const InstanceSummary& one) {
+  std::string text = one.name;
+  if (one.time) text += fmt::format(" {} s", per_cent(*one.time));
+  if (!one.slowdown) return text + ", did not run alone here";
+  text += fmt::format(", {:.2f} times as long as alone", 1 + one.slowdown->value);
+  if (one.slowdown->low) text += fmt::format(" [{:.2f}, {:.2f}]", 1 + *one.slowdown->low, 1 + *one.slowdown->high);
+  return text;
+}
+
+}  // namespace
+
+void compare_with_alone(Summary& summary, const std::vector<TrialRow>& trials) {
+  std::map<std::string, std::vector<const TrialRow*>> alone, shared;  // by workload; by point
+  for (const TrialRow& trial : trials) {
+    if (!trial.counts()) continue;
+    if (trial.instances.empty())
+      alone[trial.workload].push_back(&trial);
+    else
+      shared[trial.point].push_back(&trial);
+  }
+  for (ScenarioSummary& scenario : summary.scenarios) {
+    for (PointSummary& point : scenario.points) {
+      for (std::size_t i = 0; i < point.instances.size(); ++i) {
+        InstanceSummary& one = point.instances[i];
+        const auto& mine = shared[point.point];
+        std::vector<BlockedValue> values;
+        for (const TrialRow* trial : mine) {
+          const auto time = i < trial->instances.size() ? time_of(trial->instances[i]) : std::nullopt;
+          if (time && *time > 0) values.push_back({1, trial->block, *time});
+        }
+        for (const TrialRow* trial : alone[one.workload]) {
+          const auto time = trial->work_time();
+          if (!mine.empty() && time && *time > 0 && same_but_alone(*trial, *mine.front()))
+            values.push_back({0, trial->block, *time});
+        }
+        one.slowdown = paired_change(values, 1, 0, ChangeOf::increase);
+      }
+    }
+  }
+}
+
+std::string beside_lines(const ScenarioSummary& scenario) {
+  std::string text;
+  constexpr std::size_t most = 8;
+  for (const PointSummary& point : scenario.points) {
+    if (point.instances.empty()) continue;
+    if (text.empty()) text += "\nSide by side (s per unit of work, or per run):\n";
+    text += fmt::format("  {}: ", printable(settings_text(point)));
+    if (point.all_running_share)
+      text += fmt::format("all ran at once in {:.1f} % of what counts; ", 100 * point.all_running_share->mean);
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < point.instances.size() && i < most; ++i)
+      texts.push_back(printable(instance_text(point.instances[i])));
+    if (point.instances.size() > most) texts.push_back(fmt::format("and {} more", point.instances.size() - most));
+    text += join(texts, "; ") + "\n";
+  }
+  bool boards = false;
+  for (const PointSummary& point : scenario.points) {
+    if (point.joules_of_boards.size() < 2) continue;
+    if (!std::exchange(boards, true)) text += "\nEnergy of each board, per run:\n";
+    std::vector<std::string> texts;
+    for (const auto& [domain, joules] : point.joules_of_boards)
+      texts.push_back(fmt::format("{} {} J", printable(domain), per_cent(joules)));
+    text += fmt::format("  {}: {}\n", printable(settings_text(point)), join(texts, ", "));
+  }
+  bool metrics = false;
+  for (const PointSummary& point : scenario.points) {
+    std::vector<std::string> texts;
+    for (const ConstraintSpec& constraint : scenario.objective.constraints) {
+      const auto metric = point.metrics.find(constraint.name);
+      if (metric == point.metrics.end()) continue;
+      const MetricSummary& told = metric->second;
+      std::string one = fmt::format("{} {}{}{}", printable(constraint.name), per_cent(told.value),
+                                    told.unit.empty() ? "" : " ", printable(told.unit));
+      if (told.count_low)
+        one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count, told.count_of,
+                           *told.count_low, *told.count_high);
+      texts.push_back(one);
+    }
+    if (texts.empty()) continue;
+    if (!std::exchange(metrics, true)) text += "\nWhat the constraints are about:\n";
+    text += fmt::format("  {}: {}\n", printable(settings_text(point)), join(texts, ", "));
+  }
+  return text;
+}
+
+std::string without_constraints(const ScenarioSummary& scenario) {
+  if (scenario.objective.constraints.empty() || scenario.search) return {};
+  const PointSummary* least = nullptr;
+  for (const PointSummary& point : scenario.points) {
+    if (point.objective && (least == nullptr || point.objective->mean < least->objective->mean)) least = &point;
+  }
+  if (least == nullptr || (scenario.best && &scenario.points[*scenario.best] == least)) return {};
+  std::vector<std::string> broken;
+  for (const ConstraintCheck& check : least->constraints) {
+    if (check.holds == true) continue;
+    broken.push_back(check.value ? fmt::format("{}: it has {:.4g}", check.text, *check.value) : check.text + ": not known");
+  }
+  if (broken.empty()) return {};
+  std::string text = fmt::format("without the constraints the least would be at {}", settings_text(*least));
+  const auto* best = scenario.best ? &scenario.points[*scenario.best] : nullptr;
+  if (best != nullptr && best->objective->mean > 0)
+    text += fmt::format(", {:.1f} % less than what is named", 100 * (1 - least->objective->mean / best->objective->mean));
+  return text + fmt::format(" (which does not hold {})", join(broken, "; "));
+}
+
+}  // namespace dvfs_plan
