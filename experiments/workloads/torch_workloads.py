@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Deep-learning work for a GPU, in PyTorch, on random data: what the published DVFS studies ran.
+"""Deep-learning work for a GPU or CPUs, in PyTorch, on random data: what the published DVFS studies ran.
 
     torch_workloads.py MODEL --mode training|inference --batch 64 --precision mixed --seconds 10
 
 One region, `work`, holds nothing but steps at full speed; the metric `samples` counts what was done in it, so that
 energy per sample is the objective  {minimise: energy, of: gpu, per: samples}. A step is a forward pass (inference),
-or forward, backward and an SGD update (training). Data lie on the board before the region begins.
+or forward, backward and an SGD update (training). Data lie on the board before the region begins. Where several run at once they begin
+together. --device cpu --threads N is the same work on CPUs, as a baseline.
 """
 import argparse
 import pathlib
@@ -13,17 +14,20 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "regions"))
-from dvfs_plan_regions import metric, region  # noqa: E402
+from dvfs_plan_regions import metric, region, wait_for_others  # noqa: E402
 
 CLASSES = 1000
 # N x N matrices; (channels in and out, height and width) of a 3 x 3 convolution.
 MATMUL = {"small": 1024, "medium": 4096, "large": 8192}
 CONV2D = {"small": (64, 56), "medium": (128, 56), "large": (256, 112)}
 LSTM = {"input": 512, "hidden": 1024, "layers": 2, "steps": 128}
+# DeepSpeech2 (arXiv 1512.02595) as in its reference implementations: two convolutions over a spectrogram of 161 frequencies, five bidirectional
+# recurrent layers of 800, CTC over 29 characters; 3 s of speech at 100 frames a second.
+DEEPSPEECH2 = {"frequencies": 161, "frames": 300, "hidden": 800, "layers": 5, "characters": 29, "letters": 40}
 TRANSFORMER = {"width": 768, "heads": 12, "layers": 12, "feed_forward": 3072, "tokens": 128}
 
 MODELS = ([f"matmul-{size}" for size in MATMUL] + [f"conv2d-{size}" for size in CONV2D] +
-          ["resnet50", "vgg16", "inception_v3", "lstm", "transformer"])
+          ["resnet50", "vgg16", "inception_v3", "lstm", "deepspeech2", "transformer"])
 
 
 def arguments():
@@ -37,7 +41,8 @@ def arguments():
     length.add_argument("--seconds", type=float, default=10, help="the region lasts at least this long")
     length.add_argument("--steps", type=int, help="the region does exactly so many steps: the same work at any clock")
     parser.add_argument("--warm-up", type=float, default=1.0, metavar="SECONDS", help="before the region")
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--threads", type=int, help="of --device cpu; default: as PyTorch finds it")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.batch < 1 or options.seconds <= 0 or (options.steps is not None and options.steps < 1):
@@ -70,6 +75,27 @@ class Product:
                 self.right.grad = None
 
 
+def deepspeech2(torch):
+    nn, shape = torch.nn, DEEPSPEECH2
+
+    class DeepSpeech2(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.front = nn.Sequential(
+                nn.Conv2d(1, 32, (41, 11), stride=(2, 2), padding=(20, 5)), nn.BatchNorm2d(32), nn.Hardtanh(0, 20),
+                nn.Conv2d(32, 32, (21, 11), stride=(2, 1), padding=(10, 5)), nn.BatchNorm2d(32), nn.Hardtanh(0, 20))
+            height = ((shape["frequencies"] + 1) // 2 + 1) // 2
+            self.recurrent = nn.GRU(32 * height, shape["hidden"], shape["layers"], bidirectional=True, batch_first=True)
+            self.out = nn.Linear(2 * shape["hidden"], shape["characters"])
+
+        def forward(self, spectrogram):
+            features = self.front(spectrogram)
+            features = features.flatten(1, 2).transpose(1, 2)
+            return self.out(self.recurrent(features)[0])
+
+    return DeepSpeech2()
+
+
 class Network:
     """A network with a loss of its own and plain SGD."""
 
@@ -85,6 +111,11 @@ class Network:
             return functional.cross_entropy(output.logits, self.target) + 0.4 * functional.cross_entropy(output.aux_logits, self.target)
         if isinstance(output, tuple):  # an LSTM's output and state
             output = output[0]
+        if self.target is not None and self.target.dim() == 2 and self.target.dtype == torch.long:  # letters of speech
+            chances = functional.log_softmax(output.float(), -1).transpose(0, 1)
+            frames = torch.full((chances.shape[1],), chances.shape[0], dtype=torch.long)
+            letters = torch.full((chances.shape[1],), self.target.shape[1], dtype=torch.long)
+            return functional.ctc_loss(chances, self.target, frames, letters, zero_infinity=True)
         if self.target is not None and self.target.dtype == torch.long:
             return functional.cross_entropy(output, self.target)
         return functional.mse_loss(output, self.target)
@@ -110,10 +141,10 @@ def build(torch, options):
     """The work as a function of nothing: one step."""
     nn, device, batch, training = torch.nn, options.device, options.batch, options.mode == "training"
     family, _, size = options.model.partition("-")
-    half = torch.bfloat16 if torch.cuda.get_device_capability()[0] >= 8 else torch.float16
+    half = torch.bfloat16 if device == "cpu" or torch.cuda.get_device_capability()[0] >= 8 else torch.float16
 
     def autocast():
-        return torch.autocast("cuda", dtype=half, enabled=options.precision == "mixed")
+        return torch.autocast(device, dtype=half, enabled=options.precision == "mixed")
 
     if family == "matmul":
         product = Product(torch, MATMUL[size], batch, device)
@@ -131,6 +162,10 @@ def build(torch, options):
         module = nn.LSTM(LSTM["input"], LSTM["hidden"], LSTM["layers"], batch_first=True)
         data = torch.randn(batch, LSTM["steps"], LSTM["input"], device=device)
         target = torch.randn(batch, LSTM["steps"], LSTM["hidden"], device=device)
+    elif family == "deepspeech2":
+        module = deepspeech2(torch)
+        data = torch.randn(batch, 1, DEEPSPEECH2["frequencies"], DEEPSPEECH2["frames"], device=device)
+        target = torch.randint(1, DEEPSPEECH2["characters"], (batch, DEEPSPEECH2["letters"]), device=device)
     elif family == "transformer":
         layer = nn.TransformerEncoderLayer(TRANSFORMER["width"], TRANSFORMER["heads"], TRANSFORMER["feed_forward"],
                                            dropout=0.0, batch_first=True)
@@ -154,7 +189,11 @@ def main():
         import torch
     except ImportError:
         sys.exit("torch_workloads: PyTorch is not installed for this python3; name the right one in the experiment's 'command'")
-    if not torch.cuda.is_available():
+    on_board = options.device == "cuda"
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    synchronize = torch.cuda.synchronize if on_board else lambda: None
+    if on_board and not torch.cuda.is_available():
         sys.exit("torch_workloads: PyTorch sees no GPU (CUDA_VISIBLE_DEVICES, the driver, or a build of PyTorch without CUDA)")
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
@@ -162,28 +201,30 @@ def main():
     try:
         step = build(torch, options)
         step()
-        torch.cuda.synchronize()
+        synchronize()
         # Warm up, and learn how many steps fill a quarter of a second: the board never waits for Python longer than
         # it takes to look at the clock, and the region ends soon after its time.
         began, steps = time.monotonic(), 0
         while steps < 3 or time.monotonic() - began < options.warm_up:
             step()
-            torch.cuda.synchronize()
+            synchronize()
             steps += 1
         at_once = max(1, round(0.25 * steps / (time.monotonic() - began)))
         done = 0
+        wait_for_others()
         with region("work"):
             until = time.monotonic() + options.seconds
             while (done < options.steps) if options.steps else (time.monotonic() < until):
                 now = min(at_once, options.steps - done) if options.steps else at_once
                 for _ in range(now):
                     step()
-                torch.cuda.synchronize()
+                synchronize()
                 done += now
     except torch.cuda.OutOfMemoryError:
         sys.exit(f"torch_workloads: {options.model} with a batch of {options.batch} does not fit on this board; use a smaller --batch")
     metric("samples", done * options.batch)
-    metric("peak_memory", torch.cuda.max_memory_allocated(), "B")
+    if on_board:
+        metric("peak_memory", torch.cuda.max_memory_allocated(), "B")
 
 
 if __name__ == "__main__":

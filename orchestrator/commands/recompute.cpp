@@ -83,6 +83,7 @@ TrialRecord unjudged(const TrialRecord& stored) {
   trial.region = stored.region;
   trial.region_s = stored.region_s;
   trial.child = stored.child;
+  trial.instances = stored.instances;
   trial.regions = stored.regions;
   for (RegionRecord& region : trial.regions) region.joules.reset();
   for (const SettingRecord& one : stored.settings) {

@@ -274,6 +274,45 @@ test("the published baseline: three workloads, each with charts of its own", asy
   await page.close();
 });
 
+test("what the work said of itself, and the way to a target", async () => {
+  const quiet = "conditions: {warm up: 0, idle: none, references: false, foreign load: off, temperature: off, reruns: 0}\nrepeat: 2\n";
+  writeFileSync(join(folder, "said.yaml"), `name: said\n${quiet}
+workloads: [{name: w, shell: "echo p50_latency $(({n} * 10)) ms; echo p99_latency $(({n} * 31)) ms; echo offered_rate 12.5 1/s; echo slo_attained 19 of 20", metrics: [lines]}]
+axes: {n: [1, 2, 3]}
+objective: {minimise: time, across: [n], same work: true, subject to: {p99_latency: "<= 70 ms"}}
+`.replace(/\$\(\(\{n\} \* (\d+)\)\)/g, "$(expr {n} '*' $1)"));
+  program("said.yaml", "--quiet", "--no-html", "--state-folder", join(folder, "state"));
+  let opened = await open(join(folder, "said.sqlite")), charts = await drawn(opened.page);
+  const json = JSON.parse(program("report", join(folder, "said.sqlite"), "--json")).scenarios[0];
+  // Those of one unit in one chart, what the constraints are about first.
+  assert.deepEqual(charts["metric-1"].filter((s) => s.type === "line").map((s) => s.name), ["p99_latency", "p50_latency"]);
+  assert.deepEqual(series(charts, "metric-1", "p99_latency").rows, [[1, 31], [2, 62], [3, 93]]);
+  const slo = charts[Object.keys(charts).find((name) => charts[name].some((s) => s.name === "slo_attained"))];
+  assert.deepEqual(slo.find((s) => s.name === "95 % slo_attained").rows.map((r) => r.slice(0, 3)),
+    json.points.map((p) => [p.values.n, p.metrics.slo_attained.count_low_95, p.metrics.slo_attained.count_high_95]));
+  assert.ok((await inked(opened.page, "metric-1")) > 1000);
+  nothingWrong(opened);
+  await opened.page.close();
+
+  writeFileSync(join(folder, "dvfs_plan_regions.py"), readFileSync(join(root, "experiments/regions/dvfs_plan_regions.py")));
+  writeFileSync(join(folder, "falls.py"), "import sys, time, dvfs_plan_regions as r\nwith r.region('train'):\n  for i in range(10):\n    r.metric('loss', 1 - float(sys.argv[1]) * i); time.sleep(0.05)\n");
+  writeFileSync(join(folder, "way.yaml"), `name: way\n${quiet}
+probes: [{name: wall, command: [sh, -c, "i=0; while :; do i=$((i+1)); echo power $((100 + i % 2)) W; sleep 0.02; done"], channels: {power: {unit: W, averages over: 20 ms}}, rate: 50 Hz}]
+workloads: [{name: w, command: [python3, falls.py, "{rate}"]}]
+axes: {rate: [0.05, 0.1]}
+objective: {minimise: energy, across: [rate], same work: true, to: {loss: "<= 0.45"}}
+`);
+  program("way.yaml", "--quiet", "--no-html", "--state-folder", join(folder, "state"));
+  opened = await open(join(folder, "way.sqlite"));
+  charts = await drawn(opened.page);
+  const way = JSON.parse(program("sql", join(folder, "way.sqlite"), "select trial, value, energy_j, after_s from metrics where energy_j is not null order by trial, after_s", "--json"));
+  assert.ok(way.length >= 4 * 8);
+  assert.deepEqual(charts.approach.flatMap((s) => s.rows.map((r) => [r[0], r[1]])), way.map((r) => [r.energy_j, r.value]));
+  assert.equal(await opened.page.textContent("#approach h2"), "The way to loss <= 0.45");
+  nothingWrong(opened);
+  await opened.page.close();
+});
+
 test("hostile names, paths and output are text", async () => {
   const result = synthetic("hostile", "--hostile", "--core", "4", "--memory", "3");
   const opened = await open(result);

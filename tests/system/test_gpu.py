@@ -370,6 +370,25 @@ class Gpu(unittest.TestCase):
         self.assertEqual(plan["energy_source"], "gpu-1")
         self.assertEqual({one["path"].split("/")[0] for one in plan["would_set"]}, {f"nvidia:{UUID[:-1]}1"})
 
+    def test_the_studies_are_plans_for_a_recorded_board(self):
+        studies = testbed.ROOT / "experiments/studies"
+        points = {"gpu-dvfs/dvfs": 160, "accelerators/gpu": 72, "accelerators/short": 16, "gpu-sharing/sharing": 6, "gpu-sharing/sharing-mps": 6, "gtopk/gtopk": 3,
+                  "accuracy/accuracy": 8, "llm-serving/llm": 6, "llm-serving/llm-power": 24}
+        self.assertEqual({str(path.relative_to(studies))[:-5] for path in studies.glob("*/*.yaml")}, {*points, "accelerators/cpu"})
+        for boards in (1, 2):
+            self.board(library=False)
+            (self.gpu / "boards").write_text(str(boards))
+            for study, expected in points.items():
+                if (study == "gtopk/gtopk") != (boards == 2):
+                    continue
+                with self.subTest(study=study):
+                    check = self.call("check", str(studies / f"{study}.yaml"), "--json")
+                    self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+                    plan = json.loads(check.stdout)
+                    self.assertEqual((len(plan["points"]), plan["energy_source"]), (expected, "gpu-0" if boards == 1 else "gpu-0 + gpu-1"))
+            (self.gpu / "recorded").unlink()
+        self.assertEqual(self.sets(), [])
+
     def test_stopped_before_the_first_setting_no_lock_is_reset(self):
         self.board()
         self.sweep()

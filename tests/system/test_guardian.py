@@ -8,6 +8,16 @@ import arithmetic
 import testbed
 
 QUICKSTART = (testbed.ROOT / "experiments/quickstart.yaml").read_text()
+# What leaves more behind: a server, and three copies at once.
+SHARED = """
+name: short
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
+services: [{name: server, command: [dvfs-mixed, --serve, "8080", "0.01", "0.01"], ready: {port: 8080}}]
+workloads: [{name: mixed, command: [dvfs-mixed, "0.05", "0.02"], instances: 3}]
+axes: {cpu.frequency: all, cpu.governor: [schedutil, performance]}
+repeat: %d
+settle: 20 ms
+"""
 SHORT = """
 name: short
 conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
@@ -94,6 +104,7 @@ for n in $(seq %d); do
   [ "$(state)" = "$before" ] || problems="$problems not-restored"
   [ -z "$(left)" ] || problems="$problems left:$(left | tr '\n' ',')"
   [ -e /data/state/journal ] && problems="$problems journal-left"
+  grep -q ":1F90 [0-9A-F]*:0000 0A" /proc/net/tcp && problems="$problems port-held"
   testbedctl busy 0
   echo "case $n $what set=$set took=$took problems:$problems"
   [ -z "$problems" ] || cat /tmp/run.log
@@ -128,15 +139,20 @@ class Guardian(testbed.TestbedCase):
         self.assertRegex(console, r"1002 +1002 +\d+ .* short.sqlite")
 
     def test_kills(self):
-        kills = 200 if testbed.LONG else 40
+        self.kill(200 if testbed.LONG else 40, 1901, SHORT, "")
+
+    def test_kills_with_a_service_and_several_at_once(self):
+        self.kill(200 if testbed.LONG else 12, 1902, SHARED, " with a service and three at once")
+
+    def kill(self, kills, seed, experiment, with_what):
         repeat = 3 * kills
-        code, console = self.testbed.run(KILLS % (kills, 1901), {"short.yaml": SHORT % repeat}, timeout=2800)
+        code, console = self.testbed.run("ifconfig lo 127.0.0.1 up\n" + KILLS % (kills, seed), {"short.yaml": experiment % repeat}, timeout=2800)
         cases = re.findall(r"^case .*$", console, re.M)
         self.assertEqual(len(cases), kills, console[-3000:])
         for case in cases:
             self.assertTrue(case.endswith("problems:"), case)
         took = sorted(int(t) for t in re.findall(r"took=(\d+)", console))
-        print(f"{kills} kills of run, guardian, both, or the run while it restored, {console.count('set=yes')} of them while settings were changed; put back after {took[len(took) // 2]} ms (median), {took[-1]} ms (longest)")
+        print(f"{kills} kills{with_what} of run, guardian, both, or the run while it restored, {console.count('set=yes')} of them while settings were changed; put back after {took[len(took) // 2]} ms (median), {took[-1]} ms (longest)")
         self.assertGreater(console.count("set=yes"), kills // 2)
         out = self.testbed.fetch()
         self.assertEqual(testbed.integrity(out / "short.sqlite"), "ok")

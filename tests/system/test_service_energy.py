@@ -56,5 +56,38 @@ class ServiceEnergy(testbed.TestbedCase):
             self.assertTrue(latency[clock] <= said[clock] < latency[clock] + CLIENT_TAKES, (clock, said, console))
 
 
+# Each copy works for the arithmetic's time, whoever runs beside it, and the machine draws the same for one as for two: two at once take half the energy each.
+TOGETHER = """
+name: together
+workloads: [{name: mixed, command: [dvfs-mixed, "0.6", "0.2"]}]
+axes: {instances: [1, 2], cpu.frequency: [1 GHz, 1.8 GHz, 3 GHz]}
+objective: {minimise: energy, across: [instances], same work: true}
+repeat: 2
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}
+settle: 20 ms
+"""
+
+
+class SeveralAtOnce(testbed.TestbedCase):
+    def test_two_at_once_share_the_machine_as_arithmetic_says(self):
+        code, console = self.testbed.run("dvfs-plan /together.yaml --json >together.json; echo \"ended with $?\"", {"together.yaml": TOGETHER}, timeout=600)
+        self.assertIn("ended with 0", console)
+        out = self.testbed.fetch()
+        scenario = json.loads((out / "together.json").read_text())["scenarios"][0]
+        self.assertEqual(scenario["best_settings"], {"instances": "2", "cpu.frequency": "1.8 GHz"}, console)
+        for clock in ("1 GHz", "1.8 GHz", "3 GHz"):
+            for instances in (1, 2):
+                for trial in testbed.rows(out / "together.sqlite", f"SELECT energy_j, time_s, runs, all_running_s FROM trials WHERE point LIKE '%instances={instances} cpu.frequency={clock}'"):
+                    self.assertEqual(trial["runs"], instances)
+                    self.assertAlmostEqual(trial["energy_j"] * instances / arithmetic.joules(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, instances, console))
+                    self.assertAlmostEqual(trial["time_s"] * instances / arithmetic.seconds(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, instances, console))
+                    if instances == 2:
+                        self.assertAlmostEqual(trial["all_running_s"] / arithmetic.seconds(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, console))
+        slowdowns = [one["slowdown"]["value"] for point in scenario["points"] for one in point.get("instances", [])]
+        self.assertEqual(len(slowdowns), 6)
+        for slowdown in slowdowns:
+            self.assertAlmostEqual(slowdown, 0, delta=0.05)
+
+
 if __name__ == "__main__":
     testbed.main()

@@ -92,7 +92,7 @@ axes: {instances: [1, 2, 4]}
         self.assertRegex(report, r"instances = 4: all ran at once in \d\d\.\d % of what counts; instance 1 of 4 0\.3\d+ s, (0\.9\d|1\.\d\d) times as long as alone; instance 2 of 4")
 
     def test_different_ones_side_by_side(self):
-        self.run_one("""
+        self.run_one(METER + """
 workloads:
   - {name: train, command: [python3, work.py, "0.2", "100", gate], metrics: [lines], instances: 2}
   - {name: infer, command: [python3, work.py, "0.4", "7", gate], metrics: [lines]}
@@ -102,6 +102,13 @@ workloads:
         self.assertEqual([tuple(row.values()) for row in rows],
                          [("train, instance 1 of 2", "train", "completed"), ("train, instance 2 of 2", "train", "completed"), ("infer", "infer", "completed")])
         report = json.loads(self.call("report", "s.sqlite", "--json").stdout)
+        energy = self.rows("s.sqlite", "SELECT energy_j * runs AS whole, time_s * runs AS whole_s, all_running_j, all_running_s FROM trials WHERE workload = 'both'")[0]
+        # 100.5 W all through, whoever runs.
+        self.assertAlmostEqual(energy["whole"] / energy["whole_s"], 100.5, delta=2)
+        self.assertAlmostEqual(energy["all_running_j"] / energy["all_running_s"], 100.5, delta=2)
+        self.assertEqual(self.rows("s.sqlite", "SELECT count(*) AS n FROM region r JOIN trials t ON t.trial = r.trial_id WHERE t.workload = 'both' AND r.energy_j IS NOT NULL"), [{"n": 0}])
+        again = self.call("report", "s.sqlite", "--recompute")
+        self.assertIn("3 of 3 trials have the same energies", again.stdout)
         both = next(s for s in report["scenarios"] if s["scenario"] == "both")["points"][0]
         self.assertEqual([one["name"] for one in both["instances"]], ["train, instance 1 of 2", "train, instance 2 of 2", "infer"])
         # `train` alone is two at once already: that is not alone.
