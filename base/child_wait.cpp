@@ -214,8 +214,8 @@ class Together {
       }
       for (ChildWait* one : left_) one->look_at_deadline(now);
       look_at_gate(now);
-      const bool failed = !gate_problem.empty() ||
-                          std::any_of(all_.begin(), all_.end(), [](const ChildWait& w) { return w.failed(); });
+      const bool failed = !gate_problem.empty() || std::any_of(all_.begin(), all_.end(),
+                                                               [](const ChildWait& w) { return w.failed(); });
       if (failed && !std::exchange(spoiled, true)) {
         for (ChildWait* one : left_) {
           if (!one->failed()) one->end(ChildResult::End::ended_with_others, now);
@@ -245,7 +245,8 @@ class Together {
         gate_problem = fmt::format("{} was not ready at its timeout, while others waited for it", names_[i]);
       else if (end == ChildResult::End::exited && all_[i].result.exit_code == 0)
         gate_problem = fmt::format(
-            "{} ended without announcing that it was ready, while others waited for it: either all that run at once announce it, or none",
+            "{} ended without announcing that it was ready, while others waited for it: either all that run "
+            "at once announce it, or none",
             names_[i]);
       return;
     }

@@ -54,7 +54,8 @@ struct WorkRunner::Totals {
     child.stopped_meanwhile = child.stopped_meanwhile || one.stopped_meanwhile;
     if (!one.regions_problem.empty()) child.regions_problem = one.regions_problem;
     if (alone) {
-      const std::uint64_t output = child.output.bytes + one.output.bytes, errors = child.errors.bytes + one.errors.bytes;
+      const std::uint64_t output = child.output.bytes + one.output.bytes,
+                          errors = child.errors.bytes + one.errors.bytes;
       child.output = std::move(one.output);
       child.errors = std::move(one.errors);
       child.output.bytes = output;
@@ -96,15 +97,16 @@ bool WorkRunner::run(const PlanPoint& point, TrialRecord& trial) {
                       trial.verdict == Verdict::ok;
     if (!fine || !wanted.at_least) return true;
     if (machine_.interruption.pending() != 0) return false;
-    const std::span<const MarkedRun> fresh(marked_.begin() + static_cast<std::ptrdiff_t>(before), marked_.end());
+    const std::span<const MarkedRun> fresh(marked_.begin() + static_cast<std::ptrdiff_t>(before),
+                                           marked_.end());
     const double more = counted_seconds(fresh, wanted.region);
     all.counted += more;
     for (const MarkedRun& run : fresh) all.marks += run.marks.marks.size();
     if (all.counted >= wanted.at_least->value()) return true;
     if (more <= 0) return true;  // nothing counts: the judge says why
     // The timeout bounds the trial, not only each run: a region of 1 ms in a command of a minute is no plan.
-    const bool too_long =
-        spec_of(instances[0]).timeout.value() > 0 && seconds(trial.child.ended - trial.child.started) >= timeout;
+    const bool too_long = spec_of(instances[0]).timeout.value() > 0 &&
+                          seconds(trial.child.ended - trial.child.started) >= timeout;
     if (too_long || marked_.size() >= most_runs || all.marks >= most_marks) {
       trial.events.push_back(
           {"shorter_than_asked",
@@ -150,7 +152,8 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
     limits.push_back({workload.timeout, workload.grace, workload.output_cap, region_});
     names.push_back(one.name);
   }
-  ChildrenResult ended = wait_for_all(children, limits, names, alone ? nullptr : &gate, &machine_.interruption, machine_.clock);
+  ChildrenResult ended =
+      wait_for_all(children, limits, names, alone ? nullptr : &gate, &machine_.interruption, machine_.clock);
   machine_.guard.note_child(0);
   for (const ChildResult& one : ended.each) {
     if (one.end == ChildResult::End::interrupted) return Once::interrupted;
@@ -167,8 +170,9 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
       const bool in_file =
           std::any_of(trial.metrics.begin() + static_cast<std::ptrdiff_t>(without_files), trial.metrics.end(),
                       [&](const MetricRecord& m) { return m.name == per_; });
-      trial.units_incomplete = trial.units_incomplete ||
-                               !(in_file || tells_units(result, marked_.back(), spec_of(instances[i]).metrics));
+      trial.units_incomplete =
+          trial.units_incomplete ||
+          !(in_file || tells_units(result, marked_.back(), spec_of(instances[i]).metrics));
     }
     all.add(std::move(result), instances[i].name, alone, spec_of(instances[i]).output_cap);
   }
@@ -215,7 +219,8 @@ void WorkRunner::keep_instance(const Instance& instance, std::size_t place, cons
 
 LaunchSpec WorkRunner::launch_spec(const PlanPoint& point, const Instance& instance, bool alone) const {
   const WorkloadSpec& workload = spec_of(instance);
-  const CommandLine command = command_line(workload, plan_.axes, point.values, instance_words(workload, instance));
+  const CommandLine command =
+      command_line(workload, plan_.axes, point.values, instance_words(workload, instance));
   LaunchSpec spec;
   spec.argv = command.argv;
   spec.executable = find_executable(command.argv[0], plan_.experiment.folder, machine_.programs.path);
@@ -265,7 +270,7 @@ WorkRunner::FilesBefore WorkRunner::metric_files(const WorkloadSpec& workload) c
 }
 
 void WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefore& before,
-                                    TrialRecord& trial) const {
+                                   TrialRecord& trial) const {
   if (before.empty()) return;
   const ActingAs owner(invoking_owner());
   std::map<std::string, std::string> texts, problems;
@@ -301,7 +306,7 @@ void WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefo
 
 // Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
 bool WorkRunner::tells_units(const ChildResult& child, const MarkedRun& run,
-                              const std::vector<MetricRule>& rules) const {
+                             const std::vector<MetricRule>& rules) const {
   const std::string& per = per_;
   if (per.empty()) return true;
   const auto is_it = [&](const auto& metric) { return metric.name == per; };

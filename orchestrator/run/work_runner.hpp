@@ -26,9 +26,11 @@ class WorkRunner {
   struct Totals;
   enum class Once { went_on, interrupted, not_launched };
 
-  Once run_once(const PlanPoint& point, const std::vector<Instance>& instances, TrialRecord& trial, Totals& all);
+  Once run_once(const PlanPoint& point, const std::vector<Instance>& instances, TrialRecord& trial,
+                Totals& all);
   void keep(const Instance& instance, ChildResult& result, TrialRecord& trial);
-  void keep_instance(const Instance& instance, std::size_t place, const ChildResult& result, TrialRecord& trial) const;
+  void keep_instance(const Instance& instance, std::size_t place, const ChildResult& result,
+                     TrialRecord& trial) const;
   LaunchSpec launch_spec(const PlanPoint& point, const Instance& instance, bool alone) const;
   const WorkloadSpec& spec_of(const Instance& instance) const {
     return plan_.workloads[static_cast<std::size_t>(instance.workload)].spec;
@@ -39,7 +41,8 @@ class WorkRunner {
   std::string metric_path(const WorkloadSpec& workload, const MetricRule& rule) const;
   FilesBefore metric_files(const WorkloadSpec& workload) const;
   void read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial) const;
-  bool tells_units(const ChildResult& child, const MarkedRun& run, const std::vector<MetricRule>& rules) const;
+  bool tells_units(const ChildResult& child, const MarkedRun& run,
+                   const std::vector<MetricRule>& rules) const;
 
   LocalMachine& machine_;
   const Plan& plan_;

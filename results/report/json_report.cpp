@@ -211,6 +211,10 @@ Json scenario_json(const ScenarioSummary& scenario) {
                             {"first_temperature_c", or_null(block.first_temperature_c)},
                             {"last_temperature_c", or_null(block.last_temperature_c)}});
   }
+  one["metric_drift"] = Json::array();
+  for (const MetricDrift& drift : scenario.metric_drift)
+    one["metric_drift"].push_back(
+        {{"metric", drift.metric}, {"change", to_json(std::optional(drift.change))}});
   one["drift_of_night"] = or_null(scenario.drift_of_night);
   one["regions"] = scenario.regions;
   one["trials"] = scenario.trials;

@@ -334,6 +334,11 @@ std::vector<std::string> further_sentences(const Summary& summary) {
                                         "widens the intervals and leans to no point on the average"
                                       : "the order was as listed, so a drift is in the savings"));
     }
+    for (const MetricDrift& one : scenario.metric_drift)
+      say(fmt::format(
+          "{} changed by {:+.1f} % (95 % interval {:+.1f} to {:+.1f} %) from the first half of the blocks to "
+          "the second, at the same settings: what is measured is not the same any more",
+          one.metric, 100 * one.change.value, 100 * *one.change.low, 100 * *one.change.high));
     if (scenario.drift_of_night && scenario.drift.size() > 1) {
       std::string warmer;
       const auto &first = scenario.drift.front().first_temperature_c,

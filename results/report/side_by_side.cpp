@@ -41,7 +41,8 @@ std::string instance_text(const InstanceSummary& one) {
   if (one.time) text += fmt::format(" {} s", per_cent(*one.time));
   if (!one.slowdown) return text + ", did not run alone here";
   text += fmt::format(", {:.2f} times as long as alone", 1 + one.slowdown->value);
-  if (one.slowdown->low) text += fmt::format(" [{:.2f}, {:.2f}]", 1 + *one.slowdown->low, 1 + *one.slowdown->high);
+  if (one.slowdown->low)
+    text += fmt::format(" [{:.2f}, {:.2f}]", 1 + *one.slowdown->low, 1 + *one.slowdown->high);
   return text;
 }
 
@@ -85,11 +86,13 @@ std::string beside_lines(const ScenarioSummary& scenario) {
     if (text.empty()) text += "\nSide by side (s per unit of work, or per run):\n";
     text += fmt::format("  {}: ", printable(settings_text(point)));
     if (point.all_running_share)
-      text += fmt::format("all ran at once in {:.1f} % of what counts; ", 100 * point.all_running_share->mean);
+      text +=
+          fmt::format("all ran at once in {:.1f} % of what counts; ", 100 * point.all_running_share->mean);
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < point.instances.size() && i < most; ++i)
       texts.push_back(printable(instance_text(point.instances[i])));
-    if (point.instances.size() > most) texts.push_back(fmt::format("and {} more", point.instances.size() - most));
+    if (point.instances.size() > most)
+      texts.push_back(fmt::format("and {} more", point.instances.size() - most));
     text += join(texts, "; ") + "\n";
   }
   bool boards = false;
@@ -111,8 +114,8 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       std::string one = fmt::format("{} {}{}{}", printable(constraint.name), per_cent(told.value),
                                     told.unit.empty() ? "" : " ", printable(told.unit));
       if (told.count_low)
-        one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count, told.count_of,
-                           *told.count_low, *told.count_high);
+        one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count,
+                           told.count_of, *told.count_low, *told.count_high);
       texts.push_back(one);
     }
     if (texts.empty()) continue;
@@ -126,19 +129,22 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   if (scenario.objective.constraints.empty() || scenario.search) return {};
   const PointSummary* least = nullptr;
   for (const PointSummary& point : scenario.points) {
-    if (point.objective && (least == nullptr || point.objective->mean < least->objective->mean)) least = &point;
+    if (point.objective && (least == nullptr || point.objective->mean < least->objective->mean))
+      least = &point;
   }
   if (least == nullptr || (scenario.best && &scenario.points[*scenario.best] == least)) return {};
   std::vector<std::string> broken;
   for (const ConstraintCheck& check : least->constraints) {
     if (check.holds == true) continue;
-    broken.push_back(check.value ? fmt::format("{}: it has {:.4g}", check.text, *check.value) : check.text + ": not known");
+    broken.push_back(check.value ? fmt::format("{}: it has {:.4g}", check.text, *check.value)
+                                 : check.text + ": not known");
   }
   if (broken.empty()) return {};
   std::string text = fmt::format("without the constraints the least would be at {}", settings_text(*least));
   const auto* best = scenario.best ? &scenario.points[*scenario.best] : nullptr;
   if (best != nullptr && best->objective->mean > 0)
-    text += fmt::format(", {:.1f} % less than what is named", 100 * (1 - least->objective->mean / best->objective->mean));
+    text += fmt::format(", {:.1f} % less than what is named",
+                        100 * (1 - least->objective->mean / best->objective->mean));
   return text + fmt::format(" (which does not hold {})", join(broken, "; "));
 }
 

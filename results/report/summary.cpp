@@ -60,6 +60,7 @@ class Scenario {
     rank();
     trade_offs();
     drift();
+    drift_of_metrics();
     return std::move(result_);
   }
 
@@ -538,6 +539,35 @@ class Scenario {
       squares += std::pow(*trial->energy_half_width_j / *trial->energy_j, 2);
     }
     return std::sqrt(squares);
+  }
+
+  // A server that answers slower and slower: each point's mean in the second half of its blocks against that in the first.
+  void drift_of_metrics() {
+    std::set<std::string> names;
+    for (const ConstraintSpec& constraint : objective_spec_.constraints) names.insert(constraint.name);
+    int last_block = 0;
+    for (const TrialRow* trial : trials_) {
+      if (!trial->counts()) continue;
+      last_block = std::max(last_block, trial->block);
+      for (const auto& [name, value] : trial->metrics) {
+        if (name.ends_with("_latency") || name.ends_with("_ttft") || name.ends_with("_tpot"))
+          names.insert(name);
+      }
+    }
+    for (const std::string& name : names) {
+      std::vector<BlockedValue>
+          values;  // 0: in the first half, 1: in the second; what pairs them is the point
+      for (const TrialRow* trial : trials_) {
+        const auto metric = trial->metrics.find(name);
+        if (trial->counts() && metric != trial->metrics.end() && metric->second > 0 &&
+            2 * trial->block != last_block + 1)
+          values.push_back({2 * trial->block > last_block + 1 ? 1 : 0, index_of(*trial), metric->second});
+      }
+      const auto change = paired_change(values, 1, 0, ChangeOf::increase);
+      const bool shown = change && change->low && (*change->low > 0 || *change->high < 0);
+      if (shown && std::abs(change->value) > experiment_.drift_limit)
+        result_.metric_drift.push_back({name, *change});
+    }
   }
 
   void drift() {

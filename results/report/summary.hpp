@@ -94,6 +94,12 @@ struct BlockDrift {
   bool flagged = false;
 };
 
+// A metric that is not the same in the night's second half as in its first, at the same settings.
+struct MetricDrift {
+  std::string metric;
+  Change change;  // by the points' means, 95 % over points
+};
+
 struct SlowdownOptimum {
   double limit = 0;  // a share
   std::size_t point = 0;
@@ -153,6 +159,8 @@ struct ScenarioSummary {
   int unknown_points =
       0;  // planned, but nothing is known of them: not run, none counts, or a constraint not known
   std::vector<BlockDrift> drift;
+  std::vector<MetricDrift>
+      metric_drift;  // of latencies and of what constraints are about; only those that are shown
   std::optional<double> drift_of_night;  // of the reference, from its first trial to its last
   std::vector<std::string> regions;      // what was measured; more than one makes the trials incomparable
   int trials = 0, counted = 0;

@@ -79,8 +79,41 @@ std::optional<double> power_limit_of(const TrialRecord& trial, const std::string
   return found == trial.power_limits_w.end() ? std::nullopt : std::optional(found->second);
 }
 
+namespace {
+
+// Of several boards whose energy is summed, those that computed nothing in what counts: what they drew is in the sum all the same.
+void name_idle_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans) {
+  std::set<std::string> boards;
+  for (const std::uint32_t channel : input.energy_channels) {
+    const std::string& domain = input.channels[channel].domain;
+    if (domain.starts_with("gpu-")) boards.insert(domain);
+  }
+  if (boards.size() < 2) return;
+  constexpr std::size_t enough = 3;
+  for (std::uint32_t i = 0; i < input.channels.size(); ++i) {
+    const Channel& channel = input.channels[i];
+    if (channel.unit != "%" || !boards.contains(channel.domain)) continue;
+    std::size_t looks = 0, busy = 0;
+    for (const Reading& reading : trial.readings) {
+      if (reading.channel != i || !reading.value) continue;
+      const bool counts = std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
+        return reading.time >= span.from && reading.time <= span.to;
+      });
+      looks += counts ? 1 : 0;
+      busy += counts && *reading.value > 0 ? 1 : 0;
+    }
+    if (looks >= enough && busy == 0)
+      trial.events.push_back(
+          {"board_idle",
+           channel.domain + " computed nothing in what counts; what it drew is in the energy all the same"});
+  }
+}
+
+}  // namespace
+
 void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans,
                   const std::set<std::string>& told) {
+  name_idle_boards(trial, input, spans);
   std::vector<std::string> domains;
   for (const Channel& channel : input.channels) {
     const bool tells = quantity_of(channel).starts_with("throttle_");

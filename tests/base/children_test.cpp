@@ -16,7 +16,8 @@ using End = ChildResult::End;
 
 class ChildrenTest : public testing::Test {
  protected:
-  ChildrenResult run(const std::vector<std::string>& scripts, Seconds timeout = Seconds{20}, bool gated = true) {
+  ChildrenResult run(const std::vector<std::string>& scripts, Seconds timeout = Seconds{20},
+                     bool gated = true) {
     StartGate gate;
     if (gated) gate = launcher_.make_gate();
     std::vector<Child> children;
@@ -74,7 +75,8 @@ TEST_F(ChildrenTest, TheFirstToEndWellLeavesTheOthersAlone) {
 }
 
 TEST_F(ChildrenTest, WhereOneFailsTheOthersAreEnded) {
-  const auto result = run({"sleep 1000", "sleep 0.1; exit 3", "trap '' TERM; sleep 1000 & wait; sleep 1000"}, Seconds{0}, false);
+  const auto result = run({"sleep 1000", "sleep 0.1; exit 3", "trap '' TERM; sleep 1000 & wait; sleep 1000"},
+                          Seconds{0}, false);
   EXPECT_EQ(result.each[0].end, End::ended_with_others);
   EXPECT_EQ(result.each[1].end, End::exited);
   EXPECT_EQ(result.each[1].exit_code, 3);
@@ -85,7 +87,8 @@ TEST_F(ChildrenTest, WhereOneFailsTheOthersAreEnded) {
 TEST_F(ChildrenTest, OneThatEndsWithoutBeingReadyKeepsNobodyWaiting) {
   const auto result = run({waits("true", "echo begun"), "sleep 0.2"});
   EXPECT_EQ(result.gate_problem,
-            "number 2 ended without announcing that it was ready, while others waited for it: either all that run at once "
+            "number 2 ended without announcing that it was ready, while others waited for it: either all "
+            "that run at once "
             "announce it, or none");
   EXPECT_EQ(result.each[0].end, End::ended_with_others);
   EXPECT_EQ(result.each[0].output.tail, "");

@@ -74,6 +74,26 @@ class BoardJudge : public testing::Test {
   JudgeInput input_;
 };
 
+TEST_F(BoardJudge, OfSeveralBoardsOneThatComputesNothingIsNamed) {
+  for (Channel one : {channel("energy", "J", ChannelKind::counter), channel("utilisation", "%")}) {
+    one.name.replace(7, 5, "gpu-1");
+    one.domain = "gpu-1";
+    channels_.push_back(one);
+  }
+  input_.channels = channels_;
+  input_.energy_channels = {0, 6};
+  for (int i = 0; i <= 120; ++i) {
+    trial_.readings.push_back({6, i * 100 * ms, 7.0 * i, ReadingStatus::ok});
+    trial_.readings.push_back(
+        {7, i * 100 * ms, i < 5 ? 80.0 : 0.0, ReadingStatus::ok});  // busy before what counts
+  }
+  play([](double) { return State{}; });
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  EXPECT_EQ(event("board_idle"),
+            "gpu-1 computed nothing in what counts; what it drew is in the energy all the same");
+  EXPECT_NEAR(*trial_.energy_j, 10700, 1);
+}
+
 TEST_F(BoardJudge, AClockWithinOneStepWasDelivered) {
   play([](double t) { return State{t < 5 ? 1980e6 : 1965e6, 97, 0, 0}; });
   EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;

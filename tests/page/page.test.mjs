@@ -313,6 +313,20 @@ objective: {minimise: energy, across: [rate], same work: true, to: {loss: "<= 0.
   await opened.page.close();
 });
 
+test("three copies sharing a board, as published: each against itself alone", async (t) => {
+  const published = join(root, "experiments/published/h200-sharing/h200-sharing.sqlite");
+  if (!existsSync(published)) return t.skip("no published result here");
+  const file = join(folder, "sharing.sqlite");
+  writeFileSync(file, readFileSync(published));
+  const opened = await open(file);
+  const rows = await opened.page.$$eval("#side-by-side tbody tr", (all) => all.map((r) => [...r.children].map((c) => c.textContent)));
+  const instances = JSON.parse(program("report", file, "--json")).scenarios[0].points.flatMap((p) => p.instances ?? []);
+  assert.deepEqual(rows.map((r) => r[1]), ["instance 1 of 2", "instance 2 of 2", "instance 1 of 3", "instance 2 of 3", "instance 3 of 3"]);
+  rows.forEach((r, i) => assert.equal(Number(r[4].split(" ")[0]), Number((1 + instances[i].slowdown.value).toPrecision(3))));
+  nothingWrong(opened);
+  await opened.page.close();
+});
+
 test("hostile names, paths and output are text", async () => {
   const result = synthetic("hostile", "--hostile", "--core", "4", "--memory", "3");
   const opened = await open(result);

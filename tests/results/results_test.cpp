@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -127,6 +128,49 @@ TEST(Summary, PairsSavingsWithinBlocks) {
             "point is worse, at the 5 % level. The best lies at the edge of what was swept on cpu.frequency; "
             "the optimum "
             "may lie beyond. 4 trials stand behind this; none was excluded.");
+}
+
+// A against A: at no drift at all, with no least size of one, the 95 % interval may leave zero out once in twenty nights.
+TEST(Summary, LatenciesThatDoNotDriftAreSaidToAboutOnceInTwenty) {
+  std::mt19937 random(20261123);
+  int told = 0;
+  constexpr int nights = 600;
+  for (int night = 0; night < nights; ++night) {
+    std::lognormal_distribution<double> noise(0,
+                                              0.01 + 0.2 * std::uniform_real_distribution<double>()(random));
+    const int points = 4 + static_cast<int>(random() % 8), blocks = 2 + static_cast<int>(random() % 7);
+    std::vector<TrialRow> rows;
+    for (int block = 1; block <= blocks; ++block) {
+      for (int p = 1; p <= points; ++p) {
+        rows.push_back(row(fmt::format("{} GHz", p), p, block, 100, 1));
+        rows.back().metrics["p99_latency"] = 10.0 * p * noise(random);
+      }
+    }
+    ExperimentRow e = experiment(points * blocks);
+    e.drift_limit = 0;
+    told += summarise(e, rows).scenarios.at(0).metric_drift.empty() ? 0 : 1;
+  }
+  EXPECT_NEAR(static_cast<double>(told) / nights, 0.05, 0.02);
+}
+
+// Among those of a point that did not reach the target, a lower bound is the mean of what they used and of what the others took.
+TEST(Summary, APointOfWhichTrialsDidNotReachTheTargetIsABoundAndNeverTheBest) {
+  std::vector<TrialRow> rows{row("3 GHz", 3, 1, 100, 1), row("3 GHz", 3, 2, 102, 1),
+                             row("1 GHz", 1, 1, 20, 1), row("1 GHz", 1, 2, 0, 1, "censored")};
+  rows.back().more_than = 90;
+  ExperimentRow e = experiment(4);
+  e.targets["w"] = "loss <= 1";
+  const auto summary = summarise(e, rows);
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  EXPECT_EQ(scenario.points[*scenario.best].point, "w cpu.frequency=3 GHz");
+  const PointSummary& slow = scenario.points[0];
+  EXPECT_EQ(slow.censored, 1);
+  EXPECT_DOUBLE_EQ(*slow.more_than, 55);
+  EXPECT_FALSE(slow.objective);
+  EXPECT_EQ(summary.unmended, 0);
+  EXPECT_THAT(answer_sentences(summary).at(0),
+              testing::HasSubstr(" At cpu.frequency = 1 GHz 1 of 2 trials did not reach loss <= 1: more than "
+                                 "55 J there, so that it is not shown to be worse."));
 }
 
 TEST(Summary, WhatDoesNotCountCannotWin) {

@@ -227,6 +227,22 @@ objective: {{minimise: time, across: [of], same work: true, subject to: {{slo_at
         self.assertEqual(rows, {"w of=20": (100, 1, 0), "w of=2000": (100, 1, 1)})
         self.assertIn("slo_attained 100.0 ±0.0 % % (60 of 60, [93.98, 100.00] % by the count alone)", self.call("report", "s.sqlite").stdout)
 
+    def test_answers_that_become_slower_are_told_and_steady_ones_are_not(self):
+        for name, slower in (("slower", 4), ("steady", 0)):
+            self.write("latency.py", f"import os, random, sys\nopen('count', 'a').write('x')\nn = os.path.getsize('count')\nprint('p99_latency', 100 * float(sys.argv[1]) + {slower} * n + random.uniform(0, 3), 'ms')\n")
+            self.write("s.yaml", f"name: {name}\nconditions: {QUIET}\nrepeat: 6\nobjective: time\nworkloads: [{{name: w, command: [python3, latency.py, '{{n}}'], metrics: [lines]}}]\naxes: {{n: [1, 2, 3, 4, 5]}}\nobjective: {{minimise: time, across: [n], same work: true}}\n".replace("objective: time\n", ""))
+            (self.folder / "count").unlink(missing_ok=True)
+            self.assertEqual(self.call("s.yaml").returncode, 0)
+            report = json.loads(self.call("report", f"{name}.sqlite", "--json").stdout)
+            drift = report["scenarios"][0]["metric_drift"]
+            notes = [note for note in report["notes"] if "p99_latency" in note]
+            if slower:
+                self.assertEqual([one["metric"] for one in drift], ["p99_latency"])
+                self.assertGreater(drift[0]["change"]["low_95"], 0)
+                self.assertRegex(notes[0], r"^w: p99_latency changed by \+\d+\.\d % \(95 % interval \+\d+\.\d to \+\d+\.\d %\) from the first half of the blocks to the second, at the same settings: what is measured is not the same any more$")
+            else:
+                self.assertEqual((drift, notes), ([], []))
+
     def test_energy_to_a_target_and_what_does_not_get_there(self):
         self.write("s.yaml", f"""
 name: s

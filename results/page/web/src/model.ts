@@ -11,7 +11,8 @@ export interface Point {
   time_s: Estimate | null; mean_power_w: Estimate | null; objective: Estimate | null; work_energy_j: Estimate | null; work_time_s: Estimate | null;
   edp_js: Estimate | null; ed2p_js2: Estimate | null; saving: Change | null; slowdown: Change | null; gain: Change | null; feasible: boolean;
   not_told_apart_from_best: boolean; on_pareto_front: boolean; constraints: Constraint[];
-  metrics: Record<string, Metric>;
+  metrics: Record<string, Metric>; boards_j?: Record<string, Estimate>; all_running_share?: Estimate | null;
+  instances?: { name: string; workload: string; time_s: Estimate | null; slowdown: Change | null }[];
 }
 export interface ModelPoint { point: string; settings: Settings; values: Values; run: boolean; objective: number; low_95: number; high_95: number; probability_best: number }
 export interface Search { best: string | null; bound: number | null; confidence: number; settings: number; settings_run: number; trials: number; model: ModelPoint[] }

@@ -90,6 +90,8 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
     { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js"), csv: half("EDP (Js)", (p) => p.edp_js) },
   ];
   if (scenario.per) columns.splice(columns.length - 5, 0, { title: `energy per ${scenario.per} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") });
+  const boards = [...new Set(scenario.points.flatMap((p) => Object.keys(p.boards_j ?? {})))].sort();
+  if (boards.length > 1) boards.forEach((board) => columns.push({ title: `${board} (J)`, cell: (p) => measured(p.boards_j?.[board] ?? null, "J") }));
   if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
   if (scenario.points.some((p) => p.constraints.length > 0))
     columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : `not ${c.constraint}`)).join("; ") || "hold", value: p.feasible ? "hold" : "broken" }) });
