@@ -237,12 +237,17 @@ class Together {
       return;
     }
     if (std::none_of(all_.begin(), all_.end(), ready)) return;
+    // Whose time is over first is chance where all have the same: what they waited for is why.
+    const bool waited_too_long = std::any_of(all_.begin(), all_.end(), [&](const ChildWait& one) {
+      return ready(one) && one.result.end == ChildResult::End::timed_out;
+    });
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (ready(all_[i]) || all_[i].result.end == ChildResult::End::not_launched) continue;
-      // Others wait for it in vain. How it failed is told anyway.
       const auto end = all_[i].result.end;
-      if (end == ChildResult::End::timed_out)
-        gate_problem = fmt::format("{} was not ready at its timeout, while others waited for it", names_[i]);
+      if (ready(all_[i]) || (end == ChildResult::End::not_launched && !waited_too_long)) continue;
+      // Others wait for it in vain. How it failed is told anyway.
+      if (end == ChildResult::End::timed_out || end == ChildResult::End::not_launched)
+        gate_problem =
+            fmt::format("{} was not ready within the time limit, while others waited for it", names_[i]);
       else if (end == ChildResult::End::exited && all_[i].result.exit_code == 0)
         gate_problem = fmt::format(
             "{} ended without announcing that it was ready, while others waited for it: either all that run "

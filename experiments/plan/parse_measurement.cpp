@@ -226,7 +226,7 @@ void parse_objective_spec(const YamlNode& node, YamlReader& read, ObjectiveSpec&
                                  "work, for example  across: [threads]");
     });
     if (const YamlNode* across = node.find("across");
-        across != nullptr && objective.per.empty() && !objective.same_work)
+        across != nullptr && objective.per.empty() && !objective.same_work && node.find("to") == nullptr)
       read.diagnostics().error(across->mark,
                                "'across' compares what a unit of work takes: add  per: METRIC  that counts "
                                "the units, or  same work: "

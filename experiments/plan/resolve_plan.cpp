@@ -80,16 +80,42 @@ class PlanResolver {
       if (spec.together.empty()) plan_.workloads.back().services = services_of(spec);
     }
     for (PlanWorkload& workload : plan_.workloads) join_members(workload);
+    for (const PlanWorkload& workload : plan_.workloads) target_fits(workload);
+  }
+
+  // What counts ends where the target is reached: of one run, at one moment.
+  void target_fits(const PlanWorkload& workload) {
+    const ObjectiveSpec& objective = objective_of(plan_.experiment, workload.spec);
+    if (!objective.target) return;
+    const auto refuse = [&](const std::string& what) {
+      error(workload.spec.mark,
+            fmt::format("workload '{}': 'to: {}' is about one run until it gets there, and {}",
+                        workload.spec.name, constraint_text(*objective.target), what));
+    };
+    if (!objective.per.empty())
+      refuse(fmt::format("'per: {}' about units of work: keep one of the two", objective.per));
+    if (measure_of(plan_.experiment, workload.spec).at_least)
+      refuse("'at least' runs it again: take that away");
+    if (!workload.members.empty() || (workload.spec.instances && workload.spec.instances->text != "1"))
+      refuse("several run at once here: give it one of its own (ranks of one launcher are one)");
+    if (plan_.experiment.search.one_by_one())
+      refuse(fmt::format("'search: {}' knows no lower bounds: use 'search: full'",
+                         plan_.experiment.search.method));
   }
 
   // An axis named `instances` that no command names says how many copies run of each workload that does not say it itself.
   void axis_of_instances() {
     if (axis_spec("instances") == nullptr) return;
-    const auto named = [](const ProgramSpec& spec) { return names_axis(spec, "instances"); };
     std::vector<WorkloadSpec>& workloads = plan_.experiment.workloads;
-    if (std::any_of(workloads.begin(), workloads.end(), named) ||
-        std::any_of(plan_.experiment.services.begin(), plan_.experiment.services.end(), named))
-      return;
+    const bool named =
+        std::any_of(workloads.begin(), workloads.end(),
+                    [](const WorkloadSpec& spec) {
+                      return names_axis(spec, "instances") ||
+                             (spec.instances && names(*spec.instances, "instances"));
+                    }) ||
+        std::any_of(plan_.services.begin(), plan_.services.end(),
+                    [&](const PlanService& service) { return names_axis_in_service(service, "instances"); });
+    if (named) return;
     for (WorkloadSpec& spec : workloads) {
       if (!spec.instances && spec.together.empty()) spec.instances = RawValue{"{instances}", spec.mark};
     }
@@ -118,7 +144,18 @@ class PlanResolver {
       else
         workload.members.push_back(static_cast<int>(found - plan_.workloads.begin()));
     }
+    std::map<std::string, std::string> files;  // that metrics are read from, and whose
     for (const int member : workload.members) {
+      const WorkloadSpec& spec = plan_.workloads[static_cast<std::size_t>(member)].spec;
+      for (const MetricRule& rule : spec.metrics) {
+        if (!rule.file) continue;
+        const auto [first, is_new] = files.emplace(folder_of(spec) + "/" + rule.file->text, spec.name);
+        if (!is_new && first->second != spec.name)
+          error(rule.file->mark,
+                fmt::format("workload '{}': '{}' and '{}' would write one file '{}' at once, from which "
+                            "metric '{}' is read",
+                            workload.spec.name, first->second, spec.name, rule.file->text, rule.name));
+      }
       const auto& theirs = plan_.workloads[static_cast<std::size_t>(member)].services;
       workload.services.insert(workload.services.end(), theirs.begin(), theirs.end());
     }
@@ -213,7 +250,7 @@ class PlanResolver {
   void counts_instances(const WorkloadSpec& spec) {
     const std::string& text = spec.instances->text;
     for (const MetricRule& rule : spec.metrics) {
-      if (rule.file)
+      if (rule.file && text != "1")
         error(rule.file->mark,
               fmt::format("workload '{}': all its copies would write '{}', from which metric '{}' is read: "
                           "have each print its document instead, and take 'file' away",

@@ -60,18 +60,20 @@ bool is_one_of(std::string_view verdict, std::initializer_list<Verdict> verdicts
 // How the trial stands when its readings are judged anew. The first cause stays: what is judged before the
 // readings is, as recorded; what is judged after them counts where these find nothing.
 std::string verdict_of(const StoredTrial& stored, const TrialRecord& now) {
-  if (is_one_of(stored.verdict, {Verdict::not_launched, Verdict::exited, Verdict::signalled,
-                                 Verdict::timed_out, Verdict::stopped, Verdict::knob_refused,
-                                 Verdict::changed_meanwhile, Verdict::no_region, Verdict::marks_unpaired,
-                                 Verdict::marks_lost, Verdict::service_not_ready, Verdict::service_died}))
+  if (is_one_of(
+          stored.verdict,
+          {Verdict::not_launched, Verdict::exited, Verdict::signalled, Verdict::timed_out, Verdict::stopped,
+           Verdict::knob_refused, Verdict::changed_meanwhile, Verdict::no_region, Verdict::marks_unpaired,
+           Verdict::marks_lost, Verdict::service_not_ready, Verdict::service_died, Verdict::instance_failed}))
     return stored.verdict;
   if (now.verdict != Verdict::ok) return std::string(to_string(now.verdict));
   const auto& events = stored.record.events;
   const bool capped = std::any_of(events.begin(), events.end(), [](const EventRecord& event) {
     return event.kind == "capped_by_firmware";
   });
-  const bool of_something_else = is_one_of(stored.verdict, {Verdict::foreign_load, Verdict::no_metric}) ||
-                                 (capped && is_one_of(stored.verdict, {Verdict::throttled}));
+  const bool of_something_else =
+      is_one_of(stored.verdict, {Verdict::foreign_load, Verdict::no_metric, Verdict::censored}) ||
+      (capped && is_one_of(stored.verdict, {Verdict::throttled}));
   return of_something_else ? stored.verdict : std::string(to_string(Verdict::ok));
 }
 

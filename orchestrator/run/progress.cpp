@@ -57,7 +57,7 @@ void Progress::finished(const TrialRecord& trial) {
     say(fmt::format("warning: {} does not count ({}): {}", printable(trial.key), to_string(trial.verdict),
                     printable(trial.verdict_text)));
   } else if (!terminal_) {
-    const double runs = static_cast<double>(std::max<std::size_t>(1, trial.runs.size()));
+    const double runs = static_cast<double>(trial.starts());
     say(fmt::format("{}: {:.4g} s{}", printable(trial.key), trial.region_s.value_or(0) / runs,
                     trial.energy_j ? fmt::format(", {:.4g} J", *trial.energy_j / runs) : ""));
   }

@@ -517,6 +517,8 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, bool idle) {
   input.channels = machine_.sensors.sampler.channels();
   input.energy_channels = machine_.sensors.energy_channels;
   input.objective = objective_of(plan_.experiment, workload);
+  for (const PlanWorkload& one : plan_.workloads)
+    input.per_of_workload[one.spec.name] = objective_of(plan_.experiment, one.spec).per;
   input.energy_needed =
       idle ? minimises_energy(plan_.experiment) : input.objective.minimise != Objective::time;
   input.last_values = machine_.sensors.last_values;

@@ -84,7 +84,13 @@ bool WorkRunner::run(const PlanPoint& point, TrialRecord& trial) {
   const MeasureSpec& wanted = measure_of(plan_.experiment, workload);
   per_ = objective_of(plan_.experiment, workload).per;
   region_ = wanted.region;
-  const Seconds timeout = longest_run(plan_, point.workload);
+  Seconds timeout{0};  // of the one that has the longest; 0 s: one has none
+  for (const Instance& one : instances) {
+    const Seconds mine = spec_of(one).timeout;
+    timeout = (&one != &instances.front() && timeout.value() == 0) || mine.value() == 0
+                  ? Seconds{0}
+                  : std::max(timeout, mine);
+  }
   marked_.clear();
   Totals all;
   for (;;) {
@@ -105,8 +111,7 @@ bool WorkRunner::run(const PlanPoint& point, TrialRecord& trial) {
     if (all.counted >= wanted.at_least->value()) return true;
     if (more <= 0) return true;  // nothing counts: the judge says why
     // The timeout bounds the trial, not only each run: a region of 1 ms in a command of a minute is no plan.
-    const bool too_long = spec_of(instances[0]).timeout.value() > 0 &&
-                          seconds(trial.child.ended - trial.child.started) >= timeout;
+    const bool too_long = timeout.value() > 0 && seconds(trial.child.ended - trial.child.started) >= timeout;
     if (too_long || marked_.size() >= most_runs || all.marks >= most_marks) {
       trial.events.push_back(
           {"shorter_than_asked",
@@ -139,6 +144,7 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
     auto launched = launcher.launch(spec, machine_.clock);
     if (!launched.child) {
       children.clear();  // ends those that were started
+      machine_.guard.note_child(0);
       trial.child = ChildResult();
       trial.child.problem = alone ? launched.problem : one.name + ": " + launched.problem;
       return Once::not_launched;
@@ -159,6 +165,8 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
     if (one.end == ChildResult::End::interrupted) return Once::interrupted;
   }
   if (!ended.gate_problem.empty()) set_verdict(trial, Verdict::instance_failed, ended.gate_problem);
+  std::set<int> told,
+      silent;  // workloads of which a copy says how much work it did, and of which one does not
   for (std::size_t i = 0; i < instances.size(); ++i) {
     ChildResult& result = ended.each[i];
     keep(instances[i], result, trial);
@@ -170,12 +178,15 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
       const bool in_file =
           std::any_of(trial.metrics.begin() + static_cast<std::ptrdiff_t>(without_files), trial.metrics.end(),
                       [&](const MetricRecord& m) { return m.name == per_; });
-      trial.units_incomplete =
-          trial.units_incomplete ||
-          !(in_file || tells_units(result, marked_.back(), spec_of(instances[i]).metrics));
+      (in_file || tells_units(result, marked_.back(), spec_of(instances[i]).metrics) ? told : silent)
+          .insert(instances[i].workload);
     }
     all.add(std::move(result), instances[i].name, alone, spec_of(instances[i]).output_cap);
   }
+  // Of different ones together some may do work that is not counted; of copies all say it or none does.
+  const bool mixed =
+      std::any_of(silent.begin(), silent.end(), [&](int workload) { return told.contains(workload); });
+  trial.units_incomplete = trial.units_incomplete || told.empty() || mixed;
   return Once::went_on;
 }
 

@@ -257,6 +257,16 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
   differ("objective", std::string(to_string(a.objective.minimise)),
          std::string(to_string(b.objective.minimise)), "the best points answer different questions");
   differ("unit of work", a.objective.per, b.objective.per, "their energies are per different units");
+  // Of single workloads, where they have one of their own: "decode: time per tokens", "train: to loss <= 0.35".
+  const auto own = [](const ExperimentRow& e) {
+    std::vector<std::string> texts;
+    for (const auto& [name, o] : e.own_objectives)
+      texts.push_back(
+          fmt::format("{}: {}{}{}", name, to_string(o.minimise), o.per.empty() ? "" : " per ", o.per));
+    for (const auto& [name, target] : e.targets) texts.push_back(fmt::format("{}: to {}", name, target));
+    return join(texts, ", ");
+  };
+  differ("objectives of single workloads", own(a), own(b), "their answers are to different questions");
   for (const ComparedResult* one : {&before, &after}) {
     if (one->summary.left > 0 && !one->summary.experiment.search)
       warnings.push_back(fmt::format("{} is unfinished: {} of its trials are still to be run", one->file,

@@ -119,15 +119,15 @@ std::set<std::string> varying_axes(const std::vector<PointSummary>& points) {
   return varying;
 }
 
-std::string per_text(const Summary& summary) {
-  const std::string& per = summary.experiment.objective.per;
+std::string per_text(const ScenarioSummary& scenario) {
+  const std::string& per = scenario.objective.per;
   return per.empty() ? "" : " per unit of " + per;
 }
 
 constexpr const char* star = "pt 3 ps 2.2 lw 2 lc rgb '#d55e00'";
 
-std::optional<std::string> settings_script(const Summary& summary, const ScenarioSummary& scenario,
-                                           const std::string& file, FigureFormat format) {
+std::optional<std::string> settings_script(const ScenarioSummary& scenario, const std::string& file,
+                                           FigureFormat format) {
   const auto axis = main_axis(scenario.points);
   if (!axis) return std::nullopt;
   const AxisUnit unit = unit_of(*axis, scenario.points);
@@ -148,10 +148,10 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
   }
   if (lines.empty()) return std::nullopt;
   std::string script = preamble(file, format, scenario.scenario);
-  script +=
-      fmt::format("set xlabel {}\nset ylabel {}\n",
-                  gnuplot_quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
-                  gnuplot_quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(summary))));
+  script += fmt::format(
+      "set xlabel {}\nset ylabel {}\n",
+      gnuplot_quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
+      gnuplot_quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(scenario))));
   std::vector<std::string> plots;
   for (std::size_t g = 0; g < order.size(); ++g) {
     script += fmt::format("$line{} << END\n{}END\n", g, lines[order[g]]);
@@ -168,8 +168,8 @@ std::optional<std::string> settings_script(const Summary& summary, const Scenari
   return script + "plot " + join(plots, ", \\\n     ") + "\n";
 }
 
-std::optional<std::string> trade_off_script(const Summary& summary, const ScenarioSummary& scenario,
-                                            const std::string& file, FigureFormat format) {
+std::optional<std::string> trade_off_script(const ScenarioSummary& scenario, const std::string& file,
+                                            FigureFormat format) {
   std::string all, best, reference;
   std::vector<std::pair<double, std::string>> front;
   int known = 0;
@@ -190,8 +190,8 @@ std::optional<std::string> trade_off_script(const Summary& summary, const Scenar
   std::string script = preamble(file, format, scenario.scenario);
   script += fmt::format(
       "set xlabel {}\nset ylabel {}\nset offsets graph 0.04, graph 0.04, graph 0.04, graph 0.04\n",
-      gnuplot_quoted(fmt::format("time{} (s)", per_text(summary))),
-      gnuplot_quoted(fmt::format("energy{} (J)", per_text(summary))));
+      gnuplot_quoted(fmt::format("time{} (s)", per_text(scenario))),
+      gnuplot_quoted(fmt::format("energy{} (J)", per_text(scenario))));
   std::string on_front;
   for (const auto& [time, row] : front) on_front += row;
   script += fmt::format("$all << END\n{}END\n$front << END\n{}END\n", all, on_front);
@@ -218,10 +218,8 @@ std::vector<Figure> figures(const Summary& summary, const std::string& prefix, F
     const std::string number = summary.scenarios.size() > 1 ? fmt::format("-{}", i + 1) : "";
     const std::string settings = fmt::format("{}{}-settings.{}", prefix, number, ending),
                       trade_off = fmt::format("{}{}-trade-off.{}", prefix, number, ending);
-    if (auto script = settings_script(summary, scenario, settings, format))
-      all.push_back({settings, *script});
-    if (auto script = trade_off_script(summary, scenario, trade_off, format))
-      all.push_back({trade_off, *script});
+    if (auto script = settings_script(scenario, settings, format)) all.push_back({settings, *script});
+    if (auto script = trade_off_script(scenario, trade_off, format)) all.push_back({trade_off, *script});
   }
   return all;
 }

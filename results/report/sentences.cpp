@@ -75,7 +75,7 @@ std::string causes(const std::map<std::string, int>& not_counted) {
 
 std::string amount(const ObjectiveSpec& objective, const PointSummary& best) {
   std::string text;
-  if (!objective.per.empty() && best.energy_per_unit)
+  if (best.energy_per_unit)
     text += fmt::format(", {:.4g} J per unit", best.energy_per_unit->mean);
   else if (best.energy)
     text += fmt::format(", {:.4g} J", best.energy->mean);
@@ -155,8 +155,13 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
       return (all ? " No other point holds the constraints."
                   : " No other point is known to hold the constraints.") +
              unknown;
+    const bool some_bounded = std::any_of(scenario.points.begin(), scenario.points.end(),
+                                          [](const PointSummary& p) { return p.censored > 0; });
     return fmt::format(
-        " Every other point{}{} is worse, at the 5 % level.{}", all ? "" : " that counts",
+        " Every other point{}{} is worse, at the 5 % level.{}",
+        some_bounded ? " that reached the target"
+        : all        ? ""
+                     : " that counts",
         constrained ? (all ? " that holds the constraints" : " and holds the constraints") : "", unknown);
   }
   constexpr std::size_t most = 6;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -12,16 +13,17 @@
 namespace dvfs_plan {
 namespace {
 
-// Whether a trial of one alone is of the same settings: on each axis that both have, but for one that says how many run at once.
-bool same_but_alone(const TrialRow& alone, const TrialRow& shared) {
+// Whether a trial of one alone is of the same settings, and of the same of what it marks: on each axis that both have, but for those that
+// say how many run at once.
+bool same_but_alone(const TrialRow& alone, const TrialRow& shared,
+                    const std::set<std::string>& axes_of_instances) {
   for (const AxisSetting& mine : alone.settings) {
     const auto other = std::find_if(shared.settings.begin(), shared.settings.end(),
                                     [&](const AxisSetting& setting) { return setting.axis == mine.axis; });
     if (other == shared.settings.end() || other->text == mine.text) continue;
-    const bool counts = mine.number == 1.0 && other->number == static_cast<double>(shared.instances.size());
-    if (!counts) return false;
+    if (!axes_of_instances.contains(mine.axis) || mine.number != 1.0) return false;
   }
-  return true;
+  return (" + " + shared.region + " + ").find(" + " + alone.region + " + ") != std::string::npos;
 }
 
 std::optional<double> time_of(const TrialRow::Instance& one) {
@@ -69,7 +71,10 @@ void compare_with_alone(Summary& summary, const std::vector<TrialRow>& trials) {
         }
         for (const TrialRow* trial : alone[one.workload]) {
           const auto time = trial->work_time();
-          if (!mine.empty() && time && *time > 0 && same_but_alone(*trial, *mine.front()))
+          const bool same_unit = !mine.empty() && i < mine.front()->instances.size() &&
+                                 mine.front()->instances[i].units.has_value() == trial->units.has_value();
+          if (same_unit && time && *time > 0 &&
+              same_but_alone(*trial, *mine.front(), summary.experiment.axes_of_instances))
             values.push_back({0, trial->block, *time});
         }
         one.slowdown = paired_change(values, 1, 0, ChangeOf::increase);
@@ -136,13 +141,15 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   std::vector<std::string> broken;
   for (const ConstraintCheck& check : least->constraints) {
     if (check.holds == true) continue;
-    broken.push_back(check.value ? fmt::format("{}: it has {:.4g}", check.text, *check.value)
-                                 : check.text + ": not known");
+    broken.push_back(check.name == "slowdown" && check.value
+                         ? fmt::format("{}: it has {:.1f} %", check.text, 100 * *check.value)
+                     : check.value ? fmt::format("{}: it has {:.4g}", check.text, *check.value)
+                                   : check.text + ": not known");
   }
   if (broken.empty()) return {};
   std::string text = fmt::format("without the constraints the least would be at {}", settings_text(*least));
   const auto* best = scenario.best ? &scenario.points[*scenario.best] : nullptr;
-  if (best != nullptr && best->objective->mean > 0)
+  if (best != nullptr && best->objective->mean > 0 && scenario.balanced)
     text += fmt::format(", {:.1f} % less than what is named",
                         100 * (1 - least->objective->mean / best->objective->mean));
   return text + fmt::format(" (which does not hold {})", join(broken, "; "));

@@ -167,7 +167,7 @@ class Scenario {
   // What its trials say beside time and energy.
   void describe(PointSummary& point) const {
     struct Told {
-      std::vector<double> values;
+      std::vector<double> values, least, highest;
       std::string unit;
       double count = 0, of = 0;
     };
@@ -180,6 +180,10 @@ class Scenario {
       for (const auto& [name, value] : trial->metrics) {
         Told& told = metrics[name];
         told.values.push_back(value);
+        const auto extremes = trial->extremes_of_metrics.find(name);
+        told.least.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first);
+        told.highest.push_back(extremes == trial->extremes_of_metrics.end() ? value
+                                                                            : extremes->second.second);
         if (const auto unit = trial->units_of_metrics.find(name); unit != trial->units_of_metrics.end())
           told.unit = unit->second;
         const auto count = trial->counts_of_metrics.find(name);
@@ -200,7 +204,14 @@ class Scenario {
       }
     }
     for (const auto& [name, told] : metrics) {
-      MetricSummary metric{*estimate(told.values), told.unit, told.count, told.of, {}, {}};
+      MetricSummary metric{*estimate(told.values),
+                           estimate(told.least),
+                           estimate(told.highest),
+                           told.unit,
+                           told.count,
+                           told.of,
+                           {},
+                           {}};
       if (told.of > 0) {
         const ShareInterval interval = wilson_interval(told.count, told.of);
         metric.count_low = 100 * interval.low;
@@ -329,11 +340,14 @@ class Scenario {
     }
     const auto metric = point.metrics.find(constraint.name);
     if (metric == point.metrics.end()) return std::nullopt;
-    auto value = bounded(metric->second.value);
+    // Of several at once all must hold it: the worst of them.
+    const bool at_most = constraint.relation == ConstraintSpec::Relation::at_most ||
+                         constraint.relation == ConstraintSpec::Relation::less;
+    auto value = bounded(at_most ? metric->second.highest : metric->second.least);
     // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
-    if (metric->second.count_low) {
-      value->low = std::min(value->low.value_or(100), *metric->second.count_low);
-      value->high = std::max(value->high.value_or(0), *metric->second.count_high);
+    if (metric->second.count_low && value->low) {
+      value->low = std::min(*value->low, *metric->second.count_low);
+      value->high = std::max(*value->high, *metric->second.count_high);
     }
     return value;
   }

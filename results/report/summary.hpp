@@ -36,7 +36,8 @@ struct DeliveredInstead {
 
 // A metric of the workload, over the trials that count.
 struct MetricSummary {
-  Estimate value;  // by the trials
+  Estimate value;                          // by the trials; of several at once the mean of theirs
+  std::optional<Estimate> least, highest;  // of several at once: of the one that told the least, and the most
   std::string unit;
   // Of a share that was told as a count, over all trials together, in per cent: how many of how many, and the 95 % interval that the
   // count alone has.

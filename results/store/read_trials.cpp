@@ -172,6 +172,12 @@ ExperimentRow Store::experiment() {
     const auto workload = rules.maybe_text(3);
     (workload ? row.own_objectives[*workload] : row.objective).constraints.push_back(constraint);
   }
+  // Which axes say how many copies run at once: {"workloads": {"w": {"instances": "{copies}"}}}.
+  Statement plan = database_.prepare(
+      "SELECT DISTINCT trim(json_extract(w.value, '$.instances'), '{}') FROM experiment e, json_each(CASE "
+      "WHEN json_valid(e.plan_json) THEN "
+      "e.plan_json ELSE '{}' END, '$.workloads') w WHERE json_extract(w.value, '$.instances') LIKE '{%}'");
+  while (plan.step()) row.axes_of_instances.insert(plan.text(0));
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
   return row;
@@ -238,15 +244,41 @@ std::vector<TrialRow> Store::trials() {
   std::map<std::int64_t, std::map<std::string, double>> metrics;
   std::map<std::int64_t, std::map<std::string, std::string>> units;
   std::map<std::int64_t, std::map<std::string, std::pair<double, double>>> counts;
-  Statement metric = database_.prepare(
-      "SELECT trial_id, name, value, unit, count_of FROM metric ORDER BY trial_id, ordinal");
-  while (metric.step()) {
-    metrics[metric.integer(0)][metric.text(1)] = metric.real(2);
-    units[metric.integer(0)][metric.text(1)] = metric.text(3);
-    if (const auto of = metric.maybe_real(4)) {
-      auto& [count, all] = counts[metric.integer(0)][metric.text(1)];
-      count += std::round(metric.real(2) / 100 * *of);
-      all += *of;
+  std::map<std::int64_t, std::map<std::string, std::pair<double, double>>> extremes;
+  {
+    // The last value of each run; of several at once those of the last start count.
+    using LastOfRun = std::map<std::int64_t, std::pair<double, std::optional<double>>>;
+    std::map<std::pair<std::int64_t, std::string>, LastOfRun> last;
+    std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> at_once;  // instances, starts
+    Statement metric = database_.prepare(
+        "SELECT m.trial_id, m.name, m.value, m.unit, m.count_of, m.run, t.instances, t.runs FROM metric m "
+        "JOIN trial t ON t.id = "
+        "m.trial_id ORDER BY m.trial_id, m.ordinal");
+    while (metric.step()) {
+      const std::int64_t id = metric.integer(0);
+      units[id][metric.text(1)] = metric.text(3);
+      last[{id, metric.text(1)}][metric.integer(5)] = {metric.real(2), metric.maybe_real(4)};
+      at_once[id] = {metric.integer(6), metric.integer(7)};
+    }
+    for (const auto& [key, runs] : last) {
+      const auto [instances_of, starts] = at_once[key.first];
+      double sum = 0, low = INFINITY, high = -INFINITY;
+      int told = 0;
+      for (const auto& [run, value] : runs) {
+        if (value.second) {
+          auto& [count, all] = counts[key.first][key.second];
+          count += std::round(value.first / 100 * *value.second);
+          all += *value.second;
+        }
+        if (instances_of > 1 ? run <= (starts - 1) * instances_of : run != runs.rbegin()->first) continue;
+        sum += value.first;
+        low = std::min(low, value.first);
+        high = std::max(high, value.first);
+        ++told;
+      }
+      if (told == 0) continue;
+      metrics[key.first][key.second] = told == 1 ? low : sum / told;
+      if (told > 1) extremes[key.first][key.second] = {low, high};
     }
   }
   std::map<std::int64_t, std::vector<TrialRow::Instance>> instances;
@@ -279,6 +311,7 @@ std::vector<TrialRow> Store::trials() {
     row.metrics = std::move(metrics[row.id]);
     row.units_of_metrics = std::move(units[row.id]);
     row.counts_of_metrics = std::move(counts[row.id]);
+    row.extremes_of_metrics = std::move(extremes[row.id]);
     row.instances = std::move(instances[row.id]);
     row.joules_of_boards = std::move(boards[row.id]);
     rows.push_back(std::move(row));

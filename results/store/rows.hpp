@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ struct ExperimentRow {
   std::optional<int> trials_left;   // when the last session began its last trial; nullopt: not told
   // Of workloads that have one of their own, by name.
   std::map<std::string, ObjectiveSpec> own_objectives = {};
+  std::set<std::string> axes_of_instances = {};     // that say how many copies of a workload run at once
   std::map<std::string, std::string> targets = {};  // by workload, "loss <= 0.35"
   const ObjectiveSpec& objective_for(const std::string& workload) const {
     const auto own = own_objectives.find(workload);
@@ -104,7 +106,9 @@ struct TrialRow {
   std::optional<double> temperature_c, foreign_cpu_s;
   std::optional<double> power_cap_share, power_limit_w;  // of GPU boards
   int fresh_readings = 0;
-  std::map<std::string, double> metrics;  // the last value of each
+  std::map<std::string, double> metrics;  // the last value of each; of several at once the mean of theirs
+  // Where several at once told it, the least and the highest of their last values.
+  std::map<std::string, std::pair<double, double>> extremes_of_metrics = {};
   // Of a metric that was told as a count: how many, of how many.
   std::map<std::string, std::pair<double, double>> counts_of_metrics = {};
   std::map<std::string, std::string> units_of_metrics = {};

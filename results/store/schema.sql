@@ -314,6 +314,7 @@ CREATE TABLE metric (
   unit     TEXT NOT NULL,
   run      INTEGER NOT NULL DEFAULT 1,  -- of the trial, that told it
   time_ns  INTEGER,                -- when it was marked; NULL: it was printed
+  counted_s REAL,                  -- how long what counts had lasted then; of the metric that the objective has a target for
   energy_j REAL,                   -- from the beginning of what counts until then; of the metric that the objective has a target for
   energy_half_width_j REAL,        -- 95 %, what the sensors alone add to it
   count_of REAL,                   -- of a share told as a count ("4312 of 4355"), what it is of; its value is in per cent

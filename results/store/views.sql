@@ -394,13 +394,13 @@ CREATE VIEW sensor_agreements AS
 --| value: in the unit
 --| unit: as printed; '': none
 --| run: of the trial, that told it; the instance is in view instances
---| after_s: from the beginning of what counts until it was marked; NULL: it was printed
+--| after_s: how long what counts had lasted when it was marked; of the metric that the objective has a target for (of thousands of them some)
 --| energy_j: used until then; of the metric that the objective has a target for
 --| energy_half_width_j: 95 %, what the sensors alone add to it
 --| count_of: of a share told as a count ("4312 of 4355"), what it is of; NULL: it is no such share
 CREATE VIEW metrics AS
   SELECT m.trial_id AS trial, m.name, m.value, m.unit, m.run,
-         (m.time_ns - (SELECT min(r.started_ns) FROM region r WHERE r.trial_id = m.trial_id AND r.counted)) / 1e9 AS after_s,
+         m.counted_s AS after_s,
          m.energy_j, m.energy_half_width_j, m.count_of
   FROM metric m;
 

@@ -51,8 +51,9 @@ Store::TrialStatements::TrialStatements(Database& db)
       energy(db.prepare(
           "INSERT INTO channel_energy (trial_id, channel_id, method, joules, half_width_j, as_read_j, "
           "readings, fresh_readings, fault, systematic_j) VALUES (?,?,?,?,?,?,?,?,?,?)")),
-      metric(db.prepare("INSERT INTO metric (trial_id, ordinal, name, value, unit, run, time_ns, energy_j, "
-                        "energy_half_width_j, count_of) VALUES (?,?,?,?,?,?,?,?,?,?)")),
+      metric(db.prepare(
+          "INSERT INTO metric (trial_id, ordinal, name, value, unit, run, time_ns, counted_s, energy_j, "
+          "energy_half_width_j, count_of) VALUES (?,?,?,?,?,?,?,?,?,?,?)")),
       instance(db.prepare(
           "INSERT INTO trial_instance (trial_id, run, instance, workload, name, outcome, exit_code, signal, "
           "started_ns, ended_ns, region_s, units, user_s, system_s, output_tail, error_tail) VALUES "
@@ -123,6 +124,7 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(metric.unit)
         .bind(metric.run)
         .bind(metric.time ? std::optional(static_cast<std::int64_t>(*metric.time)) : std::nullopt)
+        .bind(metric.counted_s)
         .bind(metric.joules)
         .bind(metric.half_width_j)
         .bind(metric.count_of)

@@ -62,9 +62,10 @@ void judge_foreign_load(TrialRecord& trial, const JudgeInput& input) {
                           *trial.conditions.foreign_cpu_s, wall, 100 * share, 100 * *input.foreign_limit));
 }
 
-// What counts ends where the target is reached first. Where it is not, all of it is less than what it takes.
-void end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveSpec& objective) {
-  if (!objective.target || is_idle(trial.role)) return;
+// What counts ends where the target is reached first. Where it is not, all of it is less than what it takes: returns why, for a trial
+// that nothing else speaks against.
+std::string end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveSpec& objective) {
+  if (!objective.target || is_idle(trial.role)) return {};
   std::optional<Nanoseconds> reached;
   std::size_t told = 0;
   double nearest = 0;
@@ -78,7 +79,10 @@ void end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveSpec& ob
         (!reached || *metric.time < *reached))
       reached = metric.time;
   }
-  if (reached) return end_counting_at(regions, *reached);
+  if (reached) {
+    end_counting_at(regions, *reached);
+    return {};
+  }
   const std::string target = constraint_text(*objective.target);
   if (told == 0)
     set_verdict(trial, Verdict::no_metric,
@@ -86,18 +90,24 @@ void end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveSpec& ob
                             "the regions module, not on standard output",
                             objective.target->name, target));
   else
-    set_verdict(trial, Verdict::censored,
-                fmt::format("it did not reach {}: the nearest of {} values was {:g}; what it used until its "
-                            "end is a lower bound",
-                            target, told, nearest));
+    return fmt::format(
+        "it did not reach {}: the nearest of {} values was {:g}; what it used until its end is a lower bound",
+        target, told, nearest);
+  return {};
 }
 
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
-  if (input.objective.per.empty() || is_idle(trial.role)) return;
-  double units = 0;
-  for (const MetricRecord& metric : trial.metrics) {
-    if (metric.name == input.objective.per) units += metric.value;
+  if (is_idle(trial.role)) return;
+  if (input.objective.per.empty()) {
+    // Of copies that do the same work each run is a unit; different ones together are one.
+    const bool copies = std::all_of(
+        trial.instances.begin(), trial.instances.end(),
+        [&](const InstanceRecord& one) { return one.workload == trial.instances.front().workload; });
+    if (input.objective.same_work && !trial.instances.empty() && copies)
+      trial.units = static_cast<double>(trial.instances.size());
+    return;
   }
+  const double units = units_told(trial.metrics, input.objective.per).value_or(0);
   if (!std::isfinite(units)) {
     set_verdict(
         trial, Verdict::no_metric,
@@ -121,7 +131,7 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
 // The objective per run of the command, or per unit of work.
 void find_objective(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role) || !trial.region_s) return;
-  const double runs = static_cast<double>(std::max<std::size_t>(1, trial.runs.size()));
+  const double runs = static_cast<double>(trial.starts());
   const double share = trial.units ? 1 / *trial.units : 1 / runs;
   if (!input.objective.per.empty() && !trial.units) return;
   const auto value =
@@ -203,7 +213,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   const std::vector<MarkedRun> only{{trial.child.started, trial.child.ended, {}}};
   Regions regions =
       find_regions(input.runs.empty() ? only : input.runs, is_idle(trial.role) ? "" : input.region);
-  end_at_target(trial, regions, input.objective);
+  const std::string not_reached = end_at_target(trial, regions, input.objective);
   trial.regions = regions.all;
   trial.region = regions.name;
   trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());
@@ -215,7 +225,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
                 "region marks are lost, so what counts is not known: " + regions.lost);
   if (!regions.unpaired.empty())
     set_verdict(trial, Verdict::marks_unpaired, regions.unpaired + ", so what counts is not known");
-  if (regions.missing)
+  if (regions.missing && !marked_by_whole_workloads(trial, regions))
     set_verdict(trial, Verdict::no_region,
                 input.region.empty()
                     ? "one of its runs marked no region, others did"
@@ -228,10 +238,13 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
     for (const Span& span : spans) *trial.region_s += span.counted_s;
   }
 
-  judge_instances(trial, regions, input.objective.per);
+  judge_instances(trial, regions, input.per_of_workload);
   const bool delivered = judge_readings(trial, input, regions);
   judge_foreign_load(trial, input);
   judge_units(trial, input);
+  // Whatever spoiled it may be why: only of a trial that is fine otherwise it is a bound.
+  if (!not_reached.empty() && trial.verdict == Verdict::ok)
+    set_verdict(trial, Verdict::censored, not_reached);
   find_objective(trial, input);
   say_what_was_left(trial);
   if (trial.verdict != Verdict::throttled && trial.conditions.throttle_events.value_or(0) > 0)

@@ -21,6 +21,8 @@ struct JudgeInput {
   std::string region;           // what counts; empty: the outermost marked ones, or the whole process
   std::map<std::uint32_t, SensorModel> models;  // what the audit found of each channel
   ObjectiveSpec objective;
+  std::map<std::string, std::string> per_of_workload =
+      {};  // what counts units of each of those that run at once
   // The first impossible value of a channel, as it was said and why it cannot be.
   std::map<std::uint32_t, std::string> impossible;
   std::optional<double> foreign_limit;  // CPUs' worth of other processes' time; nullopt: not judged

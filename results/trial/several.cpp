@@ -1,7 +1,8 @@
 #include "results/trial/several.hpp"
 
 #include <algorithm>
-#include <map>
+#include <cmath>
+#include <set>
 
 namespace dvfs_plan {
 namespace {
@@ -42,20 +43,52 @@ std::vector<Span> all_running(const TrialRecord& trial, const Regions& regions) 
   return all;
 }
 
-void judge_instances(TrialRecord& trial, const Regions& regions, const std::string& per) {
-  if (trial.instances.empty()) return;
-  std::map<int, double> units;
-  for (const MetricRecord& metric : trial.metrics) {
-    if (metric.name == per) units[metric.run] += metric.value;
+std::optional<double> units_told(const std::vector<MetricRecord>& metrics, const std::string& per,
+                                 std::optional<int> run) {
+  std::optional<double> plain, counts;
+  for (const MetricRecord& metric : metrics) {
+    if (metric.name != per || (run && metric.run != *run)) continue;
+    if (metric.count_of)
+      counts = counts.value_or(0) + std::round(metric.value / 100 * *metric.count_of);
+    else
+      plain = plain.value_or(0) + metric.value;
   }
+  return plain ? plain : counts;
+}
+
+bool marked_by_whole_workloads(const TrialRecord& trial, const Regions& regions) {
+  std::set<int> marked;  // runs
+  for (const RegionRecord& region : regions.all) {
+    if (region.counted) marked.insert(region.run);
+  }
+  // By start and workload: how many of its copies, and how many of them marked.
+  std::map<std::pair<int, std::string>, std::pair<int, int>> copies;
+  std::map<int, bool> any;
+  int start = 0;
+  for (const InstanceRecord& one : trial.instances) {
+    if (one.instance == 1) ++start;
+    auto& [all, with_marks] = copies[{start, one.workload}];
+    ++all;
+    with_marks += marked.contains(one.run) ? 1 : 0;
+    any[start] = any[start] || marked.contains(one.run);
+  }
+  return !copies.empty() && std::all_of(copies.begin(), copies.end(), [](const auto& entry) {
+    return entry.second.second == 0 || entry.second.second == entry.second.first;
+  }) && std::all_of(any.begin(), any.end(), [](const auto& entry) { return entry.second; });
+}
+
+void judge_instances(TrialRecord& trial, const Regions& regions,
+                     const std::map<std::string, std::string>& per_of_workload) {
+  if (trial.instances.empty()) return;
   for (InstanceRecord& one : trial.instances) {
     const auto spans = spans_of_run(regions, one.run);
     if (!spans.empty()) {
       one.region_s = 0;
       for (const Span& span : spans) *one.region_s += span.counted_s;
     }
-    const auto found = units.find(one.run);
-    if (!per.empty() && found != units.end()) one.units = found->second;
+    const auto per = per_of_workload.find(one.workload);
+    if (per != per_of_workload.end() && !per->second.empty())
+      one.units = units_told(trial.metrics, per->second, one.run);
   }
   trial.all_running_s = 0;
   for (const Span& span : all_running(trial, regions)) *trial.all_running_s += span.counted_s;

@@ -1,6 +1,9 @@
 // What is said of each of those that ran at once in a trial, and of the time in which all of them ran. Pure.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "results/trial/regions.hpp"
@@ -12,8 +15,18 @@ namespace dvfs_plan {
 // is in each one's own stretches. Empty where one ran alone.
 std::vector<Span> all_running(const TrialRecord& trial, const Regions& regions);
 
-// Fills what counts of each of `trial.instances`, its units of work (the sum of the metric `per`; none where that is empty) and
+// Fills what counts of each of `trial.instances`, its units of work by what counts those of its workload (none where that is empty), and
 // `trial.all_running_s`.
-void judge_instances(TrialRecord& trial, const Regions& regions, const std::string& per);
+void judge_instances(TrialRecord& trial, const Regions& regions,
+                     const std::map<std::string, std::string>& per_of_workload);
+
+// Whether the runs that marked something are, at each start, all copies of the same workloads: then the others do not mark, and what
+// counts is what these do. False where nothing ran at once.
+bool marked_by_whole_workloads(const TrialRecord& trial, const Regions& regions);
+
+// The sum of a metric over all of a trial, or over one run of it: of counts ("8712 of 10000") the counts, unless the name also comes as a plain
+// number, of which they are the progress. nullopt: it was not told.
+std::optional<double> units_told(const std::vector<MetricRecord>& metrics, const std::string& per,
+                                 std::optional<int> run = {});
 
 }  // namespace dvfs_plan

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "results/energy/sensor_audit.hpp"
 #include "results/trial/judge_parts.hpp"
@@ -185,21 +186,43 @@ void energy_of_all_running(TrialRecord& trial, const std::map<std::uint32_t, Ene
   if (const auto energy = source_energy(curves, input, windows)) trial.all_running_j = energy->joules;
 }
 
-// What it took to come to each value of the metric that there is a target for.
+// What it took to come to each value of the metric that there is a target for: of what counts, and of what would have counted behind
+// the target.
 void energy_of_marks(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
                      const JudgeInput& input, const Regions& regions) {
   if (!input.objective.target) return;
-  const auto first = std::find_if(regions.all.begin(), regions.all.end(),
-                                  [](const RegionRecord& region) { return region.counted; });
-  if (first == regions.all.end()) return;
-  constexpr std::size_t most = 10'000;
-  std::size_t told = 0;
+  Regions whole = regions;
+  std::set<std::string> names;
+  for (const RegionRecord& region : regions.all) {
+    if (region.counted) names.insert(region.name);
+  }
+  for (RegionRecord& region : whole.all) region.counted = names.contains(region.name);
+  const auto spans = counted_spans(whole, 0);
+  std::vector<MetricRecord*> marks;
   for (MetricRecord& metric : trial.metrics) {
-    if (metric.name != input.objective.target->name || !metric.time || *metric.time <= first->started)
-      continue;
-    if (++told > most) return;
-    const Window window{first->started, *metric.time};
-    const auto energy = source_energy(curves, input, std::span(&window, 1));
+    if (metric.name == input.objective.target->name && metric.time && !spans.empty() &&
+        *metric.time > spans.front().from)
+      marks.push_back(&metric);
+  }
+  // Evenly, and always the first that reaches the target.
+  constexpr std::size_t most = 1000;
+  const std::size_t step = (marks.size() + most - 1) / most;
+  bool reached = false;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    MetricRecord& metric = *marks[i];
+    const bool reaches =
+        !reached && holds(input.objective.target->relation, metric.value, input.objective.target->limit);
+    reached = reached || reaches;
+    if (!reaches && i % step != 0 && i + 1 != marks.size()) continue;
+    std::vector<Window> windows;
+    double counted = 0;
+    for (const Span& span : spans) {
+      if (span.from >= *metric.time) break;
+      windows.push_back({span.from, std::min(span.to, *metric.time)});
+      counted += seconds(windows.back().to - windows.back().from).value();
+    }
+    metric.counted_s = counted;
+    const auto energy = source_energy(curves, input, windows);
     if (!energy) continue;
     metric.joules = energy->joules;
     metric.half_width_j = energy->half_width_j;

@@ -96,8 +96,8 @@ bool may_pass(std::string_view verdict) {
 }
 
 void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,
-              std::size_t runs, std::optional<double> units) {
-  const double of_run = std::max(1.0, static_cast<double>(runs)), of_work = units.value_or(of_run);
+              std::size_t starts, std::optional<double> units) {
+  const double of_run = std::max(1.0, static_cast<double>(starts)), of_work = units.value_or(of_run);
   if (region_s) {
     trial.work_time_s = *region_s / of_work;
     trial.other["time"] = *region_s / of_run;
@@ -106,6 +106,12 @@ void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optiona
     trial.work_energy_j = *energy_j / of_work;
     trial.other["energy"] = *energy_j / of_run;
   }
+}
+
+std::size_t TrialRecord::starts() const {
+  int at_once = 1;
+  for (const InstanceRecord& one : instances) at_once = std::max(at_once, one.instance);
+  return std::max<std::size_t>(1, runs.size() / static_cast<std::size_t>(at_once));
 }
 
 FinishedTrial as_planned(const PlannedTrial& trial) {
@@ -125,7 +131,7 @@ FinishedTrial finished(const TrialRecord& trial) {
     one.sensor_share = *trial.energy_half_width_j / *trial.energy_j;
   for (const MetricRecord& metric : trial.metrics) one.other[metric.name] = metric.value;
   // After the metrics: what is measured wins over a metric of the same name.
-  set_work(one, trial.region_s, trial.energy_j, trial.runs.size(), trial.units);
+  set_work(one, trial.region_s, trial.energy_j, trial.starts(), trial.units);
   return one;
 }
 

@@ -87,9 +87,9 @@ struct MetricRecord {
   std::string unit;
   int run = 1;                           // of the trial, that told it
   std::optional<Nanoseconds> time = {};  // when it was marked; nullopt: it was printed
-  // What was used from the beginning of what counts until then, and 95 % of what the sensors alone add; known of the metric that the
+  // How long what counts had lasted then, what it had used, and 95 % of what the sensors alone add; known of the metric that the
   // objective has a target for.
-  std::optional<double> joules = {}, half_width_j = {};
+  std::optional<double> counted_s = {}, joules = {}, half_width_j = {};
   // Of a share that was told as a count, "4312 of 4355": what it is of; its value is in per cent then.
   std::optional<double> count_of = {};
 };
@@ -147,7 +147,9 @@ struct TrialRecord : PlannedTrial {
   double slot_s = 0;          // from the first setting to the verdict: what the night pays for it
   bool knob_refused = false;  // then nothing was launched and `child` is empty
   ChildResult child;          // of the last run; times from the first launch to the last end
-  std::vector<std::pair<Nanoseconds, Nanoseconds>> runs;  // of the command
+  std::vector<std::pair<Nanoseconds, Nanoseconds>> runs;  // of the command, each instance's
+  // How often all that run at once were started: what times and energies "of a run" are of.
+  std::size_t starts() const;
   Verdict verdict = Verdict::ok;
   std::string verdict_text;
   std::vector<RegionRecord> regions;
@@ -191,8 +193,8 @@ struct FinishedTrial : PlannedTrial {
 FinishedTrial finished(const TrialRecord& trial);
 // Which trial it is, and nothing of how it went: for those who play trials instead of running them.
 FinishedTrial as_planned(const PlannedTrial& trial);
-// Time and energy of a trial per unit of work and per run.
+// Time and energy of a trial per unit of work and per start of all that run at once.
 void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,
-              std::size_t runs, std::optional<double> units);
+              std::size_t starts, std::optional<double> units);
 
 }  // namespace dvfs_plan

@@ -96,7 +96,7 @@ TEST_F(ChildrenTest, OneThatEndsWithoutBeingReadyKeepsNobodyWaiting) {
 
 TEST_F(ChildrenTest, OneThatIsNeverReadyIsNamedAtItsTimeout) {
   const auto result = run({waits("true", "echo begun"), "sleep 1000"}, Seconds{0.5});
-  EXPECT_EQ(result.gate_problem, "number 2 was not ready at its timeout, while others waited for it");
+  EXPECT_EQ(result.gate_problem, "number 2 was not ready within the time limit, while others waited for it");
   EXPECT_EQ(result.each[1].end, End::timed_out);
 }
 

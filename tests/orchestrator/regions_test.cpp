@@ -425,7 +425,7 @@ TEST(Several, AllRunWhereEachIsInItsOwn) {
   Regions regions;
   regions.all = {stretch(1, 0, 50), stretch(2, 10, 20), stretch(3, 15, 60), stretch(2, 30, 45),
                  stretch(3, 5, 8, false)};
-  judge_instances(trial, regions, "");
+  judge_instances(trial, regions, {});
   EXPECT_DOUBLE_EQ(*trial.all_running_s, 0.020);  // 15-20 and 30-45
   EXPECT_DOUBLE_EQ(*trial.instances[0].region_s, 0.050);
   EXPECT_DOUBLE_EQ(*trial.instances[1].region_s, 0.025);
@@ -437,7 +437,7 @@ TEST(Several, EachStartOfAllTogetherIsForItself) {
   Regions regions;
   // The first of the second start must not be taken with the second of the first.
   regions.all = {stretch(1, 0, 10), stretch(2, 2, 12), stretch(3, 11, 30), stretch(4, 20, 28)};
-  judge_instances(trial, regions, "");
+  judge_instances(trial, regions, {});
   EXPECT_DOUBLE_EQ(*trial.all_running_s, 0.016);
 }
 
@@ -445,7 +445,7 @@ TEST(Several, OneThatMarkedNothingLeavesNoTimeInWhichAllRan) {
   TrialRecord trial = of_instances(1, 2);
   Regions regions;
   regions.all = {stretch(1, 0, 10)};
-  judge_instances(trial, regions, "");
+  judge_instances(trial, regions, {});
   EXPECT_DOUBLE_EQ(*trial.all_running_s, 0);
   EXPECT_EQ(trial.instances[1].region_s, std::nullopt);
 }
@@ -468,7 +468,7 @@ TEST(Several, RandomStretchesAgainstAGridOfMilliseconds) {
     }
     std::stable_sort(regions.all.begin(), regions.all.end(),
                      [](const RegionRecord& a, const RegionRecord& b) { return a.started < b.started; });
-    judge_instances(trial, regions, "");
+    judge_instances(trial, regions, {});
     int all = 0;
     for (std::size_t t = 0; t < length; ++t)
       all += std::all_of(inside.begin(), inside.end(), [&](const auto& one) { return one[t]; }) ? 1 : 0;

@@ -82,7 +82,7 @@ class Results(unittest.TestCase):
         before = hashlib.sha256(file.read_bytes()).hexdigest()
         for statement in ["delete from trial", "attach '/tmp/x.sqlite' as x", "drop view best"]:
             self.assertEqual(self.call("sql", file, statement).returncode, 2, statement)
-        views = ("best, block_times, changes, drift, energy, experiments, idle, iterations, metrics, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
+        views = ("best, block_times, changes, drift, energy, experiments, idle, instances, iterations, metrics, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
                  "searches, sensor_agreements, sensors, settings, trials, warnings, workloads")
         wrong = self.call("sql", file, "select * from bst")
         self.assertEqual((wrong.returncode, wrong.stderr), (2, f"error: result file: select * from bst: no such table: bst\n  hint: the views are {views}; their columns: results/SCHEMA.md\n"))

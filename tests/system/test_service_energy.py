@@ -77,10 +77,10 @@ class SeveralAtOnce(testbed.TestbedCase):
         self.assertEqual(scenario["best_settings"], {"instances": "2", "cpu.frequency": "1.8 GHz"}, console)
         for clock in ("1 GHz", "1.8 GHz", "3 GHz"):
             for instances in (1, 2):
-                for trial in testbed.rows(out / "together.sqlite", f"SELECT energy_j, time_s, runs, all_running_s FROM trials WHERE point LIKE '%instances={instances} cpu.frequency={clock}'"):
-                    self.assertEqual(trial["runs"], instances)
-                    self.assertAlmostEqual(trial["energy_j"] * instances / arithmetic.joules(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, instances, console))
-                    self.assertAlmostEqual(trial["time_s"] * instances / arithmetic.seconds(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, instances, console))
+                for trial in testbed.rows(out / "together.sqlite", f"SELECT energy_j, time_s, runs, units, all_running_s FROM trials WHERE point LIKE '%instances={instances} cpu.frequency={clock}'"):
+                    self.assertEqual((trial["runs"], trial["units"]), (1, None if instances == 1 else 2))
+                    self.assertAlmostEqual(trial["energy_j"] / arithmetic.joules(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, instances, console))
+                    self.assertAlmostEqual(trial["time_s"] / arithmetic.seconds(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, instances, console))
                     if instances == 2:
                         self.assertAlmostEqual(trial["all_running_s"] / arithmetic.seconds(clock, 0.6, 0.2), 1, delta=0.06, msg=(clock, console))
         slowdowns = [one["slowdown"]["value"] for point in scenario["points"] for one in point.get("instances", [])]

@@ -6,8 +6,8 @@ import re
 import signal
 import subprocess
 import time
-import unittest
 
+import testbed
 from whole import METER, QUIET, Whole
 
 # work.py SECONDS UNITS [WORD...]: marks `work` for so long. Words: load N (s before it is ready), gate (waits for the others), fails N (exits with it
@@ -71,7 +71,7 @@ axes: {instances: [1, 2, 4]}
 """)
         trials = {row["point"]: row for row in self.rows("s.sqlite", "SELECT * FROM trials")}
         self.assertEqual({point: (row["verdict"], row["instances"], row["runs"]) for point, row in trials.items()},
-                         {f"w instances={n}": ("ok", n, n) for n in (1, 2, 4)})
+                         {f"w instances={n}": ("ok", n, 1) for n in (1, 2, 4)})
         for n in (2, 4):
             trial = trials[f"w instances={n}"]["trial"]
             rows = self.rows("s.sqlite", f"SELECT instance, name, outcome, user_s, region_s, CAST(output_tail AS TEXT) AS said FROM trial_instance WHERE trial_id = {trial} ORDER BY instance")
@@ -85,8 +85,7 @@ axes: {instances: [1, 2, 4]}
             whole = max(row["ended_ns"] for row in regions) - min(row["started_ns"] for row in regions)
             all_running = min(row["ended_ns"] for row in regions) - max(row["started_ns"] for row in regions)
             self.assertAlmostEqual(trials[f"w instances={n}"]["all_running_s"], all_running / 1e9, places=9)
-            # Per run of the command, as anywhere: n of them took the whole together.
-            self.assertAlmostEqual(trials[f"w instances={n}"]["time_s"], whole / 1e9 / n, places=9)
+            self.assertAlmostEqual(trials[f"w instances={n}"]["time_s"], whole / 1e9, places=9)
             self.assertEqual([row["value"] for row in self.rows("s.sqlite", f"SELECT value FROM metrics WHERE trial = {trial} AND name = 'samples'")], [10] * n)
         report = self.call("report", "s.sqlite").stdout
         self.assertRegex(report, r"instances = 4: all ran at once in \d\d\.\d % of what counts; instance 1 of 4 0\.3\d+ s, (0\.9\d|1\.\d\d) times as long as alone; instance 2 of 4")
@@ -125,7 +124,7 @@ workloads:
         trial = self.rows("s.sqlite", "SELECT * FROM trials")[0]
         self.assertLess(rows[0]["region_s"], rows[1]["region_s"])
         self.assertLessEqual(trial["all_running_s"], rows[0]["region_s"])
-        self.assertGreaterEqual(trial["time_s"] * 3, rows[2]["region_s"])
+        self.assertGreaterEqual(trial["time_s"], rows[2]["region_s"])
 
     def test_where_one_fails_the_trial_names_it_and_the_others_are_ended(self):
         self.run_one("""
@@ -138,7 +137,7 @@ axes: {seconds: [0.2], word: [fails]}
         self.assertRegex(trial["verdict_text"], r"^instance [123] of 3 exited with 3$")
 
     def test_one_that_is_never_ready_is_named(self):
-        for word, text in (("never", "late was not ready at its timeout, while others waited for it"),
+        for word, text in (("never", "late was not ready within the time limit, while others waited for it"),
                            ("deserts", "late ended without announcing that it was ready, while others waited for it: either all that run at once announce it, or none")):
             (self.folder / "s.sqlite").unlink(missing_ok=True)
             self.run_one(f"""
@@ -181,6 +180,14 @@ workloads:
              ["workload 'w': all its copies would write 'out.json', from which metric 'm' is read: have each print its document instead, and take 'file' away"]),
             ("workloads: [{name: w, command: [echo, '{n}'], objective: {minimise: time, across: [n]}}]\naxes: {n: [1]}", ["'across' is one for all workloads: write it under the experiment's own 'objective'"]),
             ("workloads: [{name: w, command: ['true']}]\nobjective: {minimise: energy, to: {loss: '<= 1', accuracy: '>= 1'}}", ["'to' names one metric and what it is to become, for example  to: {loss: \"<= 0.35\"}"]),
+            ("workloads: [{name: w, command: ['true'], instances: 2}]\nobjective: {minimise: energy, to: {loss: '<= 1'}, per: samples}",
+             ["workload 'w': 'to: loss <= 1' is about one run until it gets there, and 'per: samples' about units of work: keep one of the two",
+              "workload 'w': 'to: loss <= 1' is about one run until it gets there, and several run at once here: give it one of its own (ranks of one launcher are one)"]),
+            ("workloads: [{name: w, command: ['true']}]\nobjective: {minimise: energy, to: {loss: '<= 1'}}\nmeasure: {at least: 3 s}\nsearch: adaptive",
+             ["workload 'w': 'to: loss <= 1' is about one run until it gets there, and 'at least' runs it again: take that away",
+              "workload 'w': 'to: loss <= 1' is about one run until it gets there, and 'search: adaptive' knows no lower bounds: use 'search: full'"]),
+            ("workloads: [{name: v, command: ['true'], metrics: [{name: m, json: /m, file: out.json}]}, {name: w, command: ['true'], metrics: [{name: m, json: /m, file: out.json}]}, {name: b, together: [v, w]}]",
+             ["workload 'b': 'v' and 'w' would write one file 'out.json' at once, from which metric 'm' is read"]),
             ("workloads: [{name: w, command: ['true']}]\nobjective: {minimise: energy, to: {time: '<= 1 s'}}", ["'to' names a metric that the workload marks while it runs; 'time' is measured: use 'subject to'"]),
             ("workloads: [{name: w, command: ['true'], subject to: {time: '<= 1 s'}}]\nsearch: adaptive", ["workload 'w' has an objective of its own, and 'search: adaptive' weighs all workloads by one: use 'search: full', or a file for each"]),
         ):
@@ -191,14 +198,51 @@ workloads:
                 found = [line.split("error: ", 1)[1] for line in check.stderr.splitlines() if "error: " in line]
                 self.assertEqual(found, errors)
 
+    def test_a_limit_holds_where_each_of_several_holds_it(self):
+        # Three copies say 90, 60 and 30 ms; what is printed last is the least.
+        self.run_one("""
+workloads:
+  - {name: w, shell: "echo p99_latency $((90 - 30 * DVFS_PLAN_INSTANCE)) ms; echo done $((DVFS_PLAN_INSTANCE + 1)) of 10; echo done $((DVFS_PLAN_INSTANCE + 2)) of 10", metrics: [lines], instances: 3, subject to: {p99_latency: "<= 70 ms"}}
+  - {name: v, shell: "echo p99_latency $((90 - 30 * DVFS_PLAN_INSTANCE)) ms", metrics: [lines], instances: 3, subject to: {p99_latency: "<= 95 ms"}, objective: {minimise: time}}
+""")
+        self.assertEqual({(row["point"], row["value"], row["holds"]) for row in self.rows("s.sqlite", "SELECT point, value, holds FROM point_constraints")}, {("w", 90, 0), ("v", 90, 1)})
+        metrics = json.loads(self.call("report", "s.sqlite", "--json").stdout)["scenarios"][1]["points"][0]["metrics"]
+        self.assertEqual((metrics["p99_latency"]["mean"], metrics["done"]["count"], metrics["done"]["count_of"]), (60, 9, 30))
+
+    def test_units_are_summed_by_each_ones_own_and_shares_are_counted(self):
+        self.run_one("""
+workloads:
+  - {name: train, shell: "echo samples 100 of 400; echo samples 400; sleep 0.2", metrics: [lines], objective: {minimise: time, per: samples}}
+  - {name: score, shell: "echo correct 87 of 100; sleep 0.1", metrics: [lines], objective: {minimise: time, per: correct}}
+  - {name: both, together: [train, score]}
+""")
+        units = {row["workload"]: row["units"] for row in self.rows("s.sqlite", "SELECT workload, units FROM trials")}
+        self.assertEqual(units, {"train": 400, "score": 87, "both": None})
+        self.assertEqual([(row["name"], row["units"]) for row in self.rows("s.sqlite", "SELECT name, units FROM instances ORDER BY run")], [("train", 400), ("score", 87)])
+        report = json.loads(self.call("report", "s.sqlite", "--json").stdout)
+        both = next(s for s in report["scenarios"] if s["scenario"] == "both")["points"][0]
+        for one in both["instances"]:  # alone it takes as long: nothing is shared here but time
+            self.assertAlmostEqual(one["slowdown"]["value"], 0, delta=0.2)
+
+    def test_of_different_ones_some_may_mark_nothing(self):
+        self.run_one("""
+workloads:
+  - {name: train, command: [python3, work.py, "0.3", "100"], metrics: [lines]}
+  - {name: background, command: [sleep, "0.1"]}
+  - {name: both, together: [train, background]}
+""")
+        trial = self.rows("s.sqlite", "SELECT verdict, region, time_s FROM trials WHERE workload = 'both'")[0]
+        self.assertEqual((trial["verdict"], trial["region"]), ("ok", "work"))
+        self.assertAlmostEqual(trial["time_s"], 0.3, delta=0.1)
+
     def test_a_limit_of_one_workload_is_none_of_the_others(self):
         self.write("s.yaml", f"""
 name: s
 conditions: {QUIET}
 repeat: 2
 workloads:
-  - {{name: decode, command: [python3, -c, "import time; print('p99_latency', {{ms}}, 'ms'); time.sleep(0.2 - {{ms}} / 1000)"], metrics: [lines], subject to: {{p99_latency: "<= 40 ms"}}}}
-  - {{name: prefill, command: [python3, -c, "import time; time.sleep(0.2 - {{ms}} / 1000)"]}}
+  - {{name: decode, command: [python3, -c, "import time; print('p99_latency', {{ms}}, 'ms'); time.sleep(1 - {{ms}} / 100)"], metrics: [lines], subject to: {{p99_latency: "<= 40 ms"}}}}
+  - {{name: prefill, command: [python3, -c, "import time; time.sleep(1 - {{ms}} / 100)"]}}
 axes: {{ms: [30, 60, 90]}}
 objective: {{minimise: time, across: [ms], same work: true}}
 """)
@@ -280,7 +324,7 @@ objective: {{minimise: energy, across: [rate], same work: true, to: {{loss: "<= 
         self.assertGreater(slow["objective_more_than"], 95)
         self.assertEqual(len({row["trial"] for row in data["approach"]}), 6)
         again = self.call("report", "s.sqlite", "--recompute")
-        self.assertEqual(again.returncode, 0, again.stdout)
+        self.assertIn("6 of 6 trials have the same energies", again.stdout)
 
 
 def commands():
@@ -295,4 +339,4 @@ def commands():
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testbed.main()

@@ -4,6 +4,7 @@ ALTER TABLE trial ADD COLUMN all_running_s REAL;
 ALTER TABLE trial ADD COLUMN all_running_j REAL;
 ALTER TABLE metric ADD COLUMN run INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE metric ADD COLUMN time_ns INTEGER;
+ALTER TABLE metric ADD COLUMN counted_s REAL;
 ALTER TABLE metric ADD COLUMN energy_j REAL;
 ALTER TABLE metric ADD COLUMN energy_half_width_j REAL;
 ALTER TABLE metric ADD COLUMN count_of REAL;
