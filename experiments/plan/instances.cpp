@@ -42,10 +42,6 @@ Seconds longest_run(const Plan& plan, int workload) {
   return longest;
 }
 
-bool is_shared(const Plan& plan, const PlanPoint& point) {
-  return instances_of(plan, point).size() > 1;
-}
-
 std::map<std::string, std::string> instance_words(const WorkloadSpec& spec, const Instance& instance) {
   if (!spec.instances) return {};
   return {{"instance", std::to_string(instance.copy)}};

@@ -157,8 +157,6 @@ struct Instance {
 std::vector<Instance> instances_of(const Plan& plan, const PlanPoint& point);
 // What a run of the workload takes at most: its time limit and its grace.
 Seconds longest_run(const Plan& plan, int workload);
-// Whether a trial of the point is of several at once.
-bool is_shared(const Plan& plan, const PlanPoint& point);
 // What the command of one of them has in braces beside the axes.
 std::map<std::string, std::string> instance_words(const WorkloadSpec& spec, const Instance& instance);
 

@@ -244,8 +244,10 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   if (!time.budget.empty()) text += time.budget + "\n";
   constexpr std::size_t most = 40;
   for (std::size_t i = 0; i < std::min(most, plan.points.size()); ++i) {
-    text += fmt::format("  {}{}\n", printable(plan.points[i].key),
-                        plan.points[i].reference ? "  (reference)" : "");
+    const std::size_t at_once = instances_of(plan, plan.points[i]).size();
+    text += fmt::format("  {}{}{}\n", printable(plan.points[i].key),
+                        plan.points[i].reference ? "  (reference)" : "",
+                        at_once > 1 ? fmt::format("  ({} at once)", at_once) : "");
   }
   if (plan.points.size() > most)
     text += fmt::format("  ... and {} more; --json lists all\n", plan.points.size() - most);

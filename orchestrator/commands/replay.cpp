@@ -106,6 +106,19 @@ std::string point_text(const Landscape& landscape, int point) {
   return key.empty() ? "the only setting" : key;
 }
 
+// What a table's best setting, as it was recorded, has less of the objective than its highest one, and how much longer it takes: shares.
+struct OptimumOfTable {
+  double saves = 0, slower = 0;
+};
+OptimumOfTable optimum_of(const Landscape& landscape) {
+  const auto reference = std::find_if(landscape.plan.points.begin(), landscape.plan.points.end(),
+                                      [](const PlanPoint& point) { return point.reference; });
+  const int highest = static_cast<int>(reference - landscape.plan.points.begin()),
+            best = landscape.constrained_best();
+  return {1 - landscape.objective(best) / landscape.objective(highest),
+          landscape.seconds(best) / landscape.seconds(highest) - 1};
+}
+
 Json figures_json(const Figures& figures) {
   Json json{{"mean_trials", figures.mean_trials},
             {"mean_regret", figures.mean_regret},
@@ -123,7 +136,9 @@ Json plays_json(const WorkloadPlays& one) {
   Json json{{"device", one.landscape->device},
             {"workload", one.landscape->workload},
             {"settings", one.landscape->plan.points.size()},
-            {"best", point_text(*one.landscape, one.landscape->constrained_best())}};
+            {"best", point_text(*one.landscape, one.landscape->constrained_best())},
+            {"best_saves", optimum_of(*one.landscape).saves},
+            {"best_is_slower_by", optimum_of(*one.landscape).slower}};
   json.update(figures_json(figures_of(one.plays)));
   for (std::size_t seed = 0; seed < one.plays.size(); ++seed) {
     const Play& play = one.plays[seed];
@@ -276,7 +291,21 @@ std::string replay_text(const std::vector<WorkloadPlays>& all, const ReplayOptio
     line(one.landscape->device + " " + one.landscape->workload,
          std::to_string(one.landscape->plan.points.size()), figures_of(one.plays));
   text += "\n";
-  for (const auto& [device, plays] : by_device(all)) line("all of " + device, "", figures_of(plays));
+  std::map<std::string, std::vector<double>> saves, slower;
+  for (const WorkloadPlays& one : all) {
+    const OptimumOfTable optimum = optimum_of(*one.landscape);
+    saves[one.landscape->device].push_back(optimum.saves);
+    slower[one.landscape->device].push_back(optimum.slower);
+  }
+  for (const auto& [device, plays] : by_device(all)) {
+    line("all of " + device, "", figures_of(plays));
+    const auto& mine = saves[device];
+    text += fmt::format(
+        "  the best setting there saves {:.1f} % against the highest (median of {} workloads, {:.1f} to "
+        "{:.1f} %), {:.1f} % slower\n",
+        100 * quantile(mine, 0.5), mine.size(), 100 * *std::min_element(mine.begin(), mine.end()),
+        100 * *std::max_element(mine.begin(), mine.end()), 100 * quantile(slower[device], 0.5));
+  }
   return text;
 }
 

@@ -503,6 +503,11 @@ workloads:
         again = self.call("replay", "table.csv", "--trials", "10", "--noise-time", "0.5%", "--noise-power", "2%", "--seeds", "8", "--json")
         self.assertEqual(adaptive.stdout, again.stdout)
         full = json.loads(self.call("replay", "table.csv", "--search", "full", "--seeds", "1", "--json").stdout)["workloads"][0]
+        table = [line.split(",") for line in (self.folder / "table.csv").read_text().splitlines()[1:]]
+        highest, best = max(table, key=lambda row: [float(x or 0) for x in row[2:5]]), min(table, key=lambda row: float(row[7]))
+        self.assertAlmostEqual(full["best_saves"], 1 - float(best[7]) / float(highest[7]))
+        self.assertAlmostEqual(full["best_is_slower_by"], float(best[6]) / float(highest[6]) - 1)
+        self.assertRegex(self.call("replay", "table.csv", "--search", "full", "--seeds", "1").stdout, r"(?m)^  the best setting there saves \d+\.\d % against the highest \(median of 1 workloads, ")
         self.assertEqual((full["plays"][0]["chosen"], full["plays"][0]["regret"], full["plays"][0]["bound"]), (full["best"], 0, None))
         self.assertRegex(self.call("replay", "table.csv", "--seeds", "2").stdout, r"(?m)^board work +15 +12\.0 +\d")
         wrong = self.call("replay", "table.csv", "--noise-power", "2 W")
