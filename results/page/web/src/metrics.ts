@@ -32,7 +32,7 @@ export function metrics(_: Report, scenario: Scenario): HTMLElement | null {
   const named = scenario.points.find((p) => p.point === scenario.best);
   let line = Math.max(0, lines.indexOf(named ? otherSettings(named, axes, [axis.name]) : ""));
   const charts: Chart[] = groups.slice(0, most_charts).map((g, i) =>
-    chart(`metric-${i + 1}`, `${g.names.slice(0, most_lines).map(printable).join(", ")}${g.unit ? ` in ${printable(g.unit)}` : ""}, with 95 % intervals`, 280, () => option(g.names.slice(0, most_lines), g.unit, scenario, axes, axis, lines[line] ?? "")));
+    chart(`metric-${i + 1}`, `${g.names.slice(0, most_lines).map(printable).join(", ")}${g.unit ? ` in ${printable(g.unit)}` : ""}, with 95 % intervals${scenario.points.some((p) => p.instances) ? "; of several at once the mean of theirs" : ""}`, 280, () => option(g.names.slice(0, most_lines), g.unit, scenario, axes, axis, lines[line] ?? "")));
   const again = (): void => charts.forEach((c) => c.show());
   return section("metrics", "What the work said of itself",
     axes.length > 1 ? choice("Against", axes.map((a) => a.name), 0, (i) => { axis = axes[i]!; again(); }) : null,
