@@ -20,12 +20,6 @@ namespace {
 constexpr std::size_t most_runs = 100'000;
 constexpr std::size_t most_marks = 2'000'000;
 
-double counted_seconds(std::span<const MarkedRun> runs, const std::string& region) {
-  double sum = 0;
-  for (const Span& span : counted_spans(find_regions(runs, region), 0)) sum += span.counted_s;
-  return sum;
-}
-
 // As far as it was not told whose output it is, several at once would be a mixture.
 void append_output(CapturedOutput& all, const CapturedOutput& one, const std::string& name, std::size_t cap) {
   all.bytes += one.bytes;
@@ -105,7 +99,7 @@ bool WorkRunner::run(const PlanPoint& point, TrialRecord& trial) {
     if (machine_.interruption.pending() != 0) return false;
     const std::span<const MarkedRun> fresh(marked_.begin() + static_cast<std::ptrdiff_t>(before),
                                            marked_.end());
-    const double more = counted_seconds(fresh, wanted.region);
+    const double more = counted_seconds(counted_spans(find_regions(fresh, wanted.region), 0));
     all.counted += more;
     for (const MarkedRun& run : fresh) all.marks += run.marks.marks.size();
     if (all.counted >= wanted.at_least->value()) return true;

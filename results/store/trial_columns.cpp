@@ -30,9 +30,7 @@ const char* outcome_text(const TrialRecord& trial) {
 }
 
 int instances_of(const TrialRecord& trial) {
-  int most = 1;
-  for (const InstanceRecord& one : trial.instances) most = std::max(most, one.instance);
-  return most;
+  return static_cast<int>(std::max<std::size_t>(1, trial.runs.size() / trial.starts()));
 }
 std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);

@@ -234,8 +234,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   if (spans.empty()) {
     set_verdict(trial, Verdict::no_region, "what counts in it has no length");
   } else {
-    trial.region_s = 0;
-    for (const Span& span : spans) *trial.region_s += span.counted_s;
+    trial.region_s = counted_seconds(spans);
   }
 
   judge_instances(trial, regions, input.per_of_workload);

@@ -267,6 +267,12 @@ void end_counting_at(Regions& regions, Nanoseconds time) {
                    [](const RegionRecord& a, const RegionRecord& b) { return a.started < b.started; });
 }
 
+double counted_seconds(std::span<const Span> spans) {
+  double sum = 0;
+  for (const Span& span : spans) sum += span.counted_s;
+  return sum;
+}
+
 std::vector<Span> counted_spans(const Regions& regions, Nanoseconds gap) {
   std::vector<Span> spans;
   for (const RegionRecord& region : regions.all) {

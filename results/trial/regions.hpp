@@ -52,5 +52,7 @@ struct Span {
   double counted_s = 0;  // without the gaps inside
 };
 std::vector<Span> counted_spans(const Regions& regions, Nanoseconds gap);
+// All that counts in them, s.
+double counted_seconds(std::span<const Span> spans);
 
 }  // namespace dvfs_plan

@@ -82,16 +82,12 @@ void judge_instances(TrialRecord& trial, const Regions& regions,
   if (trial.instances.empty()) return;
   for (InstanceRecord& one : trial.instances) {
     const auto spans = spans_of_run(regions, one.run);
-    if (!spans.empty()) {
-      one.region_s = 0;
-      for (const Span& span : spans) *one.region_s += span.counted_s;
-    }
+    if (!spans.empty()) one.region_s = counted_seconds(spans);
     const auto per = per_of_workload.find(one.workload);
     if (per != per_of_workload.end() && !per->second.empty())
       one.units = units_told(trial.metrics, per->second, one.run);
   }
-  trial.all_running_s = 0;
-  for (const Span& span : all_running(trial, regions)) *trial.all_running_s += span.counted_s;
+  trial.all_running_s = counted_seconds(all_running(trial, regions));
 }
 
 }  // namespace dvfs_plan
