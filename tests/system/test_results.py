@@ -309,5 +309,34 @@ conditions: {warm up: 0, idle: none, foreign load: off}
         self.assertIn("image/png", text)
 
 
+class Published(unittest.TestCase):
+    """What was published is computed again by the program as it is: the same joules, bit for bit, or the differences that stand beside it."""
+
+    def test_the_published_results(self):
+        folders = sorted(file.parent for file in (testbed.ROOT / "experiments/published").glob("*/*.sqlite"))
+        self.assertGreaterEqual(len(folders), 4)
+        for folder in folders:
+            with self.subTest(folder.name):
+                result = folder / f"{folder.name}.sqlite"
+                told = subprocess.run([testbed.BIN / "dvfs-plan", "report", result, "--recompute"], capture_output=True, text=True)
+                self.assertEqual(told.stdout, (folder / "recomputed.txt").read_text(), told.stderr)
+
+    def test_the_published_rows(self):
+        """A row's energies, times and verdicts as they were exported; columns that came since are not looked at."""
+        for exported in sorted((testbed.ROOT / "experiments/published").glob("*/*.csv")):
+            result = exported.with_suffix(".sqlite")
+            if not result.exists():
+                continue
+            with self.subTest(exported.name):
+                now = subprocess.run([testbed.BIN / "dvfs-plan", "export", result], capture_output=True, text=True)
+                was, now = (list(csv.DictReader(io.StringIO(text))) for text in (exported.read_text(), now.stdout))
+                self.assertEqual([row["trial"] for row in was], [row["trial"] for row in now])
+                self.assertTrue(was)
+                for before, after in zip(was, now):
+                    for name in ("outcome", "verdict", "counts", "time_s", "energy_j", "energy_half_width_j"):
+                        if before.get(name):
+                            self.assertEqual(before[name], after[name], f"trial {before['trial']}, {name}")
+
+
 if __name__ == "__main__":
     testbed.main()

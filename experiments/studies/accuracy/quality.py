@@ -25,12 +25,13 @@ def arguments():
     parser.add_argument("--samples", type=int, default=400_000, help="pictures that are seen in training, whatever the batch")
     parser.add_argument("--rate", type=float, default=0.1, help="of learning at a batch of 256; it goes with the batch")
     parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--noise", type=float, default=1.4, help="over the pictures, whose textures have a deviation of 1: the more, the harder")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--seed", type=int, default=1, help="of the weights and the order; the pictures are always the same")
     return parser.parse_args()
 
 
-def pictures(torch, count, seed, device):
+def pictures(torch, count, seed, device, noise):
     chance = torch.Generator(device="cpu").manual_seed(7)
     textures = torch.randn(10, 6, 3, 32, 32, generator=chance).to(device)
     chance = torch.Generator(device="cpu").manual_seed(seed)
@@ -43,7 +44,7 @@ def pictures(torch, count, seed, device):
         rolled = textures[labels[part], which[part]]
         columns = (torch.arange(32, device=device)[None, :] + shift[part][:, None]) % 32
         data[part] = rolled.gather(3, columns[:, None, None, :].expand(-1, 3, 32, -1))
-        data[part] += 1.2 * torch.randn(data[part].shape, generator=chance).to(device)
+        data[part] += noise * torch.randn(data[part].shape, generator=chance).to(device)
     return data, labels
 
 
@@ -56,8 +57,8 @@ def main():
     nn, device = torch.nn, options.device
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
-    data, labels = pictures(torch, 50_000, 1, device)
-    held_data, held_labels = pictures(torch, 10_000, 2, device)
+    data, labels = pictures(torch, 50_000, 1, device, options.noise)
+    held_data, held_labels = pictures(torch, 10_000, 2, device, options.noise)
     width = options.width
     network = nn.Sequential(
         nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(2),

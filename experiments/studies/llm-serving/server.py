@@ -97,24 +97,25 @@ class Engine:
         self.waiting = asyncio.Queue()
 
     async def run(self):
-        loop = asyncio.get_running_loop()
+        # Steps run on the loop's own thread: a thread of their own would wait for the interpreter's lock at each kernel it launches while tokens are written.
         while True:
             if not self.running and self.waiting.empty():
-                self.admitted(await self.waiting.get(), loop)
+                self.admitted(await self.waiting.get())
             while self.free and not self.waiting.empty():
-                self.admitted(self.waiting.get_nowait(), loop)
+                self.admitted(self.waiting.get_nowait())
             for slot, (request, work) in list(self.running.items()):
                 if work:  # its prompt, one after another: they fill the board by themselves
-                    token = await loop.run_in_executor(None, self.model.prefill, slot, request["tokens"])
                     self.running[slot] = (request, False)
-                    self.told(slot, token)
+                    self.told(slot, self.model.prefill(slot, request["tokens"]))
+                    await asyncio.sleep(0)
             slots = list(self.running)
             if slots:
-                tokens = await loop.run_in_executor(None, self.model.decode, slots, [self.running[slot][0]["last"] for slot in slots])
-                for slot, token in zip(slots, tokens):
+                for slot, token in zip(slots, self.model.decode(slots, [self.running[slot][0]["last"] for slot in slots])):
                     self.told(slot, token)
+            for _ in range(3):  # the queue, its reader and the socket each take a turn
+                await asyncio.sleep(0)
 
-    def admitted(self, request, _):
+    def admitted(self, request):
         self.running[self.free.pop()] = (request, True)
 
     def told(self, slot, token):
@@ -188,11 +189,7 @@ def main():
             model.prefill(slot, [1] * 32)
         model.decode(list(range(options.batch)), [1] * options.batch)
         print(f"{sum(w.numel() for layer in model.layers for w in layer.values()) + model.embedding.numel():,} weights, up in {time.monotonic() - began:.1f} s", flush=True)
-    # Threads of the executor do not inherit the mode.
-    torch.set_grad_enabled(False)
-    for name in ("prefill", "decode"):
-        setattr(model, name, torch.inference_mode()(getattr(model, name)))
-    asyncio.run(serve(Engine(model, options), options))
+        asyncio.run(serve(Engine(model, options), options))
 
 
 if __name__ == "__main__":
