@@ -373,7 +373,7 @@ class Gpu(unittest.TestCase):
     def test_the_studies_are_plans_for_a_recorded_board(self):
         studies = testbed.ROOT / "experiments/studies"
         points = {"gpu-dvfs/dvfs": 160, "accelerators/gpu": 72, "accelerators/short": 16, "gpu-sharing/sharing": 6, "gpu-sharing/sharing-mps": 6, "gtopk/gtopk": 3,
-                  "accuracy/accuracy": 8, "llm-serving/llm": 6, "llm-serving/llm-power": 24}
+                  "accuracy/accuracy": 9, "llm-serving/llm": 6, "llm-serving/llm-power": 24}
         self.assertEqual({str(path.relative_to(studies))[:-5] for path in studies.glob("*/*.yaml")}, {*points, "accelerators/cpu"})
         for boards in (1, 2):
             self.board(library=False)
