@@ -246,6 +246,20 @@ struct ConditionsSpec {
   bool flag_gpu_processes = false;  // others on a board are told of; false: they keep a run from starting
 };
 
+// Nodes of a cluster that Slurm runs the blocks on, one after another or at once (sbatch(1)).
+struct SlurmSpec {
+  Mark mark;
+  int nodes = 1;               // that blocks are spread over
+  std::optional<int> at_once;  // of them that work at any time; nullopt: all
+  std::string partition, account, qos, constraint,
+      reservation;                 // as sbatch takes them; empty: the site's default
+  std::optional<Seconds> time;     // limit of a block
+  std::vector<RawValue> extra;     // further options of sbatch, one a word
+  std::optional<RawValue> folder;  // that the nodes and this machine share; nullopt: beside the result
+  int give_up_after = 3;           // trials in a row that fail on one node: it is left out
+};
+inline constexpr int most_nodes = 10'000;
+
 struct Experiment {
   std::string file;    // as given
   std::string text;    // all of it, kept in the result
@@ -271,6 +285,7 @@ struct Experiment {
   ObjectiveSpec objective;
   std::vector<ExcludeRule::Condition> reference;
   std::optional<RawValue> result;
+  std::optional<SlurmSpec> slurm;  // nullopt: this machine
 };
 
 // Of a workload: its own, else the experiment's.

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "experiments/plan/experiment.hpp"
 #include "experiments/plan/parse_axis.hpp"
+#include "experiments/plan/parse_machines.hpp"
 #include "experiments/plan/parse_measurement.hpp"
 #include "experiments/plan/parse_program.hpp"
 #include "experiments/plan/yaml_reader.hpp"
@@ -49,6 +50,7 @@ class ExperimentParser {
     });
     with(root, "settle",
          [&](const YamlNode& n) { take_seconds(n, "'settle'", experiment_.conditions.settle); });
+    with(root, "machines", [&](const YamlNode& n) { experiment_.slurm = parse_machines(n, read_); });
     with(root, "gpus", [&](const YamlNode& n) { experiment_.gpus = read_.words(n, "'gpus'"); });
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
     with(root, "objective",
@@ -378,9 +380,10 @@ std::optional<Experiment> parse_experiment(std::string_view text, const std::str
 
 const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   static const std::map<std::string, std::vector<std::string>> keys{
-      {"experiment", {"name",       "description", "workloads", "services",  "axes",      "sysfs",  "exclude",
-                      "repeat",     "budget",      "search",    "order",     "seed",      "settle", "measure",
-                      "conditions", "gpus",        "probes",    "objective", "reference", "result"}},
+      {"experiment",
+       {"name",       "description", "workloads", "services",  "axes",      "sysfs",  "exclude",
+        "repeat",     "budget",      "search",    "order",     "seed",      "settle", "measure",
+        "conditions", "gpus",        "probes",    "objective", "reference", "result", "machines"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
         "metrics", "services", "instances", "together", "measure", "objective", "subject to"}},
@@ -405,6 +408,10 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"channel", {"unit", "domain", "averages over"}},
       {"objective", {"minimise", "of", "per", "across", "same work", "to", "subject to", "price"}},
       {"price", {"energy", "machine"}},
+      {"machines", {"slurm"}},
+      {"slurm",
+       {"nodes", "at once", "partition", "account", "qos", "constraint", "reservation", "time", "extra",
+        "folder", "give up after"}},
   };
   return keys;
 }

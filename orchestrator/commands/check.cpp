@@ -340,6 +340,10 @@ int check_command(const CheckOptions& options) {
   const std::string result = result_path(options.output, prepared.plan.experiment);
   const auto time = expected_time(prepared, result);
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
+  if (prepared.plan.experiment.slurm)
+    write_stderr(
+        "note: this is what this machine would run; what the nodes offer is asked there when it is "
+        "submitted\n");
   const Runnable runnable = look_whether_it_runs(prepared, result, sysfs, guard);
   write_stdout(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
                                               : check_text(prepared, runnable, time, result, sysfs)));

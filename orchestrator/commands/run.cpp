@@ -1,512 +1,107 @@
-// dvfs-plan FILE.yaml: run or resume, then report.
+// dvfs-plan FILE.yaml: here or on a cluster, as the file says; submit and collect do the parts for those who log out.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <filesystem>
-#include <thread>
 
 #include "base/error.hpp"
-#include "base/interruption.hpp"
-#include "base/invoking_user.hpp"
-#include "base/output.hpp"
 #include "base/text.hpp"
-#include "orchestrator/commands/chosen_probes.hpp"
+#include "orchestrator/commands/cluster_run.hpp"
 #include "orchestrator/commands/command.hpp"
-#include "orchestrator/commands/prepare.hpp"
-#include "orchestrator/commands/result_place.hpp"
-#include "orchestrator/commands/run_as.hpp"
-#include "orchestrator/commands/tool_version.hpp"
-#include "orchestrator/guard/journal.hpp"
-#include "orchestrator/machine/machine_facts.hpp"
-#include "orchestrator/run/local_executor.hpp"
-#include "orchestrator/run/progress.hpp"
-#include "orchestrator/run/run_loop.hpp"
-#include "orchestrator/sensors/energy_choice.hpp"
-#include "orchestrator/sensors/sensor_check.hpp"
-#include "orchestrator/strategies/prior_results.hpp"
-#include "orchestrator/strategies/stored_finalists.hpp"
-#include "results/page/html_report.hpp"
-#include "results/page/page_shell.hpp"
-#include "results/report/conclusions.hpp"
-#include "results/report/report.hpp"
-#include "results/surface/plan_surface.hpp"
+#include "orchestrator/commands/experiment_text.hpp"
+#include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/commands/vocabulary.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-struct RunOptions : CommonOptions {
-  std::string output;    // the result file to write
-  bool fresh = false;    // the old one is kept under another name
-  bool quiet = false;    // no progress on stderr
-  bool no_html = false;  // leave the page out
-  bool wait = false;     // where somebody else has the machine
+struct NightOptions : RunOptions {
+  bool cancel = false;
 };
 
-// Moves a former result out of the way, whole: what is finished is never lost.
-void set_aside(const std::string& path, const Clock& clock, Progress& progress) {
-  if (::access(path.c_str(), F_OK) != 0) return;
-  const ActingAs owner(invoking_owner());
-  Store::fold_log(path);
-  std::string stamp = clock.wall_time();
-  for (char& c : stamp) {
-    if (c == ':') c = '-';
+std::optional<Experiment> cluster_experiment(const std::string& file) {
+  try {
+    Diagnostics diagnostics(file);
+    auto experiment = parse_experiment(read_experiment_file(file), file, registered_vocabulary(), diagnostics);
+    if (experiment && !diagnostics.has_errors() && experiment->slurm) return experiment;
+  } catch (const Error&) {
   }
-  const std::string aside = path.substr(0, path.rfind(".sqlite")) + "." + stamp + ".sqlite";
-  std::filesystem::rename(path, aside);
-  progress.say(fmt::format("the former result is kept as {}", aside));
+  // A file with faults is told of by who resolves it, all of them at once, and behind what comes first of all: that a
+  // machine which an earlier run left is put back.
+  return std::nullopt;
 }
 
-class Run {
- public:
-  explicit Run(const RunOptions& options)
-      : options_(options),
-        sysfs_(options.sysfs_root),
-        progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {}
-
-  int run() {
-    // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
-    GuardClient guard({.experiment = options_.file,
-                       .state_folder = options_.state_folder,
-                       .sysfs_root = options_.sysfs_root,
-                       .mode = options_.wait ? GuardWish::Mode::waits : GuardWish::Mode::now,
-                       .tell = [this](const std::string& line) { progress_.say(line); },
-                       .stop = [this] { return interruption_.pending() != 0; }});
-    sysfs_.use(&guard);
-    for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
-    tell_of_an_earlier_run(guard);
-    launcher_.group().use_control_group("dvfs-plan." + guard.run());
-    auto prepared = prepare_experiment(options_.file, sysfs_);
-    if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
-    const Plan& plan = prepared.plan;
-    const std::string path = result_path(options_.output, plan.experiment);
-    const auto users = workload_users(plan);
-    service_users_ = service_users(plan);
-    warn_about_root("workload", users);
-    warn_about_root("service", service_users_);
-    const auto facts = facts_of(prepared, sysfs_);
-    if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
-      // Before anything is touched: a changed plan is refused while the machine is as it was.
-      Store existing = open_as_owner(path, Database::Mode::read_only);
-      require_same_plan(existing, plan, facts, path);
-      if (make_strategy({plan, existing.prior(), stored_finalists(existing, plan)})
-              ->next(History(existing.history())) == nullptr) {
-        progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
-        return report_of_finished(existing, path);
-      }
+int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
+  const auto experiment = cluster_experiment(options.file);
+  if (!experiment) {
+    Diagnostics diagnostics(options.file);
+    parse_experiment(read_experiment_file(options.file), options.file, registered_vocabulary(), diagnostics);
+    std::string text = diagnostics.text();
+    if (diagnostics.has_errors()) {
+      text.pop_back();
+      throw Error(ExitCode::bad_experiment, text, "nothing was submitted");
     }
-
-    if (const auto obstacle = board_obstacle(prepared, sysfs_)) throw *obstacle;
-    require_allowed(prepared, guard);
-    auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
-    for (const std::string& note : probes.notes) progress_.say("note: " + note);
-    const auto settings = watch_settings(prepared);
-    if (settings) probes.probes.push_back(watching_probe(settings));
-    Sampler sampler(std::move(probes.probes), clock_);
-    const SensorCheck sensors = look_at_sensors(prepared, sampler, probes.fixed_rate);
-    if (interruption_.pending() != 0) {
-      progress_.say("interrupted before the first trial; nothing was set");
-      return static_cast<int>(ExitCode::interrupted);
-    }
-    for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
-    Store store = open_store(path, plan, sampler.channels(), facts, sensors);
-    store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
-    keep_look_at_sensors(store, sensors, sampler);
-    if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
-      progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
-    auto strategy = make_strategy({plan, store.prior(), stored_finalists(store, plan)});
-    BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
-    LocalMachine machine{
-        .plan = plan,
-        .interruption = interruption_,
-        .clock = clock_,
-        .sysfs = sysfs_,
-        .knobs = prepared.knobs,
-        .guard = guard,
-        .settings = settings.get(),
-        .boards = prepared.gpus.used.empty() ? nullptr : &boards,
-        .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
-        .sensors = {.sampler = sampler,
-                    .energy_channels = energy_.channels,
-                    .last_values = sensors.last_values,
-                    .models = sensors.models(),
-                    .idle_window =
-                        idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)},
-        .programs = {.launcher = launcher_,
-                     .path = current_environment()["PATH"],
-                     .environments = environments(prepared, users),
-                     .users = users,
-                     .service_environments = service_environments(prepared, service_users_),
-                     .service_users = service_users_,
-                     .log_folder = std::filesystem::path(path).replace_extension(".logs").string()}};
-    LocalExecutor executor(machine);
-    RunParts parts{plan, *strategy, executor, store, interruption_, clock_};
-    if (!prepared.gpus.used.empty() && !boards.lists_processes()) warn_that_processes_are_unknown(store);
-    return run_and_report(parts, machine);
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} says of no cluster: it runs on the machine where it is started", options.file),
+                "add  machines: {slurm: {partition: ..., nodes: ...}}  to run its blocks on nodes");
   }
-
- private:
-  void tell_of_an_earlier_run(const GuardClient& guard) {
-    if (!guard.found_journal()) return;
-    progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
-                              guard.found_journal()->restored));
-    for (const std::string& note : guard.found_journal()->notes) progress_.say("note: " + note);
-  }
-
-  SensorCheck look_at_sensors(const PreparedExperiment& prepared, Sampler& sampler,
-                              const std::set<std::string>& fixed_rate) {
-    // A recorded machine answers no load, and this one is none of its business.
-    TestLoads loads = options_.sysfs_root.empty() ? test_loads(prepared.gpus.used, clock_) : TestLoads{};
-    // Once the boards' sensors have been read for a while, and before anything of ours computes on them.
-    bool boards_are_free = false;
-    loads.say = [&](const std::string& line) {
-      if (!boards_are_free) refuse_busy_boards(prepared, sampler);
-      boards_are_free = true;
-      progress_.say(line);
-    };
-    SensorCheck sensors = check_sensors(sampler, clock_, fixed_rate, &interruption_, loads);
-    if (!boards_are_free && interruption_.pending() == 0) refuse_busy_boards(prepared, sampler);
-    for (const std::string& note : sensors.notes) progress_.say("note: " + note);
-    return sensors;
-  }
-
-  // From the first setting to the report, whatever comes between.
-  int run_and_report(RunParts& parts, LocalMachine& machine) {
-    Store& store = parts.store;
-    try {
-      machine.guard.arm(settings_of(machine.knobs));
-      end_ = run_and_restore(parts, machine.guard);
-    } catch (...) {
-      rescue_if_lost(store);
-      end_session(store, "error");
-      if (rescued_) progress_.say(fmt::format("all that is finished is in {}", store.path()));
-      throw;
-    }
-    rescue_if_lost(store);
-    end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
-    seal(store);
-    try {
-      return report(store, store.path());
-    } catch (const StoreDamaged& damage) {
-      rescued(store.go_on_elsewhere(damage.what()));
-      return report(store, store.path());
-    }
-  }
-
-  // What the look at the sensors found, in the file and on the terminal.
-  void keep_look_at_sensors(Store& store, const SensorCheck& sensors, const Sampler& sampler) {
-    std::vector<double> periods;
-    for (std::uint32_t i = 0; i < sampler.channels().size(); ++i)
-      periods.push_back(sampler.period(i).value());
-    store.write_audit(sensors.audit, periods);
-    for (const Agreement& pair : sensors.audit.agreements) {
-      if (!pair.impossible()) continue;
-      const std::string text = agreement_text(pair, sampler.channels());
-      progress_.say("warning: " + text);
-      store.write_event({"sensors_disagree", text});
-    }
-    for (const auto& fault : sensors.faults)
-      store.write_event(
-          {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
-  }
-
-  static std::map<std::string, std::map<std::string, std::string>> environments(
-      const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
-    std::map<std::string, std::map<std::string, std::string>> environments;
-    for (const PlanWorkload& workload : prepared.plan.workloads)
-      environments[workload.spec.name] =
-          environment_of(prepared, workload.spec, users.at(workload.spec.name));
-    return environments;
-  }
-
-  static std::map<std::string, std::map<std::string, std::string>> service_environments(
-      const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
-    std::map<std::string, std::map<std::string, std::string>> environments;
-    for (const PlanService& service : prepared.plan.services)
-      environments[service.spec.name] = environment_of(prepared, service.spec, users.at(service.spec.name));
-    return environments;
-  }
-
-  static std::map<std::string, std::string> environment_of(const PreparedExperiment& prepared,
-                                                           const ProgramSpec& program,
-                                                           const std::optional<Credentials>& user) {
-    auto environment = environment_for(user, program.keep);
-    for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
-    return environment;
-  }
-
-  void warn_that_processes_are_unknown(Store& store) {
-    const std::string text = "the boards do not tell who is on them: work of others would not be seen";
-    progress_.say("note: " + text);
-    store.write_event({"gpu_processes_unknown", text});
-  }
-
-  // Refuses to begin where trials would be refused.
-  static void require_allowed(const PreparedExperiment& prepared, GuardClient& guard) {
-    const auto refused = refused_settings(prepared, guard);
-    if (!refused.empty())
-      throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", refused[0].axis, refused[0].why),
-                  refused[0].next_step);
-  }
-
-  std::shared_ptr<SettingsWatch> watch_settings(const PreparedExperiment& prepared) const {
-    if (prepared.knobs.empty()) return nullptr;
-    return std::make_shared<SettingsWatch>(settings_of(prepared.knobs), sysfs_, clock_);
-  }
-
-  // In a container the processes of others are not to be seen; what they do to the board is.
-  static void refuse_busy_boards(const PreparedExperiment& prepared, Sampler& sampler) {
-    if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return;
-    constexpr double busy_percent = 10;
-    // A stream may have nothing new at this very moment: look until it has.
-    std::map<std::uint32_t, double> load;
-    constexpr int looks = 20;
-    for (int i = 0; i < looks && load.empty(); ++i) {
-      for (const Reading& reading : sampler.look("%")) {
-        if (reading.value && quantity_of(sampler.channels()[reading.channel]) == "utilisation")
-          load[reading.channel] = *reading.value;
-      }
-      if (load.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    for (const auto& [index, percent] : load) {
-      const Channel& channel = sampler.channels()[index];
-      if (percent < busy_percent) continue;
-      throw Error(
-          ExitCode::machine_refuses,
-          fmt::format("{} is busy ({:.0f} %) although nothing of this run is on it, and whose work it is "
-                      "cannot be seen from here",
-                      channel.domain, percent),
-          board_hint);
-    }
-  }
-
-  // Links in the user's folders lead where the user may go, and no further.
-  static Store open_as_owner(const std::string& path, Database::Mode mode) {
-    const ActingAs owner(invoking_owner());
-    return Store::open(path, mode);
-  }
-
-  void rescued(const Store::Rescued& result) {
-    write_stderr(fmt::format(
-        "warning: the result file is lost ({}); all finished trials are in {}, and the night goes "
-        "on there\n",
-        result.what, result.where));
-    rescued_ = true;
-  }
-
-  void rescue_if_lost(Store& store) {
-    try {
-      if (const auto result = store.go_on_elsewhere_if_lost()) rescued(*result);
-    } catch (const Error& error) {
-      progress_.say(fmt::format("warning: {}", error.what()));
-    }
-  }
-
-  // How it ended is worth knowing, but never at the price of what is being reported.
-  void end_session(Store& store, const char* how) {
-    const auto conclusions = conclusions_for_sql(store);
-    try {
-      store.end_session(how, clock_.wall_time(), conclusions);
-    } catch (const StoreDamaged& damage) {
-      rescued(store.go_on_elsewhere(damage.what()));
-      store.end_session(how, clock_.wall_time(), conclusions);
-    } catch (const Error& error) {
-      progress_.say(fmt::format("warning: {}", error.what()));
-    }
-  }
-
-  void seal(Store& store) {
-    try {
-      store.seal();
-    } catch (const Error& error) {
-      progress_.say(fmt::format("warning: {}", error.what()));
-    }
-  }
-
-  // For those who read SQL; the report knows the answer all the same.
-  std::optional<Conclusions> conclusions_for_sql(Store& store) {
-    try {
-      return conclusions_of(summary_of(store));
-    } catch (const Error& error) {
-      progress_.say(fmt::format("warning: the answer is not in the result file's views: {}", error.what()));
-      return std::nullopt;
-    }
-  }
-
-  // So that an unfinished night has an answer in SQL too. Where that takes long (an adaptive search of many
-  // trials), not after each block: a twentieth of the night at most.
-  void conclude_block(Store& store) {
-    constexpr int share = 20;
-    const Nanoseconds now = clock_.now();
-    if (now - concluded_at_ < share * concluding_took_) return;
-    rescue_if_lost(store);  // what is written into a file makes it ours, whatever became of it
-    try {
-      conclude(store);
-    } catch (const Error&) {
-      // Somebody holds the file, or it is lost: the next trial's write finds out.
-    }
-    concluded_at_ = clock_.now();
-    concluding_took_ = concluded_at_ - now;
-  }
-
-  // A run that was killed or failed after its last trial has not said that it was the last.
-  int report_of_finished(Store& existing, const std::string& path) {
-    if (existing.experiment().last_session_ended != "done") {
-      Store store = open_as_owner(path, Database::Mode::read_write);
-      store.end_last_session("done", clock_.wall_time(), conclusions_for_sql(store));
-    }
-    return report(existing, path);
-  }
-
-  void warn_about_root(const char* kind, const std::map<std::string, std::optional<Credentials>>& users) {
-    if (::geteuid() != 0) return;
-    for (const auto& [name, user] : users) {
-      if (!user)
-        progress_.say(fmt::format("note: {} '{}' runs as root; `run_as: USER` makes it run as somebody else",
-                                  kind, printable(name)));
-    }
-  }
-
-  Store open_store(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
-                   const std::map<std::string, std::string>& facts, const SensorCheck& sensors) {
-    if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
-      Store store = open_as_owner(path, Database::Mode::read_write);
-      energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
-      store.use_channels(channels);
-      progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
-                                History(store.history()).workload_trials(),
-                                store.experiment().planned_trials));
-      return store;
-    }
-    energy_ = choose_energy(plan.experiment, channels, sensors, {});
-    // Before the old result is moved: a prior that cannot be read is no reason to.
-    PriorResults prior = read_priors(plan, facts);
-    for (const std::string& note : prior.notes) progress_.say("note: " + note);
-    if (options_.fresh) set_aside(path, clock_, progress_);
-    return Store::create(path, plan, channels,
-                         {energy_.name, tool_version, clock_.wall_time(), facts, std::move(prior.shapes)},
-                         invoking_owner());
-  }
-
-  static PriorResults read_priors(const Plan& plan, const std::map<std::string, std::string>& facts) {
-    const ActingAs owner(invoking_owner());
-    return read_prior_results(plan, facts);
-  }
-
-  RunEnd run_and_restore(RunParts& parts, GuardClient& guard) {
-    const RunEvents events{[this, &guard](const PlannedTrial& trial, int finished, int remaining) {
-                             progress_.begins(trial, finished, remaining);
-                             if (const auto left = progress_.expected(remaining))
-                               guard.note_until(clock_.wall_time_in(*left));
-                           },
-                           [this](const TrialRecord& trial) { progress_.finished(trial); },
-                           [this](const std::string& why) {
-                             progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
-                           },
-                           [this](const std::string& text) { progress_.say(text); },
-                           [this](const Store::Rescued& result) { rescued(result); },
-                           [this, &parts] { conclude_block(parts.store); }};
-    RunEnd end = RunEnd::done;
-    try {
-      end = run_trials(parts, events);
-    } catch (...) {
-      put_back(guard);
-      parts.executor.finish();
-      throw;
-    }
-    put_back(guard);
-    parts.executor.finish();
-    return end;
-  }
-
-  // Settings that others changed meanwhile were left as they are: said even after an error, and with --quiet.
-  void put_back(GuardClient& guard) {
-    const RestoreOutcome outcome = guard.restore();
-    for (const std::string& note : outcome.notes) write_stderr(fmt::format("note: {}\n", note));
-    left_as_noted_ = !outcome.notes.empty();
-    require_restored(outcome);
-  }
-
-  // The report as a page. If it cannot be written the run has succeeded all the same, and a warning says why.
-  void write_page_beside(Store& store, const Summary& summary, const std::vector<TrialRow>& trials,
-                         const std::string& path) {
-    if (options_.no_html) return;
-    const std::string page = std::filesystem::path(path).replace_extension(".html").string();
-    try {
-      const ActingAs owner(invoking_owner());
-      std::error_code none;
-      if (std::filesystem::exists(page, none) && !is_page(page)) {
-        progress_.say(
-            fmt::format("warning: {} is not a page of dvfs-plan and stays; make one with: dvfs-plan report "
-                        "{} --html FILE",
-                        page, shell_quote(path)));
-        return;
-      }
-      for (const std::string& why : write_html_report(store, summary, trials, page))
-        progress_.say("warning: " + why);
-      progress_.say(fmt::format("the page for a browser is {}", page));
-    } catch (const std::exception& error) {
-      progress_.say(fmt::format("warning: {}", error.what()));
-    }
-  }
-
-  int report(Store& store, const std::string& path) {
-    const auto trials = store.trials();
-    const Summary summary = summary_of(store);
-    write_page_beside(store, summary, trials, path);
-    write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
-                                                 : terminal_report(summary, trials, is_terminal_stdout())));
-    if (end_ == RunEnd::interrupted) {
-      progress_.say(
-          fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
-                      left_as_noted_ ? ", but for what is noted above" : "",
-                      ::geteuid() == 0 || came_through_sudo() ? "sudo " : "", shell_quote(options_.file),
-                      rescued_                  ? " --output " + shell_quote(path)
-                      : options_.output.empty() ? ""
-                                                : " --output " + shell_quote(options_.output)));
-      return static_cast<int>(ExitCode::interrupted);
-    }
-    progress_.say(fmt::format("all of it is in {}", path));
-    if (rescued_) {
-      write_stderr(fmt::format(
-          "warning: {} is not the file that this run began with, which was lost; to go on with it: "
-          "dvfs-plan {} --output {}\n",
-          path, shell_quote(options_.file), shell_quote(path)));
-      return static_cast<int>(ExitCode::result_rescued);
-    }
-    return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
-  }
-
-  const RunOptions& options_;
-  Interruption interruption_;
-  SystemClock& clock_ = system_clock();  // the sampler's threads may outlive us
-  Sysfs sysfs_;
-  Progress progress_;
-  Launcher launcher_;
-  EnergySource energy_;
-  RunEnd end_ = RunEnd::done;
-  Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
-  std::map<std::string, std::optional<Credentials>> service_users_;
-  bool rescued_ = false;        // the result file was lost, and the night went on in another
-  bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
-};
-
-int run_command(const RunOptions& options) {
-  return Run(options).run();
+  ClusterOptions cluster;
+  static_cast<RunOptions&>(cluster) = options;
+  cluster.what = what;
+  return run_on_cluster(cluster, *experiment);
 }
+
+int run_command(const NightOptions& options) {
+  if (options.cancel) return on_cluster(options, ClusterOptions::Do::cancel);
+  if (cluster_experiment(options.file)) return on_cluster(options, ClusterOptions::Do::all);
+  return run_here(options);
+}
+
+int submit_command(const RunOptions& options) {
+  return on_cluster(options, ClusterOptions::Do::submit);
+}
+
+int collect_command(const RunOptions& options) {
+  return on_cluster(options, ClusterOptions::Do::collect);
+}
+
+void declare_options(CLI::App& app, RunOptions& options) {
+  app.add_option("-o,--output", options.output, "the result file (default: NAME.sqlite here)");
+  app.add_flag("--quiet", options.quiet, "no progress on stderr");
+}
+
+const Registered<CommandKind> submit(
+    {.name = "submit",
+     .place = 25,
+     .what = "submits an experiment with 'machines: slurm' to the cluster, and returns",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<RunOptions>();
+       app.add_option("FILE", options->file, "the experiment")->required();
+       declare_options(app, *options);
+       app.add_flag("--fresh", options->fresh, "start a new result; the old file is kept under another name");
+       return declared(app, options, submit_command);
+     }});
+
+const Registered<CommandKind> collect(
+    {.name = "collect",
+     .place = 26,
+     .what = "takes what the cluster's nodes have finished into the result, and reports",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<RunOptions>();
+       app.add_option("FILE", options->file, "the experiment that was submitted")->required();
+       declare_options(app, *options);
+       app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result");
+       return declared(app, options, collect_command);
+     }});
 
 }  // namespace
 
 DeclaredCommand declare_run(CLI::App& app) {
-  const auto options = std::make_shared<RunOptions>();
+  const auto options = std::make_shared<NightOptions>();
   app.add_option("FILE", options->file, "the experiment to run, or to go on with");
-  app.add_option("-o,--output", options->output, "the result file (default: NAME.sqlite here)");
+  declare_options(app, *options);
   app.add_flag("--fresh", options->fresh, "start a new result; the old file is kept under another name");
-  app.add_flag("--quiet", options->quiet, "no progress on stderr");
   app.add_flag("--wait", options->wait,
                "where another sweep has the machine, be next instead of being refused");
   app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result");
+  app.add_flag("--cancel", options->cancel, "of an experiment that a cluster runs: end its jobs");
   return declared(app, options, run_command);
 }
 

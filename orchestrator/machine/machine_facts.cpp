@@ -34,6 +34,8 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
       facts["cpu.microcode"] = after_colon(line);
   }
   if (const auto online = sysfs.text("/sys/devices/system/cpu/online")) facts["cpu.online"] = *online;
+  if (const auto bios = sysfs.text("/sys/class/dmi/id/bios_version"); bios && !bios->empty())
+    facts["bios"] = *bios;
   if (const auto smt = sysfs.text("/sys/devices/system/cpu/smt/control")) facts["cpu.smt"] = *smt;
   std::set<std::string> drivers;
   const std::string cpufreq = "/sys/devices/system/cpu/cpufreq/";

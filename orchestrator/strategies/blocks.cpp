@@ -20,12 +20,16 @@ namespace {
 // finalists alone. Disturbed trials are run again at the end of their block.
 class RandomisedBlocks : public Strategy {
  public:
-  RandomisedBlocks(const Plan& plan, Finalists finalists)
+  RandomisedBlocks(const Plan& plan, Finalists finalists, std::optional<int> only_block)
       : plan_(plan),
         options_(schedule_options(plan.experiment)),
         repeat_(plan.experiment.repeat),
-        finalists_(std::move(finalists)) {
-    for (const PlannedTrial& trial : plan.trials) blocks_[trial.block].push_back(trial);
+        finalists_(std::move(finalists)),
+        only_block_(only_block),
+        at_block_(only_block.value_or(1)) {
+    for (const PlannedTrial& trial : plan.trials) {
+      if (!only_block || trial.block == *only_block) blocks_[trial.block].push_back(trial);
+    }
     for (std::size_t i = 0; i < plan.points.size(); ++i) {
       if (plan.points[i].reference) reference_of_[plan.points[i].scenario] = static_cast<int>(i);
     }
@@ -38,6 +42,7 @@ class RandomisedBlocks : public Strategy {
       const PlannedTrial* trial = trials.empty() ? nullptr : next_of_block(trials, history);
       if (trial != nullptr && affordable(*trial, history)) return trial;
       if (trial == nullptr && is_under_way(at_block_, history)) return next_ahead(history);
+      if (trial == nullptr && only_block_) return nullptr;
       if (trial == nullptr && !trials.empty()) {
         ++at_block_;
       } else if (confirms_from_ == 0 && repeat_.confirm > 0 && finalists_ && at_block_ > repeat_.min) {
@@ -405,7 +410,8 @@ class RandomisedBlocks : public Strategy {
   std::map<std::string, int> reference_of_;
   std::map<int, std::vector<PlannedTrial>> blocks_;
   std::deque<PlannedTrial> reruns_;  // stable addresses: next() hands them out
-  int at_block_ = 1;
+  std::optional<int> only_block_;
+  int at_block_;
 };
 
 const Registered<StrategyKind> full({.name = "full",
@@ -413,7 +419,7 @@ const Registered<StrategyKind> full({.name = "full",
                                      .what = "every setting in randomised complete blocks, planned ahead",
                                      .make = [](StrategyRequest request) -> std::unique_ptr<Strategy> {
                                        return std::make_unique<RandomisedBlocks>(
-                                           request.plan, std::move(request.finalists));
+                                           request.plan, std::move(request.finalists), request.only_block);
                                      }});
 
 }  // namespace

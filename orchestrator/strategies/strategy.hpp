@@ -72,6 +72,8 @@ struct StrategyRequest {
   const Plan& plan;                    // must outlive the strategy
   std::vector<PriorShape> prior = {};  // what earlier results say of the points
   Finalists finalists = {};
+  // Of a part of a result: this one of the blocks that are planned from the start, with its reruns, and no other.
+  std::optional<int> only_block = {};
 };
 
 // A strategy, as its file declares it.

@@ -216,6 +216,36 @@ Json scenario_json(const ScenarioSummary& scenario) {
     one["metric_drift"].push_back(
         {{"metric", drift.metric}, {"change", to_json(std::optional(drift.change))}});
   one["drift_of_night"] = or_null(scenario.drift_of_night);
+  if (scenario.nodes) {
+    Json& nodes = one["nodes"] = Json::array();
+    for (const NodeSummary& node : scenario.nodes->nodes) {
+      Json json{{"node", node.node},
+                {"blocks", node.blocks},
+                {"trials", node.trials},
+                {"best", or_null(node.best)},
+                {"best_objective", to_json(node.best_value)},
+                {"gain_of_best", to_json(node.gain_of_best)},
+                {"agrees", node.agrees}};
+      json["points"] = Json::array();
+      for (const NodeSummary::Point& point : node.points)
+        json["points"].push_back({{"point", point.point},
+                                  {"work_energy_j", or_null(point.work_energy_j)},
+                                  {"work_time_s", or_null(point.work_time_s)},
+                                  {"mean_power_w", or_null(point.power_w)}});
+      if (const auto& apart = node.against_others) {
+        json["against_others"] = {{"value", apart->value},
+                                  {"low_95", or_null(apart->low)},
+                                  {"high_95", or_null(apart->high)},
+                                  {"outlying", apart->outlying}};
+      }
+      nodes.push_back(std::move(json));
+    }
+    if (const auto& spread = scenario.nodes->spread_of_best) {
+      one["spread_between_nodes"] = {{"deviation", spread->deviation},
+                                     {"low_95", or_null(spread->low)},
+                                     {"high_95", or_null(spread->high)}};
+    }
+  }
   one["regions"] = scenario.regions;
   one["trials"] = scenario.trials;
   one["counted"] = scenario.counted;
@@ -244,6 +274,8 @@ Json trial_json(const TrialRow& trial) {
           {"reference", trial.is_reference},
           {"started_at", trial.started_at},
           {"point", trial.point},
+          {"node", trial.node.empty() ? Json(nullptr) : Json(trial.node)},
+          {"left_out", trial.left_out.empty() ? Json(nullptr) : Json(trial.left_out)},
           {"block", trial.block},
           {"position", trial.position},
           {"outcome", trial.outcome},
@@ -357,6 +389,8 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
   json["sessions"] =
       rows_json(store, "SELECT started_at, ended_at, ended_how, tool_version FROM session ORDER BY id");
   json["machine"] = machine_json(store);
+  json["nodes"] = rows_json(store, "SELECT node, blocks, trials, left_out FROM nodes ORDER BY node");
+  json["node_facts"] = rows_json(store, "SELECT node, name, value FROM node_facts ORDER BY name, node");
   const auto file =
       rows_json(store, "SELECT source_file AS name, source_text AS text, seed, plan_hash FROM experiment");
   json["experiment_file"] = file.empty() ? Json(nullptr) : file.front();

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/nodes.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/sparklines.hpp"
 #include "results/report/text_table.hpp"
@@ -212,6 +213,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
     text += sparkline_table(scenario);
     search_table(scenario, scenario.objective.minimise, text, colour);
     text += beside_lines(scenario);
+    text += node_lines(scenario, colour);
   }
   if (!summary.scenarios.empty())
     text += fmt::format(
@@ -220,7 +222,11 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
         "sensors' own part; savings and slowdowns {}). — is not known. What each assumes: ARCHITECTURE.md, "
         "\"What "
         "each interval stands for\".\n",
-        e.search ? "by the model of all trials together" : "paired within blocks");
+        e.search ? "by the model of all trials together"
+        : std::any_of(summary.scenarios.begin(), summary.scenarios.end(),
+                      [](const ScenarioSummary& s) { return s.nodes.has_value(); })
+            ? "paired within nodes"
+            : "paired within blocks");
 
   for (const std::string& warning : summary.warnings)
     text += fmt::format("\nwarning: {}\n", printable(warning));

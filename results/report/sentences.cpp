@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/nodes.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/summary.hpp"
 
@@ -302,6 +303,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(scenario);
     text += censored_points(scenario, &best);
     text += constraints_of(best);
+    text += node_sentence(scenario);
     for (const std::string& axis : scenario.best_at_edge_of) {
       text += fmt::format(" The best lies at the edge of what was swept on {}; the optimum may lie beyond.",
                           axis);
@@ -323,6 +325,9 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
 
 std::vector<std::string> further_sentences(const Summary& summary) {
   std::vector<std::string> sentences;
+  for (const auto& [why, trials] : summary.left_out)
+    sentences.push_back(
+        fmt::format("{} do{} not count: {}", counted(trials, "trial"), trials == 1 ? "es" : "", why));
   for (const ScenarioSummary& scenario : summary.scenarios) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
     std::vector<std::string> flagged;

@@ -9,25 +9,31 @@
 #include <tuple>
 
 #include "base/units.hpp"
+#include "results/report/nodes.hpp"
 #include "results/report/settings_order.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/trade_offs.hpp"
+#include "results/statistics/groups.hpp"
 #include "results/statistics/winner.hpp"
 
 namespace dvfs_plan {
 namespace {
 
-// Values of one quantity over the counted trials of a point, with the sensors' share of each.
+// Values of one quantity over the counted trials of a point, with the sensors' share of each, and the machine of each where
+// there are several.
 struct Values {
   std::vector<double> values;
   std::vector<SensorPart> sensor;
+  std::vector<std::string> nodes;
+  const TrialRow* of = nullptr;  // that is being added
   void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
     if (!value) return;
     values.push_back(*value);
+    nodes.push_back(of->node);
     if (relative)
       sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
   }
-  std::optional<Estimate> estimate() const { return dvfs_plan::estimate(values, sensor); }
+  std::optional<Estimate> estimate() const { return estimate_of_groups(values, nodes, sensor); }
 };
 
 // The trials of one scenario, their points numbered by axis values.
@@ -108,6 +114,9 @@ class Scenario {
       }
       ++point.counted;
       ++result_.counted;
+      for (Values* quantity : {&energy, &above_idle, &time, &power, &objective, &per_unit, &work_energy,
+                               &work_time, &edp, &ed2p})
+        quantity->of = trial;
       if (std::find(result_.regions.begin(), result_.regions.end(), trial->region) == result_.regions.end())
         result_.regions.push_back(trial->region);
       std::optional<SensorPart> sensor;
@@ -168,6 +177,7 @@ class Scenario {
   void describe(PointSummary& point) const {
     struct Told {
       std::vector<double> values, least, highest;
+      std::vector<std::string> nodes;
       std::string unit;
       double count = 0, of = 0;
     };
@@ -180,6 +190,7 @@ class Scenario {
       for (const auto& [name, value] : trial->metrics) {
         Told& told = metrics[name];
         told.values.push_back(value);
+        told.nodes.push_back(trial->node);
         const auto extremes = trial->extremes_of_metrics.find(name);
         told.least.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first);
         told.highest.push_back(extremes == trial->extremes_of_metrics.end() ? value
@@ -204,9 +215,9 @@ class Scenario {
       }
     }
     for (const auto& [name, told] : metrics) {
-      MetricSummary metric{*estimate(told.values),
-                           estimate(told.least),
-                           estimate(told.highest),
+      MetricSummary metric{*estimate_of_groups(told.values, told.nodes),
+                           estimate_of_groups(told.least, told.nodes),
+                           estimate_of_groups(told.highest, told.nodes),
                            told.unit,
                            told.count,
                            told.of,
@@ -251,18 +262,33 @@ class Scenario {
     if (!limits.empty()) point.power_limit_w = mean(limits);
   }
 
+  // What repeats: the machine where there are several, else the block.
+  int replicate_of(const TrialRow& trial) const {
+    return several_nodes() ? nodes_.at(trial.node) : trial.block;
+  }
+  bool several_nodes() const { return nodes_.size() > 1; }
+
   void collect_blocks() {
+    for (const TrialRow* trial : trials_) {
+      if (trial->counts() && !trial->node.empty())
+        nodes_.emplace(trial->node, static_cast<int>(nodes_.size()));
+    }
     for (const TrialRow* trial : trials_) {
       if (!trial->counts() || result_.points[static_cast<std::size_t>(index_of(*trial))].censored > 0)
         continue;
       const auto add = [&](std::vector<BlockedValue>& into, const std::optional<double>& value) {
-        if (value && *value > 0) into.push_back({index_of(*trial), trial->block, *value});
+        if (value && *value > 0) into.push_back({index_of(*trial), replicate_of(*trial), *value});
       };
       add(energy_, trial->work_energy());
       add(time_, trial->work_time());
       add(objective_, trial->objective_value);
       if (trial->confirms) add(fresh_, trial->objective_value);
-      blocks_of_[index_of(*trial)].insert(trial->block);
+      blocks_of_[index_of(*trial)].insert(replicate_of(*trial));
+    }
+    // Of several machines each is one repetition: its blocks share what it is.
+    if (several_nodes()) {
+      for (std::vector<BlockedValue>* values : {&energy_, &time_, &objective_, &fresh_})
+        *values = means_of_groups(*values);
     }
     for (const auto& [point, blocks] : blocks_of_)
       result_.balanced = result_.balanced && blocks == blocks_of_.begin()->second;
@@ -513,8 +539,8 @@ class Scenario {
     for (const TrialRow* trial : trials_) {
       const auto e = trial->work_energy(), t = trial->work_time();
       if (!trial->counts() || !e || !t || *e <= 0 || *t <= 0) continue;
-      edp.push_back({index_of(*trial), trial->block, *e * *t});
-      ed2p.push_back({index_of(*trial), trial->block, *e * *t * *t});
+      edp.push_back({index_of(*trial), replicate_of(*trial), *e * *t});
+      ed2p.push_back({index_of(*trial), replicate_of(*trial), *e * *t * *t});
     }
     const auto energy = levels(energy_, &PointSummary::work_energy),
                time = levels(time_, &PointSummary::work_time);
@@ -557,6 +583,7 @@ class Scenario {
 
   // A server that answers slower and slower: each point's mean in the second half of its blocks against that in the first.
   void drift_of_metrics() {
+    if (several_nodes()) return;  // other blocks are other machines
     std::set<std::string> names;
     for (const ConstraintSpec& constraint : objective_spec_.constraints) names.insert(constraint.name);
     int last_block = 0;
@@ -595,7 +622,7 @@ class Scenario {
       if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
       if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
     }
-    if (first != nullptr && last != first && *first->objective_value > 0)
+    if (first != nullptr && last != first && *first->objective_value > 0 && !several_nodes())
       result_.drift_of_night = *last->objective_value / *first->objective_value - 1;
     for (const auto& [block, ends] : blocks) {
       BlockDrift one;
@@ -626,6 +653,7 @@ class Scenario {
   std::vector<BlockedValue> energy_, time_, objective_;
   std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
   std::map<int, std::set<int>> blocks_of_;
+  std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
 };
 
 }  // namespace
@@ -641,6 +669,10 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   std::map<std::string, std::vector<const TrialRow*>> scenarios;
   for (const TrialRow& trial : trials) {
     if (trial.role == TrialRole::warm_up) continue;
+    if (!trial.left_out.empty()) {
+      ++summary.left_out[trial.left_out];
+      continue;
+    }
     ++summary.finished;
     if (trial.attempt == 1) ++first_attempts;
     // A search does not owe any one trial; it owes what it asked a point for.
@@ -665,6 +697,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
             .finish());
   }
   compare_with_alone(summary, trials);
+  compare_nodes(summary, trials);
   return summary;
 }
 

@@ -11,6 +11,7 @@
 
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
+#include "results/statistics/groups.hpp"
 #include "results/store/rows.hpp"
 #include "results/surface/optimum.hpp"
 #include "results/trial/trial_record.hpp"
@@ -131,6 +132,28 @@ struct SearchSummary {
   std::map<std::string, SurfaceComparison> to_reference;  // by point
 };
 
+// One of several machines, by what it ran alone.
+struct NodeSummary {
+  std::string node;
+  int blocks = 0, trials = 0;          // that count
+  std::optional<std::string> best;     // key of the point with its own least
+  std::optional<Estimate> best_value;  // of the objective there
+  std::optional<Change> gain_of_best;  // against its own reference, its blocks as pairs
+  bool agrees = false;                 // the type's best is its own, or not told apart from it there
+  struct Point {
+    std::string point;
+    std::optional<double> work_energy_j, work_time_s, power_w;  // means
+  };
+  std::vector<Point> points = {};
+  // Of the objective against the mean of the others, over all points, a share.
+  std::optional<Departure> against_others;
+};
+// Between machines of the type.
+struct NodesSummary {
+  std::vector<NodeSummary> nodes;        // by name
+  std::optional<Spread> spread_of_best;  // of the objective at the best, a share
+};
+
 struct ScenarioSummary {
   std::string scenario;
   ObjectiveSpec objective;               // of its workload
@@ -164,6 +187,7 @@ struct ScenarioSummary {
       metric_drift;  // of latencies and of what constraints are about; only those that are shown
   std::optional<double> drift_of_night;  // of the reference, from its first trial to its last
   std::vector<std::string> regions;      // what was measured; more than one makes the trials incomparable
+  std::optional<NodesSummary> nodes;     // where several machines ran it
   int trials = 0, counted = 0;
   std::map<std::string, int> not_counted;
 };
@@ -175,6 +199,8 @@ struct Summary {
   int left = 0;      // of those planned
   std::vector<ScenarioSummary> scenarios;
   std::map<std::string, int> not_counted;
+  std::map<std::string, int>
+      left_out;                       // trials whose blocks count as another machine ran them, by the reason
   int unmended = 0;                   // planned trials of which no attempt counts
   std::vector<std::string> warnings;  // of the run as a whole
   std::vector<std::string> sensors;   // the audit in lines

@@ -92,7 +92,9 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     ++trials[value.point];
   }
   const auto mine = model.level(best), base = model.level(reference);
-  if (!noise.known() || model.degrees_of_freedom() < 1 || !mine || !base) return std::nullopt;
+  // Of one block the reference's two trials alone tell of noise: what that corrects is beyond all bounds.
+  constexpr int least_degrees = 3;
+  if (!noise.known() || model.degrees_of_freedom() < least_degrees || !mine || !base) return std::nullopt;
 
   // Of the draws, so many: each cut of the interval goes through all of them.
   constexpr std::size_t every = 4;

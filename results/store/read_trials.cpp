@@ -37,6 +37,8 @@ const RowColumn row_columns[] = {
     {"scenario", [](S s, int c, TrialRow& r) { r.scenario = s.text(c); }},
     {"point", [](S s, int c, TrialRow& r) { r.point = s.text(c); }},
     {"is_reference", [](S s, int c, TrialRow& r) { r.is_reference = s.integer(c) != 0; }},
+    {"node", [](S s, int c, TrialRow& r) { r.node = s.text(c); }},
+    {"left_out", [](S s, int c, TrialRow& r) { r.left_out = s.text(c); }},
     {"role", [](S s, int c, TrialRow& r) { r.role = parse_role(s.text(c)); }},
     {"attempt", [](S s, int c, TrialRow& r) { r.attempt = whole(s, c); }},
     {"confirms", [](S s, int c, TrialRow& r) { r.confirms = s.integer(c) != 0; }},
@@ -86,7 +88,9 @@ std::vector<FinishedTrial> Store::history() {
   Statement s = database_.prepare(
       "SELECT key, point_id, block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
-      "region_s, energy_j, runs, units, confirms FROM trial ORDER BY id");
+      "region_s, energy_j, runs, units, confirms FROM trial t WHERE NOT EXISTS (SELECT 1 FROM session s JOIN "
+      "block_run r ON r.id = s.block_run_id WHERE s.id = t.session_id AND r.left_out IS NOT NULL) ORDER BY "
+      "id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
   while (s.step()) {
     FinishedTrial trial;

@@ -88,6 +88,9 @@ struct TrialRow {
   std::int64_t id = 0;
   std::string key, workload, scenario, point;
   bool is_reference = false;
+  std::string node = {};  // the machine that ran it, where there are several; empty: there is one
+  std::string left_out =
+      {};  // why it does not count whatever its verdict: its block counts as another machine ran it
   TrialRole role = TrialRole::point;
   int attempt = 1;
   bool confirms = false;  // in a block of the best points of the blocks before it
@@ -132,7 +135,7 @@ struct TrialRow {
 
   // It did not reach its target: what it used is a lower bound, and no failure.
   bool censored() const { return verdict == to_string(Verdict::censored); }
-  bool counts() const { return trial_counts(verdict, role); }
+  bool counts() const { return left_out.empty() && trial_counts(verdict, role); }
   // Per unit of work where the objective is, else per run.
   std::optional<double> work_energy() const { return units ? energy_per_unit_j : energy_j; }
   std::optional<double> work_time() const { return units ? time_per_unit_s : time_s; }

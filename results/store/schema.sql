@@ -61,8 +61,48 @@ CREATE TABLE session (
   ended_at      TEXT,              -- NULL: still running, or killed
   ended_how     TEXT,              -- 'done', 'interrupted', 'error'
   current_trial TEXT,              -- key of the trial that was begun last
-  trials_left   INTEGER            -- of workloads, that one included, as far as is known; NULL: not told
+  trials_left   INTEGER,           -- of workloads, that one included, as far as is known; NULL: not told
+  block_run_id  INTEGER REFERENCES block_run  -- of one of several machines, the block it ran; NULL: there is one machine
 ) STRICT;
+
+-- Where blocks were run on several machines (a cluster's nodes, or results that were merged): each block as one of them ran it.
+CREATE TABLE block_run (
+  id         INTEGER PRIMARY KEY,
+  origin     TEXT NOT NULL UNIQUE, -- which file of which machine it was first written to
+  block      INTEGER NOT NULL,     -- in this file
+  node       TEXT NOT NULL,        -- the machine's name
+  task       TEXT,                 -- of Slurm: '1234_3 start 1'; NULL: merged by hand
+  complete   INTEGER NOT NULL CHECK (complete IN (0, 1)),  -- all trials that it was to run are there
+  left_out   TEXT                  -- why its trials do not count: 'block 3 counts as n3 ran it'; NULL: they do
+) STRICT;
+CREATE INDEX block_run_of_block ON block_run (block);
+
+-- What each of these machines is.
+CREATE TABLE node_fact (
+  node  TEXT NOT NULL,
+  name  TEXT NOT NULL,             -- as in machine_fact
+  value TEXT NOT NULL,
+  PRIMARY KEY (node, name)
+) STRICT, WITHOUT ROWID;
+
+-- What a cluster's tasks handed in, by the file's name: each is taken once.
+CREATE TABLE handed_in (
+  name TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- Jobs that were submitted for this result.
+CREATE TABLE submission (
+  id           INTEGER PRIMARY KEY,
+  job          TEXT NOT NULL,      -- Slurm's number
+  blocks       TEXT NOT NULL,      -- JSON: [1, 2, 3]
+  submitted_at TEXT NOT NULL
+) STRICT;
+
+-- Nodes that no more blocks are given to.
+CREATE TABLE node_left_out (
+  node TEXT PRIMARY KEY,
+  why  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workload (
   id      INTEGER PRIMARY KEY,

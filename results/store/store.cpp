@@ -441,11 +441,12 @@ void Store::end_last_session(const std::string& how, const std::string& now,
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
-      "SELECT name, planned_trials, (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT IN "
-      "('warm_up', 'idle_before', "
-      "'idle_after')), (SELECT count(*) FROM trial WHERE verdict = 'ok' AND role NOT IN ('warm_up', "
-      "'idle_before', "
-      "'idle_after')), (SELECT max(started_at) FROM trial), (SELECT count(*) FROM search) FROM experiment");
+      "SELECT name, planned_trials, finished, counted, (SELECT max(started_at) FROM trial), (SELECT count(*) "
+      "FROM search) FROM experiment, (SELECT count(CASE WHEN t.attempt = 1 THEN 1 END) AS finished, "
+      "count(CASE WHEN t.verdict = 'ok' THEN 1 END) AS counted FROM trial t JOIN session s ON s.id = "
+      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL AND t.role NOT "
+      "IN "
+      "('warm_up', 'idle_before', 'idle_after'))");
   if (counts.step()) {
     progress.name = counts.text(0);
     progress.planned = static_cast<int>(counts.integer(1));

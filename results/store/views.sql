@@ -17,7 +17,7 @@
 --| created_at: UTC, ISO 8601
 CREATE VIEW experiments AS
   SELECT name, description, objective, per_metric, energy_source, seed, planned_trials,
-         (SELECT count(*) FROM trials WHERE role <> 'warm_up') AS finished_trials,
+         (SELECT count(*) FROM trials WHERE role <> 'warm_up' AND left_out IS NULL) AS finished_trials,
          coalesce((SELECT of_all_trials = (SELECT count(*) FROM trial) FROM conclusion), 0) AS concluded, plan_hash, source_file, tool_version, created_at
   FROM experiment;
 
@@ -39,8 +39,9 @@ CREATE VIEW idle AS
                 + (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) * (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) / 4)
          END AS idle_half_width_w,
          count(*) AS windows
-  FROM trial t JOIN point p ON p.id = t.point_id
-  WHERE t.role IN ('idle_before', 'idle_after') AND t.verdict = 'ok' AND t.energy_j IS NOT NULL
+  FROM trial t JOIN point p ON p.id = t.point_id JOIN session s ON s.id = t.session_id
+  LEFT JOIN block_run r ON r.id = s.block_run_id
+  WHERE t.role IN ('idle_before', 'idle_after') AND t.verdict = 'ok' AND t.energy_j IS NOT NULL AND r.left_out IS NULL
   GROUP BY p.operating_point, t.block;
 
 -- Workload trials. Times and energies are per run of the command; counts: 1 if it goes into its point's mean.
@@ -51,6 +52,8 @@ CREATE VIEW idle AS
 --| point: key of the point
 --| is_reference: 1: savings of its scenario are against this point
 --| counts: 1: it goes into its point's means
+--| node: the machine that ran it, where there are several; NULL: there is one
+--| left_out: why it does not count whatever its verdict: its block counts as another machine ran it; NULL: that is not so
 --| COLUMNS OF A TRIAL: results/store/trial_columns.cpp
 --| time_s: of one run: the length of the region
 --| energy_j: of one run, over the region, of experiments.energy_source; NULL: not known
@@ -70,7 +73,8 @@ CREATE VIEW idle AS
 CREATE VIEW trials AS
   SELECT t.id AS trial, t.key, w.name AS workload, p.scenario,
          -- THE COLUMNS OF A TRIAL THAT ARE SHOWN AS THEY ARE
-         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up') AS counts,
+         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up' AND r.left_out IS NULL) AS counts,
+         r.node, r.left_out,
          t.region_s / max(1, t.runs) AS time_s,
          t.energy_j / max(1, t.runs) AS energy_j,
          t.energy_half_width_j / max(1, t.runs) AS energy_half_width_j,
@@ -84,8 +88,40 @@ CREATE VIEW trials AS
          (t.ended_ns - t.started_ns) / 1e9 AS process_s,
          CAST(t.output_tail AS TEXT) AS output_tail, CAST(t.error_tail AS TEXT) AS error_tail
   FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w ON w.id = p.workload_id
+  JOIN session s ON s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id
   LEFT JOIN idle i ON i.operating_point = p.operating_point AND i.block = t.block
   WHERE t.role NOT IN ('idle_before', 'idle_after');
+
+-- The machines that ran blocks, where there are several (the nodes of a cluster, or results that were merged).
+--| node: its name
+--| blocks: that count as it ran them
+--| trials: of workloads in these, warm-ups apart
+--| left_out: why no more blocks are given to it; NULL: that is not so
+CREATE VIEW nodes AS
+  SELECT r.node, count(DISTINCT CASE WHEN r.left_out IS NULL THEN r.block END) AS blocks,
+         (SELECT count(*) FROM trials t WHERE t.node = r.node AND t.left_out IS NULL AND t.role <> 'warm_up') AS trials,
+         (SELECT why FROM node_left_out o WHERE o.node = r.node) AS left_out
+  FROM block_run r GROUP BY r.node;
+
+-- What each of them is.
+--| node: its name
+--| name: 'cpu.model', 'cpu.microcode', 'kernel', 'gpu-0'
+--| value: as it was read there
+CREATE VIEW node_facts AS SELECT node, name, value FROM node_fact;
+
+-- Each block as one of them ran it. Where two ran it (a node was cut off, or died), one counts.
+--| block: which
+--| node: the machine
+--| task: of Slurm: '1234_3 start 1'; NULL: merged by hand
+--| complete: 1: all its trials are there
+--| trials: of workloads that are, warm-ups apart
+--| left_out: why they do not count; NULL: they do
+CREATE VIEW block_runs AS
+  SELECT r.block, r.node, r.task, r.complete,
+         (SELECT count(*) FROM trial t JOIN session s ON s.id = t.session_id
+          WHERE s.block_run_id = r.id AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after')) AS trials,
+         r.left_out
+  FROM block_run r;
 
 -- Requested, applied (read back) and delivered (sampled while the workload ran) are three things; a row a trial, axis and target.
 --| trial: trials.trial

@@ -57,7 +57,7 @@ TEST(Parse, UnknownKeyNamesTheNearest) {
   EXPECT_EQ(faults(with("zzz: 1\n")),
             "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, "
             "workloads, services, axes, sysfs, exclude, repeat, budget, search, order, "
-            "seed, settle, measure, conditions, gpus, probes, objective, reference, result\n");
+            "seed, settle, measure, conditions, gpus, probes, objective, reference, result, machines\n");
 }
 
 TEST(Parse, HowPointsAreChosen) {

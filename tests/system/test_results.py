@@ -338,5 +338,59 @@ class Published(unittest.TestCase):
                             self.assertEqual(before[name], after[name], f"trial {before['trial']}, {name}")
 
 
+class Merge(unittest.TestCase):
+    """Results of one plan made by hand on several machines, as one."""
+
+    NIGHT = """
+name: night
+workloads: [{name: w, command: [sleep, "0.0{n}"]}]
+axes: {n: [3, 6]}
+objective: {minimise: time, across: [n], same work: true}
+repeat: 2
+conditions: {warm up: 0, idle: none, foreign load: off, temperature: off}
+settle: 0 s
+"""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-merge."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        (self.folder / "night.yaml").write_text(self.NIGHT)
+        for name in ("a", "b"):
+            result = self.call("night.yaml", "-o", f"{name}.sqlite", "--no-html", "--quiet")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def call(self, *arguments):
+        return subprocess.run([testbed.BIN / "dvfs-plan", *arguments], capture_output=True, text=True, cwd=self.folder)
+
+    def test_two_results_become_one(self):
+        result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "all.sqlite")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "12 trials of 2 results are in all.sqlite\n", ""))
+        report = json.loads(self.call("report", "all.sqlite", "--json").stdout)
+        self.assertEqual([(n["node"], n["blocks"]) for n in report["scenarios"][0]["nodes"]], [("left", 2), ("right", 2)])
+        self.assertEqual(report["scenarios"][0]["best"], "w n=3")
+        self.assertEqual(report["unfinished"], "")
+        rows = json.loads(self.call("sql", "all.sqlite", "SELECT block, node, count(*) AS n FROM trials WHERE counts GROUP BY block ORDER BY block", "--json").stdout)
+        self.assertEqual([tuple(row.values()) for row in rows], [(1, "left", 3), (2, "left", 3), (3, "right", 3), (4, "right", 3)])
+        # What went in is what is there.
+        times = {name: sorted(float(row["time_s"]) for row in csv.DictReader(io.StringIO(self.call("export", f"{name}.sqlite").stdout))) for name in ("a", "b", "all")}
+        self.assertEqual(sorted(times["a"] + times["b"]), times["all"])
+
+    def test_what_cannot_be_joined(self):
+        host = os.uname().nodename
+        result = self.call("merge", "a.sqlite", "b.sqlite", "-o", "all.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, f"error: b.sqlite: its machine is called '{host}', as that of a file before it\n  hint: give each a name:  "
+                         "dvfs-plan merge left=a.sqlite right=b.sqlite -o all.sqlite; nights of one machine are compared, not merged\n"))
+        (self.folder / "night.yaml").write_text(self.NIGHT.replace("[3, 6]", "[3, 9]"))
+        self.assertEqual(self.call("night.yaml", "-o", "c.sqlite", "--no-html", "--quiet").returncode, 0)
+        result = self.call("merge", "left=a.sqlite", "right=c.sqlite", "-o", "all.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: a.sqlite and c.sqlite are of different plans:\n  axes / n: 6 -> 9\n"
+                         "  hint: `dvfs-plan compare` sets results of different plans beside each other\n"))
+        result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "b.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (3, "error: b.sqlite is there already\n  hint: choose another place with --output\n"))
+        result = self.call("merge", "a.sqlite", "-o", "all.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: merge needs two results at least\n  hint: dvfs-plan merge a.sqlite b.sqlite -o all.sqlite\n"))
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*.sqlite*")), ["a.sqlite", "b.sqlite", "c.sqlite"])
+
+
 if __name__ == "__main__":
     testbed.main()

@@ -3,17 +3,17 @@
 import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
 import { chart, colours, errorBars, scale_colours, series_colours, star, type Chart } from "./charts";
 import { choice, el, section } from "./dom";
-import type { Estimate, ModelPoint, Point, Report, Scenario } from "./model";
+import type { Estimate, ModelPoint, NodePoint, Point, Report, Scenario } from "./model";
 import { printable, significant, withInterval } from "./text";
 
-interface Quantity { name: string; title: string; unit: string; of: (p: Point) => Estimate | null; objective: boolean }
+interface Quantity { name: string; title: string; unit: string; of: (p: Point) => Estimate | null; of_node: (p: NodePoint | undefined) => number | null; objective: boolean }
 
 function quantities(scenario: Scenario): Quantity[] {
   const per = scenario.per ? ` per ${scenario.per}` : "";
   return [
-    { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, objective: scenario.objective === "energy" },
-    { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, objective: scenario.objective === "time" },
-    { name: "power", title: "mean power", unit: "W", of: (p) => p.mean_power_w, objective: false },
+    { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, of_node: (p) => p?.work_energy_j ?? null, objective: scenario.objective === "energy" },
+    { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, of_node: (p) => p?.work_time_s ?? null, objective: scenario.objective === "time" },
+    { name: "power", title: "mean power", unit: "W", of: (p) => p.mean_power_w, of_node: (p) => p?.mean_power_w ?? null, objective: false },
   ];
 }
 
@@ -66,6 +66,12 @@ function option(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis): obje
         symbol: p.reference ? "rect" : p.not_told_apart_from_best ? "emptyCircle" : "circle",
       })),
     });
+    // Single machines thin behind the type's line.
+    for (const node of groups.length > 4 ? [] : scenario.nodes ?? []) {
+      const of = new Map(node.points.map((p) => [p.point, p]));
+      const data = points.map((p) => [at(p), q.of_node(of.get(p.point))]).filter((d) => d[1] !== null);
+      series.push({ type: "line", name: `${node.node} ${group}`, data, symbol: "none", silent: true, z: 1, lineStyle: { color: colour, width: 1, opacity: 0.35 }, tooltip: { show: false } });
+    }
     const bars = points.filter((p) => q.of(p)!.half_width_95 !== null).map((p) => [at(p), q.of(p)!.mean - q.of(p)!.half_width_95!, q.of(p)!.mean + q.of(p)!.half_width_95!]);
     series.push(errorBars(bars as (number | string)[][], colour, { name: `95 % ${group}` }));
   });

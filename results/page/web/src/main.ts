@@ -9,6 +9,7 @@ import { heatMap } from "./heat_map";
 import { readReport, type Report, type Scenario } from "./model";
 import { metrics } from "./metrics";
 import { night } from "./night";
+import { nodes } from "./nodes";
 import { excludedTable, noticedTable, plainTable, pointsTable } from "./tables";
 import { dash, changeText, plain, significant, withInterval } from "./text";
 import { sideBySide } from "./side_by_side";
@@ -87,7 +88,7 @@ function show(report: Report): void {
   const link = (): void => links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
   const fill = (scenario: Scenario): void => {
     forget(allCharts().map((c) => c.name).filter((name) => name !== "trace"));
-    chosen.replaceChildren(...[answer, curves, metrics, approach, sideBySide, heatMap, tradeOff, pointsTable, night, delivered].map((part) => safely(() => part(report, scenario))).filter((s): s is HTMLElement => s !== null));
+    chosen.replaceChildren(...[answer, curves, metrics, approach, nodes, sideBySide, heatMap, tradeOff, pointsTable, night, delivered].map((part) => safely(() => part(report, scenario))).filter((s): s is HTMLElement => s !== null));
     link();
   };
   const change = (i: number): void => { fill(report.scenarios[i]!); allCharts().forEach((c) => c.show()); };

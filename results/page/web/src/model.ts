@@ -20,6 +20,12 @@ export interface Drift { block: number; change: number | null; flagged: boolean;
 export interface Scenario {
   scenario: string; objective: string; per: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
   by_slowdown: { from: number; point: string }[]; drift: Drift[]; trials: number; counted: number;
+  nodes?: NodeOf[]; spread_between_nodes?: { deviation: number; low_95: number | null; high_95: number | null };
+}
+export interface NodePoint { point: string; work_energy_j: number | null; work_time_s: number | null; mean_power_w: number | null }
+export interface NodeOf {
+  node: string; blocks: number; trials: number; best: string | null; best_objective: Estimate | null; gain_of_best: Change | null; agrees: boolean;
+  points: NodePoint[]; against_others?: { value: number; low_95: number | null; high_95: number | null; outlying: boolean };
 }
 export interface Setting {
   axis: string; target: string; requested: string; applied: string | null; delivered: number | null; delivered_low: number | null;
@@ -37,6 +43,7 @@ export interface Report {
   planned_trials: number; finished_trials: number; not_counted: Record<string, number>; answer: string[]; answers: { scenario: string; sentence: string }[];
   unfinished: string; notes: string[]; warnings: string[]; noticed: Noticed[]; sensors: string[]; constraint_rules: { name: string; relation: string; bound: number }[];
   axes: { name: string; kind: string }[]; scenarios: Scenario[]; trials: Trial[]; machine: Record<string, string>;
+  node_facts?: { node: string; name: string; value: string }[];
   sensor_audit: Record<string, string | number | null>[]; sessions: Record<string, string | null>[];
   approach: { trial: number; name: string; value: number; after_s: number; energy_j: number; energy_half_width_j: number | null }[];
   experiment_file: { name: string; text: string; seed: string; plan_hash: string } | null;

@@ -1,0 +1,51 @@
+// Takes what a cluster's tasks handed in into the result: the only writer of it. May be called as often as one likes, in
+// any order of the files' coming, and by whoever comes first: the result is the same.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "orchestrator/cluster/shared_folder.hpp"
+#include "results/store/parts.hpp"
+
+namespace dvfs_plan {
+
+// One collector at a time for a folder. The lock is a file there and says who holds it: locks of the kernel are not
+// to be relied on across machines.
+class CollectorLock {
+ public:
+  // Throws Error where another one lives: one on this machine whose process is there, or one elsewhere that
+  // touched the lock while this looked on.
+  explicit CollectorLock(const SharedFolder& folder);
+  ~CollectorLock();
+  CollectorLock(const CollectorLock&) = delete;
+  CollectorLock& operator=(const CollectorLock&) = delete;
+  void touch() const;  // that it lives; every few seconds
+
+ private:
+  std::string path_, mine_;
+};
+
+struct Collected {
+  int parts = 0;   // taken now
+  int trials = 0;  // of them, trials
+  std::vector<TaskFault> faults;      // that were not told before
+  std::vector<std::string> refused;  // "NAME: why", each once
+};
+
+class Collector {
+ public:
+  Collector(SharedFolder folder, Store& store) : folder_(std::move(folder)), store_(store), taker_(store) {}
+  Collected collect();
+
+ private:
+  SharedFolder folder_;
+  Store& store_;
+  PartTaker taker_;
+  std::set<std::string> done_;  // names that need not be looked at again
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,100 @@
+#include "orchestrator/cluster/shared_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+bool write_whole(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+void SharedFolder::make() const {
+  for (const std::string& folder : {path_, path_ + "/in", path_ + "/logs"}) {
+    if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) continue;
+    throw Error(ExitCode::machine_refuses, system_error_text("make the folder " + folder, errno),
+                "it must be one that all nodes see under the same name; choose another with  machines: {slurm: "
+                "{folder: ...}}");
+  }
+}
+
+std::string SharedFolder::hand_in(const std::string& name, std::string_view bytes) const {
+  const std::string folder = path_ + "/in", unfinished = fmt::format("{}/.{}.{}", folder, name, ::getpid());
+  const auto failed = [&](const std::string& what) {
+    const int error = errno;
+    ::unlink(unfinished.c_str());
+    return system_error_text(what, error);
+  };
+  UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return failed("write " + unfinished);
+  if (!write_whole(file.get(), bytes) || ::fsync(file.get()) != 0) return failed("write " + unfinished);
+  if (::rename(unfinished.c_str(), (folder + "/" + name).c_str()) != 0) return failed("rename " + unfinished);
+  UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory) ::fsync(directory.get());
+  return {};
+}
+
+std::vector<std::string> SharedFolder::names(std::string_view ending) const {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((path_ + "/in").c_str()), ::closedir);
+  if (!folder) return names;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with('.') && name.ends_with(ending)) names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string SharedFolder::read(const std::string& name) const {
+  std::string bytes;
+  UniqueFd file(::open((path_ + "/in/" + name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return bytes;
+  bytes.resize(static_cast<std::size_t>(info.st_size));
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const ssize_t got = ::read(file.get(), bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return {};
+    at += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+std::string fault_bytes(const TaskFault& fault) {
+  const nlohmann::ordered_json json{{"node", fault.node},   {"task", fault.task},       {"block", fault.block},
+                                    {"why", fault.why}, {"of_node", fault.of_node}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+TaskFault read_fault(std::string_view bytes) {
+  try {
+    const auto json = nlohmann::json::parse(bytes);
+    return {json.at("node"), json.at("task"), json.at("why"), json.at("block"), json.at("of_node")};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ExitCode::machine_refuses, fmt::format("what a task handed in cannot be read: {}", error.what()));
+  }
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,47 @@
+// The folder that the nodes of a cluster and the machine that collects share: how a finished trial gets from one to the other.
+//
+//   FOLDER/in/    what tasks handed in: files that never change once they have their name
+//   FOLDER/logs/  what each task printed
+//
+// Nothing of it is trusted: no SQLite file is opened here by two machines (locks on NFS and Lustre are what they are), a
+// file is written beside its name, flushed and renamed, and carries its checksum (results/store/parts.hpp).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dvfs_plan {
+
+class SharedFolder {
+ public:
+  explicit SharedFolder(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  std::string logs() const { return path_ + "/logs"; }
+  // Makes it, for its owner alone. Throws Error.
+  void make() const;
+  // Empty, or why it could not be written now: the disk is full, the folder is gone.
+  std::string hand_in(const std::string& name, std::string_view bytes) const;
+  // Names of all that was handed in with this ending, sorted. A folder that cannot be read just now has none.
+  std::vector<std::string> names(std::string_view ending) const;
+  // The whole file; empty if it cannot be read.
+  std::string read(const std::string& name) const;
+
+ private:
+  std::string path_;
+};
+
+inline constexpr std::string_view part_ending = ".part", look_ending = ".look", fault_ending = ".fault";
+
+// Why a task could not run its block, or gave it up.
+struct TaskFault {
+  std::string node, task, why;
+  int block = 0;
+  bool of_node = false;  // another node may do better: no more blocks are given to this one
+};
+std::string fault_bytes(const TaskFault& fault);
+// Throws Error if it is no such file.
+TaskFault read_fault(std::string_view bytes);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,182 @@
+#include "orchestrator/cluster/slurm.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "base/run_program.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::array<const char*, 5> slurm_programs{"sbatch", "squeue", "scancel", "sinfo", "scontrol"};
+
+std::string found_in(const std::string& path, const std::string& program) {
+  for (std::size_t at = 0; at <= path.size();) {
+    const auto end = std::min(path.find(':', at), path.size());
+    const std::string file = path.substr(at, end - at) + "/" + program;
+    if (end > at && ::access(file.c_str(), X_OK) == 0) return file;
+    at = end + 1;
+  }
+  return {};
+}
+
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> fields;
+  std::size_t at = 0;
+  for (;;) {
+    const auto bar = line.find('|', at);
+    fields.push_back(line.substr(at, bar - at));
+    if (bar == std::string::npos) return fields;
+    at = bar + 1;
+  }
+}
+
+// A controller that restarts, is busy or cut off: man slurm.conf, MessageTimeout.
+bool may_answer_later(const std::string& said) {
+  for (const char* words : {"Unable to contact slurm controller", "Socket timed out", "Connection refused",
+                            "Transport endpoint", "Zero Bytes were transmitted", "temporarily", "Connection timed out",
+                            "Slurm backup controller in standby mode"}) {
+    if (said.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// What it said, without its own name before it: "sbatch: error: ".
+std::string said_by(const std::string& program, const std::string& text) {
+  const auto lines = split_lines(text);
+  if (lines.empty()) return "it said nothing";
+  std::string_view line = lines.front();
+  for (const std::string& prefix : {program + ": ", std::string("error: ")}) {
+    if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
+  }
+  return printable(line);
+}
+
+}  // namespace
+
+bool SlurmNode::works() const {
+  // A state's suffixes: * does not answer, ~ # powered down or up, $ reserved for maintenance (man sinfo).
+  static const std::set<std::string> working{"idle", "mixed", "allocated", "completing", "mix", "alloc", "comp"};
+  const auto end = state.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
+  return working.contains(state.substr(0, end)) && state.find('*') == std::string::npos;
+}
+
+bool SlurmTask::ended() const {
+  static const std::set<std::string> alive{"PENDING",  "RUNNING",    "CONFIGURING", "COMPLETING", "SUSPENDED",
+                                           "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING",  "SIGNALING",
+                                           "STAGE_OUT", "STOPPED",   "SPECIAL_EXIT"};
+  return !alive.contains(state);
+}
+
+Slurm::Slurm(const std::string& path) {
+  for (const char* program : slurm_programs) {
+    programs_[program] = found_in(path, program);
+    if (programs_[program].empty())
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("'machines: slurm' needs Slurm's commands, and {} is not in PATH", program),
+                  "run it on a login node of the cluster, or leave 'machines' out to sweep this machine");
+  }
+}
+
+std::string Slurm::ask(const std::string& program, const std::vector<std::string>& arguments,
+                       Seconds patience) const {
+  const ProgramAnswer answer = run_program(programs_.at(program), arguments, patience);
+  if (!answer.ran())
+    throw SlurmSilent(ExitCode::machine_refuses, fmt::format("{} {}", program, answer.problem),
+                      "is the controller up? `scontrol ping` says");
+  if (answer.exit_code == 0) return answer.output;
+  const std::string said = said_by(program, answer.output);
+  if (may_answer_later(answer.output))
+    throw SlurmSilent(ExitCode::machine_refuses, fmt::format("{}: {}", program, said),
+                      "is the controller up? `scontrol ping` says");
+  throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", program, said));
+}
+
+std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) const {
+  std::string indices;
+  for (const int index : submission.indices) indices += fmt::format("{}{}", indices.empty() ? "" : ",", index);
+  if (submission.at_once) indices += fmt::format("%{}", *submission.at_once);
+  std::vector<std::string> arguments{"--parsable", "--job-name=" + submission.name, "--array=" + indices,
+                                     "--output=" + submission.output};
+  arguments.insert(arguments.end(), submission.options.begin(), submission.options.end());
+  arguments.push_back("--wrap=" + submission.command);
+  const std::string said = ask("sbatch", arguments, patience);
+  // "1234" or "1234;cluster", behind what a site's plugin may have said.
+  for (const std::string& line : split_lines(said)) {
+    const std::string job = line.substr(0, line.find(';'));
+    if (!job.empty() && job.find_first_not_of("0123456789") == std::string::npos) return job;
+  }
+  throw Error(ExitCode::machine_refuses, fmt::format("sbatch named no job: {}", said_by("sbatch", said)));
+}
+
+std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs) const {
+  std::vector<SlurmTask> tasks;
+  if (jobs.empty()) return tasks;
+  const std::set<std::string> ours(jobs.begin(), jobs.end());
+  // By user and not by job: a job that Slurm has forgotten is an error of squeue's.
+  for (const std::string& line : split_lines(
+           ask("squeue", {"--noheader", "--array", "--states=all", "--user=" + std::to_string(::getuid()),
+                          "--format=%F|%K|%T|%N|%r"}))) {
+    const auto parts = fields(line);
+    if (parts.size() < 5 || !ours.contains(parts[0])) continue;
+    const auto index = parse_number(parts[1]);
+    tasks.push_back({parts[0], index ? static_cast<int>(*index) : 0, parts[2], parts[3], parts[4]});
+  }
+  return tasks;
+}
+
+void Slurm::cancel(const std::vector<std::string>& jobs) const {
+  if (jobs.empty()) return;
+  ask("scancel", jobs);
+}
+
+void Slurm::cancel_waiting(const SlurmTask& task) const {
+  ask("scancel", {"--state=PENDING", fmt::format("{}_{}", task.job, task.index)});
+}
+
+std::vector<SlurmNode> Slurm::nodes(const std::string& partition) const {
+  std::vector<std::string> arguments{"--noheader", "--Node", "--format=%N|%T|%c|%z|%m|%G|%f|%P"};
+  if (!partition.empty()) arguments.push_back("--partition=" + partition);
+  std::vector<SlurmNode> nodes;
+  for (const std::string& line : split_lines(ask("sinfo", arguments))) {
+    const auto parts = fields(line);
+    // The default partition is marked by a star.
+    if (parts.size() < 8 || (partition.empty() && !parts[7].ends_with('*'))) continue;
+    SlurmNode node{parts[0], parts[1], fmt::format("{} CPUs ({}), {} MB, {}, features {}", parts[2], parts[3],
+                                                  parts[4], parts[5], parts[6]),
+                   {}};
+    for (std::size_t at = 0; at < parts[6].size();) {
+      const auto end = std::min(parts[6].find(',', at), parts[6].size());
+      node.features.push_back(parts[6].substr(at, end - at));
+      at = end + 1;
+    }
+    nodes.push_back(std::move(node));
+  }
+  if (nodes.empty())
+    throw Error(ExitCode::machine_refuses,
+                partition.empty() ? "Slurm has no default partition"
+                                  : fmt::format("Slurm has no partition '{}', or it has no nodes", partition),
+                "`sinfo` lists the partitions; write one as  machines: {slurm: {partition: ...}}");
+  return nodes;
+}
+
+int Slurm::most_array_index() const {
+  for (const std::string& line : split_lines(ask("scontrol", {"show", "config"}))) {
+    if (!line.starts_with("MaxArraySize")) continue;
+    const auto number = parse_number(trim(std::string_view(line).substr(line.find('=') + 1)));
+    if (number) return static_cast<int>(*number) - 1;
+  }
+  return 1000;  // its default
+}
+
+std::string node_list(const std::vector<std::string>& nodes) {
+  return join(nodes, ",");
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,74 @@
+// Slurm by its own commands: sbatch(1), squeue(1), scancel(1), sinfo(1), scontrol(1). We schedule nothing ourselves.
+//
+// Formats and states as their manuals of 22.05 say. Each call has a time limit: a controller that does not answer is
+// said to be so, and asked again later.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+
+// Slurm did not answer, or not now: nothing is known, and nothing was changed.
+class SlurmSilent : public Error {
+ public:
+  using Error::Error;
+};
+
+struct SlurmNode {
+  std::string name;
+  std::string state;     // "idle", "mixed", "allocated", "down*", ...
+  std::string hardware;  // what Slurm knows of it: CPUs, memory, features, generic resources: alike in nodes of a type
+  std::vector<std::string> features;
+  bool works() const;  // it takes jobs, now or when they that run there are done
+};
+
+struct SlurmTask {
+  std::string job;  // the array's number
+  int index = 0;    // within it
+  std::string state;
+  std::string node;    // empty: waits
+  std::string reason;  // it waits for
+  bool ended() const;  // of itself or otherwise: nothing of it runs or will
+};
+
+struct SlurmSubmission {
+  std::string name;
+  std::string command;        // for the shell
+  std::vector<int> indices;   // of the array
+  std::optional<int> at_once;
+  std::vector<std::string> options;  // further ones, one a word
+  std::string output;         // file of a task's output, %A, %a and the like in it
+};
+
+class Slurm {
+ public:
+  // Programs are found in `path`. Throws Error where there is no sbatch.
+  explicit Slurm(const std::string& path);
+  // Submits, and returns the job's number. Throws Error with what sbatch said, SlurmSilent if it did not answer.
+  std::string submit(const SlurmSubmission& submission, Seconds patience = Seconds{60}) const;
+  // Tasks of these jobs that Slurm still knows of. Throws SlurmSilent.
+  std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs) const;
+  void cancel(const std::vector<std::string>& jobs) const;
+  // One that has not begun, or was put back into the queue; if it runs by now it goes on.
+  void cancel_waiting(const SlurmTask& task) const;
+  // Of a partition; empty: the default one. Throws Error where there is none of that name.
+  std::vector<SlurmNode> nodes(const std::string& partition) const;
+  // Indices of an array are below this.
+  int most_array_index() const;
+
+ private:
+  std::string ask(const std::string& program, const std::vector<std::string>& arguments,
+                  Seconds patience = Seconds{30}) const;
+  std::map<std::string, std::string> programs_;
+};
+
+// "n1,n3" out of the middle of a list, as --exclude takes it.
+std::string node_list(const std::vector<std::string>& nodes);
+
+}  // namespace dvfs_plan

@@ -1,0 +1,578 @@
+#include "orchestrator/commands/cluster_run.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/interruption.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/cluster/collector.hpp"
+#include "orchestrator/cluster/look.hpp"
+#include "orchestrator/cluster/slurm.hpp"
+#include "orchestrator/commands/page_beside.hpp"
+#include "orchestrator/commands/result_place.hpp"
+#include "orchestrator/run/progress.hpp"
+#include "results/report/conclusions.hpp"
+#include "results/report/report.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr Seconds between_looks{0.5}, between_questions{2}, between_conclusions{30};
+// A block that was submitted so often and never finished will not.
+constexpr int most_submissions = 6;
+// Time that a finished file may take to be seen on another machine before its task counts as gone without it.
+constexpr Seconds patience_of_folder{5};
+
+std::string path_variable() {
+  const char* path = std::getenv("PATH");
+  return path != nullptr ? path : "";
+}
+
+// What the blocks are must be known before the first: they are submitted all at once.
+void require_planned_blocks(const Experiment& experiment) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}:{}:{}: error: blocks that nodes run are all planned before the first: {} is not for "
+                            "'machines'",
+                            experiment.file, experiment.slurm->mark.line, experiment.slurm->mark.column, what),
+                "write  repeat: N  with as many blocks as the nodes shall share; nothing was submitted");
+  };
+  if (experiment.search.one_by_one()) refuse(fmt::format("'search: {}'", experiment.search.method));
+  if (experiment.repeat.max > experiment.repeat.min || experiment.repeat.until) refuse("'repeat: {until}'");
+  if (experiment.repeat.confirm > 0) refuse("'repeat: {confirm}'");
+  if (experiment.budget.any()) refuse("'budget'");
+}
+
+std::string minutes_text(Seconds time) {
+  return std::to_string(static_cast<int>(std::ceil(time.value() / 60)));
+}
+
+class ClusterNight {
+ public:
+  ClusterNight(const ClusterOptions& options, const Experiment& experiment)
+      : options_(options),
+        experiment_(experiment),
+        spec_(*experiment.slurm),
+        path_(result_path(options.output, experiment)),
+        folder_(shared_path()),
+        slurm_(path_variable()),
+        progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
+    require_planned_blocks(experiment);
+  }
+
+  int run() {
+    if (options_.what != ClusterOptions::Do::all && options_.what != ClusterOptions::Do::submit) require_submitted();
+    folder_.make();
+    CollectorLock lock(folder_);
+    lock_ = &lock;
+    if (options_.fresh) set_aside();
+    if (!exists() && !look()) return static_cast<int>(ExitCode::interrupted);
+    Store store = Store::open(path_, Database::Mode::read_write);
+    require_same_experiment(store);
+    Collector collector(folder_, store);
+    if (options_.what == ClusterOptions::Do::cancel) return cancel(store, collector);
+    const bool waits = options_.what == ClusterOptions::Do::all;
+    const bool all_there = watch(store, collector, waits);
+    if (options_.what == ClusterOptions::Do::submit) {
+      write_stdout(fmt::format("submitted; {} collects what is finished, {} shows how far it is\n",
+                               shell_text("collect"), "dvfs-plan status " + shell_quote(path_)));
+      return static_cast<int>(ExitCode::done);
+    }
+    return report(store, all_there);
+  }
+
+ private:
+  std::string shared_path() const {
+    if (!spec_.folder) return path_.substr(0, path_.rfind(".sqlite")) + ".nodes";
+    const auto folder = std::filesystem::path(experiment_.folder) / spec_.folder->text;
+    return std::filesystem::absolute(folder).lexically_normal().string();
+  }
+  bool exists() const { return ::access(path_.c_str(), F_OK) == 0; }
+
+  std::string shell_text(const std::string& command) const {
+    return fmt::format("dvfs-plan {}{}{}", command.empty() ? "" : command + " ", shell_quote(options_.file),
+                       options_.output.empty() ? "" : " --output " + shell_quote(options_.output));
+  }
+
+  void require_submitted() const {
+    if (exists()) return;
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is not there: nothing was submitted yet", path_),
+                shell_text("submit"));
+  }
+
+  void set_aside() {
+    if (!exists()) return;
+    {
+      Store old = Store::open(path_, Database::Mode::read_write);
+      const auto alive = live_tasks(old);
+      if (!alive.empty())
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("{} tasks of the former submission still wait or run", alive.size()),
+                    shell_text("") + " --cancel  ends them");
+    }
+    Store::fold_log(path_);
+    std::string stamp = clock_.wall_time();
+    std::replace(stamp.begin(), stamp.end(), ':', '-');
+    const std::string aside = fmt::format("{}.{}", path_.substr(0, path_.rfind(".sqlite")), stamp);
+    std::filesystem::rename(path_, aside + ".sqlite");
+    std::filesystem::rename(folder_.path() + "/in", aside + ".in");
+    folder_.make();
+    progress_.say(fmt::format("the former result is kept as {}.sqlite, what its nodes handed in as {}.in", aside, aside));
+  }
+
+  // ---------------------------------------------------------------- nodes
+
+  struct Choice {
+    std::vector<std::string> chosen, others;
+  };
+
+  // The nodes to spread blocks over, and those of the partition that are none of them.
+  Choice choose_nodes(const std::set<std::string>& left_out) const {
+    const auto all = slurm_.nodes(spec_.partition);
+    Choice choice;
+    std::map<std::string, std::vector<std::string>> types;
+    int found = 0;
+    for (const SlurmNode& node : all) {
+      const bool wanted = has_feature(node) && node.works() && !left_out.contains(node.name);
+      found += wanted ? 1 : 0;
+      if (wanted) types[node.hardware].push_back(node.name);
+      if (wanted && choice.chosen.size() < static_cast<std::size_t>(spec_.nodes))
+        choice.chosen.push_back(node.name);
+      else
+        choice.others.push_back(node.name);
+    }
+    if (types.size() > 1) {
+      std::string text;
+      for (const auto& [hardware, nodes] : types)
+        text += fmt::format("\n  {}: {}", node_list(nodes), printable(hardware));
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
+                  "an answer is for one type of machine: narrow them with 'partition' or 'constraint', and sweep each "
+                  "type by itself");
+    }
+    if (choice.chosen.empty())
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("none of the {} nodes of {} can run a block{}", all.size(),
+                              spec_.partition.empty() ? "the default partition"
+                                                      : fmt::format("partition '{}'", spec_.partition),
+                              left_out.empty() ? ""
+                                               : fmt::format("; left out: {}", left_out_text())),
+                  "`sinfo` shows the nodes' states");
+    if (found < spec_.nodes && left_out.empty())
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("'nodes' asks for {} nodes, and {} work now: {}", spec_.nodes, found,
+                              node_list(choice.chosen)),
+                  fmt::format("write  nodes: {}  or fewer, or wait until more are up", found));
+    return choice;
+  }
+
+  bool has_feature(const SlurmNode& node) const {
+    // Expressions are for Slurm to judge: it will not place a task where they do not hold.
+    if (spec_.constraint.find_first_of("&|[]()*") != std::string::npos || spec_.constraint.empty()) return true;
+    return std::find(node.features.begin(), node.features.end(), spec_.constraint) != node.features.end();
+  }
+
+  std::string left_out_text() const {
+    std::string text;
+    for (const auto& [node, why] : left_out_) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", node, printable(why));
+    return text;
+  }
+
+  // How long before its time is over a task is told, to give up the trial at hand and put the node back.
+  int notice_s() const {
+    const double limit = spec_.time ? spec_.time->value() : 600;
+    return std::clamp(static_cast<int>(limit / 10), 5, 60);
+  }
+
+  std::vector<std::string> options_of_task(const std::vector<std::string>& without) const {
+    std::vector<std::string> options{"--nodes=1", "--ntasks=1", "--requeue", "--open-mode=append",
+                                     fmt::format("--signal=B:TERM@{}", notice_s()), "--chdir=" + std::filesystem::current_path().string()};
+    // A node that is shared with others measures their work too.
+    const auto is_exclusive = [](const RawValue& word) {
+      return word.text.starts_with("--exclusive") || word.text.starts_with("--oversubscribe");
+    };
+    if (std::none_of(spec_.extra.begin(), spec_.extra.end(), is_exclusive)) options.emplace_back("--exclusive");
+    for (const auto& [name, value] :
+         {std::pair{"partition", &spec_.partition}, std::pair{"account", &spec_.account}, std::pair{"qos", &spec_.qos},
+          std::pair{"constraint", &spec_.constraint}, std::pair{"reservation", &spec_.reservation}}) {
+      if (!value->empty()) options.push_back(fmt::format("--{}={}", name, *value));
+    }
+    if (spec_.time) options.push_back("--time=" + minutes_text(*spec_.time));
+    if (!without.empty()) options.push_back("--exclude=" + node_list(without));
+    for (const RawValue& word : spec_.extra) options.push_back(word.text);
+    return options;
+  }
+
+  std::string task_command(const std::string& more) const {
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string file = std::filesystem::absolute(options_.file).lexically_normal().string();
+    return fmt::format("exec {} task {} --folder {}{}", shell_quote(program), shell_quote(file),
+                       shell_quote(folder_.path()), more);
+  }
+
+  std::string submit_job(const std::vector<int>& indices, std::optional<int> at_once,
+                         const std::vector<std::string>& without, const std::string& more) const {
+    return slurm_.submit({.name = "dvfs-plan:" + experiment_.name,
+                          .command = task_command(more),
+                          .indices = indices,
+                          .at_once = at_once,
+                          .options = options_of_task(without),
+                          .output = folder_.logs() + "/%A_%a.log"});
+  }
+
+  // ---------------------------------------------------------------- the plan
+
+  // What a node offers is asked there, never here. false: interrupted.
+  bool look() {
+    const Choice choice = choose_nodes({});
+    const std::string job = submit_job({0}, std::nullopt, choice.others, "");
+    progress_.say(fmt::format("job {} asks a node what it offers", job));
+    Nanoseconds asked = 0, gone = 0;
+    std::string said;
+    for (;;) {
+      lock_->touch();
+      for (const std::string& name : folder_.names(look_ending)) {
+        if (!name.starts_with(job + "_")) continue;
+        keep_look(name);
+        return true;
+      }
+      for (const std::string& name : folder_.names(fault_ending)) {
+        const TaskFault fault = read_fault(folder_.read(name));
+        if (!fault.task.starts_with(job + "_")) continue;
+        throw Error(ExitCode::machine_refuses, fmt::format("node {} cannot run it: {}", fault.node, fault.why),
+                    "nothing was submitted");
+      }
+      if (clock_.now() - asked > nanoseconds(between_questions)) {
+        asked = clock_.now();
+        const auto tasks = tasks_of({job});
+        const bool alive = tasks && std::any_of(tasks->begin(), tasks->end(), [](const SlurmTask& t) { return !t.ended(); });
+        if (tasks && !alive && gone == 0) gone = clock_.now();
+        if (tasks && alive && tasks->front().node.empty() && tasks->front().reason != "None" &&
+            said != tasks->front().reason) {
+          said = tasks->front().reason;
+          progress_.say(fmt::format("job {} waits: {}", job, printable(said)));
+        }
+      }
+      if (gone != 0 && clock_.now() - gone > nanoseconds(patience_of_folder))
+        throw Error(ExitCode::machine_refuses, fmt::format("job {} ended without an answer", job),
+                    fmt::format("what it printed is in {}/{}_0.log; {} must be a folder that the nodes see too",
+                                folder_.logs(), job, folder_.path()));
+      if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) {
+        slurm_.cancel({job});
+        progress_.say("interrupted before anything was submitted");
+        return false;
+      }
+    }
+  }
+
+  void keep_look(const std::string& name) const {
+    const std::string unfinished = path_ + ".new";
+    write_file(unfinished, look_content(folder_.read(name)));
+    ::chmod(unfinished.c_str(), 0644);
+    if (::link(unfinished.c_str(), path_.c_str()) != 0) {
+      const int error = errno;
+      ::unlink(unfinished.c_str());
+      throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path_, error),
+                  "choose another place with --output");
+    }
+    ::unlink(unfinished.c_str());
+  }
+
+  // Which look the plan in the result is of.
+  std::string plan_name(Store& store) const {
+    const std::string hash = store.plan_hash(), created = store.experiment().created_at;
+    for (const std::string& name : folder_.names(look_ending)) {
+      const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
+      write_file(copy, look_content(folder_.read(name)));
+      Store look = Store::open(copy, Database::Mode::read_only);
+      const bool same = look.plan_hash() == hash && look.experiment().created_at == created;
+      std::filesystem::remove(copy);
+      if (same) return name;
+    }
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} does not hold the plan of {}", folder_.path(), path_),
+                shell_text("") + " --fresh  submits anew; the old result is kept");
+  }
+
+  void require_same_experiment(Store& store) const {
+    Statement text = store.database().prepare("SELECT source_text FROM experiment");
+    text.step();
+    if (text.text(0) == experiment_.text) return;
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} was submitted with another {}", path_, experiment_.file),
+                "undo the change, use --fresh to submit anew once its tasks have ended (--cancel ends them; the old "
+                "result is kept), or --output for another file");
+  }
+
+  // ---------------------------------------------------------------- jobs
+
+  // nullopt: Slurm does not answer now, of which is told once.
+  std::optional<std::vector<SlurmTask>> tasks_of(const std::vector<std::string>& jobs) {
+    try {
+      auto tasks = slurm_.tasks(jobs);
+      if (silent_) progress_.say("Slurm answers again");
+      silent_ = false;
+      return tasks;
+    } catch (const SlurmSilent& silence) {
+      if (!silent_) progress_.say(fmt::format("warning: {}; asked again until it answers, the nodes go on meanwhile", silence.what()));
+      silent_ = true;
+      return std::nullopt;
+    }
+  }
+
+  std::vector<SlurmTask> live_tasks(Store& store) {
+    std::vector<std::string> jobs;
+    for (const Submission& one : submissions(store)) jobs.push_back(one.job);
+    std::vector<SlurmTask> alive;
+    if (const auto tasks = tasks_of(jobs)) {
+      for (const SlurmTask& task : *tasks) {
+        if (!task.ended()) alive.push_back(task);
+      }
+    }
+    return alive;
+  }
+
+  std::vector<int> open_blocks(Store& store) const {
+    std::set<int> open;
+    for (int block = 1; block <= experiment_.repeat.min; ++block) open.insert(block);
+    for (const BlockRun& run : block_runs(store)) {
+      if (run.complete) open.erase(run.block);
+    }
+    return {open.begin(), open.end()};
+  }
+
+  // Blocks over nodes: where fewer work at once than there are nodes, the nodes take turns.
+  void submit_blocks(Store& store, const std::vector<int>& blocks) {
+    std::set<std::string> left_out;
+    for (const auto& [node, why] : left_out_) left_out.insert(node);
+    const Choice choice = choose_nodes(left_out);
+    const int nodes = static_cast<int>(choice.chosen.size());
+    const int at_once = std::min(nodes, spec_.at_once.value_or(nodes));
+    const int groups = (nodes + at_once - 1) / at_once;
+    const int most = std::max(1, slurm_.most_array_index());
+    const std::string plan = plan_name(store);
+    for (int group = 0; group < groups; ++group) {
+      std::vector<std::string> without = choice.others;
+      for (int i = 0; i < nodes; ++i) {
+        if (i % groups != group) without.push_back(choice.chosen[static_cast<std::size_t>(i)]);
+      }
+      std::vector<int> mine;
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        if (static_cast<int>(i) % groups == group) mine.push_back(blocks[i]);
+      }
+      // Of as many at once as the group's part of them is.
+      const int share = at_once / groups + (group < at_once % groups ? 1 : 0);
+      for (std::size_t at = 0; at < mine.size();) {
+        const int offset = mine[at] - 1;
+        std::vector<int> part, indices;
+        for (; at < mine.size() && mine[at] - offset <= most; ++at) {
+          part.push_back(mine[at]);
+          indices.push_back(mine[at] - offset);
+        }
+        const std::string job =
+            submit_job(indices, std::max(1, share), without, fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
+        note_submission(store, {job, part, clock_.wall_time()});
+        progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s", blocks_text(part),
+                                  nodes_without(choice, without)));
+      }
+    }
+  }
+
+  static std::string blocks_text(const std::vector<int>& blocks) {
+    std::string text;
+    for (std::size_t at = 0; at < blocks.size();) {
+      std::size_t end = at;
+      while (end + 1 < blocks.size() && blocks[end + 1] == blocks[end] + 1) ++end;
+      text += text.empty() ? "" : ", ";
+      text += end == at ? fmt::format("{}", blocks[at]) : fmt::format("{} to {}", blocks[at], blocks[end]);
+      at = end + 1;
+    }
+    return text;
+  }
+
+  static std::string nodes_without(const Choice& choice, const std::vector<std::string>& without) {
+    std::vector<std::string> nodes;
+    for (const std::string& node : choice.chosen) {
+      if (std::find(without.begin(), without.end(), node) == without.end()) nodes.push_back(node);
+    }
+    return node_list(nodes);
+  }
+
+  void cancel_waiting(const SlurmTask& task) {
+    try {
+      slurm_.cancel_waiting(task);
+    } catch (const Error&) {
+      // It runs its block for nothing then; whose counts is settled.
+    }
+  }
+
+  // Submits what no task has, a block not more often than it deserves.
+  void submit_what_is_missing(Store& store) {
+    const auto open = open_blocks(store);
+    if (open.empty()) return;
+    std::vector<std::string> jobs;
+    std::map<int, int> times;
+    const auto submitted = submissions(store);
+    for (const Submission& one : submitted) {
+      jobs.push_back(one.job);
+      for (const int block : one.blocks) ++times[block];
+    }
+    const auto tasks = tasks_of(jobs);
+    if (!tasks) return;
+    std::set<int> taken;
+    int waiting = 0, running = 0;
+    for (const SlurmTask& task : *tasks) {
+      if (task.ended()) continue;
+      for (const Submission& one : submitted) {
+        if (one.job != task.job || one.blocks.empty()) continue;
+        // Indices count from the submission's first block.
+        const int block = one.blocks.front() - 1 + task.index;
+        taken.insert(block);
+        // Thought dead it was queued again, and has finished meanwhile.
+        if (task.state == "PENDING" && std::find(open.begin(), open.end(), block) == open.end()) cancel_waiting(task);
+      }
+      (task.node.empty() ? waiting : running) += 1;
+    }
+    if (!jobs.empty()) show(store, waiting, running);
+    std::vector<int> missing;
+    for (const int block : open) {
+      if (taken.contains(block)) {
+        gone_since_.erase(block);
+        continue;
+      }
+      const auto [since, is_new] = gone_since_.try_emplace(block, clock_.now());
+      // A task that has just ended: its last file may not be seen here yet.
+      if (times[block] > 0 && clock_.now() - since->second < nanoseconds(patience_of_folder)) continue;
+      if (times[block] >= most_submissions) {
+        throw Error(ExitCode::some_trials_failed,
+                    fmt::format("block {} was submitted {} times and never finished{}", block, times[block],
+                                last_fault_.empty() ? "" : "; the last that a task said: " + last_fault_),
+                    fmt::format("what the tasks printed is in {}; all that is finished is in {}", folder_.logs(), path_));
+      }
+      missing.push_back(block);
+    }
+    if (missing.empty()) return;
+    submit_blocks(store, missing);
+    for (const int block : missing) gone_since_.erase(block);
+  }
+
+  // ---------------------------------------------------------------- watching
+
+  // Whether all that was planned is there. Returns when it is, when interrupted, or at once where it does not wait.
+  bool watch(Store& store, Collector& collector, bool waits) {
+    left_out_ = nodes_left_out(store);
+    const bool submits = options_.what != ClusterOptions::Do::collect;
+    Nanoseconds asked = 0, concluded = clock_.now();
+    for (;;) {
+      lock_->touch();
+      const bool news = take(store, collector);
+      if (open_blocks(store).empty()) return true;
+      if (submits && clock_.now() - asked > nanoseconds(between_questions)) {
+        submit_what_is_missing(store);
+        asked = clock_.now();
+      }
+      if (!waits) return false;
+      if (news && clock_.now() - concluded > nanoseconds(between_conclusions)) {
+        conclude(store);
+        concluded = clock_.now();
+      }
+      if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) {
+        interrupted_ = true;
+        return false;
+      }
+    }
+  }
+
+  bool take(Store& store, Collector& collector) {
+    const Collected collected = collector.collect();
+    for (const std::string& why : collected.refused) progress_.say("warning: not taken: " + printable(why));
+    for (const TaskFault& fault : collected.faults) {
+      last_fault_ = fmt::format("{}: {}", fault.node, fault.why);
+      if (!fault.of_node) {
+        progress_.say(fmt::format("warning: block {} on {}: {}", fault.block, fault.node, printable(fault.why)));
+        continue;
+      }
+      if (!left_out_.emplace(fault.node, fault.why).second) continue;
+      leave_node_out(store, fault.node, fault.why);
+      progress_.say(fmt::format("warning: {} is left out: {}", fault.node, printable(fault.why)));
+    }
+    return collected.parts > 0;
+  }
+
+  void show(Store& store, int waiting, int running) {
+    int complete = 0, trials = 0;
+    for (const BlockRun& run : block_runs(store)) {
+      if (!run.left_out.empty()) continue;
+      complete += run.complete ? 1 : 0;
+      trials += run.trials;
+    }
+    const std::string line = fmt::format("{} of {} blocks, {} of {} trials; {} node{} at work, {} task{} waiting", complete,
+                                         experiment_.repeat.min, trials, store.experiment().planned_trials, running,
+                                         running == 1 ? "" : "s", waiting, waiting == 1 ? "" : "s");
+    if (line == shown_) return;
+    shown_ = line;
+    progress_.say(line);
+  }
+
+  int cancel(Store& store, Collector& collector) {
+    std::set<std::string> jobs;
+    for (const SlurmTask& task : live_tasks(store)) jobs.insert(task.job);
+    slurm_.cancel({jobs.begin(), jobs.end()});
+    take(store, collector);
+    conclude(store);
+    write_stdout(fmt::format("{}; what was finished is in {}. {} goes on\n",
+                             jobs.empty() ? "no task was waiting or running"
+                                          : fmt::format("{} job{} cancelled", jobs.size(), jobs.size() == 1 ? "" : "s"),
+                             path_, shell_text("")));
+    return static_cast<int>(ExitCode::done);
+  }
+
+  int report(Store& store, bool all_there) {
+    conclude(store);
+    const auto trials = store.trials();
+    const Summary summary = summary_of(store);
+    if (!options_.no_html)
+      write_page_beside(store, summary, trials, path_, [this](const std::string& line) { progress_.say(line); });
+    write_stdout(options_.json ? json_report(store, summary, trials)
+                               : terminal_report(summary, trials, is_terminal_stdout()));
+    if (!all_there) {
+      progress_.say(fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
+                                interrupted_ ? "interrupted; " : "", shell_text(""), shell_text("")));
+      return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
+    }
+    progress_.say(fmt::format("all of it is in {}; {} is not needed any more", path_, folder_.path()));
+    return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
+  }
+
+  const ClusterOptions& options_;
+  const Experiment& experiment_;
+  const SlurmSpec& spec_;
+  Interruption interruption_;
+  SystemClock& clock_ = system_clock();
+  std::string path_;
+  SharedFolder folder_;
+  Slurm slurm_;
+  Progress progress_;
+  CollectorLock* lock_ = nullptr;
+  std::map<std::string, std::string> left_out_;  // node -> why
+  std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
+  std::string last_fault_, shown_;
+  bool silent_ = false, interrupted_ = false;
+};
+
+}  // namespace
+
+int run_on_cluster(const ClusterOptions& options, const Experiment& experiment) {
+  return ClusterNight(options, experiment).run();
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,113 @@
+// dvfs-plan merge: results of one plan, made by hand on several machines, as one result of all of them.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "results/report/conclusions.hpp"
+#include "results/store/parts.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct MergeOptions : CommonOptions {
+  std::vector<std::string> files;
+  std::string output;
+};
+
+// "NODE=FILE": what the file's machine is called.
+struct Named {
+  std::string node, file;
+};
+Named named(const std::string& word) {
+  const auto sign = word.find('=');
+  if (sign == std::string::npos || std::filesystem::exists(word)) return {"", word};
+  return {word.substr(0, sign), word.substr(sign + 1)};
+}
+
+std::string machine_of(Store& store) {
+  const auto facts = store.machine_facts();
+  const auto host = facts.find("host");
+  return host == facts.end() ? "" : host->second;
+}
+
+void require_alike(Store& first, const std::string& first_file, Store& other, const std::string& file) {
+  if (first.plan_hash() != other.plan_hash()) {
+    const auto differences = plan_differences(first.canonical_plan(), other.canonical_plan());
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} and {} are of different plans:\n  {}", first_file, file, printable(join(differences, "\n  "), true)),
+                "`dvfs-plan compare` sets results of different plans beside each other");
+  }
+  auto differences = decisive_differences(first.machine_facts(), other.machine_facts());
+  if (!differences.empty())
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} and {} are of different types of machine:\n  {}", first_file, file,
+                            printable(join(differences, "\n  "), true)),
+                "an answer is for one type; `dvfs-plan compare` sets them beside each other");
+  if (first.energy_source() != other.energy_source())
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} counts the energy of {}, {} that of {}", first_file, first.energy_source(), file,
+                            other.energy_source()),
+                "write  objective: {of: DOMAIN}  and run one of them again");
+}
+
+int merge_command(const MergeOptions& options) {
+  if (options.files.size() < 2)
+    throw Error(ExitCode::bad_experiment, "merge needs two results at least", "dvfs-plan merge a.sqlite b.sqlite -o all.sqlite");
+  if (std::filesystem::exists(options.output))
+    throw Error(ExitCode::machine_refuses, fmt::format("{} is there already", options.output), "choose another place with --output");
+  std::vector<Named> files;
+  for (const std::string& word : options.files) files.push_back(named(word));
+  // All is read before anything is written.
+  std::vector<Store> results;
+  std::set<std::string> names;
+  for (Named& one : files) {
+    results.push_back(Store::open(one.file, Database::Mode::read_only));
+    if (one.node.empty()) one.node = machine_of(results.back());
+    if (block_runs(results.back()).empty() && !names.insert(one.node).second)
+      throw Error(ExitCode::bad_experiment,
+                  fmt::format("{}: its machine is called '{}', as that of a file before it", one.file, one.node),
+                  "give each a name:  dvfs-plan merge left=a.sqlite right=b.sqlite -o all.sqlite; nights of one machine are "
+                  "compared, not merged");
+    require_alike(results.front(), files.front().file, results.back(), one.file);
+  }
+  const std::string unfinished = options.output + ".new";
+  std::filesystem::copy_file(files.front().file, unfinished, std::filesystem::copy_options::overwrite_existing);
+  Store::fold_log(unfinished);
+  int trials = 0;
+  {
+    Store all = Store::open(unfinished, Database::Mode::read_write);
+    {
+      Transaction transaction(all.database());
+      forget_trials(all);
+      PartTaker taker(all);
+      for (std::size_t i = 0; i < files.size(); ++i) trials += taker.take_result(results[i], files[i].node);
+      taker.settle();
+      transaction.commit();
+    }
+    conclude(all);
+    all.seal();
+  }
+  std::filesystem::rename(unfinished, options.output);
+  write_stdout(fmt::format("{} trials of {} results are in {}\n", trials, files.size(), options.output));
+  return static_cast<int>(ExitCode::done);
+}
+
+const Registered<CommandKind> merge(
+    {.name = "merge",
+     .place = 75,
+     .what = "joins results of one plan that were made on several machines of a type",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<MergeOptions>();
+       app.add_option("RESULTS", options->files, "result files, each as FILE or NAME=FILE")->required();
+       app.add_option("-o,--output", options->output, "the result file to write")->required();
+       return declared(app, options, merge_command);
+     }});
+
+}  // namespace
+}  // namespace dvfs_plan

@@ -1,0 +1,485 @@
+// A run on this machine, from the guardian's first word to the report.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/interruption.hpp"
+#include "base/invoking_user.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/chosen_probes.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/page_beside.hpp"
+#include "orchestrator/commands/prepare.hpp"
+#include "orchestrator/commands/result_place.hpp"
+#include "orchestrator/commands/run_as.hpp"
+#include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/commands/tool_version.hpp"
+#include "orchestrator/guard/journal.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/run/local_executor.hpp"
+#include "orchestrator/run/progress.hpp"
+#include "orchestrator/run/run_loop.hpp"
+#include "orchestrator/sensors/energy_choice.hpp"
+#include "orchestrator/sensors/sensor_check.hpp"
+#include "orchestrator/strategies/prior_results.hpp"
+#include "orchestrator/strategies/stored_finalists.hpp"
+#include "results/report/conclusions.hpp"
+#include "results/report/report.hpp"
+#include "results/surface/plan_surface.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// Moves a former result out of the way, whole: what is finished is never lost.
+void set_aside(const std::string& path, const Clock& clock, Progress& progress) {
+  if (::access(path.c_str(), F_OK) != 0) return;
+  const ActingAs owner(invoking_owner());
+  Store::fold_log(path);
+  std::string stamp = clock.wall_time();
+  for (char& c : stamp) {
+    if (c == ':') c = '-';
+  }
+  const std::string aside = path.substr(0, path.rfind(".sqlite")) + "." + stamp + ".sqlite";
+  std::filesystem::rename(path, aside);
+  progress.say(fmt::format("the former result is kept as {}", aside));
+}
+
+class Run {
+ public:
+  Run(const RunOptions& options, RunPart* part)
+      : options_(options),
+        part_(part),
+        sysfs_(options.sysfs_root),
+        progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {}
+
+  int run() {
+    // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
+    GuardClient guard({.experiment = options_.file,
+                       .state_folder = options_.state_folder,
+                       .sysfs_root = options_.sysfs_root,
+                       .mode = options_.wait ? GuardWish::Mode::waits : GuardWish::Mode::now,
+                       .tell = [this](const std::string& line) { progress_.say(line); },
+                       .stop = [this] { return interruption_.pending() != 0; }});
+    sysfs_.use(&guard);
+    for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
+    tell_of_an_earlier_run(guard);
+    launcher_.group().use_control_group("dvfs-plan." + guard.run());
+    auto prepared = prepare_experiment(options_.file, sysfs_);
+    if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
+    const Plan& plan = prepared.plan;
+    const std::string path = part_ != nullptr ? part_->file() : result_path(options_.output, plan.experiment);
+    const auto users = workload_users(plan);
+    service_users_ = service_users(plan);
+    warn_about_root("workload", users);
+    warn_about_root("service", service_users_);
+    const auto facts = facts_of(prepared, sysfs_);
+    if (part_ != nullptr) part_->require(plan, facts);
+    if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
+      // Before anything is touched: a changed plan is refused while the machine is as it was.
+      Store existing = open_as_owner(path, Database::Mode::read_only);
+      require_same_plan(existing, plan, facts, path);
+      if (strategy_for(plan, existing)->next(History(existing.history())) == nullptr) {
+        if (part_ != nullptr) return part_->ended(existing, RunEnd::done);
+        progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
+        return report_of_finished(existing, path);
+      }
+    }
+
+    if (const auto obstacle = board_obstacle(prepared, sysfs_)) throw *obstacle;
+    require_allowed(prepared, guard);
+    auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
+    for (const std::string& note : probes.notes) progress_.say("note: " + note);
+    const auto settings = watch_settings(prepared);
+    if (settings) probes.probes.push_back(watching_probe(settings));
+    Sampler sampler(std::move(probes.probes), clock_);
+    const SensorCheck sensors = look_at_sensors(prepared, sampler, probes.fixed_rate);
+    if (interruption_.pending() != 0) {
+      progress_.say("interrupted before the first trial; nothing was set");
+      return static_cast<int>(ExitCode::interrupted);
+    }
+    for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
+    Store store = open_store(path, plan, sampler.channels(), facts, sensors);
+    if (part_ != nullptr && part_->only_looks()) return part_->ended(store, RunEnd::done);
+    store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
+    keep_look_at_sensors(store, sensors, sampler);
+    if (part_ != nullptr) part_->begun(store, facts);
+    if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
+      progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
+    auto strategy = strategy_for(plan, store);
+    BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
+    LocalMachine machine{
+        .plan = plan,
+        .interruption = interruption_,
+        .clock = clock_,
+        .sysfs = sysfs_,
+        .knobs = prepared.knobs,
+        .guard = guard,
+        .settings = settings.get(),
+        .boards = prepared.gpus.used.empty() ? nullptr : &boards,
+        .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
+        .sensors = {.sampler = sampler,
+                    .energy_channels = energy_.channels,
+                    .last_values = sensors.last_values,
+                    .models = sensors.models(),
+                    .idle_window =
+                        idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)},
+        .programs = {.launcher = launcher_,
+                     .path = current_environment()["PATH"],
+                     .environments = environments(prepared, users),
+                     .users = users,
+                     .service_environments = service_environments(prepared, service_users_),
+                     .service_users = service_users_,
+                     .log_folder = std::filesystem::path(path).replace_extension(".logs").string()}};
+    LocalExecutor executor(machine);
+    RunParts parts{plan, *strategy, executor, store, interruption_, clock_};
+    if (!prepared.gpus.used.empty() && !boards.lists_processes()) warn_that_processes_are_unknown(store);
+    return run_and_report(parts, machine);
+  }
+
+ private:
+  std::unique_ptr<Strategy> strategy_for(const Plan& plan, Store& store) const {
+    StrategyRequest request{plan, store.prior(), stored_finalists(store, plan)};
+    return part_ != nullptr ? part_->strategy(std::move(request)) : make_strategy(std::move(request));
+  }
+
+  void tell_of_an_earlier_run(const GuardClient& guard) {
+    if (!guard.found_journal()) return;
+    progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
+                              guard.found_journal()->restored));
+    for (const std::string& note : guard.found_journal()->notes) progress_.say("note: " + note);
+  }
+
+  SensorCheck look_at_sensors(const PreparedExperiment& prepared, Sampler& sampler,
+                              const std::set<std::string>& fixed_rate) {
+    // A recorded machine answers no load, and this one is none of its business.
+    TestLoads loads = options_.sysfs_root.empty() ? test_loads(prepared.gpus.used, clock_) : TestLoads{};
+    // Once the boards' sensors have been read for a while, and before anything of ours computes on them.
+    bool boards_are_free = false;
+    loads.say = [&](const std::string& line) {
+      if (!boards_are_free) refuse_busy_boards(prepared, sampler);
+      boards_are_free = true;
+      progress_.say(line);
+    };
+    SensorCheck sensors = check_sensors(sampler, clock_, fixed_rate, &interruption_, loads);
+    if (!boards_are_free && interruption_.pending() == 0) refuse_busy_boards(prepared, sampler);
+    for (const std::string& note : sensors.notes) progress_.say("note: " + note);
+    return sensors;
+  }
+
+  // From the first setting to the report, whatever comes between.
+  int run_and_report(RunParts& parts, LocalMachine& machine) {
+    Store& store = parts.store;
+    try {
+      machine.guard.arm(settings_of(machine.knobs));
+      end_ = run_and_restore(parts, machine.guard);
+    } catch (...) {
+      rescue_if_lost(store);
+      end_session(store, "error");
+      if (rescued_) progress_.say(fmt::format("all that is finished is in {}", store.path()));
+      throw;
+    }
+    rescue_if_lost(store);
+    end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
+    seal(store);
+    if (part_ != nullptr) return part_->ended(store, end_);
+    try {
+      return report(store, store.path());
+    } catch (const StoreDamaged& damage) {
+      rescued(store.go_on_elsewhere(damage.what()));
+      return report(store, store.path());
+    }
+  }
+
+  // What the look at the sensors found, in the file and on the terminal.
+  void keep_look_at_sensors(Store& store, const SensorCheck& sensors, const Sampler& sampler) {
+    std::vector<double> periods;
+    for (std::uint32_t i = 0; i < sampler.channels().size(); ++i)
+      periods.push_back(sampler.period(i).value());
+    store.write_audit(sensors.audit, periods);
+    for (const Agreement& pair : sensors.audit.agreements) {
+      if (!pair.impossible()) continue;
+      const std::string text = agreement_text(pair, sampler.channels());
+      progress_.say("warning: " + text);
+      store.write_event({"sensors_disagree", text});
+    }
+    for (const auto& fault : sensors.faults)
+      store.write_event(
+          {"sensor_" + std::string(to_string(fault.fault)), describe(fault, sampler.channels())});
+  }
+
+  static std::map<std::string, std::map<std::string, std::string>> environments(
+      const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
+    std::map<std::string, std::map<std::string, std::string>> environments;
+    for (const PlanWorkload& workload : prepared.plan.workloads)
+      environments[workload.spec.name] =
+          environment_of(prepared, workload.spec, users.at(workload.spec.name));
+    return environments;
+  }
+
+  static std::map<std::string, std::map<std::string, std::string>> service_environments(
+      const PreparedExperiment& prepared, const std::map<std::string, std::optional<Credentials>>& users) {
+    std::map<std::string, std::map<std::string, std::string>> environments;
+    for (const PlanService& service : prepared.plan.services)
+      environments[service.spec.name] = environment_of(prepared, service.spec, users.at(service.spec.name));
+    return environments;
+  }
+
+  static std::map<std::string, std::string> environment_of(const PreparedExperiment& prepared,
+                                                           const ProgramSpec& program,
+                                                           const std::optional<Credentials>& user) {
+    auto environment = environment_for(user, program.keep);
+    for (const auto& [name, value] : visible_devices(prepared.gpus)) environment[name] = value;
+    return environment;
+  }
+
+  void warn_that_processes_are_unknown(Store& store) {
+    const std::string text = "the boards do not tell who is on them: work of others would not be seen";
+    progress_.say("note: " + text);
+    store.write_event({"gpu_processes_unknown", text});
+  }
+
+  // Refuses to begin where trials would be refused.
+  static void require_allowed(const PreparedExperiment& prepared, GuardClient& guard) {
+    const auto refused = refused_settings(prepared, guard);
+    if (!refused.empty())
+      throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", refused[0].axis, refused[0].why),
+                  refused[0].next_step);
+  }
+
+  std::shared_ptr<SettingsWatch> watch_settings(const PreparedExperiment& prepared) const {
+    if (prepared.knobs.empty()) return nullptr;
+    return std::make_shared<SettingsWatch>(settings_of(prepared.knobs), sysfs_, clock_);
+  }
+
+  // In a container the processes of others are not to be seen; what they do to the board is.
+  static void refuse_busy_boards(const PreparedExperiment& prepared, Sampler& sampler) {
+    if (prepared.gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return;
+    constexpr double busy_percent = 10;
+    // A stream may have nothing new at this very moment: look until it has.
+    std::map<std::uint32_t, double> load;
+    constexpr int looks = 20;
+    for (int i = 0; i < looks && load.empty(); ++i) {
+      for (const Reading& reading : sampler.look("%")) {
+        if (reading.value && quantity_of(sampler.channels()[reading.channel]) == "utilisation")
+          load[reading.channel] = *reading.value;
+      }
+      if (load.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    for (const auto& [index, percent] : load) {
+      const Channel& channel = sampler.channels()[index];
+      if (percent < busy_percent) continue;
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{} is busy ({:.0f} %) although nothing of this run is on it, and whose work it is "
+                      "cannot be seen from here",
+                      channel.domain, percent),
+          board_hint);
+    }
+  }
+
+  // Links in the user's folders lead where the user may go, and no further.
+  static Store open_as_owner(const std::string& path, Database::Mode mode) {
+    const ActingAs owner(invoking_owner());
+    return Store::open(path, mode);
+  }
+
+  void rescued(const Store::Rescued& result) {
+    write_stderr(fmt::format(
+        "warning: the result file is lost ({}); all finished trials are in {}, and the night goes "
+        "on there\n",
+        result.what, result.where));
+    rescued_ = true;
+  }
+
+  void rescue_if_lost(Store& store) {
+    try {
+      if (const auto result = store.go_on_elsewhere_if_lost()) rescued(*result);
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: {}", error.what()));
+    }
+  }
+
+  // How it ended is worth knowing, but never at the price of what is being reported.
+  void end_session(Store& store, const char* how) {
+    const auto conclusions = conclusions_for_sql(store);
+    try {
+      store.end_session(how, clock_.wall_time(), conclusions);
+    } catch (const StoreDamaged& damage) {
+      rescued(store.go_on_elsewhere(damage.what()));
+      store.end_session(how, clock_.wall_time(), conclusions);
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: {}", error.what()));
+    }
+  }
+
+  void seal(Store& store) {
+    try {
+      store.seal();
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: {}", error.what()));
+    }
+  }
+
+  // For those who read SQL; the report knows the answer all the same.
+  std::optional<Conclusions> conclusions_for_sql(Store& store) {
+    try {
+      return conclusions_of(summary_of(store));
+    } catch (const Error& error) {
+      progress_.say(fmt::format("warning: the answer is not in the result file's views: {}", error.what()));
+      return std::nullopt;
+    }
+  }
+
+  // So that an unfinished night has an answer in SQL too. Where that takes long (an adaptive search of many
+  // trials), not after each block: a twentieth of the night at most.
+  void conclude_block(Store& store) {
+    constexpr int share = 20;
+    const Nanoseconds now = clock_.now();
+    if (now - concluded_at_ < share * concluding_took_) return;
+    rescue_if_lost(store);  // what is written into a file makes it ours, whatever became of it
+    try {
+      conclude(store);
+    } catch (const Error&) {
+      // Somebody holds the file, or it is lost: the next trial's write finds out.
+    }
+    concluded_at_ = clock_.now();
+    concluding_took_ = concluded_at_ - now;
+  }
+
+  // A run that was killed or failed after its last trial has not said that it was the last.
+  int report_of_finished(Store& existing, const std::string& path) {
+    if (existing.experiment().last_session_ended != "done") {
+      Store store = open_as_owner(path, Database::Mode::read_write);
+      store.end_last_session("done", clock_.wall_time(), conclusions_for_sql(store));
+    }
+    return report(existing, path);
+  }
+
+  void warn_about_root(const char* kind, const std::map<std::string, std::optional<Credentials>>& users) {
+    if (::geteuid() != 0) return;
+    for (const auto& [name, user] : users) {
+      if (!user)
+        progress_.say(fmt::format("note: {} '{}' runs as root; `run_as: USER` makes it run as somebody else",
+                                  kind, printable(name)));
+    }
+  }
+
+  Store open_store(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
+                   const std::map<std::string, std::string>& facts, const SensorCheck& sensors) {
+    if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
+      Store store = open_as_owner(path, Database::Mode::read_write);
+      energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
+      store.use_channels(channels);
+      progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
+                                History(store.history()).workload_trials(),
+                                store.experiment().planned_trials));
+      return store;
+    }
+    energy_ = choose_energy(plan.experiment, channels, sensors, part_ != nullptr ? part_->energy_source() : "");
+    // Before the old result is moved: a prior that cannot be read is no reason to.
+    PriorResults prior = read_priors(plan, facts);
+    for (const std::string& note : prior.notes) progress_.say("note: " + note);
+    if (options_.fresh) set_aside(path, clock_, progress_);
+    return Store::create(path, plan, channels,
+                         {energy_.name, tool_version, clock_.wall_time(), facts, std::move(prior.shapes)},
+                         invoking_owner());
+  }
+
+  static PriorResults read_priors(const Plan& plan, const std::map<std::string, std::string>& facts) {
+    const ActingAs owner(invoking_owner());
+    return read_prior_results(plan, facts);
+  }
+
+  RunEnd run_and_restore(RunParts& parts, GuardClient& guard) {
+    const RunEvents events{[this, &guard](const PlannedTrial& trial, int finished, int remaining) {
+                             progress_.begins(trial, finished, remaining);
+                             if (const auto left = progress_.expected(remaining))
+                               guard.note_until(clock_.wall_time_in(*left));
+                           },
+                           [this, &parts](const TrialRecord& trial) {
+                             progress_.finished(trial);
+                             if (part_ != nullptr) part_->finished(parts.store, trial);
+                           },
+                           [this](const std::string& why) {
+                             progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
+                           },
+                           [this](const std::string& text) { progress_.say(text); },
+                           [this](const Store::Rescued& result) { rescued(result); },
+                           [this, &parts] { conclude_block(parts.store); }};
+    RunEnd end = RunEnd::done;
+    try {
+      end = run_trials(parts, events);
+    } catch (...) {
+      put_back(guard);
+      parts.executor.finish();
+      throw;
+    }
+    put_back(guard);
+    parts.executor.finish();
+    return end;
+  }
+
+  // Settings that others changed meanwhile were left as they are: said even after an error, and with --quiet.
+  void put_back(GuardClient& guard) {
+    const RestoreOutcome outcome = guard.restore();
+    for (const std::string& note : outcome.notes) write_stderr(fmt::format("note: {}\n", note));
+    left_as_noted_ = !outcome.notes.empty();
+    require_restored(outcome);
+  }
+
+  int report(Store& store, const std::string& path) {
+    const auto trials = store.trials();
+    const Summary summary = summary_of(store);
+    if (!options_.no_html)
+      write_page_beside(store, summary, trials, path, [this](const std::string& line) { progress_.say(line); });
+    write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
+                                                 : terminal_report(summary, trials, is_terminal_stdout())));
+    if (end_ == RunEnd::interrupted) {
+      progress_.say(
+          fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
+                      left_as_noted_ ? ", but for what is noted above" : "",
+                      ::geteuid() == 0 || came_through_sudo() ? "sudo " : "", shell_quote(options_.file),
+                      rescued_                  ? " --output " + shell_quote(path)
+                      : options_.output.empty() ? ""
+                                                : " --output " + shell_quote(options_.output)));
+      return static_cast<int>(ExitCode::interrupted);
+    }
+    progress_.say(fmt::format("all of it is in {}", path));
+    if (rescued_) {
+      write_stderr(fmt::format(
+          "warning: {} is not the file that this run began with, which was lost; to go on with it: "
+          "dvfs-plan {} --output {}\n",
+          path, shell_quote(options_.file), shell_quote(path)));
+      return static_cast<int>(ExitCode::result_rescued);
+    }
+    return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
+  }
+
+  const RunOptions& options_;
+  RunPart* part_;  // nullptr: it is all of it
+  Interruption interruption_;
+  SystemClock& clock_ = system_clock();  // the sampler's threads may outlive us
+  Sysfs sysfs_;
+  Progress progress_;
+  Launcher launcher_;
+  EnergySource energy_;
+  RunEnd end_ = RunEnd::done;
+  Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
+  std::map<std::string, std::optional<Credentials>> service_users_;
+  bool rescued_ = false;        // the result file was lost, and the night went on in another
+  bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
+};
+
+}  // namespace
+
+int run_here(const RunOptions& options, RunPart* part) {
+  return Run(options, part).run();
+}
+
+}  // namespace dvfs_plan

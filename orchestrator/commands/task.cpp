@@ -1,0 +1,324 @@
+// dvfs-plan task: what a cluster's node runs for one block, and what it is asked for before: what it offers.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/uuid/random_generator.hpp>
+#include <boost/uuid/uuid_io.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/output.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "orchestrator/cluster/shared_folder.hpp"
+#include "orchestrator/cluster/look.hpp"
+#include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "results/store/parts.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct TaskOptions : CommonOptions {
+  std::string folder;  // that all share
+  std::string plan;    // the look that the plan is in; empty: this is the look
+  int offset = 0;      // block = index in the array + this
+};
+
+std::string variable(const char* name, const std::string& otherwise = {}) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+std::string node_name() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return variable("SLURMD_NODENAME", host);
+}
+
+// "1234_3 start 2": the array's job, the index in it, and how often Slurm has started it.
+std::string task_name() {
+  const auto restarts = parse_number(variable("SLURM_RESTART_COUNT", "0"));
+  return fmt::format("{}_{} start {}", variable("SLURM_ARRAY_JOB_ID", variable("SLURM_JOB_ID", "0")),
+                     variable("SLURM_ARRAY_TASK_ID", "0"), static_cast<int>(restarts.value_or(0)) + 1);
+}
+
+// On the node's own disk, this user's alone: SQLite never works on what several machines see.
+std::string own_folder() {
+  const std::string folder = fmt::format("{}/dvfs-plan.{}", variable("TMPDIR", "/tmp"), ::getuid());
+  struct stat info {};
+  if ((::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(folder.c_str(), &info) != 0 ||
+      !S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 0077) != 0)
+    throw Error(ExitCode::machine_refuses, fmt::format("{} is not a folder of this user's alone", folder),
+                "remove it, or set TMPDIR to a folder on the node's own disk");
+  return folder;
+}
+
+// What makes it another type of machine; its name, and what changes from day to day, does not.
+std::vector<std::string> differences_of_type(const std::map<std::string, std::string>& wanted,
+                                             const std::map<std::string, std::string>& found) {
+  auto differences = decisive_differences(wanted, found);
+  for (const char* name : {"cpu.microcode", "bios"}) {
+    const auto a = wanted.find(name), b = found.find(name);
+    const std::string before = a == wanted.end() ? "none" : a->second;
+    const std::string now = b == found.end() ? "none" : b->second;
+    if (before != now) differences.push_back(fmt::format("machine / {}: {} -> {}", name, before, now));
+  }
+  return differences;
+}
+
+class NodeFault : public Error {
+ public:
+  using Error::Error;
+};
+
+// The first run of all: what a node of the type offers, and the plan that follows from it.
+class Look : public RunPart {
+ public:
+  explicit Look(const TaskOptions& options) : folder_(options.folder) {
+    file_ = fmt::format("{}/look.{}.{}.sqlite", own_folder(), task_name(), ::getpid());
+    std::replace(file_.begin(), file_.end(), ' ', '-');
+  }
+  ~Look() override {
+    std::error_code none;
+    std::filesystem::remove(file_, none);
+  }
+  std::string file() const override { return file_; }
+  std::string energy_source() const override { return {}; }
+  void require(const Plan&, const std::map<std::string, std::string>&) override {}
+  bool only_looks() const override { return true; }
+  std::unique_ptr<Strategy> strategy(StrategyRequest request) override { return make_strategy(std::move(request)); }
+  void begun(Store&, const std::map<std::string, std::string>&) override {}
+  void finished(Store&, const TrialRecord&) override {}
+  int ended(Store& store, RunEnd) override {
+    store.seal();
+    const std::string why =
+        folder_.hand_in(look_name(task_name()), look_bytes(read_file(file_)));
+    if (!why.empty()) throw Error(ExitCode::machine_refuses, why);
+    return static_cast<int>(ExitCode::done);
+  }
+
+ private:
+  SharedFolder folder_;
+  std::string file_;
+};
+
+// Ends a block in which one trial after another fails: another node may do better, and the night is not spent on it.
+class GivesUp : public Strategy {
+ public:
+  GivesUp(std::unique_ptr<Strategy> inner, int after, std::string& why)
+      : inner_(std::move(inner)), after_(after), why_(why) {}
+  const PlannedTrial* next(const History& history) override {
+    int failed = 0;
+    for (auto trial = history.trials().rbegin(); trial != history.trials().rend() && failed < after_; ++trial) {
+      if (is_idle(trial->role) || trial->role == TrialRole::warm_up) continue;
+      if (trial->counts || trial->may_pass) break;
+      ++failed;
+    }
+    if (failed >= after_) {
+      why_ = fmt::format("{} trials in a row failed", failed);
+      return nullptr;
+    }
+    return inner_->next(history);
+  }
+  int remaining(const History& history) override { return inner_->remaining(history); }
+  std::string announcement(const History& history) override { return inner_->announcement(history); }
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+  int after_;
+  std::string& why_;
+};
+
+class Block : public RunPart {
+ public:
+  Block(const TaskOptions& options, int block) : options_(options), folder_(options.folder), block_(block) {
+    const std::string look = own_folder() + fmt::format("/plan.{}", ::getpid());
+    write_file(look, look_content(folder_.read(options.plan)));
+    Store plan = Store::open(look, Database::Mode::read_only);
+    hash_ = plan.plan_hash();
+    canonical_ = plan.canonical_plan();
+    facts_ = plan.machine_facts();
+    energy_ = plan.energy_source();
+    std::filesystem::remove(look);
+  }
+
+  std::string file() const override {
+    return fmt::format("{}/{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16), block_);
+  }
+  std::string energy_source() const override { return energy_; }
+
+  void require(const Plan& plan, const std::map<std::string, std::string>& facts) override {
+    // Of what the node is: a block on another type of machine would not be a repetition.
+    const auto type = differences_of_type(facts_, facts);
+    if (!type.empty())
+      throw NodeFault(ExitCode::machine_refuses,
+                      fmt::format("it is of another type than the node that the plan was made on: {}",
+                                  join(type, "; ")));
+    if (plan.hash != hash_) {
+      const auto differences = plan_differences(canonical_, plan.canonical);
+      throw Error(ExitCode::bad_experiment,
+                  fmt::format("the plan is another one here than the one that was submitted: {}",
+                              join(differences, "; ")));
+    }
+    if (plan.experiment.slurm) give_up_after_ = plan.experiment.slurm->give_up_after;
+  }
+
+  std::unique_ptr<Strategy> strategy(StrategyRequest request) override {
+    request.only_block = block_;
+    return std::make_unique<GivesUp>(make_strategy(std::move(request)), give_up_after_, gave_up_);
+  }
+
+  void begun(Store& store, const std::map<std::string, std::string>& facts) override {
+    const auto known = block_run_of(store);
+    BlockRun run = known.value_or(BlockRun{.origin = boost::uuids::to_string(boost::uuids::random_generator()()),
+                                           .block = block_,
+                                           .node = node_name(),
+                                           .task = task_name()});
+    note_block_run(store, run);
+    origin_ = run.origin;
+    Statement last = store.database().prepare("SELECT max(id) FROM session");
+    last.step();
+    hand_in(fmt::format("{}.s{:04}.part", origin_, last.integer(0)), session_part(store, facts));
+    hand_in_what_is_not(store);
+  }
+
+  void finished(Store& store, const TrialRecord&) override {
+    // All that is not there yet, this one among them: an earlier one may have met a full disk.
+    hand_in_what_is_not(store);
+  }
+
+  int ended(Store& store, RunEnd how) override {
+    if (origin_.empty()) {
+      // All of it was run before; whether all of it was handed in is another question.
+      const auto known = block_run_of(store);
+      if (!known) throw Error(ExitCode::machine_refuses, store.path() + " is not of a cluster's block");
+      origin_ = known->origin;
+    }
+    if (!gave_up_.empty()) throw NodeFault(ExitCode::some_trials_failed, gave_up_ + last_fault(store));
+    // What is finished is worth waiting for.
+    constexpr int patience_s = 600;
+    for (int waited = 0; !hand_in_what_is_not(store); ++waited) {
+      if (how == RunEnd::interrupted || waited >= patience_s)
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("not all finished trials could be handed in: {}; they are in {} on {}", problem_,
+                                file(), node_name()));
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
+    hand_in(fmt::format("{}.z.part", origin_), end_part(store));
+    if (!problem_.empty()) throw Error(ExitCode::machine_refuses, problem_);
+    std::error_code none;
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(file() + ending, none);
+    return static_cast<int>(ExitCode::done);
+  }
+
+ private:
+  // Whether all that is finished has been handed in now.
+  bool hand_in_what_is_not(Store& store) {
+    if (!listed_) {
+      for (const std::string& name : folder_.names(part_ending)) {
+        if (name.starts_with(origin_)) handed_in_.insert(name);
+      }
+      listed_ = true;
+    }
+    Statement trials = store.database().prepare("SELECT id, key FROM trial ORDER BY id");
+    bool all = true;
+    while (trials.step()) {
+      const std::string name = fmt::format("{}.t{:06}.part", origin_, trials.integer(0));
+      if (!handed_in_.contains(name)) all = hand_in(name, trial_part(store, trials.text(1))) && all;
+    }
+    return all;
+  }
+
+  bool hand_in(const std::string& name, const std::string& bytes) {
+    const std::string why = folder_.hand_in(name, bytes);
+    if (why.empty()) {
+      handed_in_.insert(name);
+      problem_.clear();
+      return true;
+    }
+    if (problem_.empty()) write_stderr(fmt::format("warning: {}; it is tried again\n", why));
+    problem_ = why;
+    return false;
+  }
+
+  static std::string last_fault(Store& store) {
+    std::string text;
+    for (const TrialRow& trial : store.trials()) {
+      if (trial.verdict != to_string(Verdict::ok)) text = fmt::format(", the last: {}: {}", trial.key, trial.verdict_text);
+    }
+    return text;
+  }
+
+  const TaskOptions& options_;
+  SharedFolder folder_;
+  int block_;
+  std::string hash_, canonical_, energy_, origin_, problem_, gave_up_;
+  std::map<std::string, std::string> facts_;
+  std::set<std::string> handed_in_;
+  bool listed_ = false;
+  int give_up_after_ = 3;
+};
+
+int run_part(const TaskOptions& options, RunPart& part) {
+  RunOptions run;
+  static_cast<CommonOptions&>(run) = options;
+  run.no_html = true;
+  // A block before this one may still be putting the machine back.
+  run.wait = true;
+  return run_here(run, &part);
+}
+
+int task_command(const TaskOptions& options) {
+  const auto index = parse_number(variable("SLURM_ARRAY_TASK_ID"));
+  const int block = static_cast<int>(index.value_or(0)) + options.offset;
+  const SharedFolder folder(options.folder);
+  write_stderr(fmt::format("{} on {}, {}\n", task_name(), node_name(),
+                           options.plan.empty() ? "a look" : fmt::format("block {}", block)));
+  const auto tell = [&](const Error& error, bool of_node) {
+    std::string name = fmt::format("{}.{}{}", node_name(), task_name(), fault_ending);
+    std::replace(name.begin(), name.end(), ' ', '-');
+    const std::string why = error.hint().empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint());
+    folder.hand_in(name, fault_bytes({node_name(), task_name(), why, block, of_node}));
+  };
+  try {
+    if (options.plan.empty()) {
+      Look look(options);
+      return run_part(options, look);
+    }
+    if (!index) throw Error(ExitCode::bad_experiment, "a task is started by Slurm", "dvfs-plan submit FILE.yaml");
+    Block part(options, block);
+    return run_part(options, part);
+  } catch (const NodeFault& error) {
+    tell(error, true);
+    throw;
+  } catch (const Error& error) {
+    // What the machine refuses here it may grant elsewhere; a wrong file is wrong everywhere.
+    tell(error, error.code() == ExitCode::machine_refuses);
+    throw;
+  }
+}
+
+const Registered<CommandKind> task(
+    {.name = "task",
+     .place = 210,
+     .what = "what a node of a cluster runs for one block",
+     .needs_rights = true,
+     .hidden = true,
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<TaskOptions>();
+       app.add_option("FILE", options->file, "the experiment")->required();
+       app.add_option("--folder", options->folder, "that the nodes share")->required();
+       app.add_option("--plan", options->plan, "the look that holds the plan; without: look");
+       app.add_option("--offset", options->offset, "of blocks against the array's indices");
+       return declared(app, options, task_command);
+     }});
+
+}  // namespace
+}  // namespace dvfs_plan

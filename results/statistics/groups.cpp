@@ -1,0 +1,141 @@
+#include "results/statistics/groups.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace dvfs_plan {
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Sum of squares within groups, and its degrees of freedom.
+std::pair<double, int> within(const std::vector<std::vector<double>>& groups) {
+  double squares = 0;
+  int freedom = 0;
+  for (const auto& group : groups) {
+    const double mean = mean_of(group);
+    for (const double value : group) squares += (value - mean) * (value - mean);
+    freedom += static_cast<int>(group.size()) - 1;
+  }
+  return {squares, freedom};
+}
+
+std::vector<double> means_of(const std::vector<std::vector<double>>& groups) {
+  std::vector<double> means;
+  for (const auto& group : groups) means.push_back(mean_of(group));
+  return means;
+}
+
+double variance_of(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return squares / static_cast<double>(values.size() - 1);
+}
+
+// Quantiles in the middle of equal shares of the distribution: draws without chance.
+std::vector<double> chi_squares(int freedom, int count) {
+  const boost::math::chi_squared distribution(freedom);
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(boost::math::quantile(distribution, (i + 0.5) / count));
+  return values;
+}
+
+}  // namespace
+
+std::optional<Estimate> estimate_of_groups(const std::vector<double>& values, const std::vector<std::string>& groups,
+                                           const std::vector<SensorPart>& sensors) {
+  std::map<std::string, std::vector<std::size_t>> members;
+  for (std::size_t i = 0; i < groups.size() && i < values.size(); ++i) members[groups[i]].push_back(i);
+  if (members.size() < 2) return estimate(values, sensors);
+  std::vector<double> means;
+  std::vector<SensorPart> parts;
+  for (const auto& [name, indices] : members) {
+    double sum = 0, random = 0, systematic = 0;
+    const auto n = static_cast<double>(indices.size());
+    for (const std::size_t i : indices) {
+      sum += values[i];
+      if (i >= sensors.size()) continue;
+      random += std::max(0.0, sensors[i].half_width * sensors[i].half_width - sensors[i].systematic * sensors[i].systematic);
+      systematic += sensors[i].systematic;
+    }
+    means.push_back(sum / n);
+    if (!sensors.empty()) parts.push_back({std::hypot(std::sqrt(random) / n, systematic / n), systematic / n});
+  }
+  auto result = estimate(means, parts);
+  if (result) result->n = static_cast<int>(values.size());
+  return result;
+}
+
+std::vector<BlockedValue> means_of_groups(std::span<const BlockedValue> values) {
+  std::map<std::pair<int, int>, std::pair<double, int>> sums;  // of logarithms
+  for (const BlockedValue& value : values) {
+    auto& [sum, count] = sums[{value.point, value.block}];
+    sum += std::log(value.value);
+    ++count;
+  }
+  std::vector<BlockedValue> means;
+  for (const auto& [where, sum] : sums) means.push_back({where.first, where.second, std::exp(sum.first / sum.second)});
+  return means;
+}
+
+std::optional<Spread> spread_between(const std::vector<std::vector<double>>& groups) {
+  if (groups.size() < 2) return std::nullopt;
+  const int n = static_cast<int>(groups.size());
+  const double of_means = variance_of(means_of(groups));
+  const auto [squares, freedom] = within(groups);
+  double inverse = 0;
+  for (const auto& group : groups) inverse += 1 / static_cast<double>(group.size());
+  const double size = n / inverse;  // harmonic mean
+  Spread spread{n, std::sqrt(of_means), std::nullopt, std::nullopt};
+  if (freedom < 1) return spread;
+  spread.deviation = std::sqrt(std::max(0.0, of_means - squares / freedom / size));
+  constexpr int draws = 300;
+  const auto between_draws = chi_squares(n - 1, draws), within_draws = chi_squares(freedom, draws);
+  std::vector<double> variances;
+  variances.reserve(draws * draws);
+  for (const double b : between_draws) {
+    for (const double w : within_draws) variances.push_back(std::max(0.0, (n - 1) * of_means / b - squares / (size * w)));
+  }
+  spread.low = std::sqrt(quantile(variances, 0.025));
+  spread.high = std::sqrt(quantile(variances, 0.975));
+  return spread;
+}
+
+std::vector<Departure> departures(const std::vector<std::vector<double>>& groups) {
+  std::vector<Departure> all;
+  if (groups.size() < 2) return all;
+  const auto means = means_of(groups);
+  const auto n = static_cast<double>(groups.size());
+  const auto [squares, freedom] = within(groups);
+  const double sum = std::accumulate(means.begin(), means.end(), 0.0);
+  double inverse = 0;
+  for (const auto& group : groups) inverse += 1 / static_cast<double>(group.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Departure one;
+    one.value = means[i] - (sum - means[i]) / (n - 1);
+    const double mine = 1 / static_cast<double>(groups[i].size());
+    if (freedom >= 1) {
+      const double error = std::sqrt(squares / freedom * (mine + (inverse - mine) / ((n - 1) * (n - 1))));
+      const double half = student_t(0.95, freedom) * error;
+      one.low = one.value - half;
+      one.high = one.value + half;
+    }
+    all.push_back(one);
+  }
+  if (groups.size() < 4) return all;
+  const double deviation = std::sqrt(variance_of(means)), middle = sum / n;
+  if (!(deviation > 0)) return all;
+  const double t = boost::math::quantile(boost::math::students_t(n - 2), 1 - 0.05 / (2 * n));
+  const double limit = (n - 1) / std::sqrt(n) * std::sqrt(t * t / (n - 2 + t * t));
+  for (std::size_t i = 0; i < groups.size(); ++i) all[i].outlying = std::abs(means[i] - middle) / deviation > limit;
+  return all;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,50 @@
+// Values that come in groups (blocks of trials within nodes of a cluster): what is said of all groups there might be, and
+// by how much groups differ. Pure; distributions by Boost.Math.
+//
+// Blocks of one node share what that node is, so they are no repetitions of "a node of this type": the node is. Means of
+// nodes are what Student's t is over; in a balanced plan that is the exact interval of the model with nodes and blocks
+// within nodes as random effects (Searle, Casella and McCulloch, Variance Components, 1992, chapter 3).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/statistics/blocks.hpp"
+#include "results/statistics/estimate.hpp"
+
+namespace dvfs_plan {
+
+// As estimate(), with the groups' means as values where there are two groups at least. `groups`: of each value; empty: none is
+// in a group.
+std::optional<Estimate> estimate_of_groups(const std::vector<double>& values, const std::vector<std::string>& groups,
+                                           const std::vector<SensorPart>& sensors = {});
+
+// One value for each point and group: the geometric mean. The group stands where the block stood.
+std::vector<BlockedValue> means_of_groups(std::span<const BlockedValue> values);
+
+// By how much groups differ: the standard deviation between them, what single values scatter taken out. Of logarithms a
+// share.
+struct Spread {
+  int groups = 0;
+  double deviation = 0;
+  // 95 %, generalised confidence interval (Weerahandi 1993), group sizes by their harmonic mean (Thomas and Hultquist
+  // 1978). nullopt: of one value a group the scatter is not known, and `deviation` holds it too.
+  std::optional<double> low, high;
+};
+// nullopt: fewer than two groups.
+std::optional<Spread> spread_between(const std::vector<std::vector<double>>& groups);
+
+// How far the mean of one group is from the mean of the others', with its 95 % interval by what single values scatter
+// within groups (pooled); nullopt low: no group has two values.
+struct Departure {
+  double value = 0;
+  std::optional<double> low, high;
+  // Too far for one of so many alike: Grubbs' test at 5 % over the groups' means (Grubbs 1969); false for fewer than four.
+  bool outlying = false;
+};
+std::vector<Departure> departures(const std::vector<std::vector<double>>& groups);
+
+}  // namespace dvfs_plan
