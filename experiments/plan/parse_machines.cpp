@@ -35,10 +35,9 @@ void refuse_what_is_ours(const SlurmSpec& spec, YamlReader& read) {
                                fmt::format("'extra' must not hold {}: {}", word.text, found->second));
     else if (!word.text.starts_with('-'))
       read.diagnostics().error(
-          word.mark,
-          fmt::format("'extra' is a list of options of sbatch, each one word: [\"--exclusive\", "
-                      "\"--mail-type=END\"]; found '{}'",
-                      word.text));
+          word.mark, fmt::format("'extra' is a list of options of sbatch, each one word: [\"--exclusive\", "
+                                 "\"--mail-type=END\"]; found '{}'",
+                                 word.text));
   }
 }
 
@@ -73,8 +72,8 @@ std::optional<SlurmSpec> parse_machines(const YamlNode& node, YamlReader& read) 
       const auto text = read.word(n, fmt::format("'{}'", key));
       if (!text) return;
       if (text->text.empty() || text->text.starts_with('-'))
-        read.diagnostics().error(n.mark, fmt::format("'{}' must be a name that sbatch knows; found '{}'", key,
-                                                     text->text));
+        read.diagnostics().error(
+            n.mark, fmt::format("'{}' must be a name that sbatch knows; found '{}'", key, text->text));
       else
         *place = text->text;
     });

@@ -62,7 +62,8 @@ CollectorLock::CollectorLock(const SharedFolder& folder)
     file << mine_ << "\n";
     file.flush();
     if (!file)
-      throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", own), "is the folder there, and not full?");
+      throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be written", own),
+                  "is the folder there, and not full?");
   }
   for (int attempt = 0; attempt < 2; ++attempt) {
     // link() is atomic on network file systems too.
@@ -75,15 +76,16 @@ CollectorLock::CollectorLock(const SharedFolder& folder)
       ::unlink(own.c_str());
       const auto words = split_words(holder);
       throw Error(ExitCode::machine_refuses,
-                  words.size() >= 2 ? fmt::format("{} is collected already, by process {} on {}", folder.path(),
-                                                  printable(words[1]), printable(words[0]))
+                  words.size() >= 2 ? fmt::format("{} is collected already, by process {} on {}",
+                                                  folder.path(), printable(words[1]), printable(words[0]))
                                     : fmt::format("{} is collected already", folder.path()),
                   "`dvfs-plan status RESULT --watch` looks on; one collector writes at a time");
     }
     ::unlink(path_.c_str());
   }
   ::unlink(own.c_str());
-  throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be made", path_), "is another collector starting?");
+  throw Error(ExitCode::machine_refuses, fmt::format("{} cannot be made", path_),
+              "is another collector starting?");
 }
 
 CollectorLock::~CollectorLock() {
@@ -113,7 +115,8 @@ Collected Collector::collect() {
       const TakenPart part = taker_.take(name, bytes);
       if (part.how == TakenPart::How::waits) continue;
       done.push_back(name);
-      if (part.how == TakenPart::How::refused) collected.refused.push_back(fmt::format("{}: {}", name, part.why));
+      if (part.how == TakenPart::How::refused)
+        collected.refused.push_back(fmt::format("{}: {}", name, part.why));
       if (part.how != TakenPart::How::taken) continue;
       ++collected.parts;
       collected.trials += name.find(".t") != std::string::npos ? 1 : 0;

@@ -30,9 +30,9 @@ class CollectorLock {
 };
 
 struct Collected {
-  int parts = 0;   // taken now
-  int trials = 0;  // of them, trials
-  std::vector<TaskFault> faults;      // that were not told before
+  int parts = 0;                     // taken now
+  int trials = 0;                    // of them, trials
+  std::vector<TaskFault> faults;     // that were not told before
   std::vector<std::string> refused;  // "NAME: why", each once
 };
 

@@ -33,7 +33,8 @@ std::string look_content(std::string_view bytes) {
   const auto end = bytes.starts_with(look_head) ? bytes.find('\n', look_head.size()) : std::string_view::npos;
   if (end == std::string_view::npos ||
       sha256(bytes.substr(end + 1)) != bytes.substr(look_head.size(), end - look_head.size()))
-    throw Error(ExitCode::machine_refuses, "the plan in the folder that the nodes share is not there, or damaged",
+    throw Error(ExitCode::machine_refuses,
+                "the plan in the folder that the nodes share is not there, or damaged",
                 "submit again with --fresh");
   return std::string(bytes.substr(end + 1));
 }

@@ -12,7 +12,7 @@ std::string look_name(const std::string& task);
 std::string look_bytes(std::string_view file);
 std::string look_content(std::string_view bytes);
 
-std::string read_file(const std::string& path);                            // throws Error
+std::string read_file(const std::string& path);                    // throws Error
 void write_file(const std::string& path, std::string_view bytes);  // a new one of mode 0600; throws Error
 
 }  // namespace dvfs_plan

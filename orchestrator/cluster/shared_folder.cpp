@@ -32,9 +32,10 @@ bool write_whole(int fd, std::string_view bytes) {
 void SharedFolder::make() const {
   for (const std::string& folder : {path_, path_ + "/in", path_ + "/logs"}) {
     if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) continue;
-    throw Error(ExitCode::machine_refuses, system_error_text("make the folder " + folder, errno),
-                "it must be one that all nodes see under the same name; choose another with  machines: {slurm: "
-                "{folder: ...}}");
+    throw Error(
+        ExitCode::machine_refuses, system_error_text("make the folder " + folder, errno),
+        "it must be one that all nodes see under the same name; choose another with  machines: {slurm: "
+        "{folder: ...}}");
   }
 }
 
@@ -83,8 +84,11 @@ std::string SharedFolder::read(const std::string& name) const {
 }
 
 std::string fault_bytes(const TaskFault& fault) {
-  const nlohmann::ordered_json json{{"node", fault.node},   {"task", fault.task},       {"block", fault.block},
-                                    {"why", fault.why}, {"of_node", fault.of_node}};
+  const nlohmann::ordered_json json{{"node", fault.node},
+                                    {"task", fault.task},
+                                    {"block", fault.block},
+                                    {"why", fault.why},
+                                    {"of_node", fault.of_node}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -93,7 +97,8 @@ TaskFault read_fault(std::string_view bytes) {
     const auto json = nlohmann::json::parse(bytes);
     return {json.at("node"), json.at("task"), json.at("why"), json.at("block"), json.at("of_node")};
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ExitCode::machine_refuses, fmt::format("what a task handed in cannot be read: {}", error.what()));
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("what a task handed in cannot be read: {}", error.what()));
   }
 }
 

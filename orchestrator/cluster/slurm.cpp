@@ -40,8 +40,8 @@ std::vector<std::string> fields(const std::string& line) {
 // A controller that restarts, is busy or cut off: man slurm.conf, MessageTimeout.
 bool may_answer_later(const std::string& said) {
   for (const char* words : {"Unable to contact slurm controller", "Socket timed out", "Connection refused",
-                            "Transport endpoint", "Zero Bytes were transmitted", "temporarily", "Connection timed out",
-                            "Slurm backup controller in standby mode"}) {
+                            "Transport endpoint", "Zero Bytes were transmitted", "temporarily",
+                            "Connection timed out", "Slurm backup controller in standby mode"}) {
     if (said.find(words) != std::string::npos) return true;
   }
   return false;
@@ -62,15 +62,16 @@ std::string said_by(const std::string& program, const std::string& text) {
 
 bool SlurmNode::works() const {
   // A state's suffixes: * does not answer, ~ # powered down or up, $ reserved for maintenance (man sinfo).
-  static const std::set<std::string> working{"idle", "mixed", "allocated", "completing", "mix", "alloc", "comp"};
+  static const std::set<std::string> working{"idle", "mixed", "allocated", "completing",
+                                             "mix",  "alloc", "comp"};
   const auto end = state.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
   return working.contains(state.substr(0, end)) && state.find('*') == std::string::npos;
 }
 
 bool SlurmTask::ended() const {
-  static const std::set<std::string> alive{"PENDING",  "RUNNING",    "CONFIGURING", "COMPLETING", "SUSPENDED",
-                                           "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING",  "SIGNALING",
-                                           "STAGE_OUT", "STOPPED",   "SPECIAL_EXIT"};
+  static const std::set<std::string> alive{
+      "PENDING",      "RUNNING",  "CONFIGURING", "COMPLETING", "SUSPENDED", "REQUEUED",    "REQUEUE_FED",
+      "REQUEUE_HOLD", "RESIZING", "SIGNALING",   "STAGE_OUT",  "STOPPED",   "SPECIAL_EXIT"};
   return !alive.contains(state);
 }
 
@@ -100,7 +101,8 @@ std::string Slurm::ask(const std::string& program, const std::vector<std::string
 
 std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) const {
   std::string indices;
-  for (const int index : submission.indices) indices += fmt::format("{}{}", indices.empty() ? "" : ",", index);
+  for (const int index : submission.indices)
+    indices += fmt::format("{}{}", indices.empty() ? "" : ",", index);
   if (submission.at_once) indices += fmt::format("%{}", *submission.at_once);
   std::vector<std::string> arguments{"--parsable", "--job-name=" + submission.name, "--array=" + indices,
                                      "--output=" + submission.output};
@@ -120,9 +122,9 @@ std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs) const 
   if (jobs.empty()) return tasks;
   const std::set<std::string> ours(jobs.begin(), jobs.end());
   // By user and not by job: a job that Slurm has forgotten is an error of squeue's.
-  for (const std::string& line : split_lines(
-           ask("squeue", {"--noheader", "--array", "--states=all", "--user=" + std::to_string(::getuid()),
-                          "--format=%F|%K|%T|%N|%r"}))) {
+  for (const std::string& line :
+       split_lines(ask("squeue", {"--noheader", "--array", "--states=all",
+                                  "--user=" + std::to_string(::getuid()), "--format=%F|%K|%T|%N|%r"}))) {
     const auto parts = fields(line);
     if (parts.size() < 5 || !ours.contains(parts[0])) continue;
     const auto index = parse_number(parts[1]);
@@ -148,9 +150,11 @@ std::vector<SlurmNode> Slurm::nodes(const std::string& partition) const {
     const auto parts = fields(line);
     // The default partition is marked by a star.
     if (parts.size() < 8 || (partition.empty() && !parts[7].ends_with('*'))) continue;
-    SlurmNode node{parts[0], parts[1], fmt::format("{} CPUs ({}), {} MB, {}, features {}", parts[2], parts[3],
-                                                  parts[4], parts[5], parts[6]),
-                   {}};
+    SlurmNode node{
+        parts[0],
+        parts[1],
+        fmt::format("{} CPUs ({}), {} MB, {}, features {}", parts[2], parts[3], parts[4], parts[5], parts[6]),
+        {}};
     for (std::size_t at = 0; at < parts[6].size();) {
       const auto end = std::min(parts[6].find(',', at), parts[6].size());
       node.features.push_back(parts[6].substr(at, end - at));

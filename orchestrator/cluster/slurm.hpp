@@ -22,8 +22,9 @@ class SlurmSilent : public Error {
 
 struct SlurmNode {
   std::string name;
-  std::string state;     // "idle", "mixed", "allocated", "down*", ...
-  std::string hardware;  // what Slurm knows of it: CPUs, memory, features, generic resources: alike in nodes of a type
+  std::string state;  // "idle", "mixed", "allocated", "down*", ...
+  std::string
+      hardware;  // what Slurm knows of it: CPUs, memory, features, generic resources: alike in nodes of a type
   std::vector<std::string> features;
   bool works() const;  // it takes jobs, now or when they that run there are done
 };
@@ -39,11 +40,11 @@ struct SlurmTask {
 
 struct SlurmSubmission {
   std::string name;
-  std::string command;        // for the shell
-  std::vector<int> indices;   // of the array
+  std::string command;       // for the shell
+  std::vector<int> indices;  // of the array
   std::optional<int> at_once;
   std::vector<std::string> options;  // further ones, one a word
-  std::string output;         // file of a task's output, %A, %a and the like in it
+  std::string output;                // file of a task's output, %A, %a and the like in it
 };
 
 class Slurm {

@@ -40,11 +40,12 @@ std::string path_variable() {
 // What the blocks are must be known before the first: they are submitted all at once.
 void require_planned_blocks(const Experiment& experiment) {
   const auto refuse = [&](const std::string& what) {
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{}:{}:{}: error: blocks that nodes run are all planned before the first: {} is not for "
-                            "'machines'",
-                            experiment.file, experiment.slurm->mark.line, experiment.slurm->mark.column, what),
-                "write  repeat: N  with as many blocks as the nodes shall share; nothing was submitted");
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{}:{}:{}: error: blocks that nodes run are all planned before the first: {} is not for "
+                    "'machines'",
+                    experiment.file, experiment.slurm->mark.line, experiment.slurm->mark.column, what),
+        "write  repeat: N  with as many blocks as the nodes shall share; nothing was submitted");
   };
   if (experiment.search.one_by_one()) refuse(fmt::format("'search: {}'", experiment.search.method));
   if (experiment.repeat.max > experiment.repeat.min || experiment.repeat.until) refuse("'repeat: {until}'");
@@ -70,7 +71,8 @@ class ClusterNight {
   }
 
   int run() {
-    if (options_.what != ClusterOptions::Do::all && options_.what != ClusterOptions::Do::submit) require_submitted();
+    if (options_.what != ClusterOptions::Do::all && options_.what != ClusterOptions::Do::submit)
+      require_submitted();
     folder_.make();
     CollectorLock lock(folder_);
     lock_ = &lock;
@@ -126,7 +128,8 @@ class ClusterNight {
     std::filesystem::rename(path_, aside + ".sqlite");
     std::filesystem::rename(folder_.path() + "/in", aside + ".in");
     folder_.make();
-    progress_.say(fmt::format("the former result is kept as {}.sqlite, what its nodes handed in as {}.in", aside, aside));
+    progress_.say(fmt::format("the former result is kept as {}.sqlite, what its nodes handed in as {}.in",
+                              aside, aside));
   }
 
   // ---------------------------------------------------------------- nodes
@@ -156,7 +159,8 @@ class ClusterNight {
         text += fmt::format("\n  {}: {}", node_list(nodes), printable(hardware));
       throw Error(ExitCode::machine_refuses,
                   fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
-                  "an answer is for one type of machine: narrow them with 'partition' or 'constraint', and sweep each "
+                  "an answer is for one type of machine: narrow them with 'partition' or 'constraint', and "
+                  "sweep each "
                   "type by itself");
     }
     if (choice.chosen.empty())
@@ -164,8 +168,7 @@ class ClusterNight {
                   fmt::format("none of the {} nodes of {} can run a block{}", all.size(),
                               spec_.partition.empty() ? "the default partition"
                                                       : fmt::format("partition '{}'", spec_.partition),
-                              left_out.empty() ? ""
-                                               : fmt::format("; left out: {}", left_out_text())),
+                              left_out.empty() ? "" : fmt::format("; left out: {}", left_out_text())),
                   "`sinfo` shows the nodes' states");
     if (found < spec_.nodes && left_out.empty())
       throw Error(ExitCode::machine_refuses,
@@ -177,13 +180,15 @@ class ClusterNight {
 
   bool has_feature(const SlurmNode& node) const {
     // Expressions are for Slurm to judge: it will not place a task where they do not hold.
-    if (spec_.constraint.find_first_of("&|[]()*") != std::string::npos || spec_.constraint.empty()) return true;
+    if (spec_.constraint.find_first_of("&|[]()*") != std::string::npos || spec_.constraint.empty())
+      return true;
     return std::find(node.features.begin(), node.features.end(), spec_.constraint) != node.features.end();
   }
 
   std::string left_out_text() const {
     std::string text;
-    for (const auto& [node, why] : left_out_) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", node, printable(why));
+    for (const auto& [node, why] : left_out_)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", node, printable(why));
     return text;
   }
 
@@ -194,16 +199,22 @@ class ClusterNight {
   }
 
   std::vector<std::string> options_of_task(const std::vector<std::string>& without) const {
-    std::vector<std::string> options{"--nodes=1", "--ntasks=1", "--requeue", "--open-mode=append",
-                                     fmt::format("--signal=B:TERM@{}", notice_s()), "--chdir=" + std::filesystem::current_path().string()};
+    std::vector<std::string> options{"--nodes=1",
+                                     "--ntasks=1",
+                                     "--requeue",
+                                     "--open-mode=append",
+                                     fmt::format("--signal=B:TERM@{}", notice_s()),
+                                     "--chdir=" + std::filesystem::current_path().string()};
     // A node that is shared with others measures their work too.
     const auto is_exclusive = [](const RawValue& word) {
       return word.text.starts_with("--exclusive") || word.text.starts_with("--oversubscribe");
     };
-    if (std::none_of(spec_.extra.begin(), spec_.extra.end(), is_exclusive)) options.emplace_back("--exclusive");
+    if (std::none_of(spec_.extra.begin(), spec_.extra.end(), is_exclusive))
+      options.emplace_back("--exclusive");
     for (const auto& [name, value] :
-         {std::pair{"partition", &spec_.partition}, std::pair{"account", &spec_.account}, std::pair{"qos", &spec_.qos},
-          std::pair{"constraint", &spec_.constraint}, std::pair{"reservation", &spec_.reservation}}) {
+         {std::pair{"partition", &spec_.partition}, std::pair{"account", &spec_.account},
+          std::pair{"qos", &spec_.qos}, std::pair{"constraint", &spec_.constraint},
+          std::pair{"reservation", &spec_.reservation}}) {
       if (!value->empty()) options.push_back(fmt::format("--{}={}", name, *value));
     }
     if (spec_.time) options.push_back("--time=" + minutes_text(*spec_.time));
@@ -248,13 +259,14 @@ class ClusterNight {
       for (const std::string& name : folder_.names(fault_ending)) {
         const TaskFault fault = read_fault(folder_.read(name));
         if (!fault.task.starts_with(job + "_")) continue;
-        throw Error(ExitCode::machine_refuses, fmt::format("node {} cannot run it: {}", fault.node, fault.why),
-                    "nothing was submitted");
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("node {} cannot run it: {}", fault.node, fault.why), "nothing was submitted");
       }
       if (clock_.now() - asked > nanoseconds(between_questions)) {
         asked = clock_.now();
         const auto tasks = tasks_of({job});
-        const bool alive = tasks && std::any_of(tasks->begin(), tasks->end(), [](const SlurmTask& t) { return !t.ended(); });
+        const bool alive =
+            tasks && std::any_of(tasks->begin(), tasks->end(), [](const SlurmTask& t) { return !t.ended(); });
         if (tasks && !alive && gone == 0) gone = clock_.now();
         if (tasks && alive && tasks->front().node.empty() && tasks->front().reason != "None" &&
             said != tasks->front().reason) {
@@ -263,9 +275,10 @@ class ClusterNight {
         }
       }
       if (gone != 0 && clock_.now() - gone > nanoseconds(patience_of_folder))
-        throw Error(ExitCode::machine_refuses, fmt::format("job {} ended without an answer", job),
-                    fmt::format("what it printed is in {}/{}_0.log; {} must be a folder that the nodes see too",
-                                folder_.logs(), job, folder_.path()));
+        throw Error(
+            ExitCode::machine_refuses, fmt::format("job {} ended without an answer", job),
+            fmt::format("what it printed is in {}/{}_0.log; {} must be a folder that the nodes see too",
+                        folder_.logs(), job, folder_.path()));
       if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) {
         slurm_.cancel({job});
         progress_.say("interrupted before anything was submitted");
@@ -307,10 +320,10 @@ class ClusterNight {
     Statement text = store.database().prepare("SELECT source_text FROM experiment");
     text.step();
     if (text.text(0) == experiment_.text) return;
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{} was submitted with another {}", path_, experiment_.file),
-                "undo the change, use --fresh to submit anew once its tasks have ended (--cancel ends them; the old "
-                "result is kept), or --output for another file");
+    throw Error(
+        ExitCode::bad_experiment, fmt::format("{} was submitted with another {}", path_, experiment_.file),
+        "undo the change, use --fresh to submit anew once its tasks have ended (--cancel ends them; the old "
+        "result is kept), or --output for another file");
   }
 
   // ---------------------------------------------------------------- jobs
@@ -323,7 +336,9 @@ class ClusterNight {
       silent_ = false;
       return tasks;
     } catch (const SlurmSilent& silence) {
-      if (!silent_) progress_.say(fmt::format("warning: {}; asked again until it answers, the nodes go on meanwhile", silence.what()));
+      if (!silent_)
+        progress_.say(fmt::format("warning: {}; asked again until it answers, the nodes go on meanwhile",
+                                  silence.what()));
       silent_ = true;
       return std::nullopt;
     }
@@ -378,11 +393,11 @@ class ClusterNight {
           part.push_back(mine[at]);
           indices.push_back(mine[at] - offset);
         }
-        const std::string job =
-            submit_job(indices, std::max(1, share), without, fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
+        const std::string job = submit_job(indices, std::max(1, share), without,
+                                           fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
         note_submission(store, {job, part, clock_.wall_time()});
-        progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s", blocks_text(part),
-                                  nodes_without(choice, without)));
+        progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s",
+                                  blocks_text(part), nodes_without(choice, without)));
       }
     }
   }
@@ -438,7 +453,8 @@ class ClusterNight {
         const int block = one.blocks.front() - 1 + task.index;
         taken.insert(block);
         // Thought dead it was queued again, and has finished meanwhile.
-        if (task.state == "PENDING" && std::find(open.begin(), open.end(), block) == open.end()) cancel_waiting(task);
+        if (task.state == "PENDING" && std::find(open.begin(), open.end(), block) == open.end())
+          cancel_waiting(task);
       }
       (task.node.empty() ? waiting : running) += 1;
     }
@@ -456,7 +472,8 @@ class ClusterNight {
         throw Error(ExitCode::some_trials_failed,
                     fmt::format("block {} was submitted {} times and never finished{}", block, times[block],
                                 last_fault_.empty() ? "" : "; the last that a task said: " + last_fault_),
-                    fmt::format("what the tasks printed is in {}; all that is finished is in {}", folder_.logs(), path_));
+                    fmt::format("what the tasks printed is in {}; all that is finished is in {}",
+                                folder_.logs(), path_));
       }
       missing.push_back(block);
     }
@@ -498,7 +515,8 @@ class ClusterNight {
     for (const TaskFault& fault : collected.faults) {
       last_fault_ = fmt::format("{}: {}", fault.node, fault.why);
       if (!fault.of_node) {
-        progress_.say(fmt::format("warning: block {} on {}: {}", fault.block, fault.node, printable(fault.why)));
+        progress_.say(
+            fmt::format("warning: block {} on {}: {}", fault.block, fault.node, printable(fault.why)));
         continue;
       }
       if (!left_out_.emplace(fault.node, fault.why).second) continue;
@@ -515,9 +533,10 @@ class ClusterNight {
       complete += run.complete ? 1 : 0;
       trials += run.trials;
     }
-    const std::string line = fmt::format("{} of {} blocks, {} of {} trials; {} node{} at work, {} task{} waiting", complete,
-                                         experiment_.repeat.min, trials, store.experiment().planned_trials, running,
-                                         running == 1 ? "" : "s", waiting, waiting == 1 ? "" : "s");
+    const std::string line =
+        fmt::format("{} of {} blocks, {} of {} trials; {} node{} at work, {} task{} waiting", complete,
+                    experiment_.repeat.min, trials, store.experiment().planned_trials, running,
+                    running == 1 ? "" : "s", waiting, waiting == 1 ? "" : "s");
     if (line == shown_) return;
     shown_ = line;
     progress_.say(line);
@@ -529,24 +548,27 @@ class ClusterNight {
     slurm_.cancel({jobs.begin(), jobs.end()});
     take(store, collector);
     conclude(store);
-    write_stdout(fmt::format("{}; what was finished is in {}. {} goes on\n",
-                             jobs.empty() ? "no task was waiting or running"
-                                          : fmt::format("{} job{} cancelled", jobs.size(), jobs.size() == 1 ? "" : "s"),
-                             path_, shell_text("")));
+    write_stdout(fmt::format(
+        "{}; what was finished is in {}. {} goes on\n",
+        jobs.empty() ? "no task was waiting or running"
+                     : fmt::format("{} job{} cancelled", jobs.size(), jobs.size() == 1 ? "" : "s"),
+        path_, shell_text("")));
     return static_cast<int>(ExitCode::done);
   }
 
   int report(Store& store, bool all_there) {
     conclude(store);
     const auto trials = store.trials();
-    const Summary summary = summary_of(store);
+    const Summary summary = summary_of(store, trials);
     if (!options_.no_html)
-      write_page_beside(store, summary, trials, path_, [this](const std::string& line) { progress_.say(line); });
+      write_page_beside(store, summary, trials, path_,
+                        [this](const std::string& line) { progress_.say(line); });
     write_stdout(options_.json ? json_report(store, summary, trials)
                                : terminal_report(summary, trials, is_terminal_stdout()));
     if (!all_there) {
-      progress_.say(fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
-                                interrupted_ ? "interrupted; " : "", shell_text(""), shell_text("")));
+      progress_.say(
+          fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
+                      interrupted_ ? "interrupted; " : "", shell_text(""), shell_text("")));
       return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
     }
     progress_.say(fmt::format("all of it is in {}; {} is not needed any more", path_, folder_.path()));

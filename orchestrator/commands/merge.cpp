@@ -40,7 +40,8 @@ void require_alike(Store& first, const std::string& first_file, Store& other, co
   if (first.plan_hash() != other.plan_hash()) {
     const auto differences = plan_differences(first.canonical_plan(), other.canonical_plan());
     throw Error(ExitCode::bad_experiment,
-                fmt::format("{} and {} are of different plans:\n  {}", first_file, file, printable(join(differences, "\n  "), true)),
+                fmt::format("{} and {} are of different plans:\n  {}", first_file, file,
+                            printable(join(differences, "\n  "), true)),
                 "`dvfs-plan compare` sets results of different plans beside each other");
   }
   auto differences = decisive_differences(first.machine_facts(), other.machine_facts());
@@ -51,16 +52,18 @@ void require_alike(Store& first, const std::string& first_file, Store& other, co
                 "an answer is for one type; `dvfs-plan compare` sets them beside each other");
   if (first.energy_source() != other.energy_source())
     throw Error(ExitCode::bad_experiment,
-                fmt::format("{} counts the energy of {}, {} that of {}", first_file, first.energy_source(), file,
-                            other.energy_source()),
+                fmt::format("{} counts the energy of {}, {} that of {}", first_file, first.energy_source(),
+                            file, other.energy_source()),
                 "write  objective: {of: DOMAIN}  and run one of them again");
 }
 
 int merge_command(const MergeOptions& options) {
   if (options.files.size() < 2)
-    throw Error(ExitCode::bad_experiment, "merge needs two results at least", "dvfs-plan merge a.sqlite b.sqlite -o all.sqlite");
+    throw Error(ExitCode::bad_experiment, "merge needs two results at least",
+                "dvfs-plan merge a.sqlite b.sqlite -o all.sqlite");
   if (std::filesystem::exists(options.output))
-    throw Error(ExitCode::machine_refuses, fmt::format("{} is there already", options.output), "choose another place with --output");
+    throw Error(ExitCode::machine_refuses, fmt::format("{} is there already", options.output),
+                "choose another place with --output");
   std::vector<Named> files;
   for (const std::string& word : options.files) files.push_back(named(word));
   // All is read before anything is written.
@@ -70,14 +73,17 @@ int merge_command(const MergeOptions& options) {
     results.push_back(Store::open(one.file, Database::Mode::read_only));
     if (one.node.empty()) one.node = machine_of(results.back());
     if (block_runs(results.back()).empty() && !names.insert(one.node).second)
-      throw Error(ExitCode::bad_experiment,
-                  fmt::format("{}: its machine is called '{}', as that of a file before it", one.file, one.node),
-                  "give each a name:  dvfs-plan merge left=a.sqlite right=b.sqlite -o all.sqlite; nights of one machine are "
-                  "compared, not merged");
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format("{}: its machine is called '{}', as that of a file before it", one.file, one.node),
+          "give each a name:  dvfs-plan merge left=a.sqlite right=b.sqlite -o all.sqlite; nights of one "
+          "machine are "
+          "compared, not merged");
     require_alike(results.front(), files.front().file, results.back(), one.file);
   }
   const std::string unfinished = options.output + ".new";
-  std::filesystem::copy_file(files.front().file, unfinished, std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(files.front().file, unfinished,
+                             std::filesystem::copy_options::overwrite_existing);
   Store::fold_log(unfinished);
   int trials = 0;
   {

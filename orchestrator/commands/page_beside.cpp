@@ -19,7 +19,8 @@ void write_page_beside(Store& store, const Summary& summary, const std::vector<T
     const ActingAs owner(invoking_owner());
     std::error_code none;
     if (std::filesystem::exists(page, none) && !is_page(page)) {
-      say(fmt::format("warning: {} is not a page of dvfs-plan and stays; make one with: dvfs-plan report "
+      say(
+          fmt::format("warning: {} is not a page of dvfs-plan and stays; make one with: dvfs-plan report "
                       "{} --html FILE",
                       page, shell_quote(path)));
       return;

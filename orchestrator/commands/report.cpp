@@ -30,7 +30,7 @@ int report_command(const ReportOptions& options) {
     return static_cast<int>(ExitCode::done);
   }
   const auto trials = store.trials();
-  const Summary summary = summary_of(store);
+  const Summary summary = summary_of(store, trials);
   const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();
   if (!options.html.empty()) {
     refuse_the_result_itself(options.html, "--html", options.file);

@@ -19,7 +19,8 @@ struct NightOptions : RunOptions {
 std::optional<Experiment> cluster_experiment(const std::string& file) {
   try {
     Diagnostics diagnostics(file);
-    auto experiment = parse_experiment(read_experiment_file(file), file, registered_vocabulary(), diagnostics);
+    auto experiment =
+        parse_experiment(read_experiment_file(file), file, registered_vocabulary(), diagnostics);
     if (experiment && !diagnostics.has_errors() && experiment->slurm) return experiment;
   } catch (const Error&) {
   }
@@ -38,9 +39,10 @@ int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
       text.pop_back();
       throw Error(ExitCode::bad_experiment, text, "nothing was submitted");
     }
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{} says of no cluster: it runs on the machine where it is started", options.file),
-                "add  machines: {slurm: {partition: ..., nodes: ...}}  to run its blocks on nodes");
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} says of no cluster: it runs on the machine where it is started", options.file),
+        "add  machines: {slurm: {partition: ..., nodes: ...}}  to run its blocks on nodes");
   }
   ClusterOptions cluster;
   static_cast<RunOptions&>(cluster) = options;

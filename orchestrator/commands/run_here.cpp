@@ -381,7 +381,8 @@ class Run {
                                 store.experiment().planned_trials));
       return store;
     }
-    energy_ = choose_energy(plan.experiment, channels, sensors, part_ != nullptr ? part_->energy_source() : "");
+    energy_ =
+        choose_energy(plan.experiment, channels, sensors, part_ != nullptr ? part_->energy_source() : "");
     // Before the old result is moved: a prior that cannot be read is no reason to.
     PriorResults prior = read_priors(plan, facts);
     for (const std::string& note : prior.notes) progress_.say("note: " + note);
@@ -435,9 +436,10 @@ class Run {
 
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
-    const Summary summary = summary_of(store);
+    const Summary summary = summary_of(store, trials);
     if (!options_.no_html)
-      write_page_beside(store, summary, trials, path, [this](const std::string& line) { progress_.say(line); });
+      write_page_beside(store, summary, trials, path,
+                        [this](const std::string& line) { progress_.say(line); });
     write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
                                                  : terminal_report(summary, trials, is_terminal_stdout())));
     if (end_ == RunEnd::interrupted) {

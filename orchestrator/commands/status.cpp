@@ -136,15 +136,20 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   return json.dump(lines ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// Opened for this look alone: what stays open keeps a log beside the file.
+std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::string& file) {
+  Store store = Store::open(file, Database::Mode::read_only);
+  auto progress = store.progress();
+  return {std::move(progress), cluster_progress(store, file)};
+}
+
 int status_command(const StatusOptions& options) {
   const Sysfs sysfs(options.sysfs_root);
   const SystemClock clock;
   std::optional<Interruption> interruption;
   if (options.watch) interruption.emplace();
   while (true) {
-    Store store = Store::open(options.file, Database::Mode::read_only);
-    const auto progress = store.progress();
-    const auto cluster = cluster_progress(store, options.file);
+    const auto [progress, cluster] = look(options.file);
     // A cluster's sessions were others' processes.
     const bool running = cluster ? progress.finished < progress.planned : is_running(progress, sysfs);
     // Over what was there before, where a terminal can; below it elsewhere.

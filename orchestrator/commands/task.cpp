@@ -15,8 +15,8 @@
 #include "base/output.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
-#include "orchestrator/cluster/shared_folder.hpp"
 #include "orchestrator/cluster/look.hpp"
+#include "orchestrator/cluster/shared_folder.hpp"
 #include "orchestrator/commands/run_here.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/store/parts.hpp"
@@ -92,13 +92,14 @@ class Look : public RunPart {
   std::string energy_source() const override { return {}; }
   void require(const Plan&, const std::map<std::string, std::string>&) override {}
   bool only_looks() const override { return true; }
-  std::unique_ptr<Strategy> strategy(StrategyRequest request) override { return make_strategy(std::move(request)); }
+  std::unique_ptr<Strategy> strategy(StrategyRequest request) override {
+    return make_strategy(std::move(request));
+  }
   void begun(Store&, const std::map<std::string, std::string>&) override {}
   void finished(Store&, const TrialRecord&) override {}
   int ended(Store& store, RunEnd) override {
     store.seal();
-    const std::string why =
-        folder_.hand_in(look_name(task_name()), look_bytes(read_file(file_)));
+    const std::string why = folder_.hand_in(look_name(task_name()), look_bytes(read_file(file_)));
     if (!why.empty()) throw Error(ExitCode::machine_refuses, why);
     return static_cast<int>(ExitCode::done);
   }
@@ -115,7 +116,8 @@ class GivesUp : public Strategy {
       : inner_(std::move(inner)), after_(after), why_(why) {}
   const PlannedTrial* next(const History& history) override {
     int failed = 0;
-    for (auto trial = history.trials().rbegin(); trial != history.trials().rend() && failed < after_; ++trial) {
+    for (auto trial = history.trials().rbegin(); trial != history.trials().rend() && failed < after_;
+         ++trial) {
       if (is_idle(trial->role) || trial->role == TrialRole::warm_up) continue;
       if (trial->counts || trial->may_pass) break;
       ++failed;
@@ -157,9 +159,9 @@ class Block : public RunPart {
     // Of what the node is: a block on another type of machine would not be a repetition.
     const auto type = differences_of_type(facts_, facts);
     if (!type.empty())
-      throw NodeFault(ExitCode::machine_refuses,
-                      fmt::format("it is of another type than the node that the plan was made on: {}",
-                                  join(type, "; ")));
+      throw NodeFault(
+          ExitCode::machine_refuses,
+          fmt::format("it is of another type than the node that the plan was made on: {}", join(type, "; ")));
     if (plan.hash != hash_) {
       const auto differences = plan_differences(canonical_, plan.canonical);
       throw Error(ExitCode::bad_experiment,
@@ -176,10 +178,11 @@ class Block : public RunPart {
 
   void begun(Store& store, const std::map<std::string, std::string>& facts) override {
     const auto known = block_run_of(store);
-    BlockRun run = known.value_or(BlockRun{.origin = boost::uuids::to_string(boost::uuids::random_generator()()),
-                                           .block = block_,
-                                           .node = node_name(),
-                                           .task = task_name()});
+    BlockRun run =
+        known.value_or(BlockRun{.origin = boost::uuids::to_string(boost::uuids::random_generator()()),
+                                .block = block_,
+                                .node = node_name(),
+                                .task = task_name()});
     note_block_run(store, run);
     origin_ = run.origin;
     Statement last = store.database().prepare("SELECT max(id) FROM session");
@@ -206,8 +209,8 @@ class Block : public RunPart {
     for (int waited = 0; !hand_in_what_is_not(store); ++waited) {
       if (how == RunEnd::interrupted || waited >= patience_s)
         throw Error(ExitCode::machine_refuses,
-                    fmt::format("not all finished trials could be handed in: {}; they are in {} on {}", problem_,
-                                file(), node_name()));
+                    fmt::format("not all finished trials could be handed in: {}; they are in {} on {}",
+                                problem_, file(), node_name()));
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
     if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
@@ -251,7 +254,8 @@ class Block : public RunPart {
   static std::string last_fault(Store& store) {
     std::string text;
     for (const TrialRow& trial : store.trials()) {
-      if (trial.verdict != to_string(Verdict::ok)) text = fmt::format(", the last: {}: {}", trial.key, trial.verdict_text);
+      if (trial.verdict != to_string(Verdict::ok))
+        text = fmt::format(", the last: {}: {}", trial.key, trial.verdict_text);
     }
     return text;
   }
@@ -284,7 +288,8 @@ int task_command(const TaskOptions& options) {
   const auto tell = [&](const Error& error, bool of_node) {
     std::string name = fmt::format("{}.{}{}", node_name(), task_name(), fault_ending);
     std::replace(name.begin(), name.end(), ' ', '-');
-    const std::string why = error.hint().empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint());
+    const std::string why =
+        error.hint().empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint());
     folder.hand_in(name, fault_bytes({node_name(), task_name(), why, block, of_node}));
   };
   try {
@@ -292,7 +297,8 @@ int task_command(const TaskOptions& options) {
       Look look(options);
       return run_part(options, look);
     }
-    if (!index) throw Error(ExitCode::bad_experiment, "a task is started by Slurm", "dvfs-plan submit FILE.yaml");
+    if (!index)
+      throw Error(ExitCode::bad_experiment, "a task is started by Slurm", "dvfs-plan submit FILE.yaml");
     Block part(options, block);
     return run_part(options, part);
   } catch (const NodeFault& error) {

@@ -35,7 +35,8 @@ std::map<std::string, std::map<int, std::vector<double>>> levels_of_nodes(
   std::map<std::string, std::map<int, std::vector<double>>> left;
   for (const TrialRow* trial : trials) {
     const auto at = centre.find(trial->point);
-    if (at != centre.end()) left[trial->node][trial->block].push_back(std::log(*trial->objective_value) - at->second);
+    if (at != centre.end())
+      left[trial->node][trial->block].push_back(std::log(*trial->objective_value) - at->second);
   }
   return left;
 }
@@ -51,13 +52,14 @@ double share(double logarithm) {
   return std::exp(logarithm) - 1;
 }
 
-void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment, const std::vector<TrialRow>& trials) {
+void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment,
+                      const std::vector<TrialRow>& trials) {
   std::vector<const TrialRow*> mine;
-  std::map<std::string, std::vector<TrialRow>> by_node;
+  std::map<std::string, std::vector<const TrialRow*>> by_node;
   std::map<std::string, std::set<int>> blocks;
   for (const TrialRow& trial : trials) {
     if (trial.scenario != scenario.scenario || trial.node.empty() || !trial.left_out.empty()) continue;
-    by_node[trial.node].push_back(trial);
+    by_node[trial.node].push_back(&trial);
     if (!trial.counts()) continue;
     blocks[trial.node].insert(trial.block);
     if (trial.objective_value && *trial.objective_value > 0) mine.push_back(&trial);
@@ -66,23 +68,24 @@ void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment
   if (by_node.size() < 2) return;
   NodesSummary all;
   for (const auto& [node, own] : by_node) {
-    const Summary alone = summarise(experiment, own);
+    const std::string named = scenario.best ? scenario.points[*scenario.best].point : "";
+    const ScenarioSummary said = summarise_in_brief(experiment, scenario.scenario, own, named);
     NodeSummary one;
     one.node = node;
     one.blocks = static_cast<int>(blocks.at(node).size());
-    for (const ScenarioSummary& said : alone.scenarios) {
-      one.trials = said.counted;
-      const auto mean = [](const std::optional<Estimate>& e) { return e ? std::optional(e->mean) : std::nullopt; };
-      for (const PointSummary& point : said.points)
-        one.points.push_back({point.point, mean(point.work_energy), mean(point.work_time), mean(point.power)});
-      if (!said.best) continue;
+    one.trials = said.counted;
+    const auto mean = [](const std::optional<Estimate>& e) {
+      return e ? std::optional(e->mean) : std::nullopt;
+    };
+    for (const PointSummary& point : said.points) {
+      one.points.push_back({point.point, mean(point.work_energy), mean(point.work_time), mean(point.power)});
+      one.agrees = one.agrees || (point.point == named && point.not_told_apart);
+    }
+    if (said.best) {
       const PointSummary& best = said.points[*said.best];
       one.best = best.point;
       one.best_value = best.objective;
       one.gain_of_best = best.gain;
-      for (const PointSummary& point : said.points)
-        one.agrees = one.agrees || (scenario.best && point.point == scenario.points[*scenario.best].point &&
-                                    point.not_told_apart);
     }
     all.nodes.push_back(std::move(one));
   }
@@ -131,7 +134,8 @@ void compare_nodes(Summary& summary, const std::vector<TrialRow>& trials) {
 }
 
 std::string against_others_text(const Departure& departure) {
-  std::string text = fmt::format("{:.1f} % {}", 100 * std::abs(departure.value), departure.value < 0 ? "less" : "more");
+  std::string text =
+      fmt::format("{:.1f} % {}", 100 * std::abs(departure.value), departure.value < 0 ? "less" : "more");
   if (departure.low) text += fmt::format(" [{:+.1f}, {:+.1f}]", 100 * *departure.low, 100 * *departure.high);
   return text;
 }
@@ -154,7 +158,8 @@ std::string node_lines(const ScenarioSummary& scenario, bool colour) {
     if (node.gain_of_best) {
       gain = fmt::format("{:.1f} %", 100 * node.gain_of_best->value);
       if (node.gain_of_best->low)
-        gain += fmt::format(" [{:.1f}, {:.1f}]", 100 * *node.gain_of_best->low, 100 * *node.gain_of_best->high);
+        gain +=
+            fmt::format(" [{:.1f}, {:.1f}]", 100 * *node.gain_of_best->low, 100 * *node.gain_of_best->high);
     }
     table.row({node.against_others && node.against_others->outlying ? "!" : " ", printable(node.node),
                std::to_string(node.blocks), std::to_string(node.trials),
@@ -168,11 +173,14 @@ std::string node_sentence(const ScenarioSummary& scenario) {
   if (!scenario.nodes || !scenario.best) return {};
   const auto& nodes = scenario.nodes->nodes;
   const auto agree = std::count_if(nodes.begin(), nodes.end(), [](const NodeSummary& n) { return n.agrees; });
-  std::string text = fmt::format(" It is the best, or not told apart from it, on {} of {} nodes", agree, nodes.size());
+  std::string text =
+      fmt::format(" It is the best, or not told apart from it, on {} of {} nodes", agree, nodes.size());
   if (const auto& spread = scenario.nodes->spread_of_best) {
-    text += fmt::format("; from node to node its objective varies by {:.1f} % (standard deviation", 100 * spread->deviation);
-    text += spread->low ? fmt::format(", 95 % interval {:.1f} to {:.1f} %)", 100 * *spread->low, 100 * *spread->high)
-                        : ", what single trials scatter included)";
+    text += fmt::format("; from node to node its objective varies by {:.1f} % (standard deviation",
+                        100 * spread->deviation);
+    text += spread->low
+                ? fmt::format(", 95 % interval {:.1f} to {:.1f} %)", 100 * *spread->low, 100 * *spread->high)
+                : ", what single trials scatter included)";
   }
   text += ".";
   for (const NodeSummary& node : nodes) {
@@ -180,7 +188,8 @@ std::string node_sentence(const ScenarioSummary& scenario) {
     text += fmt::format(" {} takes {} than the others at the same settings.", node.node,
                         against_others_text(*node.against_others));
   }
-  return text + fmt::format(" Intervals are of machines of this type: over {} nodes, not over their blocks.", nodes.size());
+  return text + fmt::format(" Intervals are of machines of this type: over {} nodes, not over their blocks.",
+                            nodes.size());
 }
 
 }  // namespace dvfs_plan

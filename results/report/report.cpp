@@ -192,10 +192,15 @@ std::string noticed_lines(const std::vector<NoticedRow>& noticed) {
 }  // namespace
 
 Summary summary_of(Store& store) {
+  return summary_of(store, store.trials());
+}
+
+Summary summary_of(Store& store, const std::vector<TrialRow>& trials) {
   const ExperimentRow experiment = store.experiment();
-  const auto trials = store.trials();
-  Summary summary = summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
-                              summarise_searches(experiment, store.history(), store.points(), store.prior()));
+  Summary summary = summarise(
+      experiment, trials, store.session_warnings(), store.sensor_lines(),
+      experiment.search ? summarise_searches(experiment, store.history(), store.points(), store.prior())
+                        : Searches{});
   summary.noticed = store.noticed();
   return summary;
 }

@@ -10,6 +10,7 @@ namespace dvfs_plan {
 
 // All that the file holds, summarised.
 Summary summary_of(Store& store);
+Summary summary_of(Store& store, const std::vector<TrialRow>& trials);  // that were read of it already
 
 // A table a scenario, what was not counted and why, the answer. `colour`: for a terminal.
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour);

@@ -53,6 +53,18 @@ class Scenario {
     number_points();
   }
 
+  // What one machine says by itself, in short: its best, and whether `asked` (a point's key) is told apart from it.
+  ScenarioSummary brief(const std::string& asked) {
+    const auto at = index_.find(asked);
+    asked_ = {at == index_.end() ? -1 : at->second};
+    for (std::size_t i = 0; i < result_.points.size(); ++i) count(i);
+    collect_blocks();
+    for (std::size_t i = 0; i < result_.points.size(); ++i) compare(i);
+    for (PointSummary& point : result_.points) check_constraints(point);
+    rank();
+    return std::move(result_);
+  }
+
   ScenarioSummary finish() {
     for (std::size_t i = 0; i < result_.points.size(); ++i) count(i);
     collect_blocks();
@@ -460,7 +472,7 @@ class Scenario {
     result_.unknown_points = std::max(0, result_.planned_points - known);
     if (!result_.best) return;
     result_.spread_known = model.degrees_of_freedom() > 0;
-    for (const int i : model.not_worse_than_best(feasible, level_of_the_set, sensor_shares()))
+    for (const int i : model.not_worse_than_best(feasible, level_of_the_set, sensor_shares(), asked_))
       result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
     result_.points[*result_.best].not_told_apart = true;
     // The pooled error may tell the reference apart where its own pairs do not: then it is not told apart.
@@ -470,7 +482,7 @@ class Scenario {
       if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
         reference.not_told_apart = true;
     }
-    claim_gain(feasible);
+    if (asked_.empty()) claim_gain(feasible);
     after_ranking();
   }
 
@@ -654,9 +666,15 @@ class Scenario {
   std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
   std::map<int, std::set<int>> blocks_of_;
   std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
+  std::vector<int> asked_;            // in brief: the points that are asked about; empty: all
 };
 
 }  // namespace
+
+ScenarioSummary summarise_in_brief(const ExperimentRow& experiment, const std::string& scenario,
+                                   const std::vector<const TrialRow*>& trials, const std::string& asked) {
+  return Scenario(scenario, experiment, trials, std::nullopt).brief(asked);
+}
 
 Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& trials,
                   std::vector<std::string> warnings, std::vector<std::string> sensors, Searches searches) {

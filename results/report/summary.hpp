@@ -218,6 +218,11 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
                   std::vector<std::string> warnings = {}, std::vector<std::string> sensors = {},
                   Searches searches = {});
 
+// Of one scenario by some of its trials (one at least), in short: points with their means, the best, and of `asked` alone (a point's key)
+// whether it is told apart from that.
+ScenarioSummary summarise_in_brief(const ExperimentRow& experiment, const std::string& scenario,
+                                   const std::vector<const TrialRow*>& trials, const std::string& asked);
+
 // The answer in words, some sentences a scenario (sentences.cpp).
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.

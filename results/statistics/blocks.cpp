@@ -133,7 +133,8 @@ double BlockModel::contrast_variance(int a, int b) const {
 }
 
 std::vector<int> BlockModel::not_worse_than_best(std::span<const int> among, double level,
-                                                 std::span<const double> sensor) const {
+                                                 std::span<const double> sensor,
+                                                 std::span<const int> asked) const {
   std::vector<int> candidates, kept;
   for (const int point : among) {
     if (counts_.at(static_cast<std::size_t>(point)) > 0) candidates.push_back(point);
@@ -141,14 +142,25 @@ std::vector<int> BlockModel::not_worse_than_best(std::span<const int> among, dou
   if (candidates.size() < 2 || degrees_of_freedom_ < 1) return candidates;
   const NoiseModel noise(values_, static_cast<int>(counts_.size()));
   if (!noise.known()) return candidates;
+  // The errors of all points' means in each draw, once for all comparisons.
+  std::vector<std::vector<double>> errors;
+  for (const NoiseModel::Draw& draw : noise.draws()) {
+    auto& of_points = errors.emplace_back(counts_.size());
+    for (const int k : candidates) {
+      const auto other = static_cast<std::size_t>(k);
+      of_points[other] = std::sqrt(draw.variance[other] / counts_[other]) * draw.normal[other];
+    }
+  }
   for (const int i : candidates) {
-    if (!worse_than_one(i, candidates, noise, level, sensor)) kept.push_back(i);
+    if (!asked.empty() && std::find(asked.begin(), asked.end(), i) == asked.end()) continue;
+    if (!worse_than_one(i, candidates, noise, errors, level, sensor)) kept.push_back(i);
   }
   return kept;
 }
 
 bool BlockModel::worse_than_one(int i, const std::vector<int>& candidates, const NoiseModel& noise,
-                                double level, std::span<const double> sensor) const {
+                                const std::vector<std::vector<double>>& errors, double level,
+                                std::span<const double> sensor) const {
   const auto mine = static_cast<std::size_t>(i);
   std::vector<int> rivals;
   std::vector<double> scales;  // of the difference of two levels
@@ -165,14 +177,12 @@ bool BlockModel::worse_than_one(int i, const std::vector<int>& candidates, const
   }
   if (rivals.empty()) return false;
   std::vector<double> most;
-  for (const NoiseModel::Draw& draw : noise.draws()) {
+  for (std::size_t d = 0; d < errors.size(); ++d) {
+    const NoiseModel::Draw& draw = noise.draws()[d];
     const double error = std::sqrt(draw.doubted[mine] / counts_[mine]) * draw.normal[mine];
     double worst = 0;
-    for (std::size_t r = 0; r < rivals.size(); ++r) {
-      const auto other = static_cast<std::size_t>(rivals[r]);
-      worst = std::max(
-          worst, (error - std::sqrt(draw.variance[other] / counts_[other]) * draw.normal[other]) / scales[r]);
-    }
+    for (std::size_t r = 0; r < rivals.size(); ++r)
+      worst = std::max(worst, (error - errors[d][static_cast<std::size_t>(rivals[r])]) / scales[r]);
     most.push_back(worst);
   }
   // The model keeps its level on the average over points only; half of it keeps it for the noisiest too

@@ -45,12 +45,16 @@ class BlockModel {
   // its quantile counted on draws of each point's own noise (noise_model.hpp), so that a point far noisier
   // than the others is not dropped by their scatter. Contains the true best with probability 1 - level at
   // least. All of `among` that have a value if there is nothing to judge the error by. `sensor`: what the
-  // sensors alone add to each point's mean, relative half-widths; empty: nothing.
+  // sensors alone add to each point's mean, relative half-widths; empty: nothing. `asked`: those of them that are asked
+  // about; empty: all.
   std::vector<int> not_worse_than_best(std::span<const int> among, double level,
-                                       std::span<const double> sensor = {}) const;
+                                       std::span<const double> sensor = {},
+                                       std::span<const int> asked = {}) const;
 
  private:
-  bool worse_than_one(int i, const std::vector<int>& candidates, const NoiseModel& noise, double level,
+  // `errors`: of each point's mean, by draw of the noise.
+  bool worse_than_one(int i, const std::vector<int>& candidates, const NoiseModel& noise,
+                      const std::vector<std::vector<double>>& errors, double level,
                       std::span<const double> sensor) const;
   double contrast_variance(int a,
                            int b) const;  // in units of the error's variance; infinite if not estimable

@@ -49,7 +49,8 @@ std::vector<double> chi_squares(int freedom, int count) {
 
 }  // namespace
 
-std::optional<Estimate> estimate_of_groups(const std::vector<double>& values, const std::vector<std::string>& groups,
+std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
+                                           const std::vector<std::string>& groups,
                                            const std::vector<SensorPart>& sensors) {
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < groups.size() && i < values.size(); ++i) members[groups[i]].push_back(i);
@@ -62,11 +63,13 @@ std::optional<Estimate> estimate_of_groups(const std::vector<double>& values, co
     for (const std::size_t i : indices) {
       sum += values[i];
       if (i >= sensors.size()) continue;
-      random += std::max(0.0, sensors[i].half_width * sensors[i].half_width - sensors[i].systematic * sensors[i].systematic);
+      random += std::max(
+          0.0, sensors[i].half_width * sensors[i].half_width - sensors[i].systematic * sensors[i].systematic);
       systematic += sensors[i].systematic;
     }
     means.push_back(sum / n);
-    if (!sensors.empty()) parts.push_back({std::hypot(std::sqrt(random) / n, systematic / n), systematic / n});
+    if (!sensors.empty())
+      parts.push_back({std::hypot(std::sqrt(random) / n, systematic / n), systematic / n});
   }
   auto result = estimate(means, parts);
   if (result) result->n = static_cast<int>(values.size());
@@ -81,7 +84,8 @@ std::vector<BlockedValue> means_of_groups(std::span<const BlockedValue> values) 
     ++count;
   }
   std::vector<BlockedValue> means;
-  for (const auto& [where, sum] : sums) means.push_back({where.first, where.second, std::exp(sum.first / sum.second)});
+  for (const auto& [where, sum] : sums)
+    means.push_back({where.first, where.second, std::exp(sum.first / sum.second)});
   return means;
 }
 
@@ -101,7 +105,8 @@ std::optional<Spread> spread_between(const std::vector<std::vector<double>>& gro
   std::vector<double> variances;
   variances.reserve(draws * draws);
   for (const double b : between_draws) {
-    for (const double w : within_draws) variances.push_back(std::max(0.0, (n - 1) * of_means / b - squares / (size * w)));
+    for (const double w : within_draws)
+      variances.push_back(std::max(0.0, (n - 1) * of_means / b - squares / (size * w)));
   }
   spread.low = std::sqrt(quantile(variances, 0.025));
   spread.high = std::sqrt(quantile(variances, 0.975));
@@ -134,7 +139,8 @@ std::vector<Departure> departures(const std::vector<std::vector<double>>& groups
   if (!(deviation > 0)) return all;
   const double t = boost::math::quantile(boost::math::students_t(n - 2), 1 - 0.05 / (2 * n));
   const double limit = (n - 1) / std::sqrt(n) * std::sqrt(t * t / (n - 2 + t * t));
-  for (std::size_t i = 0; i < groups.size(); ++i) all[i].outlying = std::abs(means[i] - middle) / deviation > limit;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    all[i].outlying = std::abs(means[i] - middle) / deviation > limit;
   return all;
 }
 

@@ -19,7 +19,8 @@ namespace dvfs_plan {
 
 // As estimate(), with the groups' means as values where there are two groups at least. `groups`: of each value; empty: none is
 // in a group.
-std::optional<Estimate> estimate_of_groups(const std::vector<double>& values, const std::vector<std::string>& groups,
+std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
+                                           const std::vector<std::string>& groups,
                                            const std::vector<SensorPart>& sensors = {});
 
 // One value for each point and group: the geometric mean. The group stands where the block stood.

@@ -79,7 +79,8 @@ class RowReader {
     statement_->bind(id);
     while (statement_->step()) {
       PartJson row = PartJson::array();
-      for (int column = 0; column < statement_->columns(); ++column) row.push_back(value_of(*statement_, column));
+      for (int column = 0; column < statement_->columns(); ++column)
+        row.push_back(value_of(*statement_, column));
       rows.push_back(std::move(row));
     }
     statement_->reset();
@@ -100,13 +101,13 @@ class PartReader {
         audit_(database, "sensor_audit", "t.session_id = ?"),
         agreement_(database, "sensor_agreement", "t.session_id = ?"),
         session_events_(database, "event", "t.session_id = ? AND t.trial_id IS NULL ORDER BY t.id"),
-        channels_(database, "channel", "t.id IN (SELECT channel_id FROM sensor_audit WHERE session_id = ?1 UNION SELECT v.channel_id FROM "
-                                       "reading_values v JOIN trial x ON x.id = v.trial_id WHERE x.session_id = ?1)"),
+        // All that the file has: a trial may read one that the session's look at the sensors did not.
+        channels_(database, "channel", "?1 IS NOT NULL ORDER BY t.id"),
         trial_(database, "trial", "t.id = ?") {
     for (const char* table : tables_of_trial)
       tables_.emplace_back(table, RowReader(database, table,
                                             std::string(table) == "event" ? "t.trial_id = ? ORDER BY t.id"
-                                                                           : "t.trial_id = ?"));
+                                                                          : "t.trial_id = ?"));
   }
 
   PartJson session(std::int64_t id) {
@@ -183,10 +184,26 @@ void note_block_run(Store& own, const BlockRun& run) {
 
 void forget_trials(Store& store) {
   // What refers to others before what is referred to.
-  for (const char* table :
-       {"event", "trial_instance", "metric", "channel_energy", "reading_values", "reading_times", "trial_power_limit",
-        "trial_setting", "region", "trial", "sensor_agreement", "sensor_audit", "session", "block_run", "channel",
-        "conclusion", "handed_in", "submission", "node_fact", "node_left_out"})
+  for (const char* table : {"event",
+                            "trial_instance",
+                            "metric",
+                            "channel_energy",
+                            "reading_values",
+                            "reading_times",
+                            "trial_power_limit",
+                            "trial_setting",
+                            "region",
+                            "trial",
+                            "sensor_agreement",
+                            "sensor_audit",
+                            "session",
+                            "block_run",
+                            "channel",
+                            "conclusion",
+                            "handed_in",
+                            "submission",
+                            "node_fact",
+                            "node_left_out"})
     store.database().execute(fmt::format("DELETE FROM {}", table));
 }
 
@@ -195,11 +212,12 @@ std::vector<BlockRun> block_runs(Store& store) {
   Statement s = store.database().prepare(
       "SELECT b.origin, b.block, b.node, b.task, b.complete, b.left_out, v.trials FROM (SELECT r.id, "
       "count(CASE WHEN t.role NOT IN ('warm_up', 'idle_before', 'idle_after') THEN 1 END) AS trials FROM "
-      "block_run r LEFT JOIN session s ON s.block_run_id = r.id LEFT JOIN trial t ON t.session_id = s.id GROUP "
+      "block_run r LEFT JOIN session s ON s.block_run_id = r.id LEFT JOIN trial t ON t.session_id = s.id "
+      "GROUP "
       "BY r.id) v JOIN block_run b ON b.id = v.id ORDER BY b.block, b.id");
   while (s.step())
-    runs.push_back({s.text(0), static_cast<int>(s.integer(1)), s.text(2), s.text(3), s.integer(4) != 0, s.text(5),
-                    static_cast<int>(s.integer(6))});
+    runs.push_back({s.text(0), static_cast<int>(s.integer(1)), s.text(2), s.text(3), s.integer(4) != 0,
+                    s.text(5), static_cast<int>(s.integer(6))});
   return runs;
 }
 
@@ -220,14 +238,16 @@ std::string trial_part(Store& own, const std::string& key) {
   Statement trial = own.database().prepare("SELECT id, session_id FROM trial WHERE key = ?");
   trial.bind(key);
   if (!trial.step()) throw Error(ExitCode::machine_refuses, fmt::format("result file: no trial '{}'", key));
-  return part_bytes(own, known_run(own), PartReader(own.database()).trial(trial.integer(0), trial.integer(1)));
+  return part_bytes(own, known_run(own),
+                    PartReader(own.database()).trial(trial.integer(0), trial.integer(1)));
 }
 
 std::string end_part(Store& own) {
   Statement last = own.database().prepare("SELECT max(id) FROM session");
   last.step();
-  return part_bytes(own, known_run(own),
-                    {{"complete", true}, {"of_session", PartReader(own.database()).identity(last.integer(0))}});
+  return part_bytes(
+      own, known_run(own),
+      {{"complete", true}, {"of_session", PartReader(own.database()).identity(last.integer(0))}});
 }
 
 struct PartTaker::Impl {
@@ -249,21 +269,45 @@ struct PartTaker::Impl {
     try {
       const PartJson part = PartJson::from_cbor(body);
       if (part.at("schema").get<int>() != newest_schema_version())
-        return refuse(fmt::format("it is of schema version {}, and this program writes {}: the same dvfs-plan must "
-                                  "be on all machines",
-                                  part.at("schema").get<int>(), newest_schema_version()));
+        return refuse(
+            fmt::format("it is of schema version {}, and this program writes {}: the same dvfs-plan must "
+                        "be on all machines",
+                        part.at("schema").get<int>(), newest_schema_version()));
       if (part.at("plan").get<std::string>() != plan) return refuse("it is of another plan");
+      // All of it or nothing: what does not fit must not keep the others out.
+      db.execute("SAVEPOINT part");
+      in_part = true;
       const TakenPart taken = take_json(part);
       if (taken.how == TakenPart::How::taken)
         db.prepare("INSERT INTO handed_in (name) VALUES (?)").bind(name).run();
+      db.execute("RELEASE part");
+      in_part = false;
       return taken;
+    } catch (const StoreBusy&) {
+      throw;
+    } catch (const StoreDamaged&) {
+      throw;
+    } catch (const Error& fault) {
+      forget_part();
+      return refuse(fault.what());
     } catch (const PartJson::exception& fault) {
+      forget_part();
       return refuse(fmt::format("it cannot be read: {}", fault.what()));
     }
   }
 
+  // Where it was begun to be taken; what was remembered of rows may be of those.
+  void forget_part() {
+    if (!std::exchange(in_part, false)) return;
+    db.execute("ROLLBACK TO part; RELEASE part");
+    runs.clear();
+    sessions.clear();
+    numbers.clear();
+  }
+
   TakenPart take_json(const PartJson& part) {
     const std::int64_t run = run_id(part.at("run"));
+    touched.insert(part.at("run").at("block").get<int>());
     if (part.contains("complete")) {
       const auto session = session_id(run, part.at("of_session"));
       if (!session) return no_session_yet();
@@ -324,7 +368,8 @@ struct PartTaker::Impl {
       insert("channel", part.at("channels").at("columns"), channel, {{"id", nullptr}}, true);
     insert("session", rows.at("columns"), row, {{"id", nullptr}, {"block_run_id", run}});
     const std::int64_t session = db.last_row();
-    for (const auto& [name, table] : {std::pair{"audit", "sensor_audit"}, std::pair{"agreements", "sensor_agreement"}}) {
+    for (const auto& [name, table] :
+         {std::pair{"audit", "sensor_audit"}, std::pair{"agreements", "sensor_agreement"}}) {
       for (const PartJson& one : part.at(name).at("rows"))
         insert(table, part.at(name).at("columns"), one, {{"session_id", session}});
     }
@@ -345,7 +390,8 @@ struct PartTaker::Impl {
     const std::string key = row.at(key_at).get<std::string>();
     // A machine's own file has each trial once: a second part of it says nothing new.
     Statement same = db.prepare(
-        "SELECT 1 FROM trial t JOIN session s ON s.id = t.session_id WHERE s.block_run_id = ? AND (t.key = ? OR "
+        "SELECT 1 FROM trial t JOIN session s ON s.id = t.session_id WHERE s.block_run_id = ? AND (t.key = ? "
+        "OR "
         "t.key = ?)");
     const std::string set_aside = aside_key(key, run);
     same.bind(run).bind(key).bind(set_aside);
@@ -389,10 +435,11 @@ struct PartTaker::Impl {
         places += places.empty() ? "?" : ",?";
       }
       require_columns(table, columns);
-      known = inserts
-                  .emplace(shape, db.prepare(fmt::format("INSERT {}INTO {} ({}) VALUES ({})",
-                                                         or_ignore ? "OR IGNORE " : "", table, names, places)))
-                  .first;
+      known =
+          inserts
+              .emplace(shape, db.prepare(fmt::format("INSERT {}INTO {} ({}) VALUES ({})",
+                                                     or_ignore ? "OR IGNORE " : "", table, names, places)))
+              .first;
     }
     Statement& statement = known->second;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -416,8 +463,8 @@ struct PartTaker::Impl {
     while (info.step()) ours.insert(info.text(0));
     for (const PartJson& column : columns) {
       if (!ours.contains(column.get<std::string>()))
-        throw Error(ExitCode::machine_refuses,
-                    fmt::format("a part has a column '{}' that table '{}' has not", column.get<std::string>(), table));
+        throw Error(ExitCode::machine_refuses, fmt::format("a part has a column '{}' that table '{}' has not",
+                                                           column.get<std::string>(), table));
     }
   }
 
@@ -456,7 +503,8 @@ struct PartTaker::Impl {
     std::map<std::string, int> block_of;  // by origin
     int taken = 0;
     Statement parts = from.prepare(
-        "SELECT DISTINCT t.session_id, t.block, r.origin, r.node, r.task, r.left_out FROM trial t JOIN session s ON "
+        "SELECT DISTINCT t.session_id, t.block, r.origin, r.node, r.task, r.left_out FROM trial t JOIN "
+        "session s ON "
         "s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id ORDER BY t.block, t.session_id");
     Statement trials = from.prepare("SELECT id FROM trial WHERE session_id = ? AND block = ? ORDER BY id");
     while (parts.step()) {
@@ -475,6 +523,7 @@ struct PartTaker::Impl {
       part["run"] = run_json({origin, new_block, parts.is_null(3) ? node : parts.text(3), parts.text(4)});
       part["facts"] = facts_of(other, parts.text(3));
       const std::int64_t run = run_id(part["run"]);
+      touched.insert(new_block);
       take_session(part, run);
       db.prepare("UPDATE block_run SET complete = 1 WHERE id = ?").bind(run).run();
       trials.bind(session).bind(block);
@@ -486,8 +535,10 @@ struct PartTaker::Impl {
       }
       trials.reset();
     }
-    db.prepare("UPDATE experiment SET planned_trials = (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT IN "
-               "('warm_up', 'idle_before', 'idle_after'))")
+    db.prepare(
+          "UPDATE experiment SET planned_trials = (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT "
+          "IN "
+          "('warm_up', 'idle_before', 'idle_after'))")
         .run();
     return taken;
   }
@@ -495,7 +546,8 @@ struct PartTaker::Impl {
   // A file that one machine made, whatever it is called.
   static std::string identity_of(Database& from) {
     Statement s = from.prepare(
-        "SELECT e.created_at || ' ' || coalesce((SELECT boot_id || ' ' || pid FROM session ORDER BY id LIMIT 1), '') "
+        "SELECT e.created_at || ' ' || coalesce((SELECT boot_id || ' ' || pid FROM session ORDER BY id LIMIT "
+        "1), '') "
         "FROM experiment e");
     s.step();
     return s.text(0);
@@ -512,7 +564,8 @@ struct PartTaker::Impl {
     PartJson& key = row[static_cast<std::size_t>(column_of(rows, "key"))];
     std::string text = key.get<std::string>();
     const std::string old = fmt::format(" #{}", from);
-    if (const auto at = text.rfind(old); at != std::string::npos) text.replace(at, old.size(), fmt::format(" #{}", to));
+    if (const auto at = text.rfind(old); at != std::string::npos)
+      text.replace(at, old.size(), fmt::format(" #{}", to));
     key = text;
   }
 
@@ -525,13 +578,24 @@ struct PartTaker::Impl {
       std::string began;
     };
     std::map<int, std::vector<Candidate>> blocks;
+    if (!settled) {
+      Statement all = db.prepare("SELECT DISTINCT block FROM block_run");
+      while (all.step()) touched.insert(static_cast<int>(all.integer(0)));
+    }
     Statement s = db.prepare(
         "SELECT r.id, r.origin, r.node, r.left_out, r.complete, r.block, (SELECT count(*) FROM trial t JOIN "
-        "session s ON s.id = t.session_id WHERE s.block_run_id = r.id), coalesce((SELECT min(started_at) FROM "
-        "session s WHERE s.block_run_id = r.id), '') FROM block_run r");
-    while (s.step())
-      blocks[static_cast<int>(s.integer(5))].push_back({s.integer(0), s.text(1), s.text(2), s.text(3),
-                                                        s.integer(4) != 0, s.integer(6), s.text(7)});
+        "session s ON s.id = t.session_id WHERE s.block_run_id = r.id), coalesce((SELECT min(started_at) "
+        "FROM "
+        "session s WHERE s.block_run_id = r.id), '') FROM block_run r WHERE r.block = ?");
+    for (const int block : touched) {
+      s.bind(block);
+      while (s.step())
+        blocks[block].push_back(
+            {s.integer(0), s.text(1), s.text(2), s.text(3), s.integer(4) != 0, s.integer(6), s.text(7)});
+      s.reset();
+    }
+    touched.clear();
+    settled = true;
     bool changed = false;
     std::vector<std::pair<std::int64_t, bool>> moved;  // run, whether it counts
     for (auto& [block, runs_of_block] : blocks) {
@@ -571,11 +635,12 @@ struct PartTaker::Impl {
 
   void rename(std::int64_t run, bool counts) {
     const std::string ending = aside_key("", run);
-    const char* sql =
-        counts ? "UPDATE trial SET key = substr(key, 1, length(key) - length(?1)) WHERE substr(key, -length(?1)) = "
-                 "?1 AND session_id IN (SELECT id FROM session WHERE block_run_id = ?2)"
-               : "UPDATE trial SET key = key || ?1 WHERE substr(key, -length(?1)) <> ?1 AND session_id IN (SELECT "
-                 "id FROM session WHERE block_run_id = ?2)";
+    const char* sql = counts ? "UPDATE trial SET key = substr(key, 1, length(key) - length(?1)) WHERE "
+                               "substr(key, -length(?1)) = "
+                               "?1 AND session_id IN (SELECT id FROM session WHERE block_run_id = ?2)"
+                             : "UPDATE trial SET key = key || ?1 WHERE substr(key, -length(?1)) <> ?1 AND "
+                               "session_id IN (SELECT "
+                               "id FROM session WHERE block_run_id = ?2)";
     db.prepare(sql).bind(ending).bind(run).run();
   }
 
@@ -587,6 +652,9 @@ struct PartTaker::Impl {
   std::map<std::string, std::int64_t> sessions;
   std::map<std::pair<std::string, std::string>, std::int64_t> numbers;
   std::map<std::string, Statement> inserts;
+  std::set<int> touched;  // blocks of which something was taken since it was settled
+  bool in_part = false;   // one is being taken
+  bool settled = false;   // at all: what another collector left is settled once
 };
 
 PartTaker::PartTaker(Store& into) : impl_(std::make_unique<Impl>(into)) {}
@@ -622,13 +690,18 @@ std::vector<Submission> submissions(Store& store) {
   Statement s = store.database().prepare("SELECT job, blocks, submitted_at FROM submission ORDER BY id");
   while (s.step()) {
     const PartJson blocks = PartJson::parse(s.text(1), nullptr, false);
-    all.push_back({s.text(0), blocks.is_array() ? blocks.get<std::vector<int>>() : std::vector<int>{}, s.text(2)});
+    all.push_back(
+        {s.text(0), blocks.is_array() ? blocks.get<std::vector<int>>() : std::vector<int>{}, s.text(2)});
   }
   return all;
 }
 
 void leave_node_out(Store& store, const std::string& node, const std::string& why) {
-  store.database().prepare("INSERT OR IGNORE INTO node_left_out (node, why) VALUES (?,?)").bind(node).bind(why).run();
+  store.database()
+      .prepare("INSERT OR IGNORE INTO node_left_out (node, why) VALUES (?,?)")
+      .bind(node)
+      .bind(why)
+      .run();
 }
 
 std::map<std::string, std::string> nodes_left_out(Store& store) {

@@ -76,6 +76,7 @@ CREATE TABLE block_run (
   left_out   TEXT                  -- why its trials do not count: 'block 3 counts as n3 ran it'; NULL: they do
 ) STRICT;
 CREATE INDEX block_run_of_block ON block_run (block);
+CREATE INDEX session_of_block_run ON session (block_run_id);
 
 -- What each of these machines is.
 CREATE TABLE node_fact (
@@ -245,6 +246,7 @@ CREATE TABLE trial (
   -- COLUMNS OF A TRIAL: results/store/trial_columns.cpp
 ) STRICT;
 CREATE INDEX trial_of_point ON trial (point_id);
+CREATE INDEX trial_of_session ON trial (session_id);
 CREATE INDEX trial_of_block ON trial (block, role);
 
 -- Regions that the workload marked, or each run of it.

@@ -327,6 +327,27 @@ test("three copies sharing a board, as published: each against itself alone", as
   await opened.page.close();
 });
 
+test("several machines: each by itself, thin behind what is said of all", async () => {
+  writeFileSync(join(folder, "both.yaml"), `name: both
+conditions: {warm up: 0, idle: none, references: false, foreign load: off, temperature: off, reruns: 0}
+repeat: 2
+workloads: [{name: w, command: [sleep, "0.0{n}"]}]
+axes: {n: [3, 6, 9]}
+objective: {minimise: time, across: [n], same work: true}
+`);
+  for (const name of ["a", "b"]) program("both.yaml", "-o", `${name}.sqlite`, "--quiet", "--no-html", "--state-folder", join(folder, "state"));
+  program("merge", "<b>left</b>=a.sqlite", "right=b.sqlite", "-o", "merged.sqlite");
+  const opened = await open(join(folder, "merged.sqlite"));
+  const scenario = JSON.parse(program("report", join(folder, "merged.sqlite"), "--json")).scenarios[0];
+  const rows = await opened.page.$$eval("#nodes tbody tr", (all) => all.map((r) => [...r.children].map((c) => c.textContent)));
+  assert.deepEqual(rows.slice(0, 2).map((r) => r.slice(0, 4)), scenario.nodes.map((n) => [n.node, "2", String(n.trials), n.best]));
+  const charts = await drawn(opened.page);
+  for (const node of scenario.nodes)
+    assert.deepEqual(series(charts, "time", `${node.node} `).rows, node.points.map((p, i) => [[3, 6, 9][i], p.work_time_s]));
+  nothingWrong(opened);
+  await opened.page.close();
+});
+
 test("hostile names, paths and output are text", async () => {
   const result = synthetic("hostile", "--hostile", "--core", "4", "--memory", "3");
   const opened = await open(result);

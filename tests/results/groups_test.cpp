@@ -57,7 +57,8 @@ Held nights_of(int nodes, int least_blocks, int most_blocks, int nights, std::ui
     std::vector<std::vector<double>> of_blocks;
     int block = 0;
     for (int node = 0; node < nodes; ++node) {
-      const double level = of_level * normal(random), mine = std::log(1 - saving) + of_saving * normal(random);
+      const double level = of_level * normal(random),
+                   mine = std::log(1 - saving) + of_saving * normal(random);
       const int blocks = std::uniform_int_distribution<int>(least_blocks, most_blocks)(random);
       auto& best = at_best.emplace_back();
       auto& all = of_blocks.emplace_back();
@@ -91,7 +92,8 @@ Held nights_of(int nodes, int least_blocks, int most_blocks, int nights, std::ui
 }
 
 TEST(Groups, IntervalsHoldOnThreeToSixtyFourNodes) {
-  for (const auto& [nodes, least, most] : {std::tuple{3, 2, 2}, {3, 2, 6}, {5, 2, 4}, {8, 3, 3}, {16, 1, 4}, {64, 2, 3}}) {
+  for (const auto& [nodes, least, most] :
+       {std::tuple{3, 2, 2}, {3, 2, 6}, {5, 2, 4}, {8, 3, 3}, {16, 1, 4}, {64, 2, 3}}) {
     const Held held = nights_of(nodes, least, most, 1000, static_cast<std::uint64_t>(nodes));
     const auto share = [&](int count, int of) { return static_cast<double>(count) / of; };
     SCOPED_TRACE(nodes);
@@ -103,9 +105,11 @@ TEST(Groups, IntervalsHoldOnThreeToSixtyFourNodes) {
     EXPECT_GE(share(held.departure, held.departures), 0.93);
     // Grubbs' test: in 5 % of nights of alike nodes one is named.
     EXPECT_LE(share(held.outlying, held.nights), 0.08);
-    std::printf("%d nodes, %d to %d blocks each: saving %.1f %%, spread %.1f %%, against the others %.1f %%, outlying in %.1f %% of nights\n",
-                nodes, least, most, 100 * share(held.saving, held.nights), 100 * share(held.spread, held.nights),
-                100 * share(held.departure, held.departures), 100 * share(held.outlying, held.nights));
+    std::printf(
+        "%d nodes, %d to %d blocks each: saving %.1f %%, spread %.1f %%, against the others %.1f %%, "
+        "outlying in %.1f %% of nights\n",
+        nodes, least, most, 100 * share(held.saving, held.nights), 100 * share(held.spread, held.nights),
+        100 * share(held.departure, held.departures), 100 * share(held.outlying, held.nights));
   }
 }
 

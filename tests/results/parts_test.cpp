@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 
@@ -25,16 +27,21 @@ struct Handed {
 
 class Parts : public testing::Test {
  protected:
-  Parts() {
+  Parts() { plan_ = plan_of("1, 2, 3", 4); }
+  static Plan plan_of(const std::string& values, int blocks) {
     Diagnostics diagnostics("x.yaml");
     const auto parsed = parse_experiment(
-        "name: night\nworkloads: [{name: w, command: [\"true\", \"{n}\"]}]\naxes: {n: [1, 2, 3]}\nrepeat: 4\n"
-        "objective: {minimise: energy, across: [n], same work: true}\nconditions: {idle: none}\n",
+        fmt::format(
+            "name: night\nworkloads: [{{name: w, command: [\"true\", \"{{n}}\"]}}]\naxes: {{n: "
+            "[{}]}}\nrepeat: {}\n"
+            "objective: {{minimise: energy, across: [n], same work: true}}\nconditions: {{idle: none}}\n",
+            values, blocks),
         "x.yaml", diagnostics);
-    plan_ = *resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics);
+    return *resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics);
   }
   Store create(const std::string& name, const std::vector<Channel>& channels) {
-    return Store::create(folder_ / name, plan_, channels, {"system", "test", "2026-01-01T00:00:00Z", {{"host", "h"}}}, {});
+    return Store::create(folder_ / name, plan_, channels,
+                         {"system", "test", "2026-01-01T00:00:00Z", {{"host", "h"}}}, {});
   }
   static TrialRecord trial(const PlannedTrial& planned, double watts) {
     TrialRecord t;
@@ -56,10 +63,12 @@ class Parts : public testing::Test {
     return t;
   }
   // A block as a machine runs it, its trials handed in one by one; the first `trials` of them.
-  std::vector<Handed> run(const std::string& node, int block, double level, std::size_t trials, bool complete = true) {
+  std::vector<Handed> run(const std::string& node, int block, double level, std::size_t trials,
+                          bool complete = true) {
     const std::string origin = fmt::format("{}-{}-{}", node, block, ++files_);
     // Machines number their sensors as they find them.
     Store own = create(origin + ".sqlite", {counter("other"), gauge()});
+    own.database().execute("PRAGMA synchronous = OFF");
     own.use_channels({gauge(), counter("other")});
     own.begin_session(files_, "boot of " + node, "test", fmt::format("2026-01-01T00:{:02}:00Z", files_));
     note_block_run(own, {origin, block, node, fmt::format("7_{} start 1", block)});
@@ -92,17 +101,21 @@ class Parts : public testing::Test {
     std::string text;
     for (const char* sql :
          {"SELECT key, node, left_out, counts, energy_j, error_tail, output_tail FROM trials ORDER BY key",
-          "SELECT t.key, r.channel, r.time_ns, r.value, r.absence FROM readings r JOIN trial t ON t.id = r.trial ORDER "
+          "SELECT t.key, r.channel, r.time_ns, r.value, r.absence FROM readings r JOIN trial t ON t.id = "
+          "r.trial ORDER "
           "BY 1, 2, 3",
           "SELECT t.key, m.name, m.value FROM metrics m JOIN trial t ON t.id = m.trial ORDER BY 1, 2",
           "SELECT t.key, w.kind, w.message FROM warnings w JOIN trial t ON t.id = w.trial ORDER BY 1, 2",
-          "SELECT block, node, task, complete, trials, left_out FROM block_runs ORDER BY block, node, task, trials",
+          "SELECT block, node, task, complete, trials, left_out FROM block_runs ORDER BY block, node, task, "
+          "trials",
           "SELECT node, name, value FROM node_facts ORDER BY 1, 2",
-          "SELECT s.pid, a.state, c.name FROM sensor_audit a JOIN session s ON s.id = a.session_id JOIN channel c ON c.id = "
+          "SELECT s.pid, a.state, c.name FROM sensor_audit a JOIN session s ON s.id = a.session_id JOIN "
+          "channel c ON c.id = "
           "a.channel_id ORDER BY 1, 3"}) {
       Statement s = store.database().prepare(sql);
       while (s.step()) {
-        for (int column = 0; column < s.columns(); ++column) text += (s.is_null(column) ? "NULL" : s.text(column)) + "|";
+        for (int column = 0; column < s.columns(); ++column)
+          text += (s.is_null(column) ? "NULL" : s.text(column)) + "|";
         text += "\n";
       }
     }
@@ -133,7 +146,8 @@ TEST_F(Parts, AllIsThereAsItWasWritten) {
   Store into = create("all.sqlite", {gauge()});
   std::vector<Handed> parts;
   for (int block = 1; block <= 4; ++block) {
-    for (Handed& part : run(block % 2 == 0 ? "n2" : "n1", block, 1 + 0.06 * (block % 2), 99)) parts.push_back(std::move(part));
+    for (Handed& part : run(block % 2 == 0 ? "n2" : "n1", block, 1 + 0.06 * (block % 2), 99))
+      parts.push_back(std::move(part));
   }
   take(into, parts);
   EXPECT_EQ(keys_that_count(into), planned_keys());
@@ -144,7 +158,8 @@ TEST_F(Parts, AllIsThereAsItWasWritten) {
   take(into, parts);
   EXPECT_EQ(dump(into), once);
   Statement check = into.database().prepare(
-      "SELECT (SELECT integrity_check FROM pragma_integrity_check), (SELECT count(*) FROM pragma_foreign_key_check)");
+      "SELECT (SELECT integrity_check FROM pragma_integrity_check), (SELECT count(*) FROM "
+      "pragma_foreign_key_check)");
   ASSERT_TRUE(check.step());
   EXPECT_EQ(check.text(0), "ok");
   EXPECT_EQ(check.integer(1), 0);
@@ -158,8 +173,9 @@ TEST_F(Parts, AllIsThereAsItWasWritten) {
 TEST_F(Parts, TheOrderOfTheirComingDoesNotMatter) {
   // Block 1 as two machines ran it to its end, block 2 as one that died and one that did not, block 3 as two that died.
   std::vector<Handed> parts;
-  for (const auto& some : {run("n1", 1, 1, 99), run("n2", 1, 1.1, 99), run("n1", 2, 1, 2, false), run("n3", 2, 1, 99),
-                           run("n2", 3, 1, 1, false), run("n3", 3, 1, 3, false), run("n3", 4, 1, 99)})
+  for (const auto& some :
+       {run("n1", 1, 1, 99), run("n2", 1, 1.1, 99), run("n1", 2, 1, 2, false), run("n3", 2, 1, 99),
+        run("n2", 3, 1, 1, false), run("n3", 3, 1, 3, false), run("n3", 4, 1, 99)})
     parts.insert(parts.end(), some.begin(), some.end());
   std::string first;
   std::mt19937_64 random(7);
@@ -168,7 +184,8 @@ TEST_F(Parts, TheOrderOfTheirComingDoesNotMatter) {
     // Looked at after any of them, and taken up by another collector.
     for (std::size_t at = 0; at < parts.size();) {
       const std::size_t end = std::min(parts.size(), at + 1 + random() % 9);
-      take(into, {parts.begin() + static_cast<std::ptrdiff_t>(at), parts.begin() + static_cast<std::ptrdiff_t>(end)});
+      take(into, {parts.begin() + static_cast<std::ptrdiff_t>(at),
+                  parts.begin() + static_cast<std::ptrdiff_t>(end)});
       at = end;
     }
     take(into, parts);
@@ -177,7 +194,8 @@ TEST_F(Parts, TheOrderOfTheirComingDoesNotMatter) {
     ASSERT_EQ(all, first) << order;
     std::shuffle(parts.begin(), parts.end(), random);
     Statement twice = into.database().prepare(
-        "SELECT count(*) FROM (SELECT 1 FROM trials WHERE left_out IS NULL GROUP BY point, block, role, attempt HAVING count(*) > "
+        "SELECT count(*) FROM (SELECT 1 FROM trials WHERE left_out IS NULL GROUP BY point, block, role, "
+        "attempt HAVING count(*) > "
         "1)");
     ASSERT_TRUE(twice.step());
     EXPECT_EQ(twice.integer(0), 0);
@@ -196,7 +214,8 @@ TEST_F(Parts, WhatIsLeftOutIsSaidAndDoesNotCount) {
   take(into, parts);
   const Summary summary = summary_of(into);
   EXPECT_EQ(summary.finished, 4);  // n at 2 and 3, and the reference twice
-  EXPECT_THAT(further_sentences(summary), testing::Contains("2 trials do not count: block 1 counts as n2 ran it"));
+  EXPECT_THAT(further_sentences(summary),
+              testing::Contains("2 trials do not count: block 1 counts as n2 ran it"));
   EXPECT_EQ(into.history().size(), 4U);
 }
 
@@ -218,21 +237,105 @@ TEST_F(Parts, DamagedAndForeignOnesAreRefused) {
     flipped[random() % flipped.size()] ^= static_cast<char>(1 << random() % 8);
     why(flipped);
   }
-  EXPECT_EQ(taker.take(parts[1].name, parts[1].bytes).how, TakenPart::How::waits);  // its session is not there yet
+  EXPECT_EQ(taker.take(parts[1].name, parts[1].bytes).how,
+            TakenPart::How::waits);  // its session is not there yet
   EXPECT_EQ(taker.take(parts[0].name, parts[0].bytes).how, TakenPart::How::taken);
   EXPECT_EQ(taker.take(parts[1].name, parts[1].bytes).how, TakenPart::How::taken);
   EXPECT_EQ(taker.take(parts[1].name, parts[1].bytes).how, TakenPart::How::known);
+  // One that fits nothing here is refused whole, and keeps no other out.
+  Store without = create("without.sqlite", {});
+  {
+    PartTaker of_without(without);
+    Transaction transaction(without.database());
+    EXPECT_EQ(of_without.take(parts[0].name, parts[0].bytes).how, TakenPart::How::taken);
+    without.database().execute("DELETE FROM sensor_agreement; DELETE FROM sensor_audit; DELETE FROM channel");
+    PartTaker later(without);
+    EXPECT_EQ(later.take(parts[1].name, parts[1].bytes).why,
+              "a part names the channel 'g:system', which is not in the result");
+    EXPECT_EQ(later.take(parts.back().name, parts.back().bytes).how, TakenPart::How::taken);
+    later.settle();
+    transaction.commit();
+  }
+  EXPECT_TRUE(without.trials().empty());
   plan_.hash = std::string(64, '0');
   Store other = create("other.sqlite", {gauge()});
   PartTaker of_other(other);
   EXPECT_EQ(of_other.take(parts[0].name, parts[0].bytes).why, "it is of another plan");
 }
 
+// Nodes die in 5 % of the blocks, at any trial; some of them only seem to, and hand in all the same; files come in any order, some
+// twice, some damaged on the way and whole later.
+TEST_F(Parts, NothingIsLostOrDoubledInALargeNightWithDeaths) {
+  const char* thorough = std::getenv("DVFS_PLAN_LONG");
+  const bool is_long = thorough != nullptr && *thorough != '\0';
+  const int blocks = is_long ? 500 : 25;
+  const double dies = is_long ? 0.05 : 0.25;
+  std::string values = "1";
+  for (int i = 2; i <= 39; ++i) values += fmt::format(", {}", i);
+  plan_ = plan_of(values, blocks);
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> chance;
+  std::vector<Handed> parts;
+  int deaths = 0, twice = 0;
+  for (int block = 1; block <= blocks; ++block) {
+    const auto add = [&](std::vector<Handed> more) {
+      for (Handed& part : more) parts.push_back(std::move(part));
+    };
+    const auto node = [&] { return fmt::format("n{}", 1 + random() % 64); };
+    while (chance(random) < dies) {
+      ++deaths;
+      const bool only_seems = chance(random) < 0.3;
+      twice += only_seems ? 1 : 0;
+      add(run(node(), block, 1, only_seems ? 99 : 1 + random() % 39, only_seems));
+    }
+    add(run(node(), block, 1, 99));
+    // The machine's own file is not needed any more.
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+      std::filesystem::remove(file);
+  }
+  ASSERT_GT(deaths, 0);
+  std::shuffle(parts.begin(), parts.end(), random);
+  Store into = create("all.sqlite", {gauge()});
+  into.database().execute("PRAGMA synchronous = OFF");
+  for (int round = 0; round < 3; ++round) {
+    PartTaker taker(into);
+    for (std::size_t at = 0; at < parts.size();) {
+      Transaction transaction(into.database());
+      for (const std::size_t end = std::min(parts.size(), at + 1 + random() % 900); at < end; ++at) {
+        std::string bytes = parts[at].bytes;
+        if (round == 0 && chance(random) < 0.01) bytes.resize(random() % bytes.size());
+        taker.take(parts[at].name, bytes);
+        if (chance(random) < 0.02) taker.take(parts[at].name, bytes);
+      }
+      taker.settle();
+      transaction.commit();
+    }
+  }
+  EXPECT_EQ(keys_that_count(into), planned_keys());
+  const auto count = [&](const std::string& sql) {
+    Statement s = into.database().prepare(sql);
+    s.step();
+    return s.integer(0);
+  };
+  const auto handed = std::count_if(parts.begin(), parts.end(), [](const Handed& part) {
+    return part.name.find(".t") != std::string::npos;
+  });
+  EXPECT_EQ(count("SELECT count(*) FROM trial"), handed);
+  EXPECT_EQ(count("SELECT count(*) FROM trials WHERE left_out IS NULL"),
+            static_cast<int>(plan_.trials.size()));
+  EXPECT_EQ(count("SELECT count(DISTINCT trial) FROM readings"), handed);
+  std::printf(
+      "%zu trials of %d blocks planned, %d deaths, %d of which only seemed to be; %td handed in: each there "
+      "once\n",
+      plan_.trials.size(), blocks, deaths, twice, handed);
+}
+
 TEST_F(Parts, ResultsMadeByHandAreJoined) {
   const auto night = [&](const std::string& name, double level, int pid) {
     Store store = create(name, {gauge()});
     store.begin_session(pid, "boot", "test", "now");
-    for (const PlannedTrial& planned : plan_.trials) store.write_trial(trial(planned, level * (10 + planned.point)));
+    for (const PlannedTrial& planned : plan_.trials)
+      store.write_trial(trial(planned, level * (10 + planned.point)));
     store.end_session("done", "later", {});
     return store;
   };

@@ -82,7 +82,7 @@ class Results(unittest.TestCase):
         before = hashlib.sha256(file.read_bytes()).hexdigest()
         for statement in ["delete from trial", "attach '/tmp/x.sqlite' as x", "drop view best"]:
             self.assertEqual(self.call("sql", file, statement).returncode, 2, statement)
-        views = ("best, block_times, changes, drift, energy, experiments, idle, instances, iterations, metrics, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
+        views = ("best, block_runs, block_times, changes, drift, energy, experiments, idle, instances, iterations, metrics, node_facts, nodes, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
                  "searches, sensor_agreements, sensors, settings, trials, warnings, workloads")
         wrong = self.call("sql", file, "select * from bst")
         self.assertEqual((wrong.returncode, wrong.stderr), (2, f"error: result file: select * from bst: no such table: bst\n  hint: the views are {views}; their columns: results/SCHEMA.md\n"))
@@ -383,7 +383,7 @@ settle: 0 s
         (self.folder / "night.yaml").write_text(self.NIGHT.replace("[3, 6]", "[3, 9]"))
         self.assertEqual(self.call("night.yaml", "-o", "c.sqlite", "--no-html", "--quiet").returncode, 0)
         result = self.call("merge", "left=a.sqlite", "right=c.sqlite", "-o", "all.sqlite")
-        self.assertEqual((result.returncode, result.stderr), (2, "error: a.sqlite and c.sqlite are of different plans:\n  axes / n: 6 -> 9\n"
+        self.assertEqual((result.returncode, result.stderr), (2, "error: a.sqlite and c.sqlite are of different plans:\n  axes / n: 6 taken away\n  axes / n: 9 added\n"
                          "  hint: `dvfs-plan compare` sets results of different plans beside each other\n"))
         result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "b.sqlite")
         self.assertEqual((result.returncode, result.stderr), (3, "error: b.sqlite is there already\n  hint: choose another place with --output\n"))

@@ -29,3 +29,5 @@ CREATE TABLE node_left_out (
   why  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE session ADD COLUMN block_run_id INTEGER REFERENCES block_run;
+CREATE INDEX session_of_block_run ON session (block_run_id);
+CREATE INDEX trial_of_session ON trial (session_id);

@@ -26,11 +26,14 @@ double seconds_since(std::chrono::steady_clock::time_point when) {
 
 Plan plan_of(int blocks) {
   std::string clocks;
-  for (int i = 0; i < 98; ++i) clocks += fmt::format("{}{}", i == 0 ? "" : ", ", 10 + i);  // and two of the reference
-  const std::string text =
-      fmt::format("name: made-up\nworkloads: [{{name: w, command: [\"true\", \"{{n}}\"]}}]\naxes: {{n: [{}, 9]}}\nrepeat: {}\n"
-                  "objective: {{minimise: energy, across: [n], same work: true}}\nconditions: {{idle: none}}\nreference: {{n: 9}}\n",
-                  clocks, blocks);
+  for (int i = 0; i < 98; ++i)
+    clocks += fmt::format("{}{}", i == 0 ? "" : ", ", 10 + i);  // and two of the reference
+  const std::string text = fmt::format(
+      "name: made-up\nworkloads: [{{name: w, command: [\"true\", \"{{n}}\"]}}]\naxes: {{n: [{}, "
+      "9]}}\nrepeat: {}\n"
+      "objective: {{minimise: energy, across: [n], same work: true}}\nconditions: {{idle: none}}\nreference: "
+      "{{n: 9}}\n",
+      clocks, blocks);
   Diagnostics diagnostics("made-up.yaml");
   const auto experiment = parse_experiment(text, "made-up.yaml", registered_vocabulary(), diagnostics);
   return *resolve_plan(*experiment, {{}, "/usr/bin:/bin"}, diagnostics);
@@ -40,8 +43,14 @@ const std::vector<Channel>& channels() {
   static const std::vector<Channel> all = [] {
     std::vector<Channel> made;
     for (const char* domain : {"package-0", "package-1", "system"})
-      made.push_back({.name = fmt::format("made:{}", domain), .probe = "made", .unit = "W", .kind = ChannelKind::gauge, .domain = domain,
-                      .within = "", .wraps_at = {}, .source = "made up"});
+      made.push_back({.name = fmt::format("made:{}", domain),
+                      .probe = "made",
+                      .unit = "W",
+                      .kind = ChannelKind::gauge,
+                      .domain = domain,
+                      .within = "",
+                      .wraps_at = {},
+                      .source = "made up"});
     return made;
   }();
   return all;
@@ -82,16 +91,19 @@ int bench(const std::string& where, int nodes, int blocks_of_node) {
   std::uintmax_t bytes = 0;
   const auto made = std::chrono::steady_clock::now();
   for (int block = 1; block <= nodes * blocks_of_node; ++block) {
-    const std::string node = fmt::format("n{:03}", (block - 1) % nodes + 1), origin = fmt::format("origin-{:05}", block);
+    const std::string node = fmt::format("n{:03}", (block - 1) % nodes + 1),
+                      origin = fmt::format("origin-{:05}", block);
     const std::string path = where + "/own.sqlite";
     for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(path + ending);
-    Store own = Store::create(path, plan, channels(), {"system", "bench", "2026-01-01T00:00:00Z", {{"host", node}}}, {});
+    Store own = Store::create(path, plan, channels(),
+                              {"system", "bench", "2026-01-01T00:00:00Z", {{"host", node}}}, {});
     own.database().execute("PRAGMA synchronous = OFF");
     own.begin_session(block, "boot", "bench", "2026-01-01T00:00:00Z");
     note_block_run(own, {origin, block, node, fmt::format("1_{} start 1", block)});
     const auto hand_in = [&](const std::string& name, const std::string& part) {
       bytes += part.size();
-      if (const std::string why = folder.hand_in(origin + "." + name + ".part", part); !why.empty()) throw Error(ExitCode::machine_refuses, why);
+      if (const std::string why = folder.hand_in(origin + "." + name + ".part", part); !why.empty())
+        throw Error(ExitCode::machine_refuses, why);
     };
     hand_in("s0001", session_part(own, {{"host", node}}));
     const double level = 1 + 0.03 * std::normal_distribution<double>()(random);
@@ -102,19 +114,19 @@ int bench(const std::string& where, int nodes, int blocks_of_node) {
     }
     hand_in("z", end_part(own));
   }
-  fmt::print("{} trials of {} nodes made up and handed in within {:.1f} s, {:.1f} kB each\n", trials, nodes, seconds_since(made),
-             static_cast<double>(bytes) / trials / 1e3);
+  fmt::print("{} trials of {} nodes made up and handed in within {:.1f} s, {:.1f} kB each\n", trials, nodes,
+             seconds_since(made), static_cast<double>(bytes) / trials / 1e3);
   const std::string result = where + "/all.sqlite";
   Store store = Store::create(result, plan, {}, {"system", "bench", "2026-01-01T00:00:00Z", {}}, {});
   Collector collector(folder, store);
   const auto began = std::chrono::steady_clock::now();
   const Collected collected = collector.collect();
   const double took = seconds_since(began);
-  fmt::print("collected {} trials in {:.2f} s: {:.0f} trials/s; the result has {:.1f} MB\n", collected.trials, took,
-             collected.trials / took, static_cast<double>(std::filesystem::file_size(result)) / 1e6);
+  fmt::print("collected {} trials in {:.2f} s: {:.0f} trials/s; the result has {:.1f} MB\n", collected.trials,
+             took, collected.trials / took, static_cast<double>(std::filesystem::file_size(result)) / 1e6);
   const auto report = std::chrono::steady_clock::now();
   const auto rows = store.trials();
-  const std::string text = terminal_report(summary_of(store), rows, false);
+  const std::string text = terminal_report(summary_of(store, rows), rows, false);
   fmt::print("report over {} nodes: {:.2f} s, {} kB\n", nodes, seconds_since(report), text.size() / 1000);
   return collected.trials == trials ? 0 : 1;
 }
