@@ -64,10 +64,7 @@ std::optional<SlurmSpec> parse_machines(const YamlNode& node, YamlReader& read) 
   count("nodes", "'nodes'", most_nodes, [&](int value) { spec.nodes = value; });
   count("at once", "'at once'", most_nodes, [&](int value) { spec.at_once = value; });
   count("give up after", "'give up after'", 1000, [&](int value) { spec.give_up_after = value; });
-  for (const auto& [key, place] :
-       {std::pair{"partition", &spec.partition}, std::pair{"account", &spec.account},
-        std::pair{"qos", &spec.qos}, std::pair{"constraint", &spec.constraint},
-        std::pair{"reservation", &spec.reservation}}) {
+  const auto name = [&](const char* key, std::string& place) {
     with(*slurm, key, [&](const YamlNode& n) {
       const auto text = read.word(n, fmt::format("'{}'", key));
       if (!text) return;
@@ -75,9 +72,14 @@ std::optional<SlurmSpec> parse_machines(const YamlNode& node, YamlReader& read) 
         read.diagnostics().error(
             n.mark, fmt::format("'{}' must be a name that sbatch knows; found '{}'", key, text->text));
       else
-        *place = text->text;
+        place = text->text;
     });
-  }
+  };
+  name("partition", spec.partition);
+  name("account", spec.account);
+  name("qos", spec.qos);
+  name("constraint", spec.constraint);
+  name("reservation", spec.reservation);
   with(*slurm, "time", [&](const YamlNode& n) {
     spec.time = parse_seconds(n, read, "'time'");
     if (spec.time && spec.time->value() < 60) {

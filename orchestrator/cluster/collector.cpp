@@ -96,6 +96,12 @@ void CollectorLock::touch() const {
   ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
 }
 
+// Told once, whoever collects.
+bool Collector::is_new(const std::string& name) {
+  store_.database().prepare("INSERT OR IGNORE INTO handed_in (name) VALUES (?)").bind(name).run();
+  return sqlite3_changes(store_.database().handle()) > 0;
+}
+
 Collected Collector::collect() {
   constexpr int most_of_a_transaction = 500;
   Collected collected;
@@ -126,7 +132,7 @@ Collected Collector::collect() {
     done_.insert(done.begin(), done.end());
   }
   for (const std::string& name : folder_.names(fault_ending)) {
-    if (!done_.insert(name).second) continue;
+    if (!done_.insert(name).second || !is_new(name)) continue;
     try {
       collected.faults.push_back(read_fault(folder_.read(name)));
     } catch (const Error& error) {

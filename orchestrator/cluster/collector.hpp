@@ -42,6 +42,7 @@ class Collector {
   Collected collect();
 
  private:
+  bool is_new(const std::string& name);
   SharedFolder folder_;
   Store& store_;
   PartTaker taker_;

@@ -336,12 +336,16 @@ class ClusterNight {
       silent_ = false;
       return tasks;
     } catch (const SlurmSilent& silence) {
-      if (!silent_)
-        progress_.say(fmt::format("warning: {}; asked again until it answers, the nodes go on meanwhile",
-                                  silence.what()));
-      silent_ = true;
+      tell_of_silence(silence);
       return std::nullopt;
     }
+  }
+
+  void tell_of_silence(const SlurmSilent& silence) {
+    if (!silent_)
+      progress_.say(fmt::format("warning: {}; asked again until it answers, the nodes go on meanwhile",
+                                silence.what()));
+    silent_ = true;
   }
 
   std::vector<SlurmTask> live_tasks(Store& store) {
@@ -446,18 +450,26 @@ class ClusterNight {
     std::set<int> taken;
     int waiting = 0, running = 0;
     for (const SlurmTask& task : *tasks) {
-      if (task.ended()) continue;
-      for (const Submission& one : submitted) {
-        if (one.job != task.job || one.blocks.empty()) continue;
-        // Indices count from the submission's first block.
-        const int block = one.blocks.front() - 1 + task.index;
-        taken.insert(block);
-        // Thought dead it was queued again, and has finished meanwhile.
-        if (task.state == "PENDING" && std::find(open.begin(), open.end(), block) == open.end())
-          cancel_waiting(task);
+      const auto of = std::find_if(submitted.begin(), submitted.end(), [&](const Submission& one) {
+        return one.job == task.job && !one.blocks.empty();
+      });
+      if (of == submitted.end()) continue;
+      // Indices count from the submission's first block.
+      const int block = of->blocks.front() - 1 + task.index;
+      const bool is_open = std::find(open.begin(), open.end(), block) != open.end();
+      if (task.ended()) {
+        // Under our eyes, by somebody who had a reason: it is not ours to undo.
+        if (task.state == "CANCELLED" && is_open && alive_.contains({task.job, task.index}))
+          cancelled_ = task.job;
+        continue;
       }
+      alive_.emplace(task.job, task.index);
+      taken.insert(block);
+      // Thought dead it was queued again, and has finished meanwhile.
+      if (task.state == "PENDING" && !is_open) cancel_waiting(task);
       (task.node.empty() ? waiting : running) += 1;
     }
+    if (!cancelled_.empty()) return;
     if (!jobs.empty()) show(store, waiting, running);
     std::vector<int> missing;
     for (const int block : open) {
@@ -478,7 +490,14 @@ class ClusterNight {
       missing.push_back(block);
     }
     if (missing.empty()) return;
-    submit_blocks(store, missing);
+    try {
+      submit_blocks(store, missing);
+    } catch (const SlurmSilent& silence) {
+      // Who waits can ask again; if it was submitted all the same, one of two runs of a block counts.
+      if (options_.what != ClusterOptions::Do::all) throw;
+      tell_of_silence(silence);
+      return;
+    }
     for (const int block : missing) gone_since_.erase(block);
   }
 
@@ -497,7 +516,7 @@ class ClusterNight {
         submit_what_is_missing(store);
         asked = clock_.now();
       }
-      if (!waits) return false;
+      if (!waits || !cancelled_.empty()) return false;
       if (news && clock_.now() - concluded > nanoseconds(between_conclusions)) {
         conclude(store);
         concluded = clock_.now();
@@ -565,6 +584,11 @@ class ClusterNight {
                         [this](const std::string& line) { progress_.say(line); });
     write_stdout(options_.json ? json_report(store, summary, trials)
                                : terminal_report(summary, trials, is_terminal_stdout()));
+    if (!cancelled_.empty()) {
+      progress_.say(fmt::format("tasks of job {} were cancelled by somebody; {} submits what is missing",
+                                cancelled_, shell_text("")));
+      return static_cast<int>(ExitCode::interrupted);
+    }
     if (!all_there) {
       progress_.say(
           fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
@@ -587,7 +611,9 @@ class ClusterNight {
   CollectorLock* lock_ = nullptr;
   std::map<std::string, std::string> left_out_;  // node -> why
   std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
+  std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
   std::string last_fault_, shown_;
+  std::string cancelled_;  // a job that somebody else cancelled; empty: none
   bool silent_ = false, interrupted_ = false;
 };
 

@@ -139,7 +139,7 @@ class GivesUp : public Strategy {
 
 class Block : public RunPart {
  public:
-  Block(const TaskOptions& options, int block) : options_(options), folder_(options.folder), block_(block) {
+  Block(const TaskOptions& options, int block) : folder_(options.folder), block_(block) {
     const std::string look = own_folder() + fmt::format("/plan.{}", ::getpid());
     write_file(look, look_content(folder_.read(options.plan)));
     Store plan = Store::open(look, Database::Mode::read_only);
@@ -260,7 +260,6 @@ class Block : public RunPart {
     return text;
   }
 
-  const TaskOptions& options_;
   SharedFolder folder_;
   int block_;
   std::string hash_, canonical_, energy_, origin_, problem_, gave_up_;

@@ -69,7 +69,7 @@ machines: {{slurm: {{{machines}}}}}
 @unittest.skipIf(slurm_cluster.missing(), slurm_cluster.missing())
 class Cluster(unittest.TestCase):
     def setUp(self):
-        self.cluster = slurm_cluster.Cluster()
+        self.cluster = slurm_cluster.Cluster(more="MaxArraySize=101")
         self.addCleanup(self.cluster.down)
         self.cluster.up()
         self.folder = self.cluster.folder / "shared"
@@ -236,6 +236,26 @@ class Cluster(unittest.TestCase):
         process.communicate()
         status, out, err = self.run_all("sweep.yaml", "--cancel")
         self.assertEqual(status, 0, err)
+
+    def test_tasks_that_somebody_cancels_are_not_submitted_again(self):
+        """300 blocks wait; an administrator's scancel of all is not undone; arrays are no longer than the site allows."""
+        self.write(experiment(blocks=300, clocks=CLOCKS[:2]))
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: self.handed_in() > 2, "the first trials")
+        jobs = self.rows("SELECT job, json_array_length(blocks) FROM submission")
+        self.assertEqual([blocks for _, blocks in jobs], [100, 100, 100])  # MaxArraySize=101
+        self.cluster.call("scancel", *[job for job, _ in jobs])
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 130, out + err)
+        self.assertIn("were cancelled by somebody; dvfs-plan sweep.yaml submits what is missing", err)
+        self.assertEqual(len(self.rows("SELECT job FROM submission")), 3)
+        self.wait_for(lambda: not self.cluster.call("squeue", "-h").stdout.strip(), "no task is left")
+        finished = self.rows("SELECT count(*) FROM trial")[0][0]
+        self.assertGreater(finished, 2)
+        status, out, err = self.run_all("submit", "sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.assertGreater(len(self.rows("SELECT job FROM submission")), 3)
+        self.assertEqual(self.run_all("sweep.yaml", "--cancel")[0], 0)
 
     def test_nodes_that_are_no_good_are_left_out(self):
         """One on which every trial fails, one whose meter is silent: the third runs all blocks."""
