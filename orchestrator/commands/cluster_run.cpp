@@ -516,7 +516,9 @@ class ClusterNight {
         submit_what_is_missing(store);
         asked = clock_.now();
       }
-      if (!waits || !cancelled_.empty()) return false;
+      if (!cancelled_.empty()) return false;
+      // Who only submits waits for blocks whose last task has just ended, so that none is forgotten.
+      if (!waits && (!submits || gone_since_.empty())) return false;
       if (news && clock_.now() - concluded > nanoseconds(between_conclusions)) {
         conclude(store);
         concluded = clock_.now();
