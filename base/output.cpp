@@ -7,9 +7,6 @@
 #include "base/error.hpp"
 
 namespace dvfs_plan {
-namespace {
-
-// The error that ended it, 0 if none did.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(fd, text.data(), text.size());
@@ -19,8 +16,6 @@ int write_all(int fd, std::string_view text) {
   }
   return 0;
 }
-
-}  // namespace
 
 void write_stdout(std::string_view text) {
   write_all(STDOUT_FILENO, text);

@@ -12,5 +12,7 @@ void write_stdout(std::string_view text);
 void write_answer(std::string_view text);
 void write_stderr(std::string_view text);
 bool is_terminal_stdout();
+// All of it to a descriptor; the error that ended it, 0 if none did.
+int write_all(int fd, std::string_view text);
 
 }  // namespace dvfs_plan

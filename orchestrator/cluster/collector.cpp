@@ -20,12 +20,6 @@ namespace {
 // A lock of a machine that is not heard of for so long is nobody's.
 constexpr auto lock_patience = std::chrono::seconds(10);
 
-std::string host_name() {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  return host;
-}
-
 std::string content_of(const std::string& path) {
   std::ifstream file(path);
   std::string text;

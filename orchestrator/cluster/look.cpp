@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/sha256.hpp"
 #include "base/unique_fd.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
@@ -50,13 +51,8 @@ std::string read_file(const std::string& path) {
 void write_file(const std::string& path, std::string_view bytes) {
   ::unlink(path.c_str());
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  while (file && !bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written <= 0) break;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (!file || !bytes.empty())
-    throw Error(ExitCode::machine_refuses, system_error_text("write " + path, errno));
+  const int error = file ? write_all(file.get(), bytes) : errno;
+  if (error != 0) throw Error(ExitCode::machine_refuses, system_error_text("write " + path, error));
 }
 
 }  // namespace dvfs_plan

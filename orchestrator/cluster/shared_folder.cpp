@@ -12,23 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
-namespace {
-
-bool write_whole(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-}  // namespace
-
 void SharedFolder::make() const {
   for (const std::string& folder : {path_, path_ + "/in", path_ + "/logs"}) {
     if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) continue;
@@ -41,15 +28,16 @@ void SharedFolder::make() const {
 
 std::string SharedFolder::hand_in(const std::string& name, std::string_view bytes) const {
   const std::string folder = path_ + "/in", unfinished = fmt::format("{}/.{}.{}", folder, name, ::getpid());
-  const auto failed = [&](const std::string& what) {
-    const int error = errno;
+  const auto failed = [&](const std::string& what, int error) {
     ::unlink(unfinished.c_str());
     return system_error_text(what, error);
   };
   UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file) return failed("write " + unfinished);
-  if (!write_whole(file.get(), bytes) || ::fsync(file.get()) != 0) return failed("write " + unfinished);
-  if (::rename(unfinished.c_str(), (folder + "/" + name).c_str()) != 0) return failed("rename " + unfinished);
+  if (!file) return failed("write " + unfinished, errno);
+  if (const int error = write_all(file.get(), bytes)) return failed("write " + unfinished, error);
+  if (::fsync(file.get()) != 0) return failed("write " + unfinished, errno);
+  if (::rename(unfinished.c_str(), (folder + "/" + name).c_str()) != 0)
+    return failed("rename " + unfinished, errno);
   UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) ::fsync(directory.get());
   return {};
@@ -81,6 +69,12 @@ std::string SharedFolder::read(const std::string& name) const {
     at += static_cast<std::size_t>(got);
   }
   return bytes;
+}
+
+std::string host_name() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return host;
 }
 
 std::string fault_bytes(const TaskFault& fault) {

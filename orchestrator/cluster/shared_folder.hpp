@@ -32,6 +32,9 @@ class SharedFolder {
   std::string path_;
 };
 
+// What this machine calls itself.
+std::string host_name();
+
 inline constexpr std::string_view part_ending = ".part", look_ending = ".look", fault_ending = ".fault";
 
 // Why a task could not run its block, or gave it up.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/child.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
 
@@ -15,16 +16,6 @@ namespace dvfs_plan {
 namespace {
 
 constexpr std::array<const char*, 5> slurm_programs{"sbatch", "squeue", "scancel", "sinfo", "scontrol"};
-
-std::string found_in(const std::string& path, const std::string& program) {
-  for (std::size_t at = 0; at <= path.size();) {
-    const auto end = std::min(path.find(':', at), path.size());
-    const std::string file = path.substr(at, end - at) + "/" + program;
-    if (end > at && ::access(file.c_str(), X_OK) == 0) return file;
-    at = end + 1;
-  }
-  return {};
-}
 
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> fields;
@@ -77,7 +68,7 @@ bool SlurmTask::ended() const {
 
 Slurm::Slurm(const std::string& path) {
   for (const char* program : slurm_programs) {
-    programs_[program] = found_in(path, program);
+    programs_[program] = find_executable(program, {}, path);
     if (programs_[program].empty())
       throw Error(ExitCode::machine_refuses,
                   fmt::format("'machines: slurm' needs Slurm's commands, and {} is not in PATH", program),
@@ -177,10 +168,6 @@ int Slurm::most_array_index() const {
     if (number) return static_cast<int>(*number) - 1;
   }
   return 1000;  // its default
-}
-
-std::string node_list(const std::vector<std::string>& nodes) {
-  return join(nodes, ",");
 }
 
 }  // namespace dvfs_plan

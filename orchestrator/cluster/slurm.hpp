@@ -69,7 +69,4 @@ class Slurm {
   std::map<std::string, std::string> programs_;
 };
 
-// "n1,n3" out of the middle of a list, as --exclude takes it.
-std::string node_list(const std::vector<std::string>& nodes);
-
 }  // namespace dvfs_plan

@@ -122,9 +122,7 @@ class ClusterNight {
                     shell_text("") + " --cancel  ends them");
     }
     Store::fold_log(path_);
-    std::string stamp = clock_.wall_time();
-    std::replace(stamp.begin(), stamp.end(), ':', '-');
-    const std::string aside = fmt::format("{}.{}", path_.substr(0, path_.rfind(".sqlite")), stamp);
+    const std::string aside = aside_stem(path_, clock_);
     std::filesystem::rename(path_, aside + ".sqlite");
     std::filesystem::rename(folder_.path() + "/in", aside + ".in");
     folder_.make();
@@ -156,7 +154,7 @@ class ClusterNight {
     if (types.size() > 1) {
       std::string text;
       for (const auto& [hardware, nodes] : types)
-        text += fmt::format("\n  {}: {}", node_list(nodes), printable(hardware));
+        text += fmt::format("\n  {}: {}", join(nodes, ","), printable(hardware));
       throw Error(ExitCode::machine_refuses,
                   fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
                   "an answer is for one type of machine: narrow them with 'partition' or 'constraint', and "
@@ -173,7 +171,7 @@ class ClusterNight {
     if (found < spec_.nodes && left_out.empty())
       throw Error(ExitCode::machine_refuses,
                   fmt::format("'nodes' asks for {} nodes, and {} work now: {}", spec_.nodes, found,
-                              node_list(choice.chosen)),
+                              join(choice.chosen, ",")),
                   fmt::format("write  nodes: {}  or fewer, or wait until more are up", found));
     return choice;
   }
@@ -218,7 +216,7 @@ class ClusterNight {
       if (!value->empty()) options.push_back(fmt::format("--{}={}", name, *value));
     }
     if (spec_.time) options.push_back("--time=" + minutes_text(*spec_.time));
-    if (!without.empty()) options.push_back("--exclude=" + node_list(without));
+    if (!without.empty()) options.push_back("--exclude=" + join(without, ","));
     for (const RawValue& word : spec_.extra) options.push_back(word.text);
     return options;
   }
@@ -423,7 +421,7 @@ class ClusterNight {
     for (const std::string& node : choice.chosen) {
       if (std::find(without.begin(), without.end(), node) == without.end()) nodes.push_back(node);
     }
-    return node_list(nodes);
+    return join(nodes, ",");
   }
 
   void cancel_waiting(const SlurmTask& task) {
@@ -578,9 +576,9 @@ class ClusterNight {
   }
 
   int report(Store& store, bool all_there) {
-    conclude(store);
     const auto trials = store.trials();
     const Summary summary = summary_of(store, trials);
+    store.write_conclusions(conclusions_of(summary));
     if (!options_.no_html)
       write_page_beside(store, summary, trials, path_,
                         [this](const std::string& line) { progress_.say(line); });

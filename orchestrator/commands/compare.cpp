@@ -28,7 +28,9 @@ ComparedResult read_result(const std::string& file) {
   std::map<std::string, std::string> commands;
   Statement s = store.database().prepare("SELECT name, command FROM workload");
   while (s.step()) commands[s.text(0)] = s.text(1);
-  return {file, store.plan_hash(), store.machine_facts(), commands, summary_of(store), store.trials()};
+  auto trials = store.trials();
+  auto summary = summary_of(store, trials);
+  return {file, store.plan_hash(), store.machine_facts(), commands, std::move(summary), std::move(trials)};
 }
 
 struct Sides {

@@ -58,7 +58,7 @@ int export_command(const ExportOptions& options) {
   if (options.json) {
     store.hold_snapshot();
     const auto trials = store.trials();
-    out << json_report(store, summary_of(store), trials);
+    out << json_report(store, summary_of(store, trials), trials);
   } else {
     left_out = export_table(store, options, out);
   }

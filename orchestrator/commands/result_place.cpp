@@ -26,6 +26,12 @@ std::string result_path(const std::string& output, const Experiment& experiment)
   return (folder / std::filesystem::path(path).filename()).string();
 }
 
+std::string aside_stem(const std::string& path, const Clock& clock) {
+  std::string stamp = clock.wall_time();
+  std::replace(stamp.begin(), stamp.end(), ':', '-');
+  return path.substr(0, path.rfind(".sqlite")) + "." + stamp;
+}
+
 std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
                                           const std::map<std::string, std::string>& facts) {
   std::vector<std::string> differences;

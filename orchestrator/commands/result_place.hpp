@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "experiments/plan/plan.hpp"
 #include "results/store/store.hpp"
 
@@ -12,6 +13,9 @@ namespace dvfs_plan {
 
 // The result file of a plan: `output`, else `result:`, else NAME.sqlite in the current folder.
 std::string result_path(const std::string& output, const Experiment& experiment);
+
+// Where a former result goes, without its ending: "NAME.2026-11-23T17-09-08.123Z".
+std::string aside_stem(const std::string& path, const Clock& clock);
 
 // What differs between the plan and machine of a stored result and those of now; empty if it may be resumed.
 std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,

@@ -29,30 +29,34 @@ std::optional<Experiment> cluster_experiment(const std::string& file) {
   return std::nullopt;
 }
 
+int run_blocks(const RunOptions& options, ClusterOptions::Do what, const Experiment& experiment) {
+  ClusterOptions cluster;
+  static_cast<RunOptions&>(cluster) = options;
+  cluster.what = what;
+  return run_on_cluster(cluster, experiment);
+}
+
 int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
-  const auto experiment = cluster_experiment(options.file);
-  if (!experiment) {
-    Diagnostics diagnostics(options.file);
-    parse_experiment(read_experiment_file(options.file), options.file, registered_vocabulary(), diagnostics);
+  Diagnostics diagnostics(options.file);
+  const auto experiment = parse_experiment(read_experiment_file(options.file), options.file,
+                                           registered_vocabulary(), diagnostics);
+  if (diagnostics.has_errors()) {
     std::string text = diagnostics.text();
-    if (diagnostics.has_errors()) {
-      text.pop_back();
-      throw Error(ExitCode::bad_experiment, text, "nothing was submitted");
-    }
+    text.pop_back();
+    throw Error(ExitCode::bad_experiment, text, "nothing was submitted");
+  }
+  if (!experiment || !experiment->slurm)
     throw Error(
         ExitCode::bad_experiment,
         fmt::format("{} says of no cluster: it runs on the machine where it is started", options.file),
         "add  machines: {slurm: {partition: ..., nodes: ...}}  to run its blocks on nodes");
-  }
-  ClusterOptions cluster;
-  static_cast<RunOptions&>(cluster) = options;
-  cluster.what = what;
-  return run_on_cluster(cluster, *experiment);
+  return run_blocks(options, what, *experiment);
 }
 
 int run_command(const NightOptions& options) {
   if (options.cancel) return on_cluster(options, ClusterOptions::Do::cancel);
-  if (cluster_experiment(options.file)) return on_cluster(options, ClusterOptions::Do::all);
+  if (const auto experiment = cluster_experiment(options.file))
+    return run_blocks(options, ClusterOptions::Do::all, *experiment);
   return run_here(options);
 }
 

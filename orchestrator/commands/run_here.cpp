@@ -41,11 +41,7 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
   if (::access(path.c_str(), F_OK) != 0) return;
   const ActingAs owner(invoking_owner());
   Store::fold_log(path);
-  std::string stamp = clock.wall_time();
-  for (char& c : stamp) {
-    if (c == ':') c = '-';
-  }
-  const std::string aside = path.substr(0, path.rfind(".sqlite")) + "." + stamp + ".sqlite";
+  const std::string aside = aside_stem(path, clock) + ".sqlite";
   std::filesystem::rename(path, aside);
   progress.say(fmt::format("the former result is kept as {}", aside));
 }

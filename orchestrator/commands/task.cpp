@@ -36,9 +36,7 @@ std::string variable(const char* name, const std::string& otherwise = {}) {
 }
 
 std::string node_name() {
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  return variable("SLURMD_NODENAME", host);
+  return variable("SLURMD_NODENAME", host_name());
 }
 
 // "1234_3 start 2": the array's job, the index in it, and how often Slurm has started it.
@@ -57,19 +55,6 @@ std::string own_folder() {
     throw Error(ExitCode::machine_refuses, fmt::format("{} is not a folder of this user's alone", folder),
                 "remove it, or set TMPDIR to a folder on the node's own disk");
   return folder;
-}
-
-// What makes it another type of machine; its name, and what changes from day to day, does not.
-std::vector<std::string> differences_of_type(const std::map<std::string, std::string>& wanted,
-                                             const std::map<std::string, std::string>& found) {
-  auto differences = decisive_differences(wanted, found);
-  for (const char* name : {"cpu.microcode", "bios"}) {
-    const auto a = wanted.find(name), b = found.find(name);
-    const std::string before = a == wanted.end() ? "none" : a->second;
-    const std::string now = b == found.end() ? "none" : b->second;
-    if (before != now) differences.push_back(fmt::format("machine / {}: {} -> {}", name, before, now));
-  }
-  return differences;
 }
 
 class NodeFault : public Error {
@@ -157,7 +142,7 @@ class Block : public RunPart {
 
   void require(const Plan& plan, const std::map<std::string, std::string>& facts) override {
     // Of what the node is: a block on another type of machine would not be a repetition.
-    const auto type = differences_of_type(facts_, facts);
+    const auto type = decisive_differences(facts_, facts, {"cpu.microcode", "bios"});
     if (!type.empty())
       throw NodeFault(
           ExitCode::machine_refuses,
@@ -230,11 +215,13 @@ class Block : public RunPart {
       }
       listed_ = true;
     }
-    Statement trials = store.database().prepare("SELECT id, key FROM trial ORDER BY id");
+    Statement trials = store.database().prepare("SELECT id, key FROM trial WHERE id > ? ORDER BY id");
+    trials.bind(all_until_);
     bool all = true;
     while (trials.step()) {
       const std::string name = fmt::format("{}.t{:06}.part", origin_, trials.integer(0));
       if (!handed_in_.contains(name)) all = hand_in(name, trial_part(store, trials.text(1))) && all;
+      if (all) all_until_ = trials.integer(0);
     }
     return all;
   }
@@ -266,6 +253,7 @@ class Block : public RunPart {
   std::map<std::string, std::string> facts_;
   std::set<std::string> handed_in_;
   bool listed_ = false;
+  std::int64_t all_until_ = 0;  // trials up to this row have been handed in
   int give_up_after_ = 3;
 };
 

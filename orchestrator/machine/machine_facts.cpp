@@ -53,16 +53,19 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
 }
 
 std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before,
-                                              const std::map<std::string, std::string>& now) {
+                                              const std::map<std::string, std::string>& now,
+                                              const std::vector<std::string>& also) {
   std::vector<std::string> differences;
-  for (const char* name : {"architecture", "cpu.model", "cpu.online", "cpu.smt", "cpufreq.driver",
-                           "intel_pstate.status", "kernel"}) {
+  const auto compare = [&](const std::string& name) {
     const auto old_fact = before.find(name), new_fact = now.find(name);
     const std::string old_text = old_fact == before.end() ? "none" : old_fact->second;
     const std::string new_text = new_fact == now.end() ? "none" : new_fact->second;
     if (old_text != new_text)
       differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text, new_text));
-  }
+  };
+  for (const char* name : {"architecture", "cpu.model", "cpu.online", "cpu.smt", "cpufreq.driver",
+                           "intel_pstate.status", "kernel"})
+    compare(name);
   // The boards themselves and their driver; their settings may differ from day to day.
   const auto is_board = [](const std::string& name) {
     return name.starts_with("gpu-") && name.find('.') == std::string::npos;
@@ -83,6 +86,7 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
     if (is_board(name) && !before.contains(name))
       differences.push_back(fmt::format("machine / {}: none -> {}", name, new_text));
   }
+  for (const std::string& name : also) compare(name);
   return differences;
 }
 

@@ -41,12 +41,6 @@ std::map<std::string, std::map<int, std::vector<double>>> levels_of_nodes(
   return left;
 }
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 // A difference of logarithms as a share.
 double share(double logarithm) {
   return std::exp(logarithm) - 1;

@@ -53,16 +53,11 @@ class Scenario {
     number_points();
   }
 
-  // What one machine says by itself, in short: its best, and whether `asked` (a point's key) is told apart from it.
+  // In short, as one machine says it: its best, and whether `asked` (a point's key) is told apart from it.
   ScenarioSummary brief(const std::string& asked) {
     const auto at = index_.find(asked);
     asked_ = {at == index_.end() ? -1 : at->second};
-    for (std::size_t i = 0; i < result_.points.size(); ++i) count(i);
-    collect_blocks();
-    for (std::size_t i = 0; i < result_.points.size(); ++i) compare(i);
-    for (PointSummary& point : result_.points) check_constraints(point);
-    rank();
-    return std::move(result_);
+    return finish();
   }
 
   ScenarioSummary finish() {
@@ -76,6 +71,7 @@ class Scenario {
     }
     for (PointSummary& point : result_.points) check_constraints(point);
     rank();
+    if (!asked_.empty()) return std::move(result_);
     trade_offs();
     drift();
     drift_of_metrics();

@@ -10,10 +10,6 @@
 namespace dvfs_plan {
 namespace {
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 // Sum of squares within groups, and its degrees of freedom.
 std::pair<double, int> within(const std::vector<std::vector<double>>& groups) {
   double squares = 0;
@@ -48,6 +44,10 @@ std::vector<double> chi_squares(int freedom, int count) {
 }
 
 }  // namespace
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
                                            const std::vector<std::string>& groups,

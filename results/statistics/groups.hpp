@@ -17,6 +17,8 @@
 
 namespace dvfs_plan {
 
+double mean_of(const std::vector<double>& values);  // of one at least
+
 // As estimate(), with the groups' means as values where there are two groups at least. `groups`: of each value; empty: none is
 // in a group.
 std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
