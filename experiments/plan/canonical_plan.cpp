@@ -165,6 +165,7 @@ std::string canonical_plan(const Plan& plan) {
   if (e.search.one_by_one()) {
     json["search"] = {
         {"method", e.search.method}, {"regret", e.search.regret}, {"confidence", e.search.confidence}};
+    if (e.search.each_node) json["search"]["for"] = "each node";
     if (e.search.at_most) json["search"]["at most"] = *e.search.at_most;
     for (const RawValue& file : e.search.prior) json["search"]["prior"].push_back(file.text);
   }

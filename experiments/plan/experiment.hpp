@@ -205,6 +205,8 @@ struct SearchSpec {
   // than `regret` (a share of the best); 0: it does not stop by that.
   double regret = 0.01;
   double confidence = 0.95;
+  bool each_node =
+      false;  // that bound is to hold on each machine that took part, not only on the mean of their type
   std::optional<int> at_most;   // trials of each scenario; nullopt: what the full grid would take
   std::vector<RawValue> prior;  // earlier result files of the same board
 };

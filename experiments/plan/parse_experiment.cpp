@@ -51,6 +51,9 @@ class ExperimentParser {
     with(root, "settle",
          [&](const YamlNode& n) { take_seconds(n, "'settle'", experiment_.conditions.settle); });
     with(root, "machines", [&](const YamlNode& n) { experiment_.slurm = parse_machines(n, read_); });
+    if (experiment_.search.each_node && !experiment_.slurm)
+      error(experiment_.search.mark,
+            "'for: each node' in 'stop' is about several machines: it needs 'machines'");
     with(root, "gpus", [&](const YamlNode& n) { experiment_.gpus = read_.words(n, "'gpus'"); });
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
     with(root, "objective",
@@ -398,7 +401,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"repeat", {"min", "max", "until", "confirm"}},
       {"budget", {"time", "trials"}},
       {"search", {"method", "stop", "at most", "prior"}},
-      {"stop", {"regret", "confidence"}},
+      {"stop", {"regret", "confidence", "for"}},
       {"measure", {"region", "at least"}},
       {"condition",
        {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns",

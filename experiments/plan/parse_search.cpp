@@ -103,6 +103,16 @@ void parse_search(const YamlNode& node, const std::vector<Vocabulary::Search>& k
     with(n, "confidence", [&](const YamlNode& c) {
       share_within(c, read, "'confidence' in 'stop'", 0.5, 0.99, search.confidence);
     });
+    with(n, "for", [&](const YamlNode& f) {
+      const auto words = read.word(f, "'for' in 'stop'");
+      if (!words) return;
+      search.each_node = words->text == "each node";
+      if (search.each_node || words->text == "all nodes") return;
+      read.diagnostics().error(f.mark,
+                               fmt::format("'for' in 'stop' must be 'all nodes' (the bound is of machines of "
+                                           "their type) or 'each node'; found '{}'",
+                                           words->text));
+    });
   });
   with(node, "at most", [&](const YamlNode& n) { at_most(n, read, search); });
   with(node, "prior", [&](const YamlNode& n) {

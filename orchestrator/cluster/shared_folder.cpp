@@ -26,8 +26,9 @@ void SharedFolder::make() const {
   }
 }
 
-std::string SharedFolder::hand_in(const std::string& name, std::string_view bytes) const {
-  const std::string folder = path_ + "/in", unfinished = fmt::format("{}/.{}.{}", folder, name, ::getpid());
+std::string SharedFolder::write_beside(const std::string& name, std::string_view bytes,
+                                       std::string& unfinished) const {
+  unfinished = fmt::format("{}/in/.{}.{}.{}", path_, name, host_name(), ::gettid());
   const auto failed = [&](const std::string& what, int error) {
     ::unlink(unfinished.c_str());
     return system_error_text(what, error);
@@ -36,8 +37,30 @@ std::string SharedFolder::hand_in(const std::string& name, std::string_view byte
   if (!file) return failed("write " + unfinished, errno);
   if (const int error = write_all(file.get(), bytes)) return failed("write " + unfinished, error);
   if (::fsync(file.get()) != 0) return failed("write " + unfinished, errno);
-  if (::rename(unfinished.c_str(), (folder + "/" + name).c_str()) != 0)
-    return failed("rename " + unfinished, errno);
+  return {};
+}
+
+SharedFolder::Claimed SharedFolder::claim(const std::string& name, std::string_view bytes) const {
+  std::string unfinished;
+  if (!write_beside(name, bytes, unfinished).empty()) return Claimed::not_written;
+  // link() is atomic on network file systems too; where its answer was lost, the number of names tells (link(2), NFS).
+  const int made = ::link(unfinished.c_str(), (path_ + "/in/" + name).c_str());
+  const int error = errno;
+  struct stat info {};
+  const bool mine = made == 0 || (::stat(unfinished.c_str(), &info) == 0 && info.st_nlink == 2);
+  ::unlink(unfinished.c_str());
+  return mine ? Claimed::mine : error == EEXIST ? Claimed::taken : Claimed::not_written;
+}
+
+std::string SharedFolder::hand_in(const std::string& name, std::string_view bytes) const {
+  std::string unfinished;
+  if (std::string why = write_beside(name, bytes, unfinished); !why.empty()) return why;
+  const std::string folder = path_ + "/in";
+  if (::rename(unfinished.c_str(), (folder + "/" + name).c_str()) != 0) {
+    const int error = errno;
+    ::unlink(unfinished.c_str());
+    return system_error_text("rename " + unfinished, error);
+  }
   UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) ::fsync(directory.get());
   return {};

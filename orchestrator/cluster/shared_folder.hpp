@@ -23,19 +23,25 @@ class SharedFolder {
   void make() const;
   // Empty, or why it could not be written now: the disk is full, the folder is gone.
   std::string hand_in(const std::string& name, std::string_view bytes) const;
+  // The same for a name that only one may have: `taken` where somebody was there before.
+  enum class Claimed { mine, taken, not_written };
+  Claimed claim(const std::string& name, std::string_view bytes) const;
   // Names of all that was handed in with this ending, sorted. A folder that cannot be read just now has none.
   std::vector<std::string> names(std::string_view ending) const;
   // The whole file; empty if it cannot be read.
   std::string read(const std::string& name) const;
 
  private:
+  // Writes the bytes beside the name; empty, or why it could not be. `unfinished`: where.
+  std::string write_beside(const std::string& name, std::string_view bytes, std::string& unfinished) const;
   std::string path_;
 };
 
 // What this machine calls itself.
 std::string host_name();
 
-inline constexpr std::string_view part_ending = ".part", look_ending = ".look", fault_ending = ".fault";
+inline constexpr std::string_view part_ending = ".part", look_ending = ".look", fault_ending = ".fault",
+                                  claim_ending = ".claim", over_ending = ".over";
 
 // Why a task could not run its block, or gave it up.
 struct TaskFault {

@@ -20,6 +20,7 @@
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/run/progress.hpp"
+#include "orchestrator/strategies/one_by_one.hpp"
 #include "results/report/conclusions.hpp"
 #include "results/report/report.hpp"
 
@@ -37,20 +38,27 @@ std::string path_variable() {
   return path != nullptr ? path : "";
 }
 
-// What the blocks are must be known before the first: they are submitted all at once.
+// How many blocks there are must be known before the first: they are submitted all at once. A search needs no more of them
+// than it may run trials, and says itself when it is over.
 void require_planned_blocks(const Experiment& experiment) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error(
-        ExitCode::bad_experiment,
-        fmt::format("{}:{}:{}: error: blocks that nodes run are all planned before the first: {} is not for "
-                    "'machines'",
-                    experiment.file, experiment.slurm->mark.line, experiment.slurm->mark.column, what),
-        "write  repeat: N  with as many blocks as the nodes shall share; nothing was submitted");
+  const auto refuse = [&](const std::string& what, const std::string& instead) {
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}:{}:{}: error: {} is not for 'machines'", experiment.file,
+                            experiment.slurm->mark.line, experiment.slurm->mark.column, what),
+                instead + "; nothing was submitted");
   };
-  if (experiment.search.one_by_one()) refuse(fmt::format("'search: {}'", experiment.search.method));
-  if (experiment.repeat.max > experiment.repeat.min || experiment.repeat.until) refuse("'repeat: {until}'");
-  if (experiment.repeat.confirm > 0) refuse("'repeat: {confirm}'");
-  if (experiment.budget.any()) refuse("'budget'");
+  const std::string planned = "write  repeat: N  with as many blocks as the nodes shall share";
+  if (experiment.search.method == "golden")
+    refuse("'search: golden', whose next trial rests on all before it,", "write  search: adaptive");
+  if (experiment.repeat.max > experiment.repeat.min || experiment.repeat.until)
+    refuse("'repeat: {until}', which is decided when the first blocks are known,", planned);
+  if (experiment.repeat.confirm > 0)
+    refuse("'repeat: {confirm}', whose blocks rest on all before them,", planned);
+  if (experiment.budget.time)
+    refuse("'budget' of time, as nodes wait in a queue,",
+           "write  budget: {trials: N}  with a search, or 'time' under 'slurm' for a block");
+  if (experiment.budget.any() && !experiment.search.one_by_one())
+    refuse("'budget', where blocks are planned,", planned);
 }
 
 std::string minutes_text(Seconds time) {
@@ -358,9 +366,27 @@ class ClusterNight {
     return alive;
   }
 
+  // Of a search so many that its trials fit into them; each node is to take part.
+  int blocks_of(Store& store) const {
+    if (!experiment_.search.one_by_one()) return experiment_.repeat.min;
+    const int trials = store.experiment().planned_trials;
+    const int scenarios = std::max(1, static_cast<int>(store.experiment().points_of_scenario.size()));
+    const int each = (trials + scenarios - 1) / scenarios;
+    return std::max(spec_.nodes, (each + trials_of_search_block - 1) / trials_of_search_block);
+  }
+
+  // A task that finds the search over says so; those at work may still add to it.
+  bool is_over(Store& store) const {
+    if (!experiment_.search.one_by_one() || folder_.names(over_ending).empty()) return false;
+    const auto runs = block_runs(store);
+    return drained_ || std::all_of(runs.begin(), runs.end(),
+                                   [](const BlockRun& run) { return run.complete || !run.left_out.empty(); });
+  }
+
   std::vector<int> open_blocks(Store& store) const {
     std::set<int> open;
-    for (int block = 1; block <= experiment_.repeat.min; ++block) open.insert(block);
+    if (is_over(store)) return {};
+    for (int block = 1; block <= blocks_of(store); ++block) open.insert(block);
     for (const BlockRun& run : block_runs(store)) {
       if (run.complete) open.erase(run.block);
     }
@@ -445,6 +471,7 @@ class ClusterNight {
     }
     const auto tasks = tasks_of(jobs);
     if (!tasks) return;
+    const bool over = !folder_.names(over_ending).empty();
     std::set<int> taken;
     int waiting = 0, running = 0;
     for (const SlurmTask& task : *tasks) {
@@ -457,7 +484,7 @@ class ClusterNight {
       const bool is_open = std::find(open.begin(), open.end(), block) != open.end();
       if (task.ended()) {
         // Under our eyes, by somebody who had a reason: it is not ours to undo.
-        if (task.state == "CANCELLED" && is_open && alive_.contains({task.job, task.index}))
+        if (task.state == "CANCELLED" && is_open && !over && alive_.contains({task.job, task.index}))
           cancelled_ = task.job;
         continue;
       }
@@ -469,6 +496,16 @@ class ClusterNight {
     }
     if (!cancelled_.empty()) return;
     if (!jobs.empty()) show(store, waiting, running);
+    if (over) {
+      // What waits is not needed any more; what runs is waited for.
+      for (const SlurmTask& task : *tasks) {
+        if (!task.ended() && task.node.empty()) cancel_waiting(task);
+      }
+      if (running > 0) drained_since_.reset();
+      if (running == 0 && !drained_since_) drained_since_ = clock_.now();
+      drained_ = drained_since_ && clock_.now() - *drained_since_ > nanoseconds(patience_of_folder);
+      return;
+    }
     std::vector<int> missing;
     for (const int block : open) {
       if (taken.contains(block)) {
@@ -552,9 +589,11 @@ class ClusterNight {
       complete += run.complete ? 1 : 0;
       trials += run.trials;
     }
+    const bool search = experiment_.search.one_by_one();
     const std::string line =
-        fmt::format("{} of {} blocks, {} of {} trials; {} node{} at work, {} task{} waiting", complete,
-                    experiment_.repeat.min, trials, store.experiment().planned_trials, running,
+        fmt::format("{}{} of {}{} trials; {} node{} at work, {} task{} waiting",
+                    search ? "" : fmt::format("{} of {} blocks, ", complete, experiment_.repeat.min), trials,
+                    search ? "at most " : "", store.experiment().planned_trials, running,
                     running == 1 ? "" : "s", waiting, waiting == 1 ? "" : "s");
     if (line == shown_) return;
     shown_ = line;
@@ -613,8 +652,9 @@ class ClusterNight {
   std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
   std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
   std::string last_fault_, shown_;
-  std::string cancelled_;  // a job that somebody else cancelled; empty: none
-  bool silent_ = false, interrupted_ = false;
+  std::string cancelled_;                     // a job that somebody else cancelled; empty: none
+  std::optional<Nanoseconds> drained_since_;  // a search is over: since when no task runs
+  bool silent_ = false, interrupted_ = false, drained_ = false;
 };
 
 }  // namespace

@@ -139,9 +139,10 @@ class Run {
   }
 
  private:
-  std::unique_ptr<Strategy> strategy_for(const Plan& plan, Store& store) const {
+  std::unique_ptr<Strategy> strategy_for(const Plan& plan, Store& store) {
     StrategyRequest request{plan, store.prior(), stored_finalists(store, plan)};
-    return part_ != nullptr ? part_->strategy(std::move(request)) : make_strategy(std::move(request));
+    return part_ != nullptr ? part_->strategy(std::move(request), interruption_)
+                            : make_strategy(std::move(request));
   }
 
   void tell_of_an_earlier_run(const GuardClient& guard) {

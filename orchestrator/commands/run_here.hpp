@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/interruption.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/strategies/strategy.hpp"
@@ -33,7 +34,7 @@ class RunPart {
   virtual void require(const Plan& plan, const std::map<std::string, std::string>& facts) = 0;
   // Whether no more is wanted than the file with its plan, once the sensors were looked at.
   virtual bool only_looks() const { return false; }
-  virtual std::unique_ptr<Strategy> strategy(StrategyRequest request) = 0;
+  virtual std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption& interruption) = 0;
   virtual void begun(Store& store, const std::map<std::string, std::string>& facts) = 0;
   virtual void finished(Store& store, const TrialRecord& trial) = 0;
   // The exit code.

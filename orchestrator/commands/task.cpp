@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "orchestrator/cluster/look.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
+#include "orchestrator/cluster/shared_search.hpp"
 #include "orchestrator/commands/run_here.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/store/parts.hpp"
@@ -77,7 +78,7 @@ class Look : public RunPart {
   std::string energy_source() const override { return {}; }
   void require(const Plan&, const std::map<std::string, std::string>&) override {}
   bool only_looks() const override { return true; }
-  std::unique_ptr<Strategy> strategy(StrategyRequest request) override {
+  std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption&) override {
     return make_strategy(std::move(request));
   }
   void begun(Store&, const std::map<std::string, std::string>&) override {}
@@ -114,6 +115,7 @@ class GivesUp : public Strategy {
     return inner_->next(history);
   }
   int remaining(const History& history) override { return inner_->remaining(history); }
+  bool is_over(const History& history) override { return inner_->is_over(history); }
   std::string announcement(const History& history) override { return inner_->announcement(history); }
 
  private:
@@ -126,7 +128,8 @@ class Block : public RunPart {
  public:
   Block(const TaskOptions& options, int block) : folder_(options.folder), block_(block) {
     const std::string look = own_folder() + fmt::format("/plan.{}", ::getpid());
-    write_file(look, look_content(folder_.read(options.plan)));
+    look_ = look_content(folder_.read(options.plan));
+    write_file(look, look_);
     Store plan = Store::open(look, Database::Mode::read_only);
     hash_ = plan.plan_hash();
     canonical_ = plan.canonical_plan();
@@ -156,9 +159,13 @@ class Block : public RunPart {
     if (plan.experiment.slurm) give_up_after_ = plan.experiment.slurm->give_up_after;
   }
 
-  std::unique_ptr<Strategy> strategy(StrategyRequest request) override {
+  std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption& interruption) override {
     request.only_block = block_;
-    return std::make_unique<GivesUp>(make_strategy(std::move(request)), give_up_after_, gave_up_);
+    request.node = node_name();
+    const Plan& plan = request.plan;
+    auto strategy = make_strategy(std::move(request));
+    if (plan.experiment.search.one_by_one()) strategy = shared(plan, std::move(strategy), interruption);
+    return std::make_unique<GivesUp>(std::move(strategy), give_up_after_, gave_up_);
   }
 
   void begun(Store& store, const std::map<std::string, std::string>& facts) override {
@@ -198,8 +205,10 @@ class Block : public RunPart {
                                 problem_, file(), node_name()));
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
+    if (search_.stopped) how = RunEnd::interrupted;
     if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
     hand_in(fmt::format("{}.z.part", origin_), end_part(store));
+    if (search_.over) hand_in(origin_ + std::string(over_ending), "over\n");
     if (!problem_.empty()) throw Error(ExitCode::machine_refuses, problem_);
     std::error_code none;
     for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(file() + ending, none);
@@ -207,6 +216,28 @@ class Block : public RunPart {
   }
 
  private:
+  // What other machines finish and are at decides what this one runs.
+  std::unique_ptr<Strategy> shared(const Plan& plan, std::unique_ptr<Strategy> strategy,
+                                   Interruption& interruption) {
+    const std::string copy = own_folder() + fmt::format("/others.{}.{}", ::getpid(), ++copies_);
+    write_file(copy, look_);
+    return std::make_unique<SharedSearch>(
+        plan, std::move(strategy),
+        SharedSearch::Task{
+            .folder = folder_,
+            .copy = copy,
+            .node = node_name(),
+            .block = block_,
+            .origin = origin_,
+            .outcome = search_,
+            .clock = system_clock(),
+            .pause =
+                [&interruption](Seconds time) {
+                  return interruption.sleep_until(system_clock().now() + nanoseconds(time), system_clock());
+                },
+            .warn = [](const std::string& text) { write_stderr(fmt::format("warning: {}\n", text)); }});
+  }
+
   // Whether all that is finished has been handed in now.
   bool hand_in_what_is_not(Store& store) {
     if (!listed_) {
@@ -249,12 +280,14 @@ class Block : public RunPart {
 
   SharedFolder folder_;
   int block_;
-  std::string hash_, canonical_, energy_, origin_, problem_, gave_up_;
+  std::string look_, hash_, canonical_, energy_, origin_, problem_, gave_up_;
   std::map<std::string, std::string> facts_;
   std::set<std::string> handed_in_;
   bool listed_ = false;
   std::int64_t all_until_ = 0;  // trials up to this row have been handed in
   int give_up_after_ = 3;
+  SharedSearch::Outcome search_;
+  int copies_ = 0;
 };
 
 int run_part(const TaskOptions& options, RunPart& part) {

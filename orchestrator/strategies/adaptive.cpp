@@ -18,8 +18,7 @@ constexpr double hardly_possible = 0.05;  // probability that a setting holds th
 // the setting it would name is close enough to the best, by `search` in the experiment.
 class AdaptiveSearch : public OneByOne {
  public:
-  AdaptiveSearch(const Plan& plan, std::vector<PriorShape> prior)
-      : OneByOne(plan), prior_(std::move(prior)) {}
+  explicit AdaptiveSearch(StrategyRequest request) : OneByOne(request), prior_(std::move(request.prior)) {}
 
   std::string announcement(const History&) override {
     const SearchSpec& search = plan_.experiment.search;
@@ -31,6 +30,9 @@ class AdaptiveSearch : public OneByOne {
   }
 
  private:
+  // What is under way elsewhere is taken as told at its expected value (OptimumModel::value_of_trial).
+  bool waits_for_all() const override { return false; }
+
   // Space-filling before there is a model: ends and middles of each axis.
   int first_points(std::size_t s) const {
     int dimensions = 0;
@@ -41,7 +43,7 @@ class AdaptiveSearch : public OneByOne {
   // Close enough, or nothing there that is allowed.
   bool is_enough(std::size_t s, const std::vector<int>& candidates, const History& history) override {
     const ScenarioPast& past = past_[s];
-    if (past.counted == 0 || past.counted < first_points(s)) return false;
+    if (past.counted == 0 || past.settings < first_points(s)) return false;
     const OptimumModel& model = model_of(history);
     const int reference = surface_.reference[s];
     const bool known = !needs_reference() || past_of(reference).counted > 0;
@@ -49,7 +51,8 @@ class AdaptiveSearch : public OneByOne {
                                                  [&](int p) { return model.feasible(p) < hardly_possible; });
     if (impossible && past.counted >= 2 * first_points(s)) return true;
     const auto close = close_enough(candidates, model);
-    return close && often_enough(s, *close) && not_looked_at(s, candidates).empty();
+    return close && often_enough(s, *close) && not_looked_at(s, candidates).empty() &&
+           !node_that_may_do_better(*close, candidates, model);
   }
 
   // The setting that would be named, if the bound on its regret is what was asked for.
@@ -65,10 +68,27 @@ class AdaptiveSearch : public OneByOne {
     return sure ? std::optional(optimum->point) : std::nullopt;
   }
 
+  // Where the bound is to hold on each machine: one on whose own surface it does not yet, this one first. By their
+  // numbers; nullopt: it holds on all.
+  std::optional<int> node_that_may_do_better(int named, const std::vector<int>& candidates,
+                                             const OptimumModel& model) const {
+    const SearchSpec& search = plan_.experiment.search;
+    if (!search.each_node) return std::nullopt;
+    const auto nodes = model.on_nodes(named, candidates, search.confidence);
+    const auto breaks = [&](std::size_t i) { return nodes[i].regret_bound > search.regret; };
+    if (own_node_ >= 0 && static_cast<std::size_t>(own_node_) < nodes.size() &&
+        breaks(static_cast<std::size_t>(own_node_)))
+      return own_node_;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (breaks(i)) return static_cast<int>(i);
+    }
+    return std::nullopt;
+  }
+
   // Run so often that it is not named by an accident: a boost that came, a neighbour that slept.
-  bool often_enough(std::size_t s, int point) const {
+  bool often_enough(std::size_t s, int point, int more = 0) const {
     constexpr int often = 4;
-    return scenarios_[s].size() == 1 || past_of(point).counted >= often;
+    return scenarios_[s].size() == 1 || past_of(point).counted + more >= often;
   }
 
   // The candidates in parts of an axis in which none was run: each value of an axis or, of more, each
@@ -101,12 +121,16 @@ class AdaptiveSearch : public OneByOne {
       const auto elsewhere = not_run(candidates);
       if (!elsewhere.empty()) return farthest(s, elsewhere);
     }
-    if (past_[s].counted == 0 || past_[s].counted < first_points(s)) return farthest(s, candidates);
+    if (past_[s].counted == 0 || past_[s].settings < first_points(s)) {
+      const auto fresh = not_run(candidates);
+      if (!fresh.empty() || past_[s].counted == 0) return farthest(s, fresh.empty() ? candidates : fresh);
+    }
     const OptimumModel& model = model_of(history);
-    if (const auto close = close_enough(candidates, model)) {
+    const auto close = close_enough(candidates, model);
+    if (close) {
       const auto left = not_looked_at(s, candidates);
       if (!left.empty()) return farthest(s, left);
-      if (!often_enough(s, *close)) return *close;
+      if (!often_enough(s, *close, past_of(*close).under_way)) return *close;
     }
     // On a surface that it cannot model every other trial goes where nothing is known yet, at worst to the
     // last point.
@@ -121,10 +145,38 @@ class AdaptiveSearch : public OneByOne {
       const auto left = not_looked_at(s, candidates);
       if (!left.empty()) return farthest(s, left);
     }
-    const auto values = model.value_of_trial(candidates);
+    // A trial here tells most of this machine: where the type is known and this one is not yet, of its own surface.
+    OptimumModel::Where where{under_way(s, history), own_node_, false};
+    where.its_own =
+        own_node_ >= 0 && close && node_that_may_do_better(*close, candidates, model) == own_node_;
+    auto values = model.value_of_trial(candidates, where);
+    // What another machine is about to find out is known soon: not what this one finds out, too.
+    const auto is_awaited = [&](int p) { return past_of(p).under_way > 0 && past_of(p).counted == 0; };
+    for (std::size_t i = 0; i < candidates.size() && !where.under_way.empty(); ++i) {
+      if (is_awaited(candidates[i])) values[i] = 0;
+    }
     const auto most = std::max_element(values.begin(), values.end());
     if (*most > nothing_to_gain) return candidates[static_cast<std::size_t>(most - values.begin())];
-    return confirm(candidates, model);
+    auto known_soon = candidates;
+    std::erase_if(known_soon, is_awaited);
+    return confirm(known_soon.empty() ? candidates : known_soon, model);
+  }
+
+  std::vector<SurfaceTrial> under_way(std::size_t s, const History& history) const {
+    std::vector<SurfaceTrial> trials;
+    for (const History::InFlight& one : history.in_flight()) {
+      if (!counts_for_its_point(one.role) || scenario_of(one.point) != s) continue;
+      SurfaceTrial& trial = trials.emplace_back();
+      trial.point = one.point;
+      trial.node = number_of(one.node);
+    }
+    return trials;
+  }
+
+  // Of a machine in the model; -1: it has run nothing that tells.
+  int number_of(const std::string& node) const {
+    const auto own = std::find(nodes_.begin(), nodes_.end(), node);
+    return own == nodes_.end() ? -1 : static_cast<int>(own - nodes_.begin());
   }
 
   // Where the model expects nothing of any trial: of the three that lead, the one least often run.
@@ -166,19 +218,23 @@ class AdaptiveSearch : public OneByOne {
     return std::sqrt(squares);
   }
 
-  // A history only grows: as long as no trial that tells came to it, the model stands.
+  // As long as the trials that tell are the same, the model stands. (One of several machines may have been left out.)
   const OptimumModel& model_of(const History& history) {
-    const auto trials = surface_trials(history.trials(), minimise());
-    if (!model_ || trials.size() != modelled_) {
+    auto trials = surface_trials(history.trials(), minimise());
+    if (!model_ || trials != modelled_) {
       model_.emplace(surface_, trials, prior_);
-      modelled_ = trials.size();
+      modelled_ = std::move(trials);
+      nodes_ = nodes_of(history.trials(), minimise());
+      own_node_ = nodes_.size() > 1 ? number_of(node_) : -1;
     }
     return *model_;
   }
 
   std::vector<PriorShape> prior_;
   std::optional<OptimumModel> model_;
-  std::size_t modelled_ = 0;
+  std::vector<SurfaceTrial> modelled_;
+  std::vector<std::string> nodes_;  // in the model
+  int own_node_ = -1;
 };
 
 const Registered<StrategyKind> adaptive({.name = "adaptive",
@@ -187,8 +243,7 @@ const Registered<StrategyKind> adaptive({.name = "adaptive",
                                                  "it, until the best is known closely enough",
                                          .by_model = true,
                                          .make = [](StrategyRequest request) -> std::unique_ptr<Strategy> {
-                                           return std::make_unique<AdaptiveSearch>(request.plan,
-                                                                                   std::move(request.prior));
+                                           return std::make_unique<AdaptiveSearch>(std::move(request));
                                          }});
 
 }  // namespace

@@ -107,7 +107,7 @@ const Registered<StrategyKind> golden({.name = "golden",
                                        .place = 30,
                                        .what = "golden section search, one axis after the other",
                                        .make = [](StrategyRequest request) -> std::unique_ptr<Strategy> {
-                                         return std::make_unique<GoldenSection>(request.plan);
+                                         return std::make_unique<GoldenSection>(request);
                                        }});
 
 }  // namespace

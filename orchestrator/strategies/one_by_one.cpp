@@ -5,29 +5,37 @@
 #include <algorithm>
 
 namespace dvfs_plan {
-namespace {
 
-constexpr int trials_of_block = 12;  // of each scenario, its reference included
-
-}  // namespace
-
-OneByOne::OneByOne(const Plan& plan)
-    : plan_(plan), surface_(surface_question(plan)), options_(schedule_options(plan.experiment)) {
+OneByOne::OneByOne(const StrategyRequest& request)
+    : plan_(request.plan),
+      node_(request.node),
+      surface_(surface_question(request.plan)),
+      only_block_(request.only_block),
+      options_(schedule_options(request.plan.experiment)) {
   scenarios_.resize(surface_.reference.size());
   for (int i = 0; i < surface_.grid.points(); ++i) scenarios_[scenario_of(i)].push_back(i);
   // A slowdown is against the reference, whether each block begins with it or not.
-  for (const ConstraintSpec& constraint : plan.experiment.objective.constraints)
+  for (const ConstraintSpec& constraint : plan_.experiment.objective.constraints)
     needs_reference_ = needs_reference_ || constraint.name == "slowdown";
   options_.references = options_.references || needs_reference_;
 }
 
 const PlannedTrial* OneByOne::next(const History& history) {
-  if (!history.in_flight().empty()) return nullptr;  // each choice rests on the outcome of the one before
+  if (waits_for_all() && !history.in_flight().empty()) return nullptr;
   look_at(history);
   const auto proposed = propose(history);
   if (!proposed || !affordable(history)) return nullptr;
   proposed_ = *proposed;
   return &proposed_;
+}
+
+bool OneByOne::is_over(const History& history) {
+  look_at(history);
+  if (!affordable(history)) return true;
+  for (std::size_t s = 0; s < scenarios_.size(); ++s) {
+    if (!is_finished(s, history)) return false;
+  }
+  return true;
 }
 
 int OneByOne::remaining(const History& history) {
@@ -57,8 +65,20 @@ void OneByOne::look_at(const History& history) {
     if (trial.attempt == 1) ++scenario.in_block[trial.block];
     if (measures_surface(trial, minimise())) {
       ++scenario.counted;
+      scenario.settings += point.counted == 0 ? 1 : 0;
       ++point.counted;
     }
+  }
+  for (const History::InFlight& trial : history.in_flight()) {
+    if (!counts_for_its_point(trial.role)) continue;
+    ScenarioPast& scenario = past_[scenario_of(trial.point)];
+    PointPast& point = points_[static_cast<std::size_t>(trial.point)];
+    ++scenario.trials;
+    ++scenario.under_way;
+    ++point.runs;
+    ++point.under_way;
+    point.blocks.insert(trial.block);
+    if (trial.attempt == 1) ++scenario.in_block[trial.block];
   }
   for (std::size_t s = 0; s < scenarios_.size(); ++s) {
     const std::set<int> points(scenarios_[s].begin(), scenarios_[s].end());
@@ -68,22 +88,26 @@ void OneByOne::look_at(const History& history) {
 }
 
 std::optional<PlannedTrial> OneByOne::propose(const History& history) {
-  int block = 1, position = 1;
-  for (const FinishedTrial& trial : history.trials()) {
-    if (trial.role == TrialRole::warm_up) continue;
-    block = std::max(block, trial.block);
-    ++position;
-  }
+  int block = only_block_.value_or(1), position = 1;
+  const auto count = [&](const PlannedTrial& trial) {
+    if (trial.role == TrialRole::warm_up) return;
+    if (!only_block_) block = std::max(block, trial.block);
+    position += !only_block_ || trial.block == block ? 1 : 0;
+  };
+  for (const FinishedTrial& trial : history.trials()) count(trial);
+  for (const PlannedTrial& trial : history.in_flight()) count(trial);
   if (const auto again = rerun(history, position)) return again;
   // Of the scenarios that go on, the one with the fewest trials in this block; with all of them full, a new
   // block.
   std::optional<std::size_t> turn;
   for (std::size_t s = 0; s < scenarios_.size(); ++s) {
+    // Of a block that is run by itself no more than a block: others wait for the machine.
+    if (only_block_ && past_[s].in_block[block] >= trials_of_search_block) continue;
     if (is_finished(s, history)) continue;
     if (!turn || past_[s].in_block[block] < past_[*turn].in_block[block]) turn = s;
   }
   if (!turn) return std::nullopt;
-  if (past_[*turn].in_block[block] >= trials_of_block) ++block;
+  if (past_[*turn].in_block[block] >= trials_of_search_block) ++block;
   const auto candidates = candidates_of(*turn);
   const auto due = reference_due(*turn, candidates, block);
   const int point = due ? *due : choose(*turn, candidates, history);
@@ -119,7 +143,7 @@ std::optional<int> OneByOne::reference_due(std::size_t s, const std::vector<int>
 std::optional<PlannedTrial> OneByOne::rerun(const History& history, int position) const {
   const FinishedTrial* last = nullptr;
   for (const FinishedTrial& trial : history.trials()) {
-    if (counts_for_its_point(trial.role)) last = &trial;
+    if (counts_for_its_point(trial.role) && trial.block == only_block_.value_or(trial.block)) last = &trial;
   }
   if (last == nullptr || last->counts || !last->may_pass) return std::nullopt;
   if (last->attempt > plan_.experiment.conditions.reruns) return std::nullopt;

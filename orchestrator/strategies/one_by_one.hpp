@@ -13,26 +13,33 @@
 
 namespace dvfs_plan {
 
+inline constexpr int trials_of_search_block = 12;  // of each scenario, its reference included
+
 class OneByOne : public Strategy {
  public:
-  explicit OneByOne(const Plan& plan);
+  explicit OneByOne(const StrategyRequest& request);
   const PlannedTrial* next(const History& history) override;
   int remaining(const History& history) override;
+  bool is_over(const History& history) override;
 
  protected:
-  // A point's runs, whether they count or not.
+  // A point's runs, whether they count or not; those that are under way among them.
   struct PointPast {
-    int runs = 0, counted = 0;
+    int runs = 0, counted = 0, under_way = 0;
     std::set<int> blocks;
   };
   // What a history says of one scenario.
   struct ScenarioPast {
-    int trials = 0;   // of workloads
-    int counted = 0;  // that tell of the surface
+    int trials = 0;    // of workloads, those that are under way among them
+    int counted = 0;   // that tell of the surface
+    int settings = 0;  // of these, different ones
+    int under_way = 0;
     FailuresInARow failures;
     std::map<int, int> in_block;  // trials of each block, reruns apart
   };
 
+  // Whether each choice rests on the outcome of all before it, so that there is nothing to choose while one is under way.
+  virtual bool waits_for_all() const { return true; }
   // The next point of scenario `s`, of its `candidates`, which are not empty. The history was looked at.
   virtual int choose(std::size_t s, const std::vector<int>& candidates, const History& history) = 0;
   // Whether a scenario that has candidates and trials left needs no more of them.
@@ -51,6 +58,7 @@ class OneByOne : public Strategy {
   bool needs_reference() const { return needs_reference_; }
 
   const Plan& plan_;
+  std::string node_;  // that the trials are for; empty: there is one
   SurfaceQuestion surface_;
   std::vector<std::vector<int>> scenarios_;  // points of each
   std::vector<ScenarioPast> past_;           // of the history last looked at
@@ -64,6 +72,7 @@ class OneByOne : public Strategy {
   std::optional<int> reference_due(std::size_t s, const std::vector<int>& candidates, int block) const;
   bool affordable(const History& history) const;
 
+  std::optional<int> only_block_;
   ScheduleOptions options_;
   bool needs_reference_ = false;
   std::vector<PointPast> points_;

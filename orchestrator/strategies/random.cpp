@@ -21,6 +21,7 @@ class RandomSearch : public OneByOne {
   }
 
  private:
+  bool waits_for_all() const override { return false; }
   bool is_enough(std::size_t, const std::vector<int>&, const History&) override { return false; }
 
   int choose(std::size_t s, const std::vector<int>& candidates, const History&) override {
@@ -41,7 +42,7 @@ const Registered<StrategyKind> random_search({.name = "random",
                                               .what = "settings at random, as many as it may run",
                                               .make =
                                                   [](StrategyRequest request) -> std::unique_ptr<Strategy> {
-                                                return std::make_unique<RandomSearch>(request.plan);
+                                                return std::make_unique<RandomSearch>(request);
                                               }});
 
 }  // namespace

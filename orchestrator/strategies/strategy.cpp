@@ -29,8 +29,8 @@ int History::begun_of_block(int block) const {
   return found == begun_of_block_.end() ? 0 : found->second;
 }
 
-void History::begin(const PlannedTrial& trial) {
-  in_flight_.push_back(trial);
+void History::begin(const PlannedTrial& trial, const std::string& node) {
+  in_flight_.push_back({trial, node});
   remember(trial);
 }
 

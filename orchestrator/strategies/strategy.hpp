@@ -23,13 +23,16 @@ class History {
  public:
   explicit History(std::vector<FinishedTrial> trials = {});
   // It is under way: not to be proposed again, and paid for by a budget, though nothing is known of it yet.
-  void begin(const PlannedTrial& trial);
+  void begin(const PlannedTrial& trial, const std::string& node = {});
   // It is finished, and under way no more.
   void add(const FinishedTrial& trial);
   // Finished or under way.
   bool contains(const TrialId& id) const { return ids_.contains(id); }
   const std::vector<FinishedTrial>& trials() const { return trials_; }
-  const std::vector<PlannedTrial>& in_flight() const { return in_flight_; }
+  struct InFlight : PlannedTrial {
+    std::string node = {};  // that runs it, where there are several
+  };
+  const std::vector<InFlight>& in_flight() const { return in_flight_; }
   // Of workloads, warm-ups apart; finished.
   int workload_trials() const { return workload_trials_; }
   // Of a block, warm-ups and reruns apart; begun.
@@ -43,7 +46,7 @@ class History {
 
  private:
   std::vector<FinishedTrial> trials_;
-  std::vector<PlannedTrial> in_flight_;
+  std::vector<InFlight> in_flight_;
   std::set<TrialId> ids_;
   std::map<int, int> begun_of_block_;
   void remember(const TrialId& id);
@@ -59,6 +62,8 @@ class Strategy {
   virtual const PlannedTrial* next(const History& history) = 0;
   // How many trials of workloads are left, as far as it knows.
   virtual int remaining(const History& history) = 0;
+  // Whether nothing is left to do in any block, not only in those of StrategyRequest::only_block.
+  virtual bool is_over(const History&) { return true; }
   // What the budget buys and how it will be spent; empty if there is nothing to say.
   virtual std::string announcement(const History& history) = 0;
 };
@@ -72,8 +77,10 @@ struct StrategyRequest {
   const Plan& plan;                    // must outlive the strategy
   std::vector<PriorShape> prior = {};  // what earlier results say of the points
   Finalists finalists = {};
-  // Of a part of a result: this one of the blocks that are planned from the start, with its reruns, and no other.
+  // Of a part of a result: this one block, with its reruns, and no other.
   std::optional<int> only_block = {};
+  // The machine that the trials are for, where others take part; empty: there is one.
+  std::string node = {};
 };
 
 // A strategy, as its file declares it.

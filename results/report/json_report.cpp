@@ -143,8 +143,15 @@ Json search_json(const SearchSummary& search) {
             {"next_best", or_null(search.next_best)},
             {"learnt_from_other_scenarios", search.shared},
             {"used_prior", search.used_prior},
-            {"doubtful", search.doubtful},
-            {"model", Json::array()}};
+            {"doubtful", search.doubtful}};
+  if (!search.on_nodes.empty()) {
+    json["on_nodes"] = Json::array();
+    for (const auto& [node, own] : search.on_nodes)
+      json["on_nodes"].push_back({{"node", node},
+                                  {"best", own.best},
+                                  {"bound", std::isfinite(own.bound) ? Json(own.bound) : Json(nullptr)}});
+  }
+  json["model"] = Json::array();
   for (const SearchPoint& point : search.points) {
     json["model"].push_back({{"point", point.point},
                              {"settings", settings_json(point.settings)},

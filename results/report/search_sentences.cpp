@@ -39,6 +39,15 @@ std::string bound_sentences(const SearchSummary& search) {
         " That takes those not run to go on as those beside them: they may bend, step or scatter as these "
         "do, "
         "but no dip may hide between two that were run.";
+  if (!search.on_nodes.empty()) {
+    const auto worst =
+        std::max_element(search.on_nodes.begin(), search.on_nodes.end(),
+                         [](const auto& a, const auto& b) { return a.second.bound < b.second.bound; });
+    text +=
+        fmt::format(" That is of machines of this type, {} of which took part; on {} by itself none is {}.",
+                    search.on_nodes.size(), printable(worst->first), at_most_better(worst->second.bound));
+    if (search.on_nodes.size() > 1) text.insert(text.size() - 1, ", on the others no more than that");
+  }
   if (search.hopeless > 0)
     text += fmt::format(" {} setting{} failed or {} disturbed each time, and {} left out.", search.hopeless,
                         search.hopeless == 1 ? "" : "s", search.hopeless == 1 ? "was" : "were",

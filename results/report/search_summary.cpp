@@ -27,7 +27,8 @@ std::vector<SurfacePoint> surface_points(const std::vector<PointRow>& rows, cons
 SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> mine,
                                  const std::set<int>& hopeless, int reference,
                                  const std::vector<PointRow>& rows, const std::vector<SurfaceTrial>& trials,
-                                 const SearchRow& rule, int scenario, bool constrained) {
+                                 const SearchRow& rule, int scenario, bool constrained,
+                                 const std::vector<std::string>& nodes) {
   SearchSummary search;
   search.rule = rule;
   std::vector<int> runs(rows.size(), 0);
@@ -45,6 +46,12 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
     search.best = rows[static_cast<std::size_t>(optimum->point)].key;
     search.bound = optimum->regret_bound;
     search.constraints_hold = optimum->feasible;
+    const auto on_nodes = model.on_nodes(optimum->point, mine, rule.confidence);
+    for (std::size_t i = 0; i < on_nodes.size(); ++i) {
+      if (on_nodes[i].best >= 0)
+        search.on_nodes[nodes[i]] = {rows[static_cast<std::size_t>(on_nodes[i].best)].key,
+                                     on_nodes[i].regret_bound};
+    }
   }
   search.shared = model.shared();
   search.used_prior = model.used_shapes(scenario);
@@ -105,6 +112,7 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
   const auto known = surface_trials(history, minimise);
   if (known.empty()) return searches;
   const auto hopeless = hopeless_points(history, minimise);
+  const auto nodes = nodes_of(history, minimise);
   const SurfaceQuestion question = surface_question(surface_points(points, experiment), experiment.objective);
   const OptimumModel model(question, known, prior);
   for (std::size_t s = 0; s < question.reference.size(); ++s) {
@@ -121,7 +129,7 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
         .emplace(points[static_cast<std::size_t>(mine.front())].scenario,
                  summarise_scenario(model, mine, hopeless, question.reference[s], points, known,
                                     *experiment.search, static_cast<int>(s),
-                                    !experiment.objective.constraints.empty()))
+                                    !experiment.objective.constraints.empty(), nodes))
         .first->second.broke_off =
         failures_at_the_end(history, minimise, {all.begin(), all.end()}).hopeless();
   }

@@ -401,6 +401,13 @@ std::vector<std::string> further_sentences(const Summary& summary) {
 std::string unfinished_sentence(const Summary& summary) {
   const ExperimentRow& e = summary.experiment;
   if (summary.left == 0) return {};
+  // Of several machines some may still be at work, or have died; the search says how far it is.
+  const bool reached = e.search && !summary.scenarios.empty() &&
+                       std::all_of(summary.scenarios.begin(), summary.scenarios.end(), [](const auto& s) {
+                         return s.search && s.search->best && !s.search->on_nodes.empty() &&
+                                s.search->bound <= s.search->rule.regret;
+                       });
+  if (reached) return {};
   if (e.search) return "Unfinished: the same command goes on with the search; this is what is known so far.";
   if (e.last_session_ended == "done")
     return fmt::format("The budget ended the run: {} of {} planned trials were not run.", summary.left,

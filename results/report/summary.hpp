@@ -130,6 +130,12 @@ struct SearchSummary {
   bool used_prior = false;
   bool doubtful = false;  // the model explains its own trials badly; the bound is widened by that
   std::map<std::string, SurfaceComparison> to_reference;  // by point
+  // Of several machines, by name: its own best by the model, and the bound on its own surface of the setting named.
+  struct OnNode {
+    std::string best;
+    double bound = 0;
+  };
+  std::map<std::string, OnNode> on_nodes = {};
 };
 
 // One of several machines, by what it ran alone.

@@ -86,11 +86,10 @@ std::vector<FinishedTrial> Store::history() {
       "m.ordinal");
   while (values.step()) metrics[values.text(0)][values.text(1)] = values.real(2);
   Statement s = database_.prepare(
-      "SELECT key, point_id, block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
+      "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
-      "region_s, energy_j, runs, units, confirms FROM trial t WHERE NOT EXISTS (SELECT 1 FROM session s JOIN "
-      "block_run r ON r.id = s.block_run_id WHERE s.id = t.session_id AND r.left_out IS NOT NULL) ORDER BY "
-      "id");
+      "region_s, energy_j, runs, units, confirms, coalesce(r.node, '') FROM trial t JOIN session s ON s.id = "
+      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL ORDER BY t.id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
   while (s.step()) {
     FinishedTrial trial;
@@ -115,6 +114,7 @@ std::vector<FinishedTrial> Store::history() {
     set_work(trial, s.maybe_real(9), s.maybe_real(10), static_cast<std::size_t>(s.integer(11)),
              s.maybe_real(12));
     trial.confirms = s.integer(13) != 0;
+    trial.node = s.text(14);
     trials.push_back(trial);
   }
   return trials;

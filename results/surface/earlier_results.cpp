@@ -28,6 +28,7 @@ PriorShape learn_shape(const SurfaceQuestion& question, std::span<const SurfaceT
   const auto add = [](Observations& to, const SurfaceTrial& trial, double value) {
     to.point.push_back(trial.point);
     to.block.push_back(trial.block);
+    to.node.push_back(0);
     to.y.push_back(value);
     to.known_sd.push_back(0);
   };

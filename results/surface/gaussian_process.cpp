@@ -25,16 +25,29 @@ GaussianProcess::~GaussianProcess() = default;
 GaussianProcess::GaussianProcess(GaussianProcess&&) noexcept = default;
 
 MatrixXd GaussianProcess::draws(int count, std::uint64_t seed) const {
+  OfNodes of_nodes;
+  return draws(count, seed, of_nodes);
+}
+
+MatrixXd GaussianProcess::draws(int count, std::uint64_t seed, OfNodes& of_nodes) const {
   MatrixXd all(parts_->model.grid().points(), count);
+  const bool several = parts_->model.nodes() > 1;
+  if (several) {
+    of_nodes.features = parts_->model.node_terms();
+    of_nodes.coefficients.resize(parts_->model.nodes() * of_nodes.features.cols(), count);
+  }
   const auto& components = parts_->fit.components;
   Index done = 0;
   for (std::size_t c = 0; c < components.size();) {
     std::size_t same = c + 1;
     while (same < components.size() && components[same] == components[c]) ++same;
     const Index until = static_cast<Index>(same) * count / static_cast<Index>(components.size());
-    if (until > done)
-      all.middleCols(done, until - done) =
+    if (until > done) {
+      const PosteriorDraws drawn =
           posterior_draws(parts_->model, components[c], until - done, seed + 1000 * (c + 1));
+      all.middleCols(done, until - done) = drawn.quantity;
+      if (several) of_nodes.coefficients.middleCols(done, until - done) = drawn.of_nodes;
+    }
     done = until;
     c = same;
   }

@@ -2,7 +2,7 @@
 // Gaussian process (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006):
 //
 //   y = level + slope of each axis + a bend + a step + smooth part + rough part + scatter of the setting
-//       | + block + noise of the trial
+//       | + node + block + noise of the trial
 //
 // The bend is a change of slope at one value of one axis, where there is one: the end of the flat part of the
 // voltage curve, the clock at which memory becomes the limit, the power limit that no longer binds
@@ -14,7 +14,8 @@
 // then change at once have the exponential kernel. With it, two trials that are alike on either side of a gap
 // do not vouch for all that lies in the gap. The scatter is what a setting keeps over all its repetitions and
 // its neighbours do not share: with much of it the process knows that what was not run is not known.
-// Hyper-parameters are not fixed at their best values: draws come from several, weighted by how well they
+// Of trials on several machines each has a level and slopes of its own, drawn from those of its type: what is said of the
+// settings is of the type. Hyper-parameters are not fixed at their best values: draws come from several, weighted by how well they
 // explain the trials (importance sampling around the maxima that NLopt finds), so that few trials give wide
 // bands.
 #pragma once
@@ -45,6 +46,7 @@ struct SurfacePrior {
   Expectation rough{0.004, 1.5};  // over the whole of what is swept
   Expectation scatter{0.004, 1.5};
   Expectation block{0.0005, 0.8};  // of what all trials of a block share: drift
+  Expectation node{0.02, 1.0};     // of a machine's level, and of its slopes per logarithm of the axis' value
   // From earlier results, one row a point: their mean, and in columns how they differ from it. Empty: none.
   Eigen::VectorXd expected;
   Eigen::MatrixXd shapes;
@@ -53,6 +55,7 @@ struct SurfacePrior {
 struct Observations {
   std::vector<int> point;
   std::vector<int> block;
+  std::vector<int> node;  // of the machine, from 0
   std::vector<double> y;
   std::vector<double> known_sd;  // of each, beside the noise; 0 where nothing is known
   std::size_t size() const { return y.size(); }
@@ -68,6 +71,13 @@ class GaussianProcess {
   // Joint draws of the quantity at all points, blocks and noise apart: points x count. The same seed gives
   // the same draws.
   Eigen::MatrixXd draws(int count, std::uint64_t seed) const;
+  // The same with what each machine's own surface differs by: points x count for each machine of the trials, as
+  // `features` times the machine's rows of `coefficients`. One machine alone has none.
+  struct OfNodes {
+    Eigen::MatrixXd features;      // points x terms
+    Eigen::MatrixXd coefficients;  // (machines x terms) x count
+  };
+  Eigen::MatrixXd draws(int count, std::uint64_t seed, OfNodes& of_nodes) const;
   // Logarithm of the probability of the trials, hyper-parameters integrated out; comparable between processes
   // of the same trials.
   double log_evidence() const;

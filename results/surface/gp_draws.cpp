@@ -140,25 +140,37 @@ MatrixXd normal_matrix(Index rows, Index columns, std::uint64_t seed) {
 }
 
 // Matheron's rule: a draw from the prior, corrected by what the trials say against it.
-MatrixXd posterior_draws(const GpModel& model, const GpComponent& component, Index count,
-                         std::uint64_t seed) {
+PosteriorDraws posterior_draws(const GpModel& model, const GpComponent& component, Index count,
+                               std::uint64_t seed) {
   const VectorXd& theta = component.theta;
   MatrixXd drawn = prior_draws(model, component, count, seed);
   const std::vector<int>& block = model.data().block;
   const int blocks = *std::max_element(block.begin(), block.end()) + 1;
   const MatrixXd of_blocks = std::exp(theta(model.at_block())) * normal_matrix(blocks, count, seed + 6);
+  // Each machine's terms, one below the other.
+  const Index terms = model.node_terms().cols();
+  const double node_sd = model.nodes() > 1 ? std::exp(theta(model.at_node())) : 0;
+  MatrixXd of_nodes;
+  if (model.nodes() > 1) of_nodes = node_sd * normal_matrix(model.nodes() * terms, count, seed + 10);
   MatrixXd against = -normal_matrix(model.trials(), count, seed + 5);
   for (Index i = 0; i < model.trials(); ++i) {
     const double known = model.known_sd(i);
     against.row(i) *=
         std::sqrt(std::exp(2 * theta(model.at_noise())) + known * known + GpModel::smallest_variance);
     against.row(i) -= drawn.row(model.point_of(i)) + of_blocks.row(block[static_cast<std::size_t>(i)]);
+    if (model.nodes() > 1)
+      against.row(i) -=
+          model.node_terms().row(model.point_of(i)) * of_nodes.middleRows(model.node_of(i) * terms, terms);
     against.row(i).array() += model.y()(i);
   }
   const Eigen::LLT<MatrixXd> factor(model.covariance(component));
-  drawn.noalias() += cross_covariance(model, component) * factor.solve(against);
+  const MatrixXd solved = factor.solve(against);
+  drawn.noalias() += cross_covariance(model, component) * solved;
   drawn.colwise() += model.levels();
-  return drawn;
+  for (Index i = 0; model.nodes() > 1 && i < model.trials(); ++i)
+    of_nodes.middleRows(model.node_of(i) * terms, terms) +=
+        node_sd * node_sd * model.node_terms().row(model.point_of(i)).transpose() * solved.row(i);
+  return {std::move(drawn), std::move(of_nodes)};
 }
 
 }  // namespace dvfs_plan

@@ -19,6 +19,7 @@ GpModel::GpModel(SettingsGrid grid, SurfacePrior prior, Observations data)
   make_features();
   make_bends();
   make_gaps();
+  make_node_terms();
   make_pairs();
   make_rough();
   make_expectations();
@@ -123,6 +124,27 @@ void GpModel::make_gaps() {
   for (Gap& gap : gaps_) gap.share = static_cast<double>(gap.to - gap.from + 1) / places;
 }
 
+// A level, a slope along each axis and a level of each word.
+void GpModel::make_node_terms() {
+  // Machines of a type differ by their level first (leakage, fans, power supplies), by its shape less.
+  constexpr double of_word = 0.3, of_slope = 0.5;
+  for (const int node : data_.node) nodes_ = std::max<Index>(nodes_, node + 1);
+  std::vector<VectorXd> columns{VectorXd::Ones(grid_.points())};
+  for (Index a = 0; a < axes(); ++a) {
+    if (axis(a).scenario) continue;
+    const auto add = [&](auto value) {
+      VectorXd& column = columns.emplace_back(grid_.points());
+      for (int p = 0; p < grid_.points(); ++p) column(p) = value(cell(p, a));
+    };
+    if (axis(a).ordered)
+      add([&](int v) { return of_slope * axis(a).span * (axis(a).x[static_cast<std::size_t>(v)] - 0.5); });
+    for (std::size_t w = 0; !axis(a).ordered && w < axis(a).x.size(); ++w)
+      add([&](int v) { return v == static_cast<int>(w) ? of_word : 0.0; });
+  }
+  node_terms_.resize(grid_.points(), static_cast<Index>(columns.size()));
+  for (std::size_t c = 0; c < columns.size(); ++c) node_terms_.col(static_cast<Index>(c)) = columns[c];
+}
+
 MatrixXd GpModel::of_trials(const MatrixXd& of_points) const {
   MatrixXd mine(trials(), of_points.cols());
   for (Index i = 0; i < trials(); ++i) mine.row(i) = of_points.row(point_of(i));
@@ -147,6 +169,13 @@ void GpModel::make_pairs() {
   if (prior_.shapes.cols() > 0) {
     const MatrixXd shapes = of_trials(prior_.shapes);
     shapes_ = shapes * shapes.transpose();
+  }
+  if (nodes_ > 1) {
+    const MatrixXd terms = of_trials(node_terms_);
+    same_node_ = terms * terms.transpose();
+    for (Index i = 0; i < trials(); ++i) {
+      for (Index k = 0; k < trials(); ++k) same_node_(i, k) *= node_of(i) == node_of(k) ? 1 : 0;
+    }
   }
   same_point_.resize(trials(), trials());
   same_block_.resize(trials(), trials());
@@ -213,6 +242,7 @@ void GpModel::make_expectations() {
   set(at_block(), prior_.block);
   set(at_rough(), prior_.rough);
   if (prior_.shapes.cols() > 0) set(at_shapes(), of_shapes);
+  if (nodes_ > 1) set(at_node(), prior_.node);
 }
 
 // Matern 5/2; between words one correlation.
@@ -239,6 +269,7 @@ MatrixXd GpModel::base_covariance(const VectorXd& theta, ArrayXXd* smooth) const
                    std::exp(2 * theta(at_block())) * same_block_ +
                    std::exp(2 * theta(at_rough())) * rough_of_trials_;
   if (shapes_.size() > 0) whole += std::exp(2 * theta(at_shapes())) * shapes_;
+  if (nodes_ > 1) whole += std::exp(2 * theta(at_node())) * same_node_;
   for (Index i = 0; i < trials(); ++i)
     whole(i, i) += std::exp(2 * theta(at_noise())) + known_sd(i) * known_sd(i) + smallest_variance;
   if (smooth != nullptr) *smooth = std::move(product);
@@ -290,6 +321,7 @@ double GpModel::log_posterior(const VectorXd& theta, VectorXd* gradient) const {
   (*gradient)(at_rough()) = std::exp(2 * theta(at_rough())) * (w * rough_of_trials_.array()).sum();
   if (shapes_.size() > 0)
     (*gradient)(at_shapes()) = std::exp(2 * theta(at_shapes())) * (w * shapes_.array()).sum();
+  if (nodes_ > 1) (*gradient)(at_node()) = std::exp(2 * theta(at_node())) * (w * same_node_.array()).sum();
   *gradient -= off.cwiseQuotient(spread_);
   return value;
 }

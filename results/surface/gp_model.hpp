@@ -15,7 +15,7 @@ namespace dvfs_plan {
 
 // One way the surface may be. `theta` holds logarithms (of correlations: log odds) in this order: standard
 // deviation of the smooth part, length scale of each axis, noise, scatter, block, rough part, shapes (if
-// there are any).
+// there are any), node (if there are several).
 struct GpComponent {
   Eigen::VectorXd theta;
   Eigen::Index bend = -1;       // column of GpModel::bends; -1: none
@@ -32,7 +32,7 @@ class GpModel {
 
   Eigen::Index trials() const { return static_cast<Eigen::Index>(data_.size()); }
   Eigen::Index axes() const { return static_cast<Eigen::Index>(grid_.axes.size()); }
-  Eigen::Index dimensions() const { return at_shapes() + (prior_.shapes.cols() > 0 ? 1 : 0); }
+  Eigen::Index dimensions() const { return at_node() + (nodes() > 1 ? 1 : 0); }
   // Where in theta.
   Eigen::Index at_length(Eigen::Index axis) const { return 1 + axis; }
   Eigen::Index at_noise() const { return 1 + axes(); }
@@ -40,6 +40,7 @@ class GpModel {
   Eigen::Index at_block() const { return at_noise() + 2; }
   Eigen::Index at_rough() const { return at_noise() + 3; }
   Eigen::Index at_shapes() const { return at_noise() + 4; }
+  Eigen::Index at_node() const { return at_shapes() + (prior_.shapes.cols() > 0 ? 1 : 0); }
 
   const SettingsGrid& grid() const { return grid_; }
   const SettingsGrid::Axis& axis(Eigen::Index a) const { return grid_.axes[static_cast<std::size_t>(a)]; }
@@ -49,6 +50,10 @@ class GpModel {
   const SurfacePrior& prior() const { return prior_; }
   const Observations& data() const { return data_; }
   int point_of(Eigen::Index trial) const { return data_.point[static_cast<std::size_t>(trial)]; }
+  Eigen::Index nodes() const { return nodes_; }  // machines; of one nothing is to be told apart
+  Eigen::Index node_of(Eigen::Index trial) const { return data_.node[static_cast<std::size_t>(trial)]; }
+  // What a machine's surface may differ by, in units of its hyper-parameter: points x terms.
+  const Eigen::MatrixXd& node_terms() const { return node_terms_; }
   double known_sd(Eigen::Index trial) const { return data_.known_sd[static_cast<std::size_t>(trial)]; }
 
   const Eigen::VectorXd& y() const { return y_; }                // of the trials, levels taken out
@@ -105,6 +110,7 @@ class GpModel {
   void make_features();
   void make_bends();
   void make_gaps();
+  void make_node_terms();
   void make_pairs();
   void make_rough();
   void make_expectations();
@@ -115,9 +121,11 @@ class GpModel {
   SurfacePrior prior_;
   Observations data_;
   Eigen::VectorXd y_, levels_, centre_, spread_;
-  Eigen::MatrixXd features_, bends_;
+  Eigen::MatrixXd features_, bends_, node_terms_;
+  Eigen::Index nodes_ = 1;
   // Of pairs of trials.
-  Eigen::MatrixXd trend_, mean_breaks_, shapes_, same_point_, same_block_, rough_, rough_of_trials_;
+  Eigen::MatrixXd trend_, mean_breaks_, shapes_, same_point_, same_block_, same_node_, rough_,
+      rough_of_trials_;
   std::vector<Gap> gaps_;
   std::vector<Eigen::MatrixXd> rough_factors_;  // of each axis
   std::vector<std::vector<int>> values_run_;
@@ -132,9 +140,13 @@ struct GpFit {
 };
 GpFit fit_components(const GpModel& model);
 
-// Draws from the process given the trials: points x count.
-Eigen::MatrixXd posterior_draws(const GpModel& model, const GpComponent& component, Eigen::Index count,
-                                std::uint64_t seed);
+// Draws from the process given the trials: points x count, and of each machine's terms beside them: (machines x terms) x
+// count, none where there is one.
+struct PosteriorDraws {
+  Eigen::MatrixXd quantity, of_nodes;
+};
+PosteriorDraws posterior_draws(const GpModel& model, const GpComponent& component, Eigen::Index count,
+                               std::uint64_t seed);
 
 // Independent standard normal values, the same for the same seed; columns grow without changing the first
 // ones.

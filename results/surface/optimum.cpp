@@ -39,6 +39,7 @@ SurfacePrior prior_of_metric() {
   prior.rough = {0.1, 1.5};
   prior.scatter = {0.05, 1.5};
   prior.block = {0.02, 1.0};
+  prior.node = {0.3, 1.5};
   return prior;
 }
 
@@ -54,8 +55,19 @@ double spread_of(const std::vector<double>& values) {
 
 // Joint draws at all points: points x draws.
 struct OptimumModel::Draws {
-  MatrixXd time, power;      // logarithms; power empty: not measured
-  MatrixXd objective;        // likewise
+  MatrixXd time, power;  // logarithms; power empty: not measured
+  MatrixXd objective;    // likewise
+  // What single machines differ by is in these.
+  QuantityDraws of_time, of_power;
+  ObjectiveSpec asked;
+  MatrixXd objective_of(const MatrixXd& time, const MatrixXd& power) const;
+  MatrixXd objective_at(int node) const {
+    return objective_of(of_time.at_node(node), power.size() > 0 ? of_power.at_node(node) : MatrixXd{});
+  }
+  MatrixXd told_at(int node) const;
+  int nodes = 1;
+  std::optional<double> regret_bound(const MatrixXd& of, int point, const std::vector<int>& candidates,
+                                     double confidence) const;
   Eigen::MatrixXi feasible;  // whether all constraints hold; empty: without constraints
   MatrixXd of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
               const std::vector<SurfaceTrial>& trials, const std::vector<int>& reference_of,
@@ -70,12 +82,14 @@ SurfacePrior prior_of_time() {
   prior.slope_sd = 0.7;
   prior.step_sd = 0.05;
   prior.noise = {0.004, 1.0};
+  prior.node = {0.004, 1.0};
   return prior;
 }
 SurfacePrior prior_of_power() {
   SurfacePrior prior;
   prior.slope_sd = 1.2;
   prior.noise = {0.012, 0.8};
+  prior.node = {0.025, 0.8};
   // Dividers and voltage tables show in power first, in teeth of about a percent that few repetitions tell
   // from noise; what is expected decides whether a setting that was unlucky once is run again.
   prior.scatter = {0.008, 1.5};
@@ -91,12 +105,14 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
   const auto add = [](Observations& to, const SurfaceTrial& trial, double value, double known) {
     to.point.push_back(trial.point);
     to.block.push_back(trial.block);
+    to.node.push_back(trial.node);
     to.y.push_back(value);
     to.known_sd.push_back(known);
   };
   for (const SurfaceTrial& trial : trials) {
     add(of_time, trial, std::log(trial.time_s), 0);
     if (trial.energy_j) add(of_power, trial, std::log(*trial.energy_j / trial.time_s), trial.energy_sd);
+    drawn_->nodes = std::max(drawn_->nodes, trial.node + 1);
     if (trial.energy_j || !needs_power) measured_[static_cast<std::size_t>(trial.point)] = true;
   }
   scenario_ = question.scenario;
@@ -113,47 +129,50 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
   if (of_power.size() > 0)
     of_the_power =
         std::async(std::launch::async, drawn, prior_of_power(), shapes.power, of_power, power_seed);
-  QuantityDraws time = drawn(prior_of_time(), shapes.time, of_time, time_seed);
+  drawn_->of_time = drawn(prior_of_time(), shapes.time, of_time, time_seed);
+  const QuantityDraws& time = drawn_->of_time;
   double time_share = 1, power_share = 0;
   misfit_ = time.misfit;
   shared_ = time.shared;
   used_shapes_ = time.used_shapes;
-  drawn_->time = std::move(time.draws);
+  drawn_->time = time.draws;
   if (of_the_power.valid()) {
-    QuantityDraws power = of_the_power.get();
+    drawn_->of_power = of_the_power.get();
+    const QuantityDraws& power = drawn_->of_power;
     shared_ = shared_ || power.shared;
     for (std::size_t s = 0; s < misfit_.size(); ++s) {
       misfit_[s] = std::max(misfit_[s], power.misfit[s]);
       used_shapes_[s] = used_shapes_[s] || power.used_shapes[s];
     }
     power_share = power.noise_sd;
-    drawn_->power = std::move(power.draws);
+    drawn_->power = power.draws;
   }
-  switch (question.objective.minimise) {
-    case Objective::time:
-      drawn_->objective = drawn_->time;
-      power_share = 0;
-      break;
-    case Objective::energy:
-      drawn_->objective = drawn_->time + drawn_->power;
-      break;
-    case Objective::edp:
-      drawn_->objective = 2 * drawn_->time + drawn_->power;
-      time_share = 2;
-      break;
-    case Objective::ed2p:
-      drawn_->objective = 3 * drawn_->time + drawn_->power;
-      time_share = 3;
-      break;
-    case Objective::cost: {
-      const PriceSpec price = question.objective.price.value_or(PriceSpec{1, 0, ""});
-      drawn_->objective =
-          drawn_->time.array() + (price.per_second + price.per_joule * drawn_->power.array().exp()).log();
-      break;
-    }
-  }
+  drawn_->asked = question.objective;
+  drawn_->objective = drawn_->objective_of(drawn_->time, drawn_->power);
+  if (question.objective.minimise == Objective::time) power_share = 0;
+  if (question.objective.minimise == Objective::edp) time_share = 2;
+  if (question.objective.minimise == Objective::ed2p) time_share = 3;
   noise_sd_ = std::hypot(time_share * time.noise_sd, power_share);
   find_feasible(question, trials);
+}
+
+// Its logarithm.
+MatrixXd OptimumModel::Draws::objective_of(const MatrixXd& log_time, const MatrixXd& log_power) const {
+  switch (asked.minimise) {
+    case Objective::time:
+      break;
+    case Objective::energy:
+      return log_time + log_power;
+    case Objective::edp:
+      return 2 * log_time + log_power;
+    case Objective::ed2p:
+      return 3 * log_time + log_power;
+    case Objective::cost: {
+      const PriceSpec price = asked.price.value_or(PriceSpec{1, 0, ""});
+      return log_time.array() + (price.per_second + price.per_joule * log_power.array().exp()).log();
+    }
+  }
+  return log_time;
 }
 
 // Of one constraint at all points: draws; NaN where nothing is known.
@@ -181,6 +200,7 @@ MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const Surface
     if (other == trial.other.end() || !std::isfinite(other->second)) continue;
     data.point.push_back(trial.point);
     data.block.push_back(trial.block);
+    data.node.push_back(trial.node);
     data.y.push_back(other->second);
     data.known_sd.push_back(0);
   }
@@ -257,44 +277,86 @@ std::optional<Optimum> OptimumModel::optimum(const std::vector<int>& candidates,
   if (measured.empty()) return std::nullopt;
   Optimum best;
   best.point = leading(measured, 1).front();
-  std::vector<double> regrets;
-  for (Index s = 0; s < drawn_->objective.cols(); ++s) {
-    if (drawn_->feasible.size() > 0 && drawn_->feasible(best.point, s) == 0) continue;
-    double least = drawn_->objective(best.point, s);
-    for (const int p : candidates) {
-      if (drawn_->feasible.size() == 0 || drawn_->feasible(p, s) != 0)
-        least = std::min(least, drawn_->objective(p, s));
-    }
-    regrets.push_back(std::exp(drawn_->objective(best.point, s) - least) - 1);
-  }
-  best.feasible = static_cast<double>(regrets.size()) / static_cast<double>(drawn_->objective.cols());
-  best.regret_bound = regrets.empty() ? std::numeric_limits<double>::infinity()
-                                      : quantile(regrets, 1 - kept_by_model * (1 - confidence));
+  best.feasible = feasible(best.point);
+  best.regret_bound = drawn_->regret_bound(drawn_->objective, best.point, candidates, confidence)
+                          .value_or(std::numeric_limits<double>::infinity());
   return best;
 }
 
-std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candidates) const {
+// nullopt: the constraints hold there in no draw.
+std::optional<double> OptimumModel::Draws::regret_bound(const MatrixXd& of, int point,
+                                                        const std::vector<int>& candidates,
+                                                        double confidence) const {
+  std::vector<double> regrets;
+  for (Index s = 0; s < of.cols(); ++s) {
+    if (feasible.size() > 0 && feasible(point, s) == 0) continue;
+    double least = of(point, s);
+    for (const int p : candidates) {
+      if (feasible.size() == 0 || feasible(p, s) != 0) least = std::min(least, of(p, s));
+    }
+    regrets.push_back(std::exp(of(point, s) - least) - 1);
+  }
+  if (regrets.empty()) return std::nullopt;
+  return quantile(regrets, 1 - kept_by_model * (1 - confidence));
+}
+
+std::vector<OptimumModel::OnNode> OptimumModel::on_nodes(int point, const std::vector<int>& candidates,
+                                                         double confidence) const {
+  std::vector<OnNode> all;
+  const auto measured = measured_among(candidates);
+  for (int node = 0; drawn_->nodes > 1 && node < drawn_->nodes; ++node) {
+    const MatrixXd own = drawn_->objective_at(node);
+    OnNode& one = all.emplace_back();
+    one.regret_bound = drawn_->regret_bound(own, point, candidates, confidence)
+                           .value_or(std::numeric_limits<double>::infinity());
+    double least = std::numeric_limits<double>::infinity();
+    for (const int p : measured) {
+      const double mean = own.row(p).mean();
+      if (!(mean < least)) continue;
+      least = mean;
+      one.best = p;
+    }
+  }
+  return all;
+}
+
+// Draws of what a trial on a machine tells, noise apart.
+MatrixXd OptimumModel::Draws::told_at(int node) const {
+  return node >= 0 && node < nodes && nodes > 1 ? objective_at(node) : objective;
+}
+
+std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candidates,
+                                                 const Where& where) const {
   std::vector<double> values(candidates.size(), 0);
   if (candidates.empty()) return values;
   const auto measured = measured_among(candidates);
-  const Index draws = drawn_->objective.cols();
+  const MatrixXd told = drawn_->told_at(where.node);
+  const MatrixXd& asked = where.its_own ? told : drawn_->objective;
+  const Index draws = asked.cols();
   // A setting that breaks a constraint is worth no more than the reference, or where that breaks it too, than
   // the worst.
-  MatrixXd worth(static_cast<Index>(candidates.size()), draws);
-  VectorXd worst = VectorXd::Constant(draws, -std::numeric_limits<double>::infinity());
-  for (const int p : candidates) worst = worst.cwiseMax(drawn_->objective.row(p).transpose());
   const auto holds_all = [&](int p, Index s) {
     return drawn_->feasible.size() == 0 || drawn_->feasible(p, s) != 0;
   };
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const int p = candidates[i], reference = reference_of_[static_cast<std::size_t>(p)];
-    for (Index s = 0; s < draws; ++s) {
-      const double instead =
-          reference >= 0 && holds_all(reference, s) ? drawn_->objective(reference, s) : worst(s);
-      worth(static_cast<Index>(i), s) =
-          holds_all(p, s) ? drawn_->objective(p, s) : std::max(instead, drawn_->objective(p, s));
+  const auto worth_of = [&](const MatrixXd& objective) {
+    MatrixXd worth(static_cast<Index>(candidates.size()), draws);
+    std::vector<double> worst(static_cast<std::size_t>(draws), -std::numeric_limits<double>::infinity());
+    for (const int p : candidates) {
+      for (Index s = 0; s < draws; ++s)
+        worst[static_cast<std::size_t>(s)] = std::max(worst[static_cast<std::size_t>(s)], objective(p, s));
     }
-  }
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const int p = candidates[i], reference = reference_of_[static_cast<std::size_t>(p)];
+      for (Index s = 0; s < draws; ++s) {
+        const double instead = reference >= 0 && holds_all(reference, s) ? objective(reference, s)
+                                                                         : worst[static_cast<std::size_t>(s)];
+        worth(static_cast<Index>(i), s) =
+            holds_all(p, s) ? objective(p, s) : std::max(instead, objective(p, s));
+      }
+    }
+    return worth;
+  };
+  const MatrixXd worth = worth_of(asked);
   // Those that have a chance of being the best.
   const VectorXd mean = worth.rowwise().mean();
   const VectorXd sd = ((worth.colwise() - mean).array().square().rowwise().mean()).sqrt();
@@ -306,32 +368,53 @@ std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candida
   });
   if (order.size() > most_compared) order.resize(most_compared);
   const auto compared = static_cast<Index>(order.size());
-  MatrixXd centred(compared, draws);
+  const auto under_way = static_cast<Index>(where.under_way.size());
+  // Rows: what is asked at each setting, what a trial there tells, what trials under way will tell. On one machine a trial
+  // tells what is asked.
+  const bool other = where.node >= 0 && !where.its_own && drawn_->nodes > 1;
+  const Index signal = other ? compared : 0, coming = signal + compared;
+  MatrixXd centred(coming + under_way, draws);
   VectorXd level(compared);
   std::vector<bool> known;
   double best = std::numeric_limits<double>::infinity();
+  MatrixXd told_worth;
+  if (other) told_worth = worth_of(told);
   for (Index i = 0; i < compared; ++i) {
     const auto k = static_cast<Index>(order[static_cast<std::size_t>(i)]);
     level(i) = mean(k);
     centred.row(i) = worth.row(k).array() - mean(k);
+    if (other) centred.row(signal + i) = told_worth.row(k).array() - told_worth.row(k).mean();
     const int p = candidates[static_cast<std::size_t>(k)];
-    known.push_back(std::find(measured.begin(), measured.end(), p) != measured.end());
+    const auto runs_there = [&](const SurfaceTrial& trial) { return trial.point == p; };
+    known.push_back(std::find(measured.begin(), measured.end(), p) != measured.end() ||
+                    std::any_of(where.under_way.begin(), where.under_way.end(), runs_there));
     if (known.back()) best = std::min(best, level(i));
   }
+  for (Index i = 0; i < under_way; ++i) {
+    const SurfaceTrial& trial = where.under_way[static_cast<std::size_t>(i)];
+    const MatrixXd there = drawn_->told_at(trial.node);
+    centred.row(coming + i) = there.row(trial.point).array() - there.row(trial.point).mean();
+  }
   if (!std::isfinite(best)) best = level.minCoeff();
-  const MatrixXd covariance = centred * centred.transpose() / static_cast<double>(draws);
+  MatrixXd covariance = centred * centred.transpose() / static_cast<double>(draws);
+  const double noise = noise_sd_ * noise_sd_;
+  for (Index k = coming; k < coming + under_way; ++k) {
+    const VectorXd with = covariance.col(k);
+    covariance -= with * with.transpose() / (with(k) + noise / looked_ahead + 1e-12);
+  }
   constexpr int nodes = 24;
   std::vector<double> z;
   const boost::math::normal normal;
   for (int k = 0; k < nodes; ++k) z.push_back(boost::math::quantile(normal, (k + 0.5) / nodes));
   for (Index i = 0; i < compared; ++i) {
-    const double scale = std::sqrt(covariance(i, i) + noise_sd_ * noise_sd_ / looked_ahead + 1e-12);
+    const Index of = signal + i;
+    const double scale = std::sqrt(std::max(0.0, covariance(of, of)) + noise / looked_ahead + 1e-12);
     double expected = 0;
     for (const double at : z) {
       double least = std::numeric_limits<double>::infinity();
       for (Index k = 0; k < compared; ++k) {
         if (k != i && !known[static_cast<std::size_t>(k)]) continue;
-        least = std::min(least, level(k) + covariance(k, i) / scale * at);
+        least = std::min(least, level(k) + covariance(k, of) / scale * at);
       }
       expected += least / nodes;
     }

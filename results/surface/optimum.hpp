@@ -21,9 +21,12 @@ struct SurfaceTrial {
   int point = 0;
   int block = 0;
   double time_s = 0;
-  std::optional<double> energy_j;       // nullopt: not measured
-  double energy_sd = 0;                 // relative, what its sensor alone adds
-  std::map<std::string, double> other;  // by the names constraints use: metrics, time and energy of a run
+  std::optional<double> energy_j;  // nullopt: not measured
+  double energy_sd = 0;            // relative, what its sensor alone adds
+  std::map<std::string, double> other =
+      {};        // by the names constraints use: metrics, time and energy of a run
+  int node = 0;  // of the machine, from 0
+  bool operator==(const SurfaceTrial&) const = default;
 };
 
 // What is asked of the surface.
@@ -71,9 +74,28 @@ class OptimumModel {
   // there is none.
   std::optional<Optimum> optimum(const std::vector<int>& candidates, double confidence) const;
 
+  // On each machine's own surface, by its number: which of the measured candidates is expected to be the best, and by how much
+  // with this confidence some candidate is better than `point` at most, E/E_best - 1. Whether constraints hold is taken from
+  // the type's surface. Empty: one machine.
+  struct OnNode {
+    int best = -1;
+    double regret_bound = 0;
+  };
+  std::vector<OnNode> on_nodes(int point, const std::vector<int>& candidates, double confidence) const;
+
   // By how much one more trial at each candidate is expected to lower the logarithm of the objective at the
   // setting that is then named (knowledge gradient, Frazier et al. 2009): parallel to `candidates`.
-  std::vector<double> value_of_trial(const std::vector<int>& candidates) const;
+  std::vector<double> value_of_trial(const std::vector<int>& candidates) const {
+    return value_of_trial(candidates, {});
+  }
+  // The same of one that a certain machine would run, while others are under way: they teach what they are expected to, and
+  // what they will have told is not worth telling again (fantasies at their mean; Ginsbourger, Le Riche and Carraro 2010).
+  struct Where {
+    std::vector<SurfaceTrial> under_way = {};  // point and node
+    int node = -1;                             // that would run it; -1: any
+    bool its_own = false;  // the objective on that machine's own surface, not on the type's
+  };
+  std::vector<double> value_of_trial(const std::vector<int>& candidates, const Where& where) const;
 
   // Probability that all constraints hold there; what is not known does not hold.
   double feasible(int point) const;

@@ -121,13 +121,23 @@ FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objec
   return failures;
 }
 
+std::vector<std::string> nodes_of(std::span<const FinishedTrial> history, Objective minimise) {
+  std::set<std::string> nodes;
+  for (const FinishedTrial& one : history) {
+    if (measures_surface(one, minimise)) nodes.insert(one.node);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
 std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise) {
   std::vector<SurfaceTrial> trials;
+  const auto nodes = nodes_of(history, minimise);
   for (const FinishedTrial& one : history) {
     if (!measures_surface(one, minimise)) continue;
     SurfaceTrial trial;
     trial.point = one.point;
     trial.block = one.block;
+    trial.node = static_cast<int>(std::lower_bound(nodes.begin(), nodes.end(), one.node) - nodes.begin());
     trial.time_s = *one.work_time_s;
     if (one.work_energy_j && *one.work_energy_j > 0) trial.energy_j = one.work_energy_j;
     constexpr double half_width_of_sd = 1.96;  // 95 %

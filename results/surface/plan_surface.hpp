@@ -28,6 +28,8 @@ SurfaceQuestion surface_question(const Plan& plan);
 // Whether a trial says something of the surface: it counts, and has a time and, where the objective needs it,
 // an energy above 0.
 bool measures_surface(const FinishedTrial& trial, Objective minimise);
+// Machines are numbered by their names' order.
+std::vector<std::string> nodes_of(std::span<const FinishedTrial> history, Objective minimise);
 std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise);
 
 // Points from which nothing is to be had: they fail by themselves, or were disturbed again and again.

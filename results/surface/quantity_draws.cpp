@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 
 namespace dvfs_plan {
@@ -41,16 +42,23 @@ SurfacePrior with_shapes(SurfacePrior prior, const MatrixXd& shapes, const std::
 // A process is as sure of the settings that were not run as its prior lets it be. How far it is to be
 // believed is seen at those that were: its draws are widened by how badly it foretells them, and as few
 // settings say little of that, with the tails of Student's t.
-MatrixXd widened_draws(const GaussianProcess& process, int count, std::uint64_t seed) {
+MatrixXd widened_draws(const GaussianProcess& process, int count, std::uint64_t seed,
+                       GaussianProcess::OfNodes& of_nodes) {
   constexpr double believed = 4;  // settings that what is known beforehand is worth
   const double settings = process.settings(), freedom = believed + settings;
   const double squares = believed + settings * std::max(1.0, process.misfit());
   boost::random::mt19937_64 engine(seed + 99);
   boost::random::chi_squared_distribution<double> chi_squared(freedom);
-  MatrixXd draws = process.draws(count, seed);
+  MatrixXd draws = process.draws(count, seed, of_nodes);
+  MatrixXd& terms = of_nodes.coefficients;
   const Eigen::VectorXd mean = draws.rowwise().mean();
-  for (Index s = 0; s < draws.cols(); ++s)
-    draws.col(s) = mean + std::sqrt(squares / chi_squared(engine)) * (draws.col(s) - mean);
+  Eigen::VectorXd mean_terms;
+  if (terms.size() > 0) mean_terms = terms.rowwise().mean();
+  for (Index s = 0; s < draws.cols(); ++s) {
+    const double wider = std::sqrt(squares / chi_squared(engine));
+    draws.col(s) = mean + wider * (draws.col(s) - mean);
+    if (terms.size() > 0) terms.col(s) = mean_terms + wider * (terms.col(s) - mean_terms);
+  }
   return draws;
 }
 
@@ -77,6 +85,7 @@ Alone fit_alone(const SettingsGrid& grid, const std::vector<int>& scenario, int 
     if (mine == index.end()) continue;
     alone.data.point.push_back(mine->second);
     alone.data.block.push_back(data.block[i]);
+    alone.data.node.push_back(data.node[i]);
     alone.data.y.push_back(data.y[i]);
     alone.data.known_sd.push_back(data.known_sd[i]);
   }
@@ -94,6 +103,19 @@ Alone fit_alone(const SettingsGrid& grid, const std::vector<int>& scenario, int 
 }
 
 }  // namespace
+
+MatrixXd QuantityDraws::at_node(int node) const {
+  MatrixXd own = draws;
+  for (const OfNodes& some : of_nodes) {
+    const Index terms = some.terms.features.cols();
+    // A machine that ran nothing of these points differs by what is not known: nothing is said of it.
+    if ((node + 1) * terms > some.terms.coefficients.rows()) continue;
+    const MatrixXd differs = some.terms.features * some.terms.coefficients.middleRows(node * terms, terms);
+    for (std::size_t i = 0; i < some.points.size(); ++i)
+      own.row(some.points[i]) += differs.row(static_cast<Index>(i));
+  }
+  return own;
+}
 
 QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& scenario,
                             const SurfacePrior& prior, const MatrixXd& shapes, const Observations& data,
@@ -117,7 +139,13 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
   if (known > 1 && data.size() <= most_shared_trials && cells <= most_shared_cells) {
     const GaussianProcess shared(grid, prior, data);
     if (shared.log_evidence() > evidence) {
-      result.draws = widened_draws(shared, count, seed);
+      QuantityDraws::OfNodes of_nodes;
+      result.draws = widened_draws(shared, count, seed, of_nodes.terms);
+      if (of_nodes.terms.features.size() > 0) {
+        of_nodes.points.resize(static_cast<std::size_t>(grid.points()));
+        std::iota(of_nodes.points.begin(), of_nodes.points.end(), 0);
+        result.of_nodes.push_back(std::move(of_nodes));
+      }
       result.noise_sd = shared.noise_sd();
       result.misfit.assign(each.size(), shared.misfit());
       result.shared = true;
@@ -128,7 +156,10 @@ QuantityDraws draw_quantity(const SettingsGrid& grid, const std::vector<int>& sc
   for (int s = 0; s < scenarios; ++s) {
     const Alone& alone = each[static_cast<std::size_t>(s)];
     if (!alone.process) continue;
-    const MatrixXd mine = widened_draws(*alone.process, count, seed + static_cast<std::uint64_t>(s) * 7919);
+    QuantityDraws::OfNodes of_nodes{alone.points, {}};
+    const MatrixXd mine =
+        widened_draws(*alone.process, count, seed + static_cast<std::uint64_t>(s) * 7919, of_nodes.terms);
+    if (of_nodes.terms.features.size() > 0) result.of_nodes.push_back(std::move(of_nodes));
     for (std::size_t i = 0; i < alone.points.size(); ++i)
       result.draws.row(alone.points[i]) = mine.row(static_cast<Index>(i));
     result.noise_sd = std::max(result.noise_sd, alone.process->noise_sd());

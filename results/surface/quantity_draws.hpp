@@ -19,6 +19,14 @@ struct QuantityDraws {
   std::vector<double> misfit;
   std::vector<bool> used_shapes;
   bool shared = false;  // scenarios learnt from each other
+  // By how much the machines' own surfaces differ from `draws`, for some of the points each; empty: one machine.
+  struct OfNodes {
+    std::vector<int> points;
+    GaussianProcess::OfNodes terms;
+  };
+  std::vector<OfNodes> of_nodes;
+  // What one machine's own surface is: as `draws`.
+  Eigen::MatrixXd at_node(int node) const;
 };
 
 // `scenario`: of each point. `shapes`: one row a point, one column a workload of earlier results; used from

@@ -188,7 +188,8 @@ struct FinishedTrial : PlannedTrial {
   std::optional<double> work_time_s = {},
                         work_energy_j = {};  // per unit of work where the objective is, else per run
   std::map<std::string, double> other =
-      {};  // metrics, and `time` and `energy` of a run: what constraints may name
+      {};                 // metrics, and `time` and `energy` of a run: what constraints may name
+  std::string node = {};  // of several machines, the one that ran it; empty: there is one
 };
 FinishedTrial finished(const TrialRecord& trial);
 // Which trial it is, and nothing of how it went: for those who play trials instead of running them.

@@ -96,6 +96,14 @@ TEST(Parse, HowPointsAreChosen) {
   EXPECT_EQ(faults_of_search(with("search: {method: random, at most: 5, stop: {regret: 1 %}}\n")),
             "sweep.yaml:2:38: error: 'search: random' takes no 'stop'; it belongs to the method adaptive\n");
   EXPECT_EQ(search("search: {method: random, at most: 5}\n").at_most, 5);
+  EXPECT_TRUE(search("search: {stop: {for: each node}}\nmachines: {slurm: {nodes: 2}}\n").each_node);
+  EXPECT_FALSE(search("search: {stop: {for: all nodes}}\nmachines: {slurm: {nodes: 2}}\n").each_node);
+  EXPECT_EQ(faults(with("search: {stop: {for: each node}}\n")),
+            "sweep.yaml:2:9: error: 'for: each node' in 'stop' is about several machines: it needs "
+            "'machines'\n");
+  EXPECT_EQ(faults(with("search: {stop: {for: n1}}\n")),
+            "sweep.yaml:2:22: error: 'for' in 'stop' must be 'all nodes' (the bound is of machines of their "
+            "type) or 'each node'; found 'n1'\n");
   EXPECT_EQ(search("search: golden\n").method, "golden");
   EXPECT_EQ(search("search: golden\n").regret, 0);
   EXPECT_DOUBLE_EQ(search("search: adaptive\n").regret, 0.01);

@@ -673,7 +673,7 @@ const Registered<StrategyKind> highest_first({.name = "highest first",
                                               .what = "each setting once, from the highest down",
                                               .make =
                                                   [](StrategyRequest request) -> std::unique_ptr<Strategy> {
-                                                return std::make_unique<HighestFirst>(request.plan);
+                                                return std::make_unique<HighestFirst>(request);
                                               }});
 
 TEST(ExampleStrategy, IsNamedByAnExperimentAndRun) {

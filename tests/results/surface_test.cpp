@@ -26,6 +26,7 @@ Observations observe(const std::vector<int>& points, const std::function<double(
     data.point.push_back(p);
     data.block.push_back(1 + static_cast<int>(data.block.size()) / 4);
     data.y.push_back(value(p));
+    data.node.push_back(0);
     data.known_sd.push_back(0);
   }
   return data;
@@ -67,12 +68,64 @@ TEST(GaussianProcess, TheGradientIsTheSlopeOfTheLikelihood) {
   }
 }
 
+TEST(GaussianProcess, TheGradientOfWhatMachinesDifferBy) {
+  Observations data = observe({0, 3, 5, 5, 7, 11, 2, 0}, [](int p) { return std::sin(p); });
+  for (std::size_t i = 0; i < data.size(); ++i) data.node[i] = static_cast<int>(i % 3);
+  const GpModel model(line(12), SurfacePrior{}, data);
+  ASSERT_EQ(model.nodes(), 3);
+  Eigen::VectorXd theta = model.centre(), gradient;
+  model.log_posterior(theta, &gradient);
+  constexpr double step = 1e-5;
+  Eigen::VectorXd up = theta, down = theta;
+  up(model.at_node()) += step;
+  down(model.at_node()) -= step;
+  const double slope = (model.log_posterior(up, nullptr) - model.log_posterior(down, nullptr)) / (2 * step);
+  EXPECT_NEAR(gradient(model.at_node()), slope, 1e-4 * (1 + std::abs(slope)));
+}
+
+// One machine ran the low settings, one the high ones: a tenth more power of the one is not the settings' own.
+TEST(Surface, AMachinesLevelIsNotTakenForTheSettings) {
+  SurfaceQuestion question{line(12), {}, std::vector<int>(12, 0), {11}};
+  std::vector<SurfaceTrial> trials;
+  const auto add = [&](int point, int node) {
+    SurfaceTrial trial;
+    trial.point = point;
+    trial.block = trial.node = node;
+    const double f = 0.4 + 0.05 * point;
+    trial.time_s = 1 / f;
+    trial.energy_j = (node == 1 ? 1.1 : 1.0) * (50 + 150 * f * f * f) / f;
+    trials.push_back(trial);
+  };
+  for (const int p : {11, 0, 2, 4, 5}) add(p, 0);
+  for (const int p : {11, 6, 7, 8, 10}) add(p, 1);
+  const OptimumModel model(question, trials);
+  std::vector<int> all(12);
+  std::iota(all.begin(), all.end(), 0);
+  const double truth = (50 + 150 * std::pow(0.4 + 0.05 * 7, 3)) / (0.4 + 0.05 * 7) /
+                       ((50 + 150 * std::pow(0.4 + 0.05 * 5, 3)) / (0.4 + 0.05 * 5));
+  const auto compared = model.compare(7, 5);
+  ASSERT_TRUE(compared.saving);
+  EXPECT_LT(compared.saving->low, 1 - truth);
+  EXPECT_GT(compared.saving->high, 1 - truth);
+  EXPECT_NEAR(compared.saving->value, 1 - truth, 0.03);  // without machines it were 0.1 off
+  const auto on_nodes = model.on_nodes(5, all, 0.95);
+  ASSERT_EQ(on_nodes.size(), 2U);
+  // What is under way on another machine is not worth as much any more.
+  const auto before = model.value_of_trial({3}, {.under_way = {}, .node = 0, .its_own = false});
+  SurfaceTrial same;
+  same.point = 3;
+  same.node = 1;
+  const auto after =
+      model.value_of_trial({3}, {.under_way = {same, same, same, same}, .node = 0, .its_own = false});
+  EXPECT_LE(after[0], before[0]);
+}
+
 TEST(GaussianProcess, DrawsHaveTheMomentsOfTheExactPosterior) {
   const SettingsGrid grid = line(9);
   const GpModel model(grid, SurfacePrior{}, observe({0, 4, 8, 4}, [](int p) { return 0.1 * p; }));
   const GpComponent component{model.centre(), 2, 0, 6};
   constexpr int count = 20000;
-  const Eigen::MatrixXd draws = posterior_draws(model, component, count, 5);
+  const Eigen::MatrixXd draws = posterior_draws(model, component, count, 5).quantity;
   // The same by the textbook: covariance between all points and the trials, from draws of the prior's own
   // parts.
   const Eigen::LLT<Eigen::MatrixXd> factor(model.covariance(component));

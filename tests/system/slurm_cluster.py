@@ -71,7 +71,8 @@ until [ -e /proc/sys/net/ipv4/conf/eth0 ]; do sleep 0.02; done
 ip link set lo up
 ip addr add "10.77.0.1${{1#n}}/24" dev eth0
 ip link set eth0 up
-slurmd -D -N "$1"
+eval "$3"
+$4 slurmd -D -N "$1"
 :
 """
 
@@ -89,7 +90,9 @@ def missing():
 
 
 class Cluster:
-    def __init__(self, more="", node_more=""):
+    def __init__(self, more="", node_more="", on_node=None, as_node=None):
+        """`more`: lines of slurm.conf. Of single nodes: `on_node` is run there before slurmd (a script), `as_node` before its name."""
+        self.on_node, self.as_node = on_node or {}, as_node or {}
         # Not in a folder of one user's own: munged wants folders that all may pass through.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-slurm.", dir="/var/tmp"))
         self.folder.chmod(0o755)
@@ -115,7 +118,7 @@ class Cluster:
         self.start_controller()
         for node in NODES:
             self.start_node(node)
-        self.wait(lambda: len(self.call("sinfo", "-hN", "-t", "idle").stdout.split("\n")) == len(NODES) + 1, "three idle nodes")
+        self.wait(lambda: len(self.call("sinfo", "-hN", "-p", "batch", "-t", "idle").stdout.split("\n")) == len(NODES) + 1, "three idle nodes")
 
     def inside(self, command):
         """The command, on the controller's machine: the login node."""
@@ -132,7 +135,7 @@ class Cluster:
         for folder in SYSTEM_FOLDERS:
             pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
         script = START_NODE.format(folders=" ".join(SYSTEM_FOLDERS))
-        self.start(node, ["unshare", "-npfmu", "--mount-proc", "--kill-child", "bash", "-c", script, "node", node, str(self.folder)])
+        self.start(node, ["unshare", "-npfmu", "--mount-proc", "--kill-child", "bash", "-c", script, "node", node, str(self.folder), self.on_node.get(node, ""), self.as_node.get(node, "")])
         unshare = self.processes[node].pid
         children = pathlib.Path(f"/proc/{unshare}/task/{unshare}/children")
         own = os.readlink("/proc/self/ns/net")

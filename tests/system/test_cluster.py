@@ -1,138 +1,20 @@
 """Blocks on the nodes of a real Slurm: right answer, each trial once, whatever dies on the way."""
 import json
 import math
-import os
-import pathlib
-import signal
 import shutil
-import sqlite3
+import signal
 import statistics
-import subprocess
 import time
 import unittest
 
 import slurm_cluster
 import testbed
-
-PROGRAM = str(testbed.BIN / "dvfs-plan")
-
-# What a node draws while the work runs at a setting: the meter reads it from the node's own folder.
-WORK = """#!/usr/bin/env python3
-import os, pathlib, sys, time
-import dvfs_plan_regions as mark
-clock = float(sys.argv[1])
-level = {"n1": 1.00, "n2": 1.06, "n3": 0.97}[os.uname().nodename]
-watts = pathlib.Path(os.environ["TMPDIR"]) / "watts"
-watts.write_text(str(level * (20 + 10 * clock ** 2)))
-time.sleep(0.05)  # the meter sees it
-with mark.region("work"):
-    time.sleep(0.2 + 0.4 / clock)
-time.sleep(0.05)
-watts.write_text("20")
-"""
-METER = """#!/usr/bin/env python3
-import os, pathlib, time
-watts = pathlib.Path(os.environ["TMPDIR"]) / "watts"
-while True:
-    try:
-        print("power", watts.read_text() or "20", "W", flush=True)
-    except OSError:
-        print("power 20 W", flush=True)
-    time.sleep(0.01)
-"""
-CLOCKS = [0.5 + 0.25 * i for i in range(12)]
-
-
-def joules(clock, level=1.0):
-    return level * (20 + 10 * clock ** 2) * (0.2 + 0.4 / clock)
-
-
-def experiment(blocks=6, clocks=CLOCKS, machines="nodes: 3", more=""):
-    return f"""
-name: sweep
-conditions: {{foreign load: off, warm up: 0, temperature: off, idle: none}}
-settle: 10 ms
-probes:
-  - name: wall
-    command: [./meter.py]
-    channels: {{power: {{unit: W, averages over: 10 ms}}}}
-    rate: 100 Hz
-workloads:
-  - {{name: work, command: [./work.py, "{{clock}}"]}}
-axes: {{clock: [{', '.join(f'{c:g}' for c in clocks)}]}}
-repeat: {blocks}
-measure: {{region: work}}
-objective: {{minimise: energy, across: [clock], same work: true}}
-reference: {{clock: {clocks[-1]:g}}}
-machines: {{slurm: {{{machines}}}}}
-{more}"""
-
+from on_cluster import CLOCKS, METER, WORK, OnACluster, experiment, joules
 
 @unittest.skipIf(slurm_cluster.missing(), slurm_cluster.missing())
-class Cluster(unittest.TestCase):
+class Cluster(OnACluster):
     def setUp(self):
-        self.cluster = slurm_cluster.Cluster(more="MaxArraySize=101")
-        self.addCleanup(self.cluster.down)
-        self.cluster.up()
-        self.folder = self.cluster.folder / "shared"
-        for name, text in (("work.py", WORK), ("meter.py", METER)):
-            (self.folder / name).write_text(text)
-            (self.folder / name).chmod(0o755)
-        shutil.copy(testbed.ROOT / "experiments/regions/dvfs_plan_regions.py", self.folder)
-
-    def write(self, text, name="sweep.yaml"):
-        (self.folder / name).write_text(text)
-
-    def start(self, *arguments):
-        command = self.cluster.inside([PROGRAM, *arguments])
-        command[command.index(f"--wdns={os.getcwd()}")] = f"--wdns={self.folder}"
-        return subprocess.Popen(command, env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def finish(self, process, seconds=240):
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-            logs = "\n".join(f"{p.name}: {p.read_text()[-1500:]}" for p in (self.folder / "sweep.nodes/logs").glob("*"))
-            queue = self.cluster.call("squeue", "--states=all").stdout
-            self.fail(f"not done in {seconds} s: {out}\n{err}\n{queue}\n{logs}")
-        return process.returncode, out, err
-
-    def run_all(self, *arguments, seconds=240):
-        return self.finish(self.start(*arguments), seconds)
-
-    def rows(self, query, *values):
-        connection = sqlite3.connect(f"file:{self.folder}/sweep.sqlite?mode=ro", uri=True)
-        try:
-            return connection.execute(query, values).fetchall()
-        finally:
-            connection.close()
-
-    def wait_for(self, condition, what, seconds=120):
-        until = time.monotonic() + seconds
-        while not condition():
-            self.assertLess(time.monotonic(), until, what)
-            time.sleep(0.1)
-
-    def handed_in(self, kind="t"):
-        return len(list((self.folder / "sweep.nodes/in").glob(f"*.{kind}*.part")))
-
-    def require_each_trial_once(self, blocks, clocks=CLOCKS):
-        """Every planned trial counts exactly once, each block as one node ran it."""
-        expected = sorted([(f"work clock={c:g}", b) for c in clocks[:-1] for b in range(1, blocks + 1)]
-                          + 2 * [(f"work clock={clocks[-1]:g}", b) for b in range(1, blocks + 1)])
-        found = self.rows("SELECT p.key, t.block FROM trial t JOIN point p ON p.id = t.point_id JOIN session s ON s.id = t.session_id "
-                          "JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL AND t.attempt = 1 AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after')")
-        self.assertEqual(sorted(found), expected)
-        self.assertEqual(self.rows("SELECT block, count(*) FROM block_run WHERE left_out IS NULL GROUP BY block HAVING count(*) <> 1"), [])
-
-    def report(self):
-        result = subprocess.run([PROGRAM, "report", "sweep.sqlite", "--json"], cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
-
-    # ---------------------------------------------------------------- the sweep
+        self.set_up(more="MaxArraySize=101")
 
     def test_a_sweep_over_three_nodes(self):
         """n2 dies twice; the least energy is where arithmetic says, the nodes' scatter within its interval, each planned trial there once."""
@@ -164,12 +46,6 @@ class Cluster(unittest.TestCase):
             self.assertGreater(scenario["nodes"][1]["against_others"]["value"], 0.03)
         self.assertIn("Each node by itself:", out)
         self.assertIn(f"on {len(nodes)} of {len(nodes)} nodes", " ".join(report["answer"]))
-
-    def running(self, node):
-        return self.cluster.call("squeue", "-h", "-w", node, "-t", "R").stdout.strip()
-
-    def is_down(self, node):
-        return self.cluster.call("sinfo", "-hN", "-n", node, "-o", "%t").stdout.startswith("down")
 
     def test_a_task_that_runs_twice(self):
         """n2 is cut off from the controller and goes on, while its block is run again on n3: one of the two counts."""
@@ -213,6 +89,42 @@ class Cluster(unittest.TestCase):
         self.assertEqual(status, 0, out + err)
         self.assertIn("asked again until it answers, the nodes go on meanwhile", err)
         self.require_each_trial_once(3, CLOCKS[:4])
+
+    def test_a_search_that_three_nodes_share(self):
+        """Each node asks for its next trial when its last is finished, nobody being logged in; n2 dies on the way."""
+        clocks = [0.5 + 0.125 * i for i in range(24)]
+        text = experiment(clocks=clocks, more="search: {stop: {regret: 4 %}, at most: 96 trials}\n").replace("repeat: 6\n", "")
+        self.write(text)
+        status, out, err = self.run_all("submit", "sweep.yaml", "--quiet")
+        self.assertEqual(status, 0, err)
+        self.wait_for(lambda: self.running("n2") and self.handed_in() > 6, "the first trials")
+        self.cluster.kill_node("n2")
+        self.wait_for(lambda: self.is_down("n2"), "n2 counts as down")
+        self.cluster.start_node("n2")
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.assertFalse(self.cluster.call("squeue", "-h", "-t", "PD").stdout.strip(), "what waited is not needed any more")
+        report = self.report()
+        scenario = report["scenarios"][0]
+        search = scenario["search"]
+        self.assertLessEqual(search["bound"], 0.04, search)
+        best = min(joules(c) for c in clocks)
+        named = float(search["best"].split("=")[1])
+        self.assertLessEqual(joules(named) / best - 1, search["bound"])
+        # Each machine's level is told apart from the settings.
+        self.assertEqual({one["node"] for one in search["on_nodes"]} - {"n1", "n2", "n3"}, set())
+        self.assertGreaterEqual(len(search["on_nodes"]), 2)
+        self.assertIn("machines of this type", " ".join(report["answer"]) + out)
+        # References apart, no setting was begun on two nodes before its first trial was known.
+        claims = [json.loads(path.read_text()) for path in sorted((self.folder / "sweep.nodes/in").glob("*.claim"))]
+        first = [c["point"] for c in claims if c["role"] == "point" and c["attempt"] == 1][:6]
+        self.assertEqual(len(set(first)), len(first), claims)
+        self.assertEqual(self.rows("SELECT block, count(*) FROM block_run WHERE left_out IS NULL GROUP BY block HAVING count(*) <> 1"), [])
+        # It is over: the same command reports, and submits nothing.
+        before = self.rows("SELECT count(*) FROM submission")
+        status, again, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.rows("SELECT count(*) FROM submission"), before)
 
     def test_two_collectors_and_the_end_of_all_jobs(self):
         self.write(experiment(blocks=30, machines="nodes: 3, at once: 2"))
@@ -307,7 +219,7 @@ class Cluster(unittest.TestCase):
         self.write(experiment(machines="nodes: 1").replace("repeat: 6", "repeat: {min: 2, max: 9, until: 1 %}"))
         status, _, err = self.run_all("sweep.yaml")
         self.assertEqual(status, 2)
-        self.assertIn("error: blocks that nodes run are all planned before the first: 'repeat: {until}' is not for 'machines'", err)
+        self.assertIn("error: 'repeat: {until}', which is decided when the first blocks are known, is not for 'machines'", err)
         self.cluster.environment["PATH"] = "/usr/games"
         self.write(experiment(machines="nodes: 1"))
         self.assertEqual(self.run_all("sweep.yaml")[2], "error: 'machines: slurm' needs Slurm's commands, and sbatch is not in PATH\n"

@@ -1,0 +1,121 @@
+"""What goes wrong around the nodes of a real Slurm: disks, clocks, other kinds of nodes, who comes first, sbatch itself."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import slurm_cluster
+import testbed
+from on_cluster import CLOCKS, OnACluster, experiment
+
+
+
+@unittest.skipIf(slurm_cluster.missing(), slurm_cluster.missing())
+class BadDays(OnACluster):
+    def test_a_shared_folder_that_is_full_and_then_gone_for_a_while(self):
+        """What is finished meanwhile stays on the nodes' disks and is handed in later."""
+        small = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-small.", dir="/var/tmp"))
+        self.addCleanup(small.rmdir)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0755", "none", str(small)], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", str(small)])
+        self.set_up()  # the nodes' namespaces have what is mounted before
+        self.write(experiment(blocks=2, machines=f"nodes: 2, folder: {small}/nodes"))
+        process = self.start("sweep.yaml")
+        into = small / "nodes/in"
+        self.wait_for(lambda: len(list(into.glob("*.t*.part"))) > 2, "the first trials")
+        with self.assertRaises(OSError), open(small / "fill", "wb", buffering=0) as fill:
+            while True:
+                fill.write(bytes(4096))
+        full = len(list(into.glob("*.t*.part")))
+        time.sleep(5)
+        self.assertLessEqual(len(list(into.glob("*.t*.part"))), full + 2)
+        (small / "fill").unlink()
+        self.wait_for(lambda: len(list(into.glob("*.t*.part"))) > full + 2, "what was finished meanwhile")
+        into.rename(small / "nodes/gone")
+        time.sleep(4)
+        (small / "nodes/gone").rename(into)
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, out + err)
+        self.require_each_trial_once(2)
+
+    @unittest.skipUnless(testbed.LONG, "--long")
+    def test_nodes_of_another_kind_are_left_out_by_name(self):
+        """n2 has another processor, n3 another kernel: as far as they can tell."""
+        cpu = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-cpu.", dir="/var/tmp")) / "cpuinfo"
+        self.addCleanup(shutil.rmtree, cpu.parent)
+        cpu.write_text("".join("model name\t: Other CPU 9000\n" if line.startswith("model name") else line
+                               for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines(True)))
+        self.set_up(on_node={"n2": f"mount --bind {cpu} /proc/cpuinfo"}, as_node={"n3": "setarch --uname-2.6"})
+        self.write(experiment(blocks=3, clocks=CLOCKS[:4]))
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.require_each_trial_once(3, CLOCKS[:4])
+        node = self.rows("SELECT DISTINCT node FROM block_run WHERE left_out IS NULL")
+        self.assertEqual(len(node), 1, node)
+        left_out = dict(self.rows("SELECT node, why FROM node_left_out"))
+        self.assertTrue(left_out)
+        for other, why in left_out.items():
+            self.assertIn("it is of another type than the node that the plan was made on: ", why)
+            if other == "n2":
+                self.assertIn("Other CPU 9000", why)
+
+    def test_who_comes_first_takes_a_node_away(self):
+        """Preemption: the block is queued again, and each trial counts once."""
+        self.set_up(more="PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n"
+                         "PartitionName=urgent Nodes=n[1-3] PriorityTier=10 MaxTime=60 State=UP PreemptMode=OFF GraceTime=0")
+        self.write(experiment(blocks=2, machines="nodes: 3, partition: batch"))
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: self.handed_in() > 3, "the first trials")
+        self.cluster.call("sbatch", "--partition=urgent", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap=sleep 4")
+        self.wait_for(lambda: "R" in self.cluster.call("squeue", "-h", "-p", "urgent", "-o", "%t").stdout, "the urgent job")
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, out + err)
+        self.require_each_trial_once(2)
+
+    @unittest.skipUnless(testbed.LONG, "--long")
+    def test_a_node_whose_clock_is_ten_minutes_ahead(self):
+        library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+        if library is None:
+            self.skipTest("no libfaketime here (apt-get install libfaketime)")
+        ahead = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-ahead.", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, ahead)
+        ahead.chmod(0o755)
+        prolog = ahead / "prolog"
+        prolog.write_text(f"#!/bin/sh\n[ $(uname -n) = n2 ] || exit 0\necho export LD_PRELOAD={library}\necho export FAKETIME=+10m\n"
+                          "echo export FAKETIME_DONT_FAKE_MONOTONIC=1\n")
+        prolog.chmod(0o755)
+        self.set_up(more=f"TaskProlog={prolog}")
+        self.write(experiment(blocks=3, clocks=CLOCKS[:4]))
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.require_each_trial_once(3, CLOCKS[:4])
+        self.assertNotIn("ahead", err)
+        starts = dict(self.rows("SELECT r.node, julianday(max(t.started_at)) - julianday('now') FROM trial t JOIN session s ON s.id = t.session_id "
+                                "JOIN block_run r ON r.id = s.block_run_id GROUP BY r.node"))
+        if "n2" in starts:  # its clock really was
+            self.assertGreater(starts["n2"], 5 / 1440, starts)
+        self.assertTrue(any(joules_of is not None for joules_of, in self.rows("SELECT energy_j FROM trial")))
+
+    def test_what_sbatch_does_when_it_does_not_work(self):
+        """An account that is not the user's (as Slurm says it), and an sbatch that hangs."""
+        self.set_up()
+        shim = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-shim.", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, shim)
+        sbatch = shim / "sbatch"
+        sbatch.write_text("#!/bin/sh\necho 'sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified' >&2\nexit 1\n")
+        sbatch.chmod(0o755)
+        self.cluster.environment["PATH"] = f"{shim}:{self.cluster.environment['PATH']}"
+        self.write(experiment(blocks=1, clocks=CLOCKS[:2], machines="nodes: 1, account: others"))
+        status, _, err = self.run_all("sweep.yaml")
+        self.assertEqual((status, err), (3, "error: sbatch: Batch job submission failed: Invalid account or account/partition combination specified\n"))
+        sbatch.write_text("#!/bin/sh\nexec sleep 1000\n")
+        if not testbed.LONG:
+            return  # its time limit is a minute: --long
+        status, _, err = self.run_all("sweep.yaml", seconds=120)
+        self.assertEqual((status, err), (3, "error: sbatch did not answer within 60 s\n  hint: is the controller up? `scontrol ping` says\n"))
+
+
+if __name__ == "__main__":
+    testbed.main()
