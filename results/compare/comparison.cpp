@@ -57,6 +57,18 @@ NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& sc
   return night;
 }
 
+// The machine that ran each block, by number; empty where there is one.
+std::map<int, int> nodes_of_blocks(const std::vector<const TrialRow*>& trials) {
+  std::map<std::string, int> numbers;
+  std::map<int, int> of_block;
+  for (const TrialRow* trial : trials) {
+    const int next = static_cast<int>(numbers.size());
+    of_block[trial->block] = numbers.emplace(trial->node, next).first->second;
+  }
+  if (numbers.size() < 2) of_block.clear();
+  return of_block;
+}
+
 // Of each point and block, the ratio to the reference of that block. What the reference's own trials add is
 // common to all points of a block and known by the number of blocks only.
 NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
@@ -76,13 +88,18 @@ NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& sc
     logs[trial->point][trial->block].push_back(std::log(*quantity(*trial)) - estimate(base->second)->mean);
   }
   double squares = 0, degrees = 0;
-  std::set<int> blocks;
+  std::set<int> replicates;
+  const auto node_of = nodes_of_blocks(rows);
   for (const auto& [point, of_block] : logs) {
+    // Of several machines each is one repetition: its blocks share what it is.
+    std::map<int, std::vector<double>> of_replicate;
+    for (const auto& [block, more] : of_block)
+      of_replicate[node_of.empty() ? block : node_of.at(block)].push_back(estimate(more)->mean);
     std::vector<double> values;
-    for (const auto& [block, more] : of_block) {
+    for (const auto& [replicate, more] : of_replicate) {
       values.push_back(estimate(more)->mean);
       night.of_point[point].push_back(std::exp(values.back()));
-      blocks.insert(block);
+      replicates.insert(replicate);
     }
     const auto mean = estimate(values);
     for (const double value : values) squares += std::pow(value - mean->mean, 2);
@@ -92,7 +109,7 @@ NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& sc
   const double shared =
       1 / (1 + std::max(1.0, references_a_block));  // of the variance of a ratio, the reference's
   night.error = NightError{(1 - shared) * squares / degrees, degrees, shared * squares / degrees,
-                           std::max(1.0, static_cast<double>(blocks.size()) - 1)};
+                           std::max(1.0, static_cast<double>(replicates.size()) - 1)};
   return night;
 }
 
@@ -299,6 +316,14 @@ std::vector<Difference> machine_differences(const ComparedResult& before, const 
   for (const std::string& name : names) {
     if (of(before, name) != of(after, name)) differences.push_back({name, of(before, name), of(after, name)});
   }
+  const auto nodes = [](const ComparedResult& r) {
+    std::set<std::string> all;
+    for (const TrialRow& trial : r.trials) {
+      if (trial.counts() && !trial.node.empty()) all.insert(trial.node);
+    }
+    return join(std::vector<std::string>(all.begin(), all.end()), ", ");
+  };
+  if (nodes(before) != nodes(after)) differences.push_back({"nodes", nodes(before), nodes(after)});
   if (before.summary.experiment.tool_version != after.summary.experiment.tool_version)
     differences.push_back(
         {"dvfs-plan", before.summary.experiment.tool_version, after.summary.experiment.tool_version});

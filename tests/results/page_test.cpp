@@ -311,6 +311,46 @@ TEST(Compare, LevelsAreJudgedByHowNightsDiffer) {
   EXPECT_FALSE(worse_by_more_than(higher, 0.05));
 }
 
+// Two partitions of one type: what a setting saves differs from node to node, and blocks of one node are no repetitions of that.
+TEST(Compare, OfTwoPartitionsNodesAreTheRepetitions) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  const auto partition = [&](const std::string& name, double saves) {
+    ComparedResult result;
+    result.file = name + ".sqlite";
+    for (int node = 0; node < 4; ++node) {
+      const double own = saves * (1 + 0.02 * normal(random));
+      for (int block = 1; block <= 3; ++block) {
+        for (const bool slow : {true, false}) {
+          TrialRow t = trial(slow ? "1 GHz" : "2 GHz", !slow, (slow ? 50 * own : 70) * (1 + 0.003 * normal(random)),
+                             slow ? 2 : 1);
+          t.node = name + std::to_string(node);
+          t.block = 3 * node + block;
+          t.id = static_cast<std::int64_t>(result.trials.size()) + 1;
+          result.trials.push_back(t);
+        }
+      }
+    }
+    ExperimentRow experiment;
+    experiment.energy_source = "system";
+    experiment.axes = {{"cpu.frequency", "knob"}};
+    result.summary = summarise(experiment, result.trials);
+    return result;
+  };
+  int alarms = 0;
+  constexpr int pairs = 300;
+  for (int i = 0; i < pairs; ++i) {
+    const Comparison c = compare({partition("a", 1)}, {partition("b", 1)});
+    alarms += c.scenarios[0].points[0].energy.beyond_noise ? 1 : 0;
+  }
+  EXPECT_LE(alarms, pairs * 5 / 100 + 8) << "of two that are alike";
+  const Comparison other = compare({partition("a", 1)}, {partition("b", 1.15)});
+  EXPECT_TRUE(other.scenarios[0].points[0].energy.beyond_noise);
+  ASSERT_FALSE(other.machine.empty());
+  EXPECT_EQ(other.machine[0].what, "nodes");
+  EXPECT_EQ(other.machine[0].before, "a0, a1, a2, a3");
+}
+
 TEST(Compare, EnergiesOfDifferentThingsAreNotCompared) {
   auto a = night("a.sqlite", 1, 7), b = night("b.sqlite", 1.5, 8);
   b.summary.experiment.energy_source = "package-0";
