@@ -149,6 +149,9 @@ std::string canonical_plan(const Plan& plan) {
     json["services"][service.spec.name] = service_json(service);
   for (const PlanAxis& axis : plan.axes) {
     for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
+    const auto spec = std::find_if(e.axes.begin(), e.axes.end(),
+                                   [&](const AxisSpec& one) { return one.name == axis.name; });
+    if (spec != e.axes.end() && !spec->by.empty()) json["set by"][axis.name] = spec->by;
   }
   for (const SysfsKnobSpec& knob : e.sysfs) {
     json["sysfs"][knob.name]["path"] = knob.path.text;

@@ -90,6 +90,7 @@ struct AxisSpec {
   std::optional<RawValue> from, to;     // range
   std::optional<RawValue> step, times;  // range: arithmetic or geometric; neither: all offered in between
   bool nearest = false;                 // take the nearest offered value instead of refusing
+  std::string by;                       // who sets it: "slurm"; empty: the guardian
 };
 
 struct SysfsKnobSpec {
@@ -259,6 +260,7 @@ struct SlurmSpec {
   std::vector<RawValue> extra;     // further options of sbatch, one a word
   std::optional<RawValue> folder;  // that the nodes and this machine share; nullopt: beside the result
   int give_up_after = 3;           // trials in a row that fail on one node: it is left out
+  bool each_type = false;          // nodes of several types: a result of each; else they are refused
 };
 inline constexpr int most_nodes = 10'000;
 

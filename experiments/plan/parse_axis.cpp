@@ -36,6 +36,17 @@ bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   if (const YamlNode* nearest = node.find("nearest")) {
     axis.nearest = read.boolean(*nearest, "'nearest'").value_or(false);
   }
+  if (const YamlNode* by = node.find("by")) {
+    const auto who = read.word(*by, "'by'");
+    const bool cpus = axis.name == "cpu.frequency" || axis.name.starts_with("cpu.frequency@");
+    if (who && who->text == "slurm" && cpus)
+      axis.by = who->text;
+    else if (who)
+      read.diagnostics().error(
+          by->mark, fmt::format("axis '{}': 'by' says who sets it if not dvfs-plan itself, and knows only  "
+                                "cpu.frequency: {{values: [...], by: slurm}}; found '{}'",
+                                axis.name, who->text));
+  }
   const YamlNode* values = node.find("values");
   const YamlNode* count = node.find("count");
   const bool range = node.find("from") != nullptr || node.find("to") != nullptr;

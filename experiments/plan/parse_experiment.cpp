@@ -396,7 +396,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"ready", {"port", "line", "command", "within"}},
       {"attach", {"pid", "address"}},
       {"metric", {"name", "regex", "json", "file", "unit"}},
-      {"axis", {"values", "count", "from", "to", "step", "times", "nearest"}},
+      {"axis", {"values", "count", "from", "to", "step", "times", "nearest", "by"}},
       {"sysfs", {"path", "values"}},
       {"repeat", {"min", "max", "until", "confirm"}},
       {"budget", {"time", "trials"}},
@@ -414,7 +414,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"machines", {"slurm"}},
       {"slurm",
        {"nodes", "at once", "partition", "account", "qos", "constraint", "reservation", "time", "extra",
-        "folder", "give up after"}},
+        "folder", "give up after", "types"}},
   };
   return keys;
 }

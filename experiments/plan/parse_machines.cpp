@@ -93,6 +93,16 @@ std::optional<SlurmSpec> parse_machines(const YamlNode& node, YamlReader& read) 
     if (auto words = read.words(n, "'extra'")) spec.extra = *words;
   });
   with(*slurm, "folder", [&](const YamlNode& n) { spec.folder = read.word(n, "'folder'"); });
+  with(*slurm, "types", [&](const YamlNode& n) {
+    const auto word = read.word(n, "'types'");
+    if (!word) return;
+    spec.each_type = word->text == "each";
+    if (!spec.each_type && word->text != "one")
+      read.diagnostics().error(n.mark,
+                               fmt::format("'types' must be 'one' (nodes of several types are refused) or "
+                                           "'each' (a result of each type); found '{}'",
+                                           word->text));
+  });
   refuse_what_is_ours(spec, read);
   if (spec.at_once && *spec.at_once > spec.nodes) {
     read.diagnostics().error(slurm->find("at once")->mark,

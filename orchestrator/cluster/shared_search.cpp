@@ -20,7 +20,8 @@ SharedSearch::SharedSearch(const Plan& plan, std::unique_ptr<Strategy> inner, Ta
 
 SharedSearch::~SharedSearch() {
   std::error_code none;
-  for (const char* ending : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(task_.copy + ending, none);
+  for (const char* ending : {"", "-wal", "-shm", "-journal"})
+    std::filesystem::remove(task_.copy + ending, none);
 }
 
 const PlannedTrial* SharedSearch::next(const History& own) {
@@ -44,7 +45,8 @@ const PlannedTrial* SharedSearch::next(const History& own) {
         break;
       case SharedFolder::Claimed::not_written:
         // A full disk: better a setting twice than a night that stands still.
-        if (!told_) task_.warn("what this node runs could not be told to the others; some setting may be run twice");
+        if (!told_)
+          task_.warn("what this node runs could not be told to the others; some setting may be run twice");
         told_ = true;
         return trial;
     }
@@ -95,7 +97,8 @@ History SharedSearch::all(const History& own) {
 // by this machine's own clock, is dead: clocks of two machines are not compared.
 bool SharedSearch::is_under_way(const Claim& claim, std::size_t at) {
   if (claim.origin == task_.origin || claim.trial.block == task_.block) return false;
-  if (claim.trial.point < 0 || static_cast<std::size_t>(claim.trial.point) >= plan_.points.size()) return false;
+  if (claim.trial.point < 0 || static_cast<std::size_t>(claim.trial.point) >= plan_.points.size())
+    return false;
   if (finished_.contains({claim.origin, claim.key}) || ended_.contains(claim.origin)) return false;
   const auto& claims = claims_.read();
   for (std::size_t later = at + 1; later < claims.size(); ++later) {
@@ -112,7 +115,8 @@ Seconds SharedSearch::longest_trial(const History& known) const {
   double longest = 0;
   for (const FinishedTrial& trial : known.trials()) longest = std::max(longest, trial.slot_s);
   if (longest <= 0) {
-    for (const PlanWorkload& workload : plan_.workloads) longest = std::max(longest, workload.spec.timeout.value());
+    for (const PlanWorkload& workload : plan_.workloads)
+      longest = std::max(longest, workload.spec.timeout.value());
     return Seconds{longest} + at_least;
   }
   return std::max(at_least, Seconds{times * longest});

@@ -27,7 +27,7 @@ class SharedSearch : public Strategy {
   };
   struct Task {
     SharedFolder folder;
-    std::string copy;           // path of the private copy; it holds the plan and is removed at the end
+    std::string copy;  // path of the private copy; it holds the plan and is removed at the end
     std::string node;
     int block = 1;
     const std::string& origin;  // of the block's run; empty: it has not begun, and claims nothing

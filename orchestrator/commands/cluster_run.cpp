@@ -65,13 +65,24 @@ std::string minutes_text(Seconds time) {
   return std::to_string(static_cast<int>(std::ceil(time.value() / 60)));
 }
 
+std::string path_of_type(const std::string& path, const std::string& type) {
+  if (type.empty()) return path;
+  return fmt::format("{}.{}.sqlite", path.substr(0, path.rfind(".sqlite")), type);
+}
+
+bool has_feature(const SlurmSpec& spec, const SlurmNode& node) {
+  // Expressions are for Slurm to judge: it will not place a task where they do not hold.
+  if (spec.constraint.find_first_of("&|[]()*") != std::string::npos || spec.constraint.empty()) return true;
+  return std::find(node.features.begin(), node.features.end(), spec.constraint) != node.features.end();
+}
+
 class ClusterNight {
  public:
   ClusterNight(const ClusterOptions& options, const Experiment& experiment)
       : options_(options),
         experiment_(experiment),
         spec_(*experiment.slurm),
-        path_(result_path(options.output, experiment)),
+        path_(path_of_type(result_path(options.output, experiment), options.type)),
         folder_(shared_path()),
         slurm_(path_variable()),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
@@ -93,6 +104,7 @@ class ClusterNight {
     const bool waits = options_.what == ClusterOptions::Do::all;
     const bool all_there = watch(store, collector, waits);
     if (options_.what == ClusterOptions::Do::submit) {
+      if (!options_.says_how_to_collect) return static_cast<int>(ExitCode::done);
       write_stdout(fmt::format("submitted; {} collects what is finished, {} shows how far it is\n",
                                shell_text("collect"), "dvfs-plan status " + shell_quote(path_)));
       return static_cast<int>(ExitCode::done);
@@ -103,7 +115,8 @@ class ClusterNight {
  private:
   std::string shared_path() const {
     if (!spec_.folder) return path_.substr(0, path_.rfind(".sqlite")) + ".nodes";
-    const auto folder = std::filesystem::path(experiment_.folder) / spec_.folder->text;
+    auto folder = std::filesystem::path(experiment_.folder) / spec_.folder->text;
+    if (!options_.type.empty()) folder += "." + options_.type;
     return std::filesystem::absolute(folder).lexically_normal().string();
   }
   bool exists() const { return ::access(path_.c_str(), F_OK) == 0; }
@@ -151,7 +164,8 @@ class ClusterNight {
     std::map<std::string, std::vector<std::string>> types;
     int found = 0;
     for (const SlurmNode& node : all) {
-      const bool wanted = has_feature(node) && node.works() && !left_out.contains(node.name);
+      const bool wanted =
+          is_of_type(node) && has_feature(spec_, node) && node.works() && !left_out.contains(node.name);
       found += wanted ? 1 : 0;
       if (wanted) types[node.hardware].push_back(node.name);
       if (wanted && choice.chosen.size() < static_cast<std::size_t>(spec_.nodes))
@@ -163,11 +177,11 @@ class ClusterNight {
       std::string text;
       for (const auto& [hardware, nodes] : types)
         text += fmt::format("\n  {}: {}", join(nodes, ","), printable(hardware));
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
-                  "an answer is for one type of machine: narrow them with 'partition' or 'constraint', and "
-                  "sweep each "
-                  "type by itself");
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
+          "an answer is for one type of machine: narrow them with 'partition' or 'constraint', or write  "
+          "types: each  for a result of each type");
     }
     if (choice.chosen.empty())
       throw Error(ExitCode::machine_refuses,
@@ -176,7 +190,7 @@ class ClusterNight {
                                                       : fmt::format("partition '{}'", spec_.partition),
                               left_out.empty() ? "" : fmt::format("; left out: {}", left_out_text())),
                   "`sinfo` shows the nodes' states");
-    if (found < spec_.nodes && left_out.empty())
+    if (found < spec_.nodes && left_out.empty() && options_.type.empty())
       throw Error(ExitCode::machine_refuses,
                   fmt::format("'nodes' asks for {} nodes, and {} work now: {}", spec_.nodes, found,
                               join(choice.chosen, ",")),
@@ -184,11 +198,9 @@ class ClusterNight {
     return choice;
   }
 
-  bool has_feature(const SlurmNode& node) const {
-    // Expressions are for Slurm to judge: it will not place a task where they do not hold.
-    if (spec_.constraint.find_first_of("&|[]()*") != std::string::npos || spec_.constraint.empty())
-      return true;
-    return std::find(node.features.begin(), node.features.end(), spec_.constraint) != node.features.end();
+  bool is_of_type(const SlurmNode& node) const {
+    const auto& nodes = options_.nodes_of_type;
+    return nodes.empty() || std::find(nodes.begin(), nodes.end(), node.name) != nodes.end();
   }
 
   std::string left_out_text() const {
@@ -657,9 +669,65 @@ class ClusterNight {
   bool silent_ = false, interrupted_ = false, drained_ = false;
 };
 
+// "2 CPUs (1:2:1), 1000 MB, (null), features big" as part of a file's name: 2-cpus-1-2-1-1000-mb-features-big.
+std::string type_name(const std::string& hardware) {
+  std::vector<std::string> words(1);
+  for (const char c : hardware) {
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'))
+      words.back() += c;
+    else if (c >= 'A' && c <= 'Z')
+      words.back() += static_cast<char>(c - 'A' + 'a');
+    else
+      words.emplace_back();
+  }
+  std::erase_if(words, [](const std::string& word) { return word.empty() || word == "null"; });
+  return join(words, "-").substr(0, 80);
+}
+
+// Each type is an experiment of its own with the same file: all are submitted before the first is waited for.
+int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
+  std::map<std::string, std::vector<std::string>> types;
+  for (const SlurmNode& node : Slurm(path_variable()).nodes(experiment.slurm->partition)) {
+    if (has_feature(*experiment.slurm, node)) types[node.hardware].push_back(node.name);
+  }
+  std::vector<std::string> results;
+  const auto run_all = [&](ClusterOptions::Do what, bool says, bool fresh) {
+    int worst = static_cast<int>(ExitCode::done);
+    for (const auto& [hardware, nodes] : types) {
+      ClusterOptions mine = options;
+      mine.type = type_name(hardware);
+      mine.nodes_of_type = nodes;
+      mine.what = what;
+      mine.says_how_to_collect = says;
+      Experiment own = experiment;
+      own.slurm->nodes = std::min(own.slurm->nodes, static_cast<int>(nodes.size()));
+      if (own.slurm->at_once) own.slurm->at_once = std::min(*own.slurm->at_once, own.slurm->nodes);
+      mine.fresh = fresh;
+      if (!options.quiet && !options.json)
+        write_stderr(fmt::format("{}: {}\n", join(nodes, ","), printable(hardware)));
+      const int code = ClusterNight(mine, own).run();
+      worst = std::max(worst, code);
+      results.push_back(path_of_type(result_path(options.output, experiment), mine.type));
+      if (code == static_cast<int>(ExitCode::interrupted)) break;
+    }
+    return worst;
+  };
+  if (options.what != ClusterOptions::Do::all) return run_all(options.what, true, options.fresh);
+  if (const int code = run_all(ClusterOptions::Do::submit, false, options.fresh);
+      code != static_cast<int>(ExitCode::done))
+    return code;
+  results.clear();
+  const int code = run_all(ClusterOptions::Do::all, true, false);
+  if (results.size() == 2 && !options.quiet)
+    write_stderr(fmt::format("`dvfs-plan compare {} {}` compares the two types\n", shell_quote(results[0]),
+                             shell_quote(results[1])));
+  return code;
+}
+
 }  // namespace
 
 int run_on_cluster(const ClusterOptions& options, const Experiment& experiment) {
+  if (experiment.slurm->each_type) return run_each_type(options, experiment);
   return ClusterNight(options, experiment).run();
 }
 

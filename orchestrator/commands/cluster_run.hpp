@@ -14,6 +14,10 @@ struct ClusterOptions : RunOptions {
     cancel,   // the jobs; what is finished is collected
   };
   Do what = Do::all;
+  // One type of several: what its result is called beside the experiment's own name, and its nodes. Empty: there is one type.
+  std::string type = {};
+  std::vector<std::string> nodes_of_type = {};
+  bool says_how_to_collect = true;  // once submitted
 };
 
 // The exit code. Throws Error.

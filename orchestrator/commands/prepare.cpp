@@ -37,10 +37,14 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
   if (experiment) {
     experiment->folder = std::filesystem::absolute(experiment->folder).lexically_normal().string();
     std::vector<std::string> axes;
-    for (const AxisSpec& axis : experiment->axes) axes.push_back(axis.name);
+    std::map<std::string, std::string> by;
+    for (const AxisSpec& axis : experiment->axes) {
+      axes.push_back(axis.name);
+      if (!axis.by.empty()) by[axis.name] = axis.by;
+    }
     const auto environment = current_environment();
     prepared.gpus = find_used_boards(*experiment, sysfs, environment);
-    prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs, prepared.gpus);
+    prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs, prepared.gpus, by);
     refuse_overlaps(*experiment, prepared.knobs, sysfs, diagnostics);
     const auto path = environment.find("PATH");
     // As the invoking user: digests of files that he may not read are not his to learn.

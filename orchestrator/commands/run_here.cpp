@@ -21,6 +21,7 @@
 #include "orchestrator/commands/run_here.hpp"
 #include "orchestrator/commands/tool_version.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/run/local_executor.hpp"
 #include "orchestrator/run/progress.hpp"
@@ -66,6 +67,7 @@ class Run {
     for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
+    launcher_.group().own_marked(clock_holder_mark());
     auto prepared = prepare_experiment(options_.file, sysfs_);
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
     const Plan& plan = prepared.plan;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 
@@ -128,6 +129,10 @@ class CpuFrequency : public Knob {
 KnobFinding find_cpu_frequency(const KnobRequest& request) {
   auto choice = choose_policies(request.target, request.sysfs, *request.cpufreq);
   if (!choice.problem.empty()) return {request.axis, nullptr, choice.problem};
+  if (request.by == "slurm") {
+    AxisOffer offer = common_offer(choice.policies);
+    return cpu_frequency_by_slurm(request, std::move(choice.policies), std::move(offer));
+  }
   auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs);
   if (knob->offer().values.empty()) {
     return {request.axis, nullptr,

@@ -31,7 +31,8 @@ KnobFinding find_knob(const KnobRequest& request) {
 }
 
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
-                                    const std::vector<SysfsKnobSpec>& sysfs_knobs, const UsedBoards& gpus) {
+                                    const std::vector<SysfsKnobSpec>& sysfs_knobs, const UsedBoards& gpus,
+                                    const std::map<std::string, std::string>& by) {
   std::vector<std::string> ordered;
   for (const std::string& axis : axes) {
     if (is_knob_axis(axis)) ordered.push_back(axis);
@@ -42,8 +43,9 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
   std::map<std::string, std::shared_ptr<NvidiaClocks>> nvidia;
   std::vector<KnobFinding> knobs;
   for (const std::string& axis : ordered) {
-    knobs.push_back(
-        find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, sysfs_knobs, gpus, nvidia}));
+    const auto who = by.find(axis);
+    knobs.push_back(find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, sysfs_knobs, gpus, nvidia,
+                               who == by.end() ? "" : who->second}));
   }
   return knobs;
 }

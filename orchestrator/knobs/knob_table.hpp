@@ -26,6 +26,7 @@ struct KnobRequest {
   const std::vector<SysfsKnobSpec>& sysfs_knobs;
   const UsedBoards& gpus;
   std::map<std::string, std::shared_ptr<NvidiaClocks>>& nvidia;  // by UUID
+  std::string by = {};                                           // who sets it, where that is not we: "slurm"
 };
 
 // The knob, or why this machine has none with the next step.
@@ -52,10 +53,11 @@ const KnobKind* kind_of_axis(const std::string& axis);  // nullptr: there is no 
 
 KnobFinding find_knob(const KnobRequest& request);
 
-// The knobs of an experiment's axes, in the order in which they are applied.
+// The knobs of an experiment's axes (`by`: who sets them, where that is not we), in the order in which they are applied.
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
                                     const std::vector<SysfsKnobSpec>& sysfs_knobs,
-                                    const UsedBoards& gpus = {});
+                                    const UsedBoards& gpus = {},
+                                    const std::map<std::string, std::string>& by = {});
 
 // Every axis this machine could have, for doctor.
 std::vector<std::string> candidate_axes(const Sysfs& sysfs);

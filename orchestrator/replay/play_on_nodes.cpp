@@ -21,7 +21,7 @@ namespace {
 // One machine of the type, and what it does at the moment.
 struct PlayedNode {
   std::string name;
-  double time = 1, power = 1;  // against the type
+  double time = 1, power = 1;       // against the type
   std::vector<double> slopes = {};  // of power, an axis each
   std::unique_ptr<Strategy> strategy = {};
   int block = 0;
@@ -140,8 +140,7 @@ class NodesNight {
     if (!optimum) return;
     play.chosen = optimum->point;
     play.bound = optimum->regret_bound;
-    play.regret =
-        landscape_.objective(play.chosen) / landscape_.objective(landscape_.constrained_best()) - 1;
+    play.regret = landscape_.objective(play.chosen) / landscape_.objective(landscape_.constrained_best()) - 1;
     for (const PlayedNode& node : nodes_) {
       const auto objective = [&](int point) {
         const Landscape::Record here =

@@ -243,6 +243,13 @@ TEST(Parse, Axes) {
             "sweep.yaml:2:23: error: axis 'cpu.frequency' is an empty list\n");
   EXPECT_EQ(faults(with("axes: {cpu.frequency: {from: 1 GHz}}\n")),
             "sweep.yaml:2:23: error: axis 'cpu.frequency': a range needs both 'from' and 'to'\n");
+  EXPECT_EQ(
+      faults(with("axes: {cpu.turbo: {values: [on, off], by: slurm}}\n")),
+      "sweep.yaml:2:43: error: axis 'cpu.turbo': 'by' says who sets it if not dvfs-plan itself, and knows "
+      "only  cpu.frequency: {values: [...], by: slurm}; found 'slurm'\n");
+  EXPECT_EQ(faults(with("machines: {slurm: {types: all}}\n")),
+            "sweep.yaml:2:27: error: 'types' must be 'one' (nodes of several types are refused) or 'each' (a "
+            "result of each type); found 'all'\n");
   EXPECT_EQ(faults(with("axes: {cpu.frequency: {count: 3, from: 1 GHz, to: 2 GHz}}\n")),
             "sweep.yaml:2:23: error: axis 'cpu.frequency' needs one of: a list, 'all', {count: N}, {from: A, "
             "to: B, step: C}\n");

@@ -46,6 +46,17 @@ AxisValue hertz(double value) {
   return {format(Hertz{value}), value, Dimension::frequency};
 }
 
+TEST_F(KnobTest, SlurmSetsClocksWithinAJobOnly) {
+  machines::acpi_cpufreq(root_);
+  const auto found = find_knobs({"cpu.frequency"}, sysfs_, {}, {}, {{"cpu.frequency", "slurm"}});
+  ASSERT_EQ(found.at(0).knob, nullptr);
+  EXPECT_THAT(
+      found.at(0).problem,
+      testing::AnyOf("'by: slurm' needs Slurm's commands, and srun is not in PATH",
+                     "'by: slurm' sets the clock of a job's CPUs, and this is not within a job; write  "
+                     "machines: {slurm: ...}  or start dvfs-plan by sbatch"));
+}
+
 TEST_F(KnobTest, AcpiCpufreqOffersItsTable) {
   machines::acpi_cpufreq(root_);
   EXPECT_THAT(offers("cpu.frequency"),

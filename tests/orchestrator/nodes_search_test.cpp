@@ -22,8 +22,8 @@ std::vector<Landscape> boards(const TemporaryFolder& folder, int clocks, int wor
     for (int i = 1; i <= clocks; ++i) {
       const double f = 0.3 + 0.7 * i / clocks, v = 1 + (0.8 + 0.1 * w) * std::max(0.0, f - 0.55);
       const double time = 0.3 + 0.7 / f, power = 60 + 140 * f * v * v;
-      text += "b,w" + std::to_string(w) + "," + std::to_string(300 + 10 * i) + ",,,1," + std::to_string(time) + "," +
-              std::to_string(time * power) + ",\n";
+      text += "b,w" + std::to_string(w) + "," + std::to_string(300 + 10 * i) + ",,,1," +
+              std::to_string(time) + "," + std::to_string(time * power) + ",\n";
     }
   }
   folder.file("t.csv", text);
@@ -158,8 +158,10 @@ TEST(ClaimLog, OnlyOneIsNextHoweverManyAsk) {
         // The least that nobody has.
         int point = 0;
         while (points.contains(point)) ++point;
-        const auto claimed = log.add({"o" + std::to_string(m), "n" + std::to_string(m),
-                                      {point, m + 1, TrialRole::point, 1, 1}, "p" + std::to_string(point)});
+        const auto claimed = log.add({"o" + std::to_string(m),
+                                      "n" + std::to_string(m),
+                                      {point, m + 1, TrialRole::point, 1, 1},
+                                      "p" + std::to_string(point)});
         ASSERT_NE(claimed, SharedFolder::Claimed::not_written);
         if (claimed == SharedFolder::Claimed::mine) ++i;
       }

@@ -466,6 +466,91 @@ TEST(Sampler, WhoeverReadsFirstNobodyWaitsLongForAProbeThatHangs) {
   }
 }
 
+class CrayPm : public testing::Test {
+ protected:
+  CrayPm() {
+    write("freshness", "100");
+    write("startup", "1");
+    write("generation", "13");
+    write("raw_scan_hz", "10");
+    write("version", "2");
+    write("power_cap", "0 W");
+    write("energy", "500 J 1700000000 us");
+    write("power", "310 W 1700000000 us");
+    write("cpu_energy", "200 J");
+    write("cpu_temp", "41 C");
+    write("accel0_energy", "120 J");
+  }
+  void write(const std::string& file, const std::string& text) {
+    root_.file("sys/cray/pm_counters/" + file, text + "\n");
+  }
+  std::vector<Sample> read(Probe& probe) {
+    std::vector<Sample> samples(probe.channels().size());
+    probe.read(samples);
+    return samples;
+  }
+  TemporaryFolder root_;
+};
+
+TEST_F(CrayPm, TheNodeIsTheWholeAndItsPartsAreWithin) {
+  const Sysfs sysfs(root_.path());
+  const auto finding = find_probe("cray_pm", {.sysfs = sysfs});
+  ASSERT_TRUE(finding.probe) << finding.problem;
+  EXPECT_THAT(channel_names(finding),
+              testing::UnorderedElementsAre("cray_pm:energy", "cray_pm:power", "cray_pm:cpu_energy",
+                                            "cray_pm:accel0_energy"));
+  EXPECT_EQ(channel(finding, "cray_pm:energy").domain, "system");
+  EXPECT_EQ(channel(finding, "cray_pm:energy").within, "");
+  EXPECT_EQ(channel(finding, "cray_pm:accel0_energy").domain, "accel0");
+  EXPECT_EQ(channel(finding, "cray_pm:accel0_energy").within, "system");
+  EXPECT_DOUBLE_EQ(finding.probe->period().value(), 0.05);
+}
+
+TEST_F(CrayPm, OnlyWhatIsFreshIsARead) {
+  const Sysfs sysfs(root_.path());
+  const auto finding = find_probe("cray_pm", {.sysfs = sysfs});
+  Probe& probe = *finding.probe;
+  for (const Sample& sample : read(probe)) EXPECT_TRUE(sample.value);
+  write("energy", "501 J");  // the controller is about to say so
+  for (const Sample& sample : read(probe)) {
+    EXPECT_FALSE(sample.value);
+    EXPECT_EQ(sample.status, ReadingStatus::ok);
+  }
+  write("freshness", "101");
+  double most = 0;
+  for (const Sample& sample : read(probe)) most = std::max(most, sample.value.value_or(0));
+  EXPECT_DOUBLE_EQ(most, 501);
+  // A trial's first read is one whether the controller said something since the last trial or not.
+  probe.begin();
+  for (const Sample& sample : read(probe)) EXPECT_TRUE(sample.value);
+}
+
+TEST_F(CrayPm, ACounterThatBeganAnewIsNoDifference) {
+  const Sysfs sysfs(root_.path());
+  const auto finding = find_probe("cray_pm", {.sysfs = sysfs});
+  read(*finding.probe);
+  write("startup", "2");
+  write("freshness", "3");
+  write("energy", "0 J");
+  for (const Sample& sample : read(*finding.probe)) EXPECT_EQ(sample.status, ReadingStatus::gone);
+  write("freshness", "4");
+  write("cpu_energy", "broken");
+  const auto samples = read(*finding.probe);
+  EXPECT_EQ(std::count_if(samples.begin(), samples.end(),
+                          [](const Sample& s) { return s.status == ReadingStatus::absent; }),
+            1);
+  EXPECT_EQ(
+      std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return s.value.has_value(); }), 3);
+}
+
+TEST(CrayPmOnOtherMachines, IsAbsentWithItsReason) {
+  TemporaryFolder root;
+  const Sysfs sysfs(root.path());
+  const auto finding = find_probe("cray_pm", {.sysfs = sysfs});
+  EXPECT_FALSE(finding.probe);
+  EXPECT_EQ(finding.problem, "no /sys/cray/pm_counters: this is no Cray node");
+}
+
 TEST(SampledProbe, OfPowerIsReadAtRandomTimesAroundItsPeriod) {
   FakeClock clock;
   SampledProbe probe(std::make_unique<CountingProbe>("power", Seconds{0.1}, "W"), 0, clock);

@@ -322,8 +322,8 @@ TEST(Compare, OfTwoPartitionsNodesAreTheRepetitions) {
       const double own = saves * (1 + 0.02 * normal(random));
       for (int block = 1; block <= 3; ++block) {
         for (const bool slow : {true, false}) {
-          TrialRow t = trial(slow ? "1 GHz" : "2 GHz", !slow, (slow ? 50 * own : 70) * (1 + 0.003 * normal(random)),
-                             slow ? 2 : 1);
+          TrialRow t = trial(slow ? "1 GHz" : "2 GHz", !slow,
+                             (slow ? 50 * own : 70) * (1 + 0.003 * normal(random)), slow ? 2 : 1);
           t.node = name + std::to_string(node);
           t.block = 3 * node + block;
           t.id = static_cast<std::int64_t>(result.trials.size()) + 1;

@@ -27,7 +27,7 @@ SlurmdSpoolDir={folder}/spool.%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.%n.pid
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin={task_plugin}
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 MpiDefault=none
@@ -43,7 +43,7 @@ JobRequeue=1
 ReturnToService=2
 SlurmdParameters=config_overrides
 {more}
-NodeName=n[1-3] NodeAddr=10.77.0.[11-13] Port=6818 CPUs=2 Sockets=1 CoresPerSocket=2 RealMemory=1000 {node_more}
+{nodes}
 PartitionName=batch Nodes=n[1-3] Default=YES MaxTime=60 State=UP
 """
 
@@ -90,15 +90,17 @@ def missing():
 
 
 class Cluster:
-    def __init__(self, more="", node_more="", on_node=None, as_node=None):
-        """`more`: lines of slurm.conf. Of single nodes: `on_node` is run there before slurmd (a script), `as_node` before its name."""
+    def __init__(self, more="", node_more="", on_node=None, as_node=None, task_plugin="task/none", nodes=None):
+        """`more`: lines of slurm.conf; `nodes`: further words of single nodes there. Of single nodes: `on_node` is run there before slurmd (a script), `as_node` before its name."""
+        described = "\n".join(f"NodeName={node} NodeAddr=10.77.0.1{node[1:]} Port=6818 CPUs=2 Sockets=1 CoresPerSocket=2 RealMemory=1000 {(nodes or {}).get(node, node_more)}"
+                              for node in NODES)
         self.on_node, self.as_node = on_node or {}, as_node or {}
         # Not in a folder of one user's own: munged wants folders that all may pass through.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-slurm.", dir="/var/tmp"))
         self.folder.chmod(0o755)
         self.processes = {}
         self.host = "ctl"
-        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(folder=self.folder, more=more, node_more=node_more))
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(folder=self.folder, more=more, task_plugin=task_plugin, nodes=described))
         self.environment = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"), "TMPDIR": str(self.folder / "local"),
                             "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
         for name in ["state", "local", "shared", *[f"{kind}.{node}" for kind in ("spool", "local") for node in NODES]]:

@@ -40,6 +40,25 @@ class BadDays(OnACluster):
         self.assertEqual(status, 0, out + err)
         self.require_each_trial_once(2)
 
+    def test_two_types_of_nodes(self):
+        """Refused, or a result of each, as the file says; compared as two partitions would be."""
+        self.set_up(nodes={"n3": "Feature=big"})
+        self.write(experiment(blocks=2, clocks=CLOCKS[:4]))
+        status, _, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 3)
+        self.assertIn("error: the nodes are of 2 types, as Slurm describes them:\n", err)
+        self.assertIn("write  types: each  for a result of each type", err)
+        self.write(experiment(blocks=2, clocks=CLOCKS[:4], machines="nodes: 2, types: each"))
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        small, big = (self.folder / f"sweep.2-cpus-1-2-1-1000-mb-features{name}.sqlite" for name in ("", "-big"))
+        nodes = [{row["node"] for row in testbed.rows(path, "SELECT DISTINCT node FROM block_runs")} for path in (small, big)]
+        self.assertEqual(nodes, [{"n1", "n2"}, {"n3"}])
+        self.assertIn(f"`dvfs-plan compare {small} {big}` compares the two types", err)
+        compared = subprocess.run([testbed.BIN / "dvfs-plan", "compare", small, big], capture_output=True, text=True)
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+        self.assertIn("n1, n2", compared.stdout)
+
     @unittest.skipUnless(testbed.LONG, "--long")
     def test_nodes_of_another_kind_are_left_out_by_name(self):
         """n2 has another processor, n3 another kernel: as far as they can tell."""

@@ -28,8 +28,8 @@ std::vector<NodesPlay> play_all(const std::vector<Landscape>& landscapes, int se
       options.noise_time = 0.005;
       options.noise_power = 0.02;
       options.stop_regret = 0.01;
-      plays[job] = play_on_nodes(landscapes[job / static_cast<std::size_t>(seeds)], options, nodes, NodeScatter{},
-                                 each, job % static_cast<std::size_t>(seeds) + 1);
+      plays[job] = play_on_nodes(landscapes[job / static_cast<std::size_t>(seeds)], options, nodes,
+                                 NodeScatter{}, each, job % static_cast<std::size_t>(seeds) + 1);
     }
   };
   std::vector<std::jthread> threads;
@@ -39,7 +39,8 @@ std::vector<NodesPlay> play_all(const std::vector<Landscape>& landscapes, int se
 }
 
 // How often faster: the median over the plays in which one machine and these all reached the bound.
-void print_line(int nodes, bool each, const std::vector<NodesPlay>& plays, const std::vector<NodesPlay>& of_one) {
+void print_line(int nodes, bool each, const std::vector<NodesPlay>& plays,
+                const std::vector<NodesPlay>& of_one) {
   std::vector<double> faster, trials, regrets, bounds;
   double reached = 0, held = 0, twice = 0, within = 0, machines = 0;
   for (std::size_t i = 0; i < plays.size(); ++i) {
@@ -58,12 +59,16 @@ void print_line(int nodes, bool each, const std::vector<NodesPlay>& plays, const
   }
   const double n = static_cast<double>(plays.size());
   fmt::print(
-      "  {} machine{:<21} {:4.1f} times as fast (median); {:3.0f} trials; reached in {:3.0f} %, bound then {:.1f} %, held {:3.0f} %; "
+      "  {} machine{:<21} {:4.1f} times as fast (median); {:3.0f} trials; reached in {:3.0f} %, bound then "
+      "{:.1f} %, held {:3.0f} %; "
       "regret {:.2f} % (mean), {:.2f} % (95th); {:3.0f} % of machines within 1 %; chosen twice {:.2f}\n",
-      nodes, each ? "s, the bound on each" : nodes == 1 ? "" : "s", quantile(faster, 0.5), quantile(trials, 0.5),
-      100 * reached / n, 100 * quantile(bounds, 0.5), 100 * held / n,
-      100 * std::accumulate(regrets.begin(), regrets.end(), 0.0) / n, 100 * quantile(regrets, 0.95),
-      100 * within / machines, twice / n);
+      nodes,
+      each         ? "s, the bound on each"
+      : nodes == 1 ? ""
+                   : "s",
+      quantile(faster, 0.5), quantile(trials, 0.5), 100 * reached / n, 100 * quantile(bounds, 0.5),
+      100 * held / n, 100 * std::accumulate(regrets.begin(), regrets.end(), 0.0) / n,
+      100 * quantile(regrets, 0.95), 100 * within / machines, twice / n);
   std::fflush(stdout);
 }
 
@@ -72,8 +77,9 @@ void on_nodes(const std::string& folder, int seeds) {
   for (const char* name : {"gpu-v100", "gpu-gtx980-low", "gpu-gtx1080ti", "gpu-v100-power-limit"}) {
     std::vector<std::string> notes;
     const auto landscapes = read_landscapes(folder + "/" + name + ".csv", notes);
-    fmt::print("{}: {} workloads, {} seeds; machines differ by 3 % in power, 2 % in its slopes, 0.3 % in time\n",
-               name, landscapes.size(), seeds);
+    fmt::print(
+        "{}: {} workloads, {} seeds; machines differ by 3 % in power, 2 % in its slopes, 0.3 % in time\n",
+        name, landscapes.size(), seeds);
     std::vector<NodesPlay> of_one;
     for (const auto& [nodes, each] : {std::pair{1, false}, {2, false}, {4, false}, {8, false}, {8, true}}) {
       const auto plays = play_all(landscapes, seeds, nodes, each);
