@@ -126,6 +126,34 @@ std::string suggest_unit(std::string_view text) {
   return nearest_word(parts->rest, names);
 }
 
+std::string unit_hint(std::string_view text, Dimension wanted) {
+  const auto parts = leading_number(text);
+  if (!parts || parts->rest.empty()) return {};
+  std::vector<std::string> near, all;
+  const auto begins_with = [&](std::string_view name) {
+    return name.size() > parts->rest.size() && equal_ignoring_case(name.substr(0, parts->rest.size()), parts->rest);
+  };
+  for (const KnownUnit& unit : known_units) {
+    if (unit.dimension != wanted) continue;
+    if (equal_ignoring_case(unit.name, parts->rest)) return fmt::format(" (did you mean the unit '{}'?)", unit.name);
+    if (begins_with(unit.name)) near.emplace_back(unit.name);
+    // Of one letter any other is one edit away.
+    if (unit.name.size() > 1) all.emplace_back(unit.name);
+  }
+  // "sec", "minutes", "hours".
+  std::string_view longest;
+  for (const KnownUnit& unit : known_units) {
+    const bool starts = unit.dimension == wanted && parts->rest.size() > unit.name.size() &&
+                        equal_ignoring_case(parts->rest.substr(0, unit.name.size()), unit.name);
+    if (starts && unit.name.size() > longest.size()) longest = unit.name;
+  }
+  if (near.empty() && !longest.empty()) near.emplace_back(longest);
+  if (near.empty() && parts->rest.size() > 1) {
+    if (auto nearest = nearest_word(parts->rest, all); !nearest.empty()) near.push_back(std::move(nearest));
+  }
+  return near.empty() ? std::string{} : fmt::format(" (did you mean the unit '{}'?)", join(near, "' or '"));
+}
+
 std::string format_quantity(double value, Dimension dimension, int digits) {
   const double size = std::abs(value);
   switch (dimension) {

@@ -62,6 +62,9 @@ bool looks_like_quantity(std::string_view text);
 
 // The nearest known unit to one that is not known ("Ghz" -> "GHz"); empty if none is near.
 std::string suggest_unit(std::string_view text);
+// " (did you mean the unit 'GHz'?)" where `wanted` has units like the one written: of another case, that begin with it ("5 m" is
+// min or ms) or that it begins with ("10 sec"), or one letter away; empty: none is near.
+std::string unit_hint(std::string_view text, Dimension wanted);
 
 // "1.8 GHz", "100 MHz", "52.8 J": at most `digits` significant digits, no trailing zeros.
 std::string format_quantity(double value, Dimension dimension, int digits = 4);

@@ -56,8 +56,7 @@ class CrayPmProbe : public Probe {
       if (before != sysfs_.text(folder + "freshness")) continue;  // renewed meanwhile: some are of before, some of after
       const auto startup = sysfs_.text(folder + "startup");
       const bool restarted = startup_ && startup != startup_;
-      startup_ = startup;
-      if (before && before == last_) {
+      if (before && before == last_ && !restarted) {
         // Nothing was renewed since: what is in the files was said already.
         for (Sample& sample : samples) {
           if (sample.status == ReadingStatus::ok) sample = {};
@@ -65,6 +64,7 @@ class CrayPmProbe : public Probe {
         return;
       }
       last_ = before;
+      startup_ = startup;
       // Counters began anew: what they say is not behind what they said.
       for (Sample& sample : samples) {
         if (restarted) sample = {std::nullopt, ReadingStatus::gone, "startup changed"};

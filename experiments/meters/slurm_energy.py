@@ -9,7 +9,8 @@
 
 For sites where this is all that a user may read: slurmd samples its own sensor (RAPL, IPMI, pm_counters) every AcctGatherNodeFreq seconds
 and tells the mean since its last look (scontrol(1), "CurrentWatts"). A trial must be many times as long as that; where the node's own
-sensors can be read they are better. Prints a line whenever Slurm has a new value.
+sensors can be read they are better. Prints a line
+whenever Slurm has a new value, and once each such time.
 """
 import os
 import subprocess
@@ -40,14 +41,15 @@ def main():
     period = float(every.split()[0])
     if period <= 0:
         sys.exit(f"Slurm does not look at its sensor between jobs: AcctGatherNodeFreq = {every}; an administrator may set it to 30, for example")
-    last = None
+    last, told = None, 0.0
     while True:
         watts = fields(ask("-o", "show", "node", node)).get("CurrentWatts")
         if watts is None or not watts.replace(".", "", 1).isdigit():
             sys.exit(f"Slurm says no power of {node}: CurrentWatts={watts}")
-        if watts != last:
+        # The same again is a value of its own once Slurm has looked again.
+        if watts != last or time.monotonic() - told >= period:
             print(f"watts {watts} W", flush=True)
-            last = watts
+            last, told = watts, time.monotonic()
         time.sleep(min(1.0, period / 2))
 
 

@@ -128,8 +128,13 @@ class AxisResolver {
       if (value.text == raw.text) return add(value, raw.mark);
       words.push_back(value.text);
     }
+    // What YAML reads as yes and no.
+    const bool is_switch = std::find(words.begin(), words.end(), "off") != words.end();
+    std::string meant = did_you_mean(raw.text, words);
+    if (is_switch && (raw.text == "no" || raw.text == "false")) meant = " (did you mean 'off'?)";
+    if (is_switch && (raw.text == "yes" || raw.text == "true")) meant = " (did you mean 'on'?)";
     error(raw.mark, fmt::format("axis '{}': this machine does not offer '{}'{}; it offers: {}", spec_.name,
-                                raw.text, did_you_mean(raw.text, words), join(words, ", ")));
+                                raw.text, meant, join(words, ", ")));
   }
 
   std::optional<double> number_of(const RawValue& raw) {
@@ -140,10 +145,7 @@ class AxisResolver {
     std::string message =
         fmt::format("axis '{}' takes {}; found '{}'", spec_.name, describe(offer_->dimension), raw.text);
     if (quantity && quantity->dimension == Dimension::none) message += ", which has no unit";
-    if (!quantity && looks_like_quantity(raw.text)) {
-      if (const auto unit = suggest_unit(raw.text); !unit.empty())
-        message += fmt::format(" (did you mean the unit '{}'?)", unit);
-    }
+    if (!quantity && looks_like_quantity(raw.text)) message += unit_hint(raw.text, offer_->dimension);
     error(raw.mark, message);
     return std::nullopt;
   }
@@ -207,6 +209,11 @@ class AxisResolver {
     if (spec_.step ? step->value <= 0 : step->value <= 1) {
       error(raw.mark, fmt::format("axis '{}': '{}' must be greater than {}; found '{}'", spec_.name,
                                   spec_.step ? "step" : "times", spec_.step ? 0 : 1, raw.text));
+      return;
+    }
+    if (spec_.times && from->value <= 0) {
+      error(raw.mark, fmt::format("axis '{}': 'times' multiplies 'from', which is {}: begin above 0, or give 'step'",
+                                  spec_.name, spec_.from->text));
       return;
     }
     const double slack = 1e-9 * std::abs(to->value);

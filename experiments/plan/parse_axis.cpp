@@ -176,7 +176,16 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Voc
     }
   }
   if (const YamlNode* every = node.find("every")) {
-    if (auto value = read.quantity(*every, "'every'", Dimension::time)) probe.every = Seconds{*value};
+    constexpr double least = 0.01;
+    if (auto value = read.quantity(*every, "'every'", Dimension::time)) {
+      if (*value >= least)
+        probe.every = Seconds{*value};
+      else
+        read.diagnostics().error(every->mark,
+                                 fmt::format("'every' is how often the program is started anew, at least 10 ms; "
+                                             "found '{}'. One that keeps running and prints needs no 'every'",
+                                             every->scalar));
+    }
   }
   if (const YamlNode* run_as = node.find("run_as")) {
     if (auto user = read.word(*run_as, "'run_as'")) probe.run_as = user->text;

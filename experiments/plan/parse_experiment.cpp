@@ -54,7 +54,11 @@ class ExperimentParser {
     if (experiment_.search.each_node && !experiment_.slurm)
       error(experiment_.search.mark,
             "'for: each node' in 'stop' is about several machines: it needs 'machines'");
-    with(root, "gpus", [&](const YamlNode& n) { experiment_.gpus = read_.words(n, "'gpus'"); });
+    with(root, "gpus", [&](const YamlNode& n) {
+      experiment_.gpus = read_.words(n, "'gpus'");
+      if (experiment_.gpus && experiment_.gpus->size() == 1 && experiment_.gpus->front().text == "none")
+        error(n.mark, "'gpus' lists boards: all, [0, 1] or UUIDs; an experiment that is about none leaves it out");
+    });
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
     with(root, "objective",
          [&](const YamlNode& n) { parse_objective_spec(n, read_, experiment_.objective); });
@@ -75,6 +79,10 @@ class ExperimentParser {
   void take_name(const YamlNode& node) {
     const auto name = read_.word(node, "'name'");
     if (!name) return;
+    if (name->text.empty()) {
+      error(name->mark, "'name' is empty: it becomes the result's file name, for example  name: sort");
+      return;
+    }
     const bool fits = name->text.size() <= 64 && name->text.find('/') == std::string::npos &&
                       name->text[0] != '.' && printable(name->text) == name->text;
     if (!fits) {
@@ -136,7 +144,11 @@ class ExperimentParser {
     with(node, "together", [&](const YamlNode& n) { together(n, node, spec); });
     if (node.find("together") == nullptr) require_one_command(node, "workload", read_, spec.name);
     with(node, "instances", [&](const YamlNode& n) { instances(n, spec); });
-    with(node, "timeout", [&](const YamlNode& n) { take_seconds(n, "'timeout'", spec.timeout); });
+    with(node, "timeout", [&](const YamlNode& n) {
+      take_seconds(n, "'timeout'", spec.timeout);
+      if (!(spec.timeout.value() > 0))
+        error(n.mark, fmt::format("'timeout' is when the workload is ended, above 0; found '{}'", n.scalar));
+    });
     with(node, "output_cap", [&](const YamlNode& n) {
       const auto bytes = read_.quantity(n, "'output_cap'", Dimension::bytes);
       if (!bytes) return;

@@ -350,8 +350,12 @@ class PlanResolver {
       if (axis == plan_.axes.end()) {
         std::vector<std::string> names;
         for (const PlanAxis& a : plan_.axes) names.push_back(a.name);
-        error(condition.mark, fmt::format("{} names axis '{}', which is not in 'axes'{}", what,
-                                          condition.axis, did_you_mean(condition.axis, names)));
+        const std::string near = did_you_mean(condition.axis, names);
+        error(condition.mark,
+              fmt::format("{} names axis '{}', which is not in 'axes'{}", what, condition.axis,
+                          !near.empty()     ? near
+                          : names.empty() ? "; there is no axis"
+                                          : fmt::format("; axes: {}", join(names, ", "))));
         continue;
       }
       ResolvedCondition one{static_cast<std::size_t>(axis - plan_.axes.begin()), {}};

@@ -23,6 +23,13 @@ std::string YamlReader::found(const YamlNode& node) const {
   return {};
 }
 
+// A space that looks like one and is none, as word processors and web pages make them.
+static std::string odd_space_hint(std::string_view text) {
+  return text.find("\xC2\xA0") == std::string_view::npos
+             ? std::string{}
+             : "; it holds a non-breaking space (U+00A0): write an ordinary one in its place";
+}
+
 bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vector<std::string>& known) {
   if (node.kind != YamlNode::Kind::map) {
     diagnostics_.error(node.mark, fmt::format("{} must be a map of 'key: value'; {}", what, found(node)));
@@ -33,8 +40,9 @@ bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vec
     const std::string nearest = did_you_mean(entry.key, known);
     diagnostics_.error(
         entry.key_mark,
-        fmt::format("unknown key '{}' in {}{}", entry.key, what,
-                    nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest));
+        fmt::format("unknown key '{}' in {}{}{}", entry.key, what,
+                    nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest,
+                    odd_space_hint(entry.key)));
   }
   return true;
 }
@@ -56,10 +64,9 @@ std::optional<double> YamlReader::quantity(const YamlNode& node, std::string_vie
   if (value && value->dimension == Dimension::none) {
     message += ", which has no unit";
   } else if (!value && looks_like_quantity(text->text)) {
-    if (const auto unit = suggest_unit(text->text); !unit.empty()) {
-      message += fmt::format(" (did you mean the unit '{}'?)", unit);
-    }
+    message += unit_hint(text->text, wanted);
   }
+  message += odd_space_hint(text->text);
   diagnostics_.error(node.mark, message);
   return std::nullopt;
 }

@@ -120,6 +120,12 @@ class TreeBuilder : public YAML::EventHandler {
       start_entry(parent, *node, mark);
     } else {
       parent.pending->value = node;
+      // The reader finds an empty value where the next thing begins, lines later.
+      if (node->kind == YamlNode::Kind::null && node->mark.line != parent.pending->key_mark.line) {
+        auto here = std::make_shared<YamlNode>(*node);
+        here->mark = parent.pending->key_mark;
+        parent.pending->value = here;
+      }
       parent.node->entries.push_back(std::move(*parent.pending));
       parent.pending.reset();
     }
@@ -154,7 +160,8 @@ Mark mark_of_byte(std::string_view text, std::size_t at) {
 bool fit_to_read(std::string_view text, Diagnostics& diagnostics, const YamlLimits& limits) {
   if (text.size() > limits.bytes) {
     diagnostics.error(
-        {}, fmt::format("the file has {} bytes; an experiment file may have {}", text.size(), limits.bytes));
+        {}, fmt::format("the file has more than {} bytes, the most that an experiment file may have: is it the right one?",
+                        limits.bytes));
     return false;
   }
   if (const auto bad = first_invalid_utf8(text); bad != std::string_view::npos) {

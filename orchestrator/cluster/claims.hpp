@@ -25,6 +25,8 @@ class ClaimLog {
   const std::vector<Claim>& read();
   // As the next one after all that was read.
   SharedFolder::Claimed add(const Claim& claim);
+  // The next one is there and cannot be read: others go on behind it.
+  void pass_over() { ++next_; }
 
  private:
   SharedFolder folder_;

@@ -32,17 +32,32 @@ const PlannedTrial* SharedSearch::next(const History& own) {
       // What the others are at may yet show that it is not over.
       task_.outcome.over = inner_->is_over(known);
       const bool waits = task_.outcome.over && !known.in_flight().empty();
-      if (!waits || !pause(Seconds{1})) return nullptr;
+      if (!waits) {
+        // Of this block something was run, and nothing of it counts: that is the machine's fault, not an end of the search.
+        int ran = 0, counted = 0;
+        for (const FinishedTrial& one : own.trials()) {
+          ran += counts_for_its_point(one.role) ? 1 : 0;
+          counted += one.counts ? 1 : 0;
+        }
+        task_.outcome.barren = ran > 0 && counted == 0;
+        return nullptr;
+      }
+      if (!pause(Seconds{1})) return nullptr;
       continue;
     }
     if (task_.origin.empty() || !counts_for_its_point(trial->role)) return trial;
     switch (claims_.add({task_.origin, task_.node, *trial, trial->key})) {
       case SharedFolder::Claimed::mine:
+        taken_ = 0;
         return trial;
-      case SharedFolder::Claimed::taken:
-        // It may take a moment until it can be read here.
-        if (!pause(Seconds{0.05})) return nullptr;
+      case SharedFolder::Claimed::taken: {
+        // It may take a moment until it can be read here; one that never can is passed over.
+        constexpr int patience = 600;
+        if (++taken_ > patience) claims_.pass_over();
+        if (taken_ > patience) taken_ = 0;
+        if (!pause(Seconds{0.1})) return nullptr;
         break;
+      }
       case SharedFolder::Claimed::not_written:
         // A full disk: better a setting twice than a night that stands still.
         if (!told_)
@@ -78,10 +93,14 @@ History SharedSearch::all(const History& own) {
   Statement finished = others_.database().prepare(
       "SELECT r.origin, t.key FROM trial t JOIN session s ON s.id = t.session_id JOIN block_run r ON r.id = "
       "s.block_run_id");
-  while (finished.step()) finished_.emplace(finished.text(0), finished.text(1));
+  while (finished.step()) {
+    // Of a run that does not count keys have what tells them apart behind them (PartTaker).
+    const std::string key = finished.text(1);
+    finished_.emplace(finished.text(0), key.substr(0, key.rfind(" (run ")));
+  }
   ended_.clear();
   for (const BlockRun& run : block_runs(others_)) {
-    if (run.complete || !run.left_out.empty()) ended_.insert(run.origin);
+    if (run.complete) ended_.insert(run.origin);
   }
   longest_ = longest_trial(known);
   const auto& claims = claims_.read();
@@ -93,8 +112,8 @@ History SharedSearch::all(const History& own) {
   return known;
 }
 
-// A machine runs one trial at a time, so only its last claim can be. One that is not heard of for much longer than a trial takes,
-// by this machine's own clock, is dead: clocks of two machines are not compared.
+// Until its trial is seen here: what a machine ran before its last claim may be finished, and its file not be listed yet. One that
+// is not heard of for much longer than a trial takes, by this machine's own clock, is dead: clocks of two machines are not compared.
 bool SharedSearch::is_under_way(const Claim& claim, std::size_t at) {
   if (claim.origin == task_.origin || claim.trial.block == task_.block) return false;
   if (claim.trial.point < 0 || static_cast<std::size_t>(claim.trial.point) >= plan_.points.size())
@@ -102,7 +121,10 @@ bool SharedSearch::is_under_way(const Claim& claim, std::size_t at) {
   if (finished_.contains({claim.origin, claim.key}) || ended_.contains(claim.origin)) return false;
   const auto& claims = claims_.read();
   for (std::size_t later = at + 1; later < claims.size(); ++later) {
-    if (claims[later].origin == claim.origin || claims[later].trial.block == claim.trial.block) return false;
+    const bool same_trial = claims[later].origin == claim.origin && claims[later].key == claim.key;
+    const bool replaced =
+        claims[later].origin != claim.origin && claims[later].trial.block == claim.trial.block;
+    if (same_trial || replaced) return false;
   }
   const Nanoseconds now = task_.clock.now();
   const Nanoseconds since = seen_.emplace(at, now).first->second;

@@ -24,6 +24,7 @@ class SharedSearch : public Strategy {
   struct Outcome {
     bool stopped = false;  // somebody wanted it to stop
     bool over = false;     // no more is wanted of any block
+    bool barren = false;   // trials were run, and none of them counts
   };
   struct Task {
     SharedFolder folder;
@@ -62,6 +63,7 @@ class SharedSearch : public Strategy {
   std::set<std::string> ended_;                             // origins
   std::optional<Seconds> longest_;
   bool told_ = false;
+  int taken_ = 0;  // claims in a row of which another was first and cannot be read
 };
 
 }  // namespace dvfs_plan

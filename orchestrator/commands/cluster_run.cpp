@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/interruption.hpp"
 #include "base/output.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "orchestrator/cluster/collector.hpp"
 #include "orchestrator/cluster/look.hpp"
@@ -384,15 +385,25 @@ class ClusterNight {
     const int trials = store.experiment().planned_trials;
     const int scenarios = std::max(1, static_cast<int>(store.experiment().points_of_scenario.size()));
     const int each = (trials + scenarios - 1) / scenarios;
-    return std::max(spec_.nodes, (each + trials_of_search_block - 1) / trials_of_search_block);
+    int blocks = std::max(spec_.nodes, (each + trials_of_search_block - 1) / trials_of_search_block);
+    // All are complete, and no task found it over: what the last ones found may have opened it again.
+    std::set<int> complete;
+    for (const BlockRun& run : block_runs(store)) {
+      if (run.complete) complete.insert(run.block);
+    }
+    while (static_cast<int>(complete.size()) >= blocks && folder_.names(over_ending).empty())
+      blocks += spec_.nodes;
+    return blocks;
   }
 
   // A task that finds the search over says so; those at work may still add to it.
   bool is_over(Store& store) const {
     if (!experiment_.search.one_by_one() || folder_.names(over_ending).empty()) return false;
-    const auto runs = block_runs(store);
-    return drained_ || std::all_of(runs.begin(), runs.end(),
-                                   [](const BlockRun& run) { return run.complete || !run.left_out.empty(); });
+    // Who can ask Slurm knows that no task is left, waiting ones cancelled; else blocks that were begun and not ended tell.
+    if (options_.what != ClusterOptions::Do::collect) return drained_;
+    std::set<int> begun, complete;
+    for (const BlockRun& run : block_runs(store)) (run.complete ? complete : begun).insert(run.block);
+    return std::includes(complete.begin(), complete.end(), begun.begin(), begun.end());
   }
 
   std::vector<int> open_blocks(Store& store) const {
@@ -681,19 +692,34 @@ std::string type_name(const std::string& hardware) {
       words.emplace_back();
   }
   std::erase_if(words, [](const std::string& word) { return word.empty() || word == "null"; });
-  return join(words, "-").substr(0, 80);
+  constexpr std::size_t most = 60, of_sum = 6;
+  std::string name = join(words, "-");
+  if (name.size() > most) name = name.substr(0, most) + "-" + sha256(hardware).substr(0, of_sum);
+  return name;
 }
 
-// Each type is an experiment of its own with the same file: all are submitted before the first is waited for.
+// Each type is an experiment of its own with the same file: the blocks of all are submitted before those of the first are
+// waited for.
 int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
   std::map<std::string, std::vector<std::string>> types;
+  std::map<std::string, bool> works;
   for (const SlurmNode& node : Slurm(path_variable()).nodes(experiment.slurm->partition)) {
     if (has_feature(*experiment.slurm, node)) types[node.hardware].push_back(node.name);
+    works[node.hardware] = works[node.hardware] || node.works();
   }
   std::vector<std::string> results;
   const auto run_all = [&](ClusterOptions::Do what, bool says, bool fresh) {
     int worst = static_cast<int>(ExitCode::done);
     for (const auto& [hardware, nodes] : types) {
+      const std::string path = path_of_type(result_path(options.output, experiment), type_name(hardware));
+      const bool begun = ::access(path.c_str(), F_OK) == 0;
+      // Of one that was never submitted there is nothing to collect or to end; one without a node that works waits for one.
+      if (!begun && (!works[hardware] || (what != ClusterOptions::Do::submit && what != ClusterOptions::Do::all))) {
+        if (!options.quiet)
+          write_stderr(fmt::format("{}: {}: left out: {}\n", join(nodes, ","), printable(hardware),
+                                   works[hardware] ? "it was not submitted" : "none of these nodes works now"));
+        continue;
+      }
       ClusterOptions mine = options;
       mine.type = type_name(hardware);
       mine.nodes_of_type = nodes;
@@ -707,7 +733,7 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
         write_stderr(fmt::format("{}: {}\n", join(nodes, ","), printable(hardware)));
       const int code = ClusterNight(mine, own).run();
       worst = std::max(worst, code);
-      results.push_back(path_of_type(result_path(options.output, experiment), mine.type));
+      results.push_back(path);
       if (code == static_cast<int>(ExitCode::interrupted)) break;
     }
     return worst;

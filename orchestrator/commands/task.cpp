@@ -1,10 +1,12 @@
 // dvfs-plan task: what a cluster's node runs for one block, and what it is asked for before: what it offers.
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -195,6 +197,8 @@ class Block : public RunPart {
       if (!known) throw Error(ExitCode::machine_refuses, store.path() + " is not of a cluster's block");
       origin_ = known->origin;
     }
+    if (search_.stopped) how = RunEnd::interrupted;
+    if (how == RunEnd::done && search_.barren && gave_up_.empty()) gave_up_ = "none of its trials counts";
     if (!gave_up_.empty()) throw NodeFault(ExitCode::some_trials_failed, gave_up_ + last_fault(store));
     // What is finished is worth waiting for.
     constexpr int patience_s = 600;
@@ -205,7 +209,6 @@ class Block : public RunPart {
                                 problem_, file(), node_name()));
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
-    if (search_.stopped) how = RunEnd::interrupted;
     if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
     hand_in(fmt::format("{}.z.part", origin_), end_part(store));
     if (search_.over) hand_in(origin_ + std::string(over_ending), "over\n");
@@ -219,6 +222,7 @@ class Block : public RunPart {
   // What other machines finish and are at decides what this one runs.
   std::unique_ptr<Strategy> shared(const Plan& plan, std::unique_ptr<Strategy> strategy,
                                    Interruption& interruption) {
+    forget_copies_of_the_dead();
     const std::string copy = own_folder() + fmt::format("/others.{}.{}", ::getpid(), ++copies_);
     write_file(copy, look_);
     return std::make_unique<SharedSearch>(
@@ -236,6 +240,18 @@ class Block : public RunPart {
                   return interruption.sleep_until(system_clock().now() + nanoseconds(time), system_clock());
                 },
             .warn = [](const std::string& text) { write_stderr(fmt::format("warning: {}\n", text)); }});
+  }
+
+  // A task that was killed could not remove its copy of what all nodes finished.
+  static void forget_copies_of_the_dead() {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(own_folder(), none)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with("others.")) continue;
+      const auto pid = parse_number(name.substr(7, name.find('.', 7) - 7));
+      if (pid && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH)
+        std::filesystem::remove(entry.path(), none);
+    }
   }
 
   // Whether all that is finished has been handed in now.

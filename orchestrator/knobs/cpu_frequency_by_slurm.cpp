@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstdint>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "base/child.hpp"
@@ -160,7 +162,9 @@ class ClockHeldBySlurm : public Knob {
 }  // namespace
 
 std::string clock_holder_mark() {
-  return fmt::format("DVFS_PLAN_CLOCK_HELD_FOR={}", ::getpid());
+  static const std::uint64_t unguessable =
+      (static_cast<std::uint64_t>(std::random_device{}()) << 32) | std::random_device{}();
+  return fmt::format("DVFS_PLAN_CLOCK_HELD_FOR={:016x}", unguessable);
 }
 
 KnobFinding cpu_frequency_by_slurm(const KnobRequest& request, std::vector<CpufreqPolicy> policies,

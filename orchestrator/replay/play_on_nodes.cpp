@@ -48,6 +48,7 @@ class NodesNight {
     plan_.experiment.seed = seed;
     plan_.experiment.search.method = "adaptive";
     if (options.trials > 0) plan_.experiment.search.at_most = options.trials;
+    most_ = most_trials_of_scenario(plan_, plan_.points.front().scenario);
     plan_.experiment.search.regret = options.stop_regret;
     plan_.experiment.search.confidence = options.confidence;
     plan_.experiment.search.each_node = each_node;
@@ -102,7 +103,7 @@ class NodesNight {
       const PlannedTrial* trial = node.strategy->next(history);
       if (trial == nullptr) {
         if (node.strategy->is_over(history)) {
-          if (!result_.reached_s) result_.reached_s = now;
+          if (!result_.reached_s && finished_.size() < static_cast<std::size_t>(most_)) result_.reached_s = now;
           return;
         }
         node.strategy.reset();
@@ -160,7 +161,7 @@ class NodesNight {
   std::vector<PlayedNode> nodes_;
   std::vector<FinishedTrial> finished_;
   NodesPlay result_;
-  int blocks_ = 0;
+  int blocks_ = 0, most_ = 0;
 };
 
 }  // namespace

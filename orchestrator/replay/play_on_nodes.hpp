@@ -19,7 +19,7 @@ struct NodeScatter {
 
 struct NodesPlay {
   Play play;  // regret and bound are of the type: the landscape as it was recorded
-  // From the first trial until a machine first found nothing left to do, and until all that was under way then had been seen
+  // From the first trial until a machine first found the bound reached, and until all that was under way then had been seen
   // not to change that. nullopt: never.
   std::optional<double> reached_s;
   double wall_s = 0;

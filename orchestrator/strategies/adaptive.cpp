@@ -75,14 +75,13 @@ class AdaptiveSearch : public OneByOne {
     const SearchSpec& search = plan_.experiment.search;
     if (!search.each_node) return std::nullopt;
     const auto nodes = model.on_nodes(named, candidates, search.confidence);
-    const auto breaks = [&](std::size_t i) { return nodes[i].regret_bound > search.regret; };
-    if (own_node_ >= 0 && static_cast<std::size_t>(own_node_) < nodes.size() &&
-        breaks(static_cast<std::size_t>(own_node_)))
-      return own_node_;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (breaks(i)) return static_cast<int>(i);
+    std::optional<int> other;
+    for (const OptimumModel::OnNode& one : nodes) {
+      if (one.regret_bound <= search.regret) continue;
+      if (one.node == own_node_) return own_node_;
+      if (!other) other = one.node;
     }
-    return std::nullopt;
+    return other;
   }
 
   // Run so often that it is not named by an accident: a boost that came, a neighbour that slept.

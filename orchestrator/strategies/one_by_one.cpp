@@ -30,7 +30,7 @@ const PlannedTrial* OneByOne::next(const History& history) {
 }
 
 bool OneByOne::is_over(const History& history) {
-  look_at(history);
+  look_at(history, true);
   if (!affordable(history)) return true;
   for (std::size_t s = 0; s < scenarios_.size(); ++s) {
     if (!is_finished(s, history)) return false;
@@ -52,7 +52,7 @@ int OneByOne::most_trials(std::size_t s) const {
                                  plan_.points[static_cast<std::size_t>(scenarios_[s].front())].scenario);
 }
 
-void OneByOne::look_at(const History& history) {
+void OneByOne::look_at(const History& history, bool for_others) {
   past_.assign(scenarios_.size(), {});
   points_.assign(plan_.points.size(), {});
   for (const FinishedTrial& trial : history.trials()) {
@@ -82,9 +82,12 @@ void OneByOne::look_at(const History& history) {
   }
   for (std::size_t s = 0; s < scenarios_.size(); ++s) {
     const std::set<int> points(scenarios_[s].begin(), scenarios_[s].end());
-    past_[s].failures = failures_at_the_end(history.trials(), minimise(), points);
+    // Of several machines each gives itself up where it fails (the task that runs a block); the search goes on with the others.
+    if (node_.empty()) past_[s].failures = failures_at_the_end(history.trials(), minimise(), points);
   }
-  hopeless_ = hopeless_points(history.trials(), minimise());
+  hopeless_ = node_.empty()
+                  ? hopeless_points(history.trials(), minimise())
+                  : hopeless_points_of_nodes(history.trials(), minimise(), for_others ? std::string{} : node_);
 }
 
 std::optional<PlannedTrial> OneByOne::propose(const History& history) {

@@ -64,7 +64,8 @@ class OneByOne : public Strategy {
   std::vector<ScenarioPast> past_;           // of the history last looked at
 
  private:
-  void look_at(const History& history);
+  // `for_others`: as a machine would that has run nothing itself.
+  void look_at(const History& history, bool for_others = false);
   std::optional<PlannedTrial> propose(const History& history);
   std::optional<PlannedTrial> rerun(const History& history, int position) const;
   PlannedTrial with_idle(int point, int block, int position, TrialRole role, const History& history) const;

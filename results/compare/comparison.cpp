@@ -44,19 +44,6 @@ std::vector<const TrialRow*> counted(const std::vector<TrialRow>& trials, const 
   return found;
 }
 
-NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
-  NightValues night;
-  std::map<std::string, int> index;
-  std::vector<BlockedValue> blocked;
-  for (const TrialRow* trial : counted(trials, scenario, quantity)) {
-    night.of_point[trial->point].push_back(*quantity(*trial));
-    const int point = index.try_emplace(trial->point, static_cast<int>(index.size())).first->second;
-    blocked.push_back({point, trial->block, *quantity(*trial)});
-  }
-  night.error = night_error(blocked, static_cast<int>(index.size()));
-  return night;
-}
-
 // The machine that ran each block, by number; empty where there is one.
 std::map<int, int> nodes_of_blocks(const std::vector<const TrialRow*>& trials) {
   std::map<std::string, int> numbers;
@@ -67,6 +54,26 @@ std::map<int, int> nodes_of_blocks(const std::vector<const TrialRow*>& trials) {
   }
   if (numbers.size() < 2) of_block.clear();
   return of_block;
+}
+
+NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  NightValues night;
+  std::map<std::string, int> index;
+  std::vector<BlockedValue> blocked;
+  const auto rows = counted(trials, scenario, quantity);
+  const auto node_of = nodes_of_blocks(rows);
+  std::vector<std::string> points;
+  for (const TrialRow* trial : rows) {
+    const auto [at, is_new] = index.try_emplace(trial->point, static_cast<int>(index.size()));
+    if (is_new) points.push_back(trial->point);
+    blocked.push_back({at->second, node_of.empty() ? trial->block : node_of.at(trial->block), *quantity(*trial)});
+  }
+  // Of several machines each is one repetition.
+  if (!node_of.empty()) blocked = means_of_groups(blocked);
+  for (const BlockedValue& one : blocked)
+    night.of_point[points[static_cast<std::size_t>(one.point)]].push_back(one.value);
+  night.error = night_error(blocked, static_cast<int>(index.size()));
+  return night;
 }
 
 // Of each point and block, the ratio to the reference of that block. What the reference's own trials add is

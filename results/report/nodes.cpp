@@ -80,7 +80,7 @@ void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment
       const auto known = scenario.search->on_nodes.find(node);
       if (known != scenario.search->on_nodes.end()) {
         one.best = known->second.best;
-        one.agrees = one.best == named || known->second.bound <= scenario.search->rule.regret;
+        one.agrees = !known->second.told_apart;
       }
     } else if (said.best) {
       const PointSummary& best = said.points[*said.best];

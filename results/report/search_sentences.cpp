@@ -43,10 +43,11 @@ std::string bound_sentences(const SearchSummary& search) {
     const auto worst =
         std::max_element(search.on_nodes.begin(), search.on_nodes.end(),
                          [](const auto& a, const auto& b) { return a.second.bound < b.second.bound; });
-    text +=
-        fmt::format(" That is of machines of this type, {} of which took part; on {} by itself none is {}.",
-                    search.on_nodes.size(), printable(worst->first), at_most_better(worst->second.bound));
-    if (search.on_nodes.size() > 1) text.insert(text.size() - 1, ", on the others no more than that");
+    text += fmt::format(
+        " That is of machines of this type; {} took part, and for each of them by itself none is {} (each with {:g} % "
+        "confidence; the widest is that of {}).",
+        search.on_nodes.size(), at_most_better(worst->second.bound), 100 * search.rule.confidence,
+        printable(worst->first));
   }
   if (search.hopeless > 0)
     text += fmt::format(" {} setting{} failed or {} disturbed each time, and {} left out.", search.hopeless,

@@ -47,10 +47,10 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
     search.bound = optimum->regret_bound;
     search.constraints_hold = optimum->feasible;
     const auto on_nodes = model.on_nodes(optimum->point, mine, rule.confidence);
-    for (std::size_t i = 0; i < on_nodes.size(); ++i) {
-      if (on_nodes[i].best >= 0)
-        search.on_nodes[nodes[i]] = {rows[static_cast<std::size_t>(on_nodes[i].best)].key,
-                                     on_nodes[i].regret_bound};
+    for (const OptimumModel::OnNode& one : on_nodes) {
+      if (one.best >= 0)
+        search.on_nodes[nodes[static_cast<std::size_t>(one.node)]] = {
+            rows[static_cast<std::size_t>(one.best)].key, one.regret_bound, one.told_apart};
     }
   }
   search.shared = model.shared();
@@ -111,8 +111,9 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
   const Objective minimise = experiment.objective.minimise;
   const auto known = surface_trials(history, minimise);
   if (known.empty()) return searches;
-  const auto hopeless = hopeless_points(history, minimise);
   const auto nodes = nodes_of(history, minimise);
+  const auto hopeless = nodes.size() > 1 ? hopeless_points_of_nodes(history, minimise, {})
+                                         : hopeless_points(history, minimise);
   const SurfaceQuestion question = surface_question(surface_points(points, experiment), experiment.objective);
   const OptimumModel model(question, known, prior);
   for (std::size_t s = 0; s < question.reference.size(); ++s) {
@@ -131,7 +132,7 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
                                     *experiment.search, static_cast<int>(s),
                                     !experiment.objective.constraints.empty(), nodes))
         .first->second.broke_off =
-        failures_at_the_end(history, minimise, {all.begin(), all.end()}).hopeless();
+        nodes.size() < 2 && failures_at_the_end(history, minimise, {all.begin(), all.end()}).hopeless();
   }
   return searches;
 }

@@ -702,7 +702,9 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     summary.left = *experiment.trials_left;
   summary.planned = std::max(experiment.planned_trials, first_attempts + summary.left);
   // A search that is done has no trials left, however many it might have run.
-  if (experiment.search && experiment.last_session_ended == "done") summary.left = 0;
+  const bool of_one_machine =
+      std::all_of(trials.begin(), trials.end(), [](const TrialRow& trial) { return trial.node.empty(); });
+  if (experiment.search && of_one_machine && experiment.last_session_ended == "done") summary.left = 0;
   for (auto& [name, mine] : scenarios) {
     const auto search = searches.find(name);
     summary.scenarios.push_back(

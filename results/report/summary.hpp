@@ -134,6 +134,7 @@ struct SearchSummary {
   struct OnNode {
     std::string best;
     double bound = 0;
+    bool told_apart = false;  // there its own best is better than the setting named, at the 5 % level
   };
   std::map<std::string, OnNode> on_nodes = {};
 };

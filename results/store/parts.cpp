@@ -251,7 +251,11 @@ std::string end_part(Store& own) {
 }
 
 struct PartTaker::Impl {
-  explicit Impl(Store& store) : into(store), db(store.database()), plan(store.plan_hash()) {}
+  explicit Impl(Store& store)
+      : into(store),
+        db(store.database()),
+        plan(store.plan_hash()),
+        is_search(db.prepare("SELECT 1 FROM search").step()) {}
 
   TakenPart take(const std::string& name, std::string_view bytes) {
     if (!known_name) known_name.emplace(db.prepare("SELECT 1 FROM handed_in WHERE name = ?"));
@@ -627,7 +631,9 @@ struct PartTaker::Impl {
   }
 
   template <class Candidate>
-  static bool better(const Candidate& a, const Candidate& b) {
+  bool better(const Candidate& a, const Candidate& b) const {
+    // A search is over for whoever comes late: a block is complete then with less than another machine had finished of it.
+    if (is_search && a.trials != b.trials) return a.trials > b.trials;
     if (a.complete != b.complete) return a.complete;
     if (!a.complete && a.trials != b.trials) return a.trials > b.trials;
     return std::pair(a.began, a.origin) < std::pair(b.began, b.origin);
@@ -647,6 +653,7 @@ struct PartTaker::Impl {
   Store& into;
   Database& db;
   std::string plan;
+  bool is_search;  // blocks are not planned
   std::optional<Statement> known_name;
   std::map<std::string, std::int64_t> runs;
   std::map<std::string, std::int64_t> sessions;

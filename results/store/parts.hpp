@@ -59,7 +59,7 @@ class PartTaker {
   // `node` is what that is called. How many trials were taken: none if they had been before.
   int take_result(Store& other, const std::string& node);
   // Which of the machines that ran the same block counts: one that completed it, of these the one that was begun
-  // first; else the one that got furthest. Goes by what is in the file alone, whatever order it came in.
+  // first; else, and of a search always, the one that got furthest. Goes by what is in the file alone, whatever order it came in.
   void settle();
 
  private:

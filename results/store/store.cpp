@@ -456,9 +456,9 @@ Store::Progress Store::progress() {
     progress.may_end_early = counts.integer(5) != 0;
   }
   Statement pace = database_.prepare(
-      "SELECT avg((julianday(started_at) - julianday(before)) * 86400) FROM (SELECT started_at, "
-      "lag(started_at) OVER (ORDER BY id) AS before, session_id, lag(session_id) OVER (ORDER BY id) AS "
-      "session_before FROM trial ORDER BY id DESC LIMIT 50) WHERE session_id = session_before");
+      // By the monotonic clock: wall clocks are set back.
+      "SELECT sum(slot_s) / nullif(count(CASE WHEN role NOT IN ('warm_up', 'idle_before', 'idle_after') THEN 1 "
+      "END), 0) FROM (SELECT slot_s, role FROM trial ORDER BY id DESC LIMIT 50)");
   if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
   Statement session = database_.prepare(
       "SELECT pid, started_at, ended_how, current_trial, boot_id, trials_left FROM session ORDER BY id DESC "

@@ -92,7 +92,7 @@ class Store {
     int finished = 0;
     int counted = 0;
     bool may_end_early = false;                // a search one by one: `planned` is the most
-    std::optional<double> mean_trial_seconds;  // launch to launch, over the last trials
+    std::optional<double> mean_trial_seconds;  // with warm-ups and idle windows, over the last trials
     std::string last_finished_at;
     std::string current_trial;  // empty if none is under way
     int session_pid = 0;

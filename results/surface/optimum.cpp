@@ -113,6 +113,7 @@ OptimumModel::OptimumModel(const SurfaceQuestion& question, const std::vector<Su
     add(of_time, trial, std::log(trial.time_s), 0);
     if (trial.energy_j) add(of_power, trial, std::log(*trial.energy_j / trial.time_s), trial.energy_sd);
     drawn_->nodes = std::max(drawn_->nodes, trial.node + 1);
+    nodes_of_scenario_.emplace(question.scenario[static_cast<std::size_t>(trial.point)], trial.node);
     if (trial.energy_j || !needs_power) measured_[static_cast<std::size_t>(trial.point)] = true;
   }
   scenario_ = question.scenario;
@@ -305,8 +306,10 @@ std::vector<OptimumModel::OnNode> OptimumModel::on_nodes(int point, const std::v
   std::vector<OnNode> all;
   const auto measured = measured_among(candidates);
   for (int node = 0; drawn_->nodes > 1 && node < drawn_->nodes; ++node) {
+    if (!nodes_of_scenario_.contains({scenario_of(point), node})) continue;
     const MatrixXd own = drawn_->objective_at(node);
     OnNode& one = all.emplace_back();
+    one.node = node;
     one.regret_bound = drawn_->regret_bound(own, point, candidates, confidence)
                            .value_or(std::numeric_limits<double>::infinity());
     double least = std::numeric_limits<double>::infinity();
@@ -316,6 +319,8 @@ std::vector<OptimumModel::OnNode> OptimumModel::on_nodes(int point, const std::v
       least = mean;
       one.best = p;
     }
+    if (one.best >= 0)
+      one.told_apart = (own.row(one.best).array() < own.row(point).array()).cast<double>().mean() > 0.95;
   }
   return all;
 }

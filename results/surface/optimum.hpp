@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/plan/experiment.hpp"
@@ -74,12 +75,14 @@ class OptimumModel {
   // there is none.
   std::optional<Optimum> optimum(const std::vector<int>& candidates, double confidence) const;
 
-  // On each machine's own surface, by its number: which of the measured candidates is expected to be the best, and by how much
+  // On the own surface of each machine that ran trials of the point's scenario: which of the measured candidates is expected to be the best, and by how much
   // with this confidence some candidate is better than `point` at most, E/E_best - 1. Whether constraints hold is taken from
   // the type's surface. Empty: one machine.
   struct OnNode {
+    int node = 0;
     int best = -1;
     double regret_bound = 0;
+    bool told_apart = false;  // `point` is worse than `best` there, at the 5 % level
   };
   std::vector<OnNode> on_nodes(int point, const std::vector<int>& candidates, double confidence) const;
 
@@ -123,6 +126,7 @@ class OptimumModel {
   std::vector<bool> measured_;
   std::set<int> broken_;  // points whose own trials break a constraint by their mean
   std::vector<int> scenario_;
+  std::set<std::pair<int, int>> nodes_of_scenario_;  // scenario and machine that ran trials of it
   std::vector<double> misfit_;
   std::vector<bool> used_shapes_;
   double noise_sd_ = 0;  // of the objective's logarithm, one trial

@@ -108,6 +108,20 @@ std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective 
   return hopeless;
 }
 
+std::set<int> hopeless_points_of_nodes(std::span<const FinishedTrial> history, Objective minimise,
+                                       const std::string& node) {
+  std::map<std::string, std::vector<FinishedTrial>> by_node;
+  for (const FinishedTrial& trial : history) by_node[trial.node].push_back(trial);
+  std::map<int, int> nodes;
+  std::set<int> hopeless;
+  for (const auto& [name, trials] : by_node) {
+    for (const int point : hopeless_points(trials, minimise)) {
+      if (++nodes[point] >= 2 || name == node) hopeless.insert(point);
+    }
+  }
+  return hopeless;
+}
+
 FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objective minimise,
                                    const std::set<int>& points) {
   FailuresInARow failures;
@@ -132,6 +146,7 @@ std::vector<std::string> nodes_of(std::span<const FinishedTrial> history, Object
 std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history, Objective minimise) {
   std::vector<SurfaceTrial> trials;
   const auto nodes = nodes_of(history, minimise);
+  const bool several = nodes.size() > 1;
   for (const FinishedTrial& one : history) {
     if (!measures_surface(one, minimise)) continue;
     SurfaceTrial trial;
@@ -145,6 +160,11 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
     trial.other = one.other;
     trials.push_back(trial);
   }
+  // Whoever collected them in whatever order: the same trials say the same.
+  if (several)
+    std::stable_sort(trials.begin(), trials.end(), [](const SurfaceTrial& a, const SurfaceTrial& b) {
+      return std::pair(a.node, a.block) < std::pair(b.node, b.block);
+    });
   return trials;
 }
 

@@ -27,6 +27,12 @@ TEST(Units, CaseOfAUnitMatters) {
   EXPECT_EQ(parse_quantity("5 mW")->value, 5e-3);
   EXPECT_FALSE(parse_quantity("5 MW"));
   EXPECT_EQ(suggest_unit("1.8 ghz"), "GHz");
+  EXPECT_EQ(unit_hint("1.8 ghz", Dimension::frequency), " (did you mean the unit 'GHz'?)");
+  EXPECT_EQ(unit_hint("5m", Dimension::time), " (did you mean the unit 'ms' or 'min'?)");
+  EXPECT_EQ(unit_hint("10 sec", Dimension::time), " (did you mean the unit 's'?)");
+  EXPECT_EQ(unit_hint("3 minutes", Dimension::time), " (did you mean the unit 'min'?)");
+  EXPECT_EQ(unit_hint("2 K", Dimension::time), "");
+  EXPECT_EQ(unit_hint("10 GB", Dimension::bytes), " (did you mean the unit 'GiB'?)");
 }
 
 TEST(Units, PrintsFrequenciesWithoutTrailingZeros) {

@@ -338,7 +338,7 @@ TEST(Compare, OfTwoPartitionsNodesAreTheRepetitions) {
     return result;
   };
   int alarms = 0;
-  constexpr int pairs = 300;
+  constexpr int pairs = 100;
   for (int i = 0; i < pairs; ++i) {
     const Comparison c = compare({partition("a", 1)}, {partition("b", 1)});
     alarms += c.scenarios[0].points[0].energy.beyond_noise ? 1 : 0;

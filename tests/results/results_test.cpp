@@ -347,6 +347,18 @@ class StoreTest : public testing::Test {
   std::vector<Channel> channels_{gauge()};
 };
 
+TEST_F(StoreTest, TheTimeThatIsLeftKnowsNothingOfWallClocksThatAreSetBack) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  for (std::size_t i = 0; i < 2; ++i) {
+    TrialRecord one = trial(i, 50);
+    one.started_at = i == 0 ? "2026-01-01T00:00:00.000Z" : "1970-01-01T00:00:00.000Z";
+    one.slot_s = 7;
+    store.write_trial(one);
+  }
+  EXPECT_EQ(store.progress().mean_trial_seconds, 7);
+}
+
 TEST_F(StoreTest, KeepsWhatWasWritten) {
   {
     Store store = create();

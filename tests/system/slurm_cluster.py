@@ -62,7 +62,12 @@ exec sleep infinity
 START_NODE = """
 hostname "$1"
 for folder in {folders}; do
-    mount -t tmpfs -o mode=0755 none "$folder"
+    if [ -n "$5" ] && [ "$folder" = /var/lib/dvfs-plan ]; then
+        mkdir -p "$2/local.$1/var-lib-dvfs-plan"
+        mount --bind "$2/local.$1/var-lib-dvfs-plan" "$folder"
+    else
+        mount -t tmpfs -o mode=0755 none "$folder"
+    fi
 done
 chmod 700 /var/lib/dvfs-plan
 mount --bind "$2/hosts" /etc/hosts
@@ -90,10 +95,12 @@ def missing():
 
 
 class Cluster:
-    def __init__(self, more="", node_more="", on_node=None, as_node=None, task_plugin="task/none", nodes=None):
-        """`more`: lines of slurm.conf; `nodes`: further words of single nodes there. Of single nodes: `on_node` is run there before slurmd (a script), `as_node` before its name."""
+    def __init__(self, more="", node_more="", on_node=None, as_node=None, task_plugin="task/none", nodes=None, keep_state=False):
+        """`more`: lines of slurm.conf; `nodes`: further words of single nodes there. Of single nodes: `on_node` is run there before slurmd (a script), `as_node` before its name. `keep_state`:
+        /var/lib/dvfs-plan of a node stays when it dies."""
         described = "\n".join(f"NodeName={node} NodeAddr=10.77.0.1{node[1:]} Port=6818 CPUs=2 Sockets=1 CoresPerSocket=2 RealMemory=1000 {(nodes or {}).get(node, node_more)}"
                               for node in NODES)
+        self.keep_state = keep_state
         self.on_node, self.as_node = on_node or {}, as_node or {}
         # Not in a folder of one user's own: munged wants folders that all may pass through.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-slurm.", dir="/var/tmp"))
@@ -137,7 +144,8 @@ class Cluster:
         for folder in SYSTEM_FOLDERS:
             pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
         script = START_NODE.format(folders=" ".join(SYSTEM_FOLDERS))
-        self.start(node, ["unshare", "-npfmu", "--mount-proc", "--kill-child", "bash", "-c", script, "node", node, str(self.folder), self.on_node.get(node, ""), self.as_node.get(node, "")])
+        self.start(node, ["unshare", "-npfmu", "--mount-proc", "--kill-child", "bash", "-c", script, "node", node, str(self.folder), self.on_node.get(node, ""), self.as_node.get(node, ""),
+                          "keep" if self.keep_state else ""])
         unshare = self.processes[node].pid
         children = pathlib.Path(f"/proc/{unshare}/task/{unshare}/children")
         own = os.readlink("/proc/self/ns/net")

@@ -28,11 +28,11 @@ was="$2/sys.$1"
 CPUFREQ = OVER_SYS + """
 cpus=/sys/devices/system/cpu
 over $cpus "$was/cpus"
-mkdir -p $cpus/cpufreq; mount -t tmpfs none $cpus/cpufreq
+mkdir -p $cpus/cpufreq "$2/local.$1/cpufreq"; mount --bind "$2/local.$1/cpufreq" $cpus/cpufreq  # stays when the node dies
 for n in 0 1; do
     over $cpus/cpu$n "$was/cpu$n"
-    policy=$cpus/cpufreq/policy$n; mkdir $policy
-    while read -r file value; do echo "$value" >$policy/$file; done <<END
+    policy=$cpus/cpufreq/policy$n; mkdir -p $policy
+    while read -r file value; do [ -e $policy/$file ] || echo "$value" >$policy/$file; done <<END
 affected_cpus $n
 related_cpus $n
 cpuinfo_min_freq 1200000
@@ -101,6 +101,43 @@ machines: {slurm: {nodes: 1, extra: [--nodelist=n1]}}
             self.assertEqual(f"work cpu.frequency={value / 1e6:g} GHz", key)
         left = self.on("n1", "sh", "-c", "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m*_freq")
         self.assertEqual(sorted(set(left.split())), ["1200000", "2400000"], left)
+
+    def test_a_node_that_dies_in_a_trial_comes_back_as_it_was(self):
+        """Knobs on a cluster: each node's own guardian sets and puts back, at the next boot too (the unit dvfs-plan-restore does this)."""
+        at_boot = CPUFREQ + f"[ ! -e /var/lib/dvfs-plan/journal ] || {testbed.BIN}/dvfs-guardian --restore"
+        self.set_up(on_node={"n1": at_boot, "n2": at_boot}, keep_state=True)
+        self.write_work(WORK)
+        self.write("""
+name: sweep
+conditions: {foreign load: off, warm up: 0, temperature: off, idle: none, reruns: 0}
+settle: 10 ms
+workloads: [{name: work, command: [./work.sh], metrics: [{name: held, regex: 'held ([0-9]+)'}]}]
+axes: {cpu.frequency: [1.2 GHz, 1.8 GHz, 2.4 GHz]}
+repeat: 4
+objective: time
+reference: {cpu.frequency: 2.4 GHz}
+machines: {slurm: {nodes: 2}}
+""")
+
+        def limits(node):
+            return {path.read_text().strip() for path in (self.cluster.folder / f"local.{node}/cpufreq").glob("policy*/scaling_m*_freq")}
+
+        before = {"1200000", "2400000"}
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: self.running("n2") and limits("n2") == {"1800000"}, "a trial at 1.8 GHz on n2")
+        self.cluster.kill_node("n2")
+        self.assertNotEqual(limits("n2"), before)
+        self.assertTrue((self.cluster.folder / "local.n2/var-lib-dvfs-plan/journal").exists())
+        self.wait_for(lambda: self.is_down("n2"), "n2 counts as down")
+        self.cluster.start_node("n2")
+        self.wait_for(lambda: limits("n2") == before or self.running("n2"), "n2 is as it was")
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, out + err)
+        self.assertEqual([limits("n1"), limits("n2")], [before, before])
+        for key, value in self.rows("SELECT p.key, m.value FROM metric m JOIN trial t ON t.id = m.trial_id JOIN point p ON p.id = t.point_id"):
+            self.assertEqual(f"work cpu.frequency={value / 1e6:g} GHz", key)
+        counted = self.rows("SELECT block, count(*) FROM trials WHERE counts AND left_out IS NULL GROUP BY block")
+        self.assertEqual(counted, [(block, 4) for block in range(1, 5)])
 
     def test_power_as_cray_and_slurm_tell_it(self):
         """120 W by the node's counters, through our probe and through Slurm's own gathering."""
