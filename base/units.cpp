@@ -131,11 +131,13 @@ std::string unit_hint(std::string_view text, Dimension wanted) {
   if (!parts || parts->rest.empty()) return {};
   std::vector<std::string> near, all;
   const auto begins_with = [&](std::string_view name) {
-    return name.size() > parts->rest.size() && equal_ignoring_case(name.substr(0, parts->rest.size()), parts->rest);
+    return name.size() > parts->rest.size() &&
+           equal_ignoring_case(name.substr(0, parts->rest.size()), parts->rest);
   };
   for (const KnownUnit& unit : known_units) {
     if (unit.dimension != wanted) continue;
-    if (equal_ignoring_case(unit.name, parts->rest)) return fmt::format(" (did you mean the unit '{}'?)", unit.name);
+    if (equal_ignoring_case(unit.name, parts->rest))
+      return fmt::format(" (did you mean the unit '{}'?)", unit.name);
     if (begins_with(unit.name)) near.emplace_back(unit.name);
     // Of one letter any other is one edit away.
     if (unit.name.size() > 1) all.emplace_back(unit.name);

@@ -53,7 +53,8 @@ class CrayPmProbe : public Probe {
     for (int i = 0; i < tries; ++i) {
       const auto before = sysfs_.text(folder + "freshness");
       for (std::size_t c = 0; c < files_.size(); ++c) samples[c] = read_file(c);
-      if (before != sysfs_.text(folder + "freshness")) continue;  // renewed meanwhile: some are of before, some of after
+      if (before != sysfs_.text(folder + "freshness"))
+        continue;  // renewed meanwhile: some are of before, some of after
       const auto startup = sysfs_.text(folder + "startup");
       const bool restarted = startup_ && startup != startup_;
       if (before && before == last_ && !restarted) {
@@ -107,7 +108,8 @@ ProbeFinding find_cray_pm(const ProbeRequest& request) {
     for (const auto& [quantity, unit, counter] : {std::tuple{"energy", "J", true}, {"power", "W", false}}) {
       if (file != quantity && !file.ends_with(std::string("_") + quantity)) continue;
       if (!value_of(sysfs.text(folder + file), unit)) continue;  // power_cap, cpu_temp and other relatives
-      const std::string part = file == quantity ? "system" : file.substr(0, file.size() - std::string(quantity).size() - 1);
+      const std::string part =
+          file == quantity ? "system" : file.substr(0, file.size() - std::string(quantity).size() - 1);
       probe->add(file, part, counter);
     }
   }

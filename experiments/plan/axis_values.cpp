@@ -212,8 +212,9 @@ class AxisResolver {
       return;
     }
     if (spec_.times && from->value <= 0) {
-      error(raw.mark, fmt::format("axis '{}': 'times' multiplies 'from', which is {}: begin above 0, or give 'step'",
-                                  spec_.name, spec_.from->text));
+      error(raw.mark,
+            fmt::format("axis '{}': 'times' multiplies 'from', which is {}: begin above 0, or give 'step'",
+                        spec_.name, spec_.from->text));
       return;
     }
     const double slack = 1e-9 * std::abs(to->value);

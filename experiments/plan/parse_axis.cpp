@@ -181,10 +181,10 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Voc
       if (*value >= least)
         probe.every = Seconds{*value};
       else
-        read.diagnostics().error(every->mark,
-                                 fmt::format("'every' is how often the program is started anew, at least 10 ms; "
-                                             "found '{}'. One that keeps running and prints needs no 'every'",
-                                             every->scalar));
+        read.diagnostics().error(
+            every->mark, fmt::format("'every' is how often the program is started anew, at least 10 ms; "
+                                     "found '{}'. One that keeps running and prints needs no 'every'",
+                                     every->scalar));
     }
   }
   if (const YamlNode* run_as = node.find("run_as")) {

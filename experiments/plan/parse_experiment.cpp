@@ -57,7 +57,8 @@ class ExperimentParser {
     with(root, "gpus", [&](const YamlNode& n) {
       experiment_.gpus = read_.words(n, "'gpus'");
       if (experiment_.gpus && experiment_.gpus->size() == 1 && experiment_.gpus->front().text == "none")
-        error(n.mark, "'gpus' lists boards: all, [0, 1] or UUIDs; an experiment that is about none leaves it out");
+        error(n.mark,
+              "'gpus' lists boards: all, [0, 1] or UUIDs; an experiment that is about none leaves it out");
     });
     with(root, "probes", [&](const YamlNode& n) { probes(n); });
     with(root, "objective",

@@ -353,7 +353,7 @@ class PlanResolver {
         const std::string near = did_you_mean(condition.axis, names);
         error(condition.mark,
               fmt::format("{} names axis '{}', which is not in 'axes'{}", what, condition.axis,
-                          !near.empty()     ? near
+                          !near.empty()   ? near
                           : names.empty() ? "; there is no axis"
                                           : fmt::format("; axes: {}", join(names, ", "))));
         continue;

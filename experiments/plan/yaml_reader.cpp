@@ -38,11 +38,10 @@ bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vec
   for (const YamlEntry& entry : node.entries) {
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     const std::string nearest = did_you_mean(entry.key, known);
-    diagnostics_.error(
-        entry.key_mark,
-        fmt::format("unknown key '{}' in {}{}{}", entry.key, what,
-                    nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest,
-                    odd_space_hint(entry.key)));
+    diagnostics_.error(entry.key_mark,
+                       fmt::format("unknown key '{}' in {}{}{}", entry.key, what,
+                                   nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest,
+                                   odd_space_hint(entry.key)));
   }
   return true;
 }

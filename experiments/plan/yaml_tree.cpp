@@ -159,9 +159,9 @@ Mark mark_of_byte(std::string_view text, std::size_t at) {
 
 bool fit_to_read(std::string_view text, Diagnostics& diagnostics, const YamlLimits& limits) {
   if (text.size() > limits.bytes) {
-    diagnostics.error(
-        {}, fmt::format("the file has more than {} bytes, the most that an experiment file may have: is it the right one?",
-                        limits.bytes));
+    diagnostics.error({}, fmt::format("the file has more than {} bytes, the most that an experiment file may "
+                                      "have: is it the right one?",
+                                      limits.bytes));
     return false;
   }
   if (const auto bad = first_invalid_utf8(text); bad != std::string_view::npos) {

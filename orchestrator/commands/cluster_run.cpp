@@ -714,10 +714,12 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
       const std::string path = path_of_type(result_path(options.output, experiment), type_name(hardware));
       const bool begun = ::access(path.c_str(), F_OK) == 0;
       // Of one that was never submitted there is nothing to collect or to end; one without a node that works waits for one.
-      if (!begun && (!works[hardware] || (what != ClusterOptions::Do::submit && what != ClusterOptions::Do::all))) {
+      if (!begun &&
+          (!works[hardware] || (what != ClusterOptions::Do::submit && what != ClusterOptions::Do::all))) {
         if (!options.quiet)
-          write_stderr(fmt::format("{}: {}: left out: {}\n", join(nodes, ","), printable(hardware),
-                                   works[hardware] ? "it was not submitted" : "none of these nodes works now"));
+          write_stderr(
+              fmt::format("{}: {}: left out: {}\n", join(nodes, ","), printable(hardware),
+                          works[hardware] ? "it was not submitted" : "none of these nodes works now"));
         continue;
       }
       ClusterOptions mine = options;

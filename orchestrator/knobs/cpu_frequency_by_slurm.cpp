@@ -7,8 +7,8 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <thread>
@@ -139,12 +139,13 @@ class ClockHeldBySlurm : public Knob {
     setting.stands = {{axis_, policy.path + "/scaling_min_freq", std::to_string(khz)},
                       {axis_, policy.path + "/scaling_max_freq", std::to_string(khz)}};
     if (low != khz || high != khz) {
-      setting.problem =
-          fmt::format("cpufreq {}: asked Slurm for {}, read back {}", policy.name, value.text, *setting.applied);
-      setting.problem += problem_.empty()
-                             ? "; does the site let steps set clocks? TaskPlugin must name task/affinity or task/cgroup "
-                               "(slurm.conf(5))"
-                             : "; " + problem_;
+      setting.problem = fmt::format("cpufreq {}: asked Slurm for {}, read back {}", policy.name, value.text,
+                                    *setting.applied);
+      setting.problem +=
+          problem_.empty()
+              ? "; does the site let steps set clocks? TaskPlugin must name task/affinity or task/cgroup "
+                "(slurm.conf(5))"
+              : "; " + problem_;
     }
     return setting;
   }
@@ -173,10 +174,12 @@ KnobFinding cpu_frequency_by_slurm(const KnobRequest& request, std::vector<Cpufr
   if (variable("SLURM_JOB_ID").empty() || srun.empty())
     return {request.axis, nullptr,
             srun.empty() ? "'by: slurm' needs Slurm's commands, and srun is not in PATH"
-                         : "'by: slurm' sets the clock of a job's CPUs, and this is not within a job; write  machines: {slurm: "
+                         : "'by: slurm' sets the clock of a job's CPUs, and this is not within a job; write  "
+                           "machines: {slurm: "
                            "...}  or start dvfs-plan by sbatch"};
   return {request.axis,
-          std::make_unique<ClockHeldBySlurm>(request, std::move(policies), std::move(offer), srun), {}};
+          std::make_unique<ClockHeldBySlurm>(request, std::move(policies), std::move(offer), srun),
+          {}};
 }
 
 }  // namespace dvfs_plan

@@ -103,7 +103,8 @@ class NodesNight {
       const PlannedTrial* trial = node.strategy->next(history);
       if (trial == nullptr) {
         if (node.strategy->is_over(history)) {
-          if (!result_.reached_s && finished_.size() < static_cast<std::size_t>(most_)) result_.reached_s = now;
+          if (!result_.reached_s && finished_.size() < static_cast<std::size_t>(most_))
+            result_.reached_s = now;
           return;
         }
         node.strategy.reset();

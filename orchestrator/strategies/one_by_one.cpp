@@ -85,9 +85,9 @@ void OneByOne::look_at(const History& history, bool for_others) {
     // Of several machines each gives itself up where it fails (the task that runs a block); the search goes on with the others.
     if (node_.empty()) past_[s].failures = failures_at_the_end(history.trials(), minimise(), points);
   }
-  hopeless_ = node_.empty()
-                  ? hopeless_points(history.trials(), minimise())
-                  : hopeless_points_of_nodes(history.trials(), minimise(), for_others ? std::string{} : node_);
+  hopeless_ = node_.empty() ? hopeless_points(history.trials(), minimise())
+                            : hopeless_points_of_nodes(history.trials(), minimise(),
+                                                       for_others ? std::string{} : node_);
 }
 
 std::optional<PlannedTrial> OneByOne::propose(const History& history) {

@@ -66,7 +66,8 @@ NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& sc
   for (const TrialRow* trial : rows) {
     const auto [at, is_new] = index.try_emplace(trial->point, static_cast<int>(index.size()));
     if (is_new) points.push_back(trial->point);
-    blocked.push_back({at->second, node_of.empty() ? trial->block : node_of.at(trial->block), *quantity(*trial)});
+    blocked.push_back(
+        {at->second, node_of.empty() ? trial->block : node_of.at(trial->block), *quantity(*trial)});
   }
   // Of several machines each is one repetition.
   if (!node_of.empty()) blocked = means_of_groups(blocked);

@@ -112,8 +112,8 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
   const auto known = surface_trials(history, minimise);
   if (known.empty()) return searches;
   const auto nodes = nodes_of(history, minimise);
-  const auto hopeless = nodes.size() > 1 ? hopeless_points_of_nodes(history, minimise, {})
-                                         : hopeless_points(history, minimise);
+  const auto hopeless =
+      nodes.size() > 1 ? hopeless_points_of_nodes(history, minimise, {}) : hopeless_points(history, minimise);
   const SurfaceQuestion question = surface_question(surface_points(points, experiment), experiment.objective);
   const OptimumModel model(question, known, prior);
   for (std::size_t s = 0; s < question.reference.size(); ++s) {

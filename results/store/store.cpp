@@ -457,7 +457,8 @@ Store::Progress Store::progress() {
   }
   Statement pace = database_.prepare(
       // By the monotonic clock: wall clocks are set back.
-      "SELECT sum(slot_s) / nullif(count(CASE WHEN role NOT IN ('warm_up', 'idle_before', 'idle_after') THEN 1 "
+      "SELECT sum(slot_s) / nullif(count(CASE WHEN role NOT IN ('warm_up', 'idle_before', 'idle_after') THEN "
+      "1 "
       "END), 0) FROM (SELECT slot_s, role FROM trial ORDER BY id DESC LIMIT 50)");
   if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
   Statement session = database_.prepare(

@@ -96,21 +96,24 @@ TEST(Parse, HowPointsAreChosen) {
   EXPECT_EQ(faults_of_search(with("search: {method: random, at most: 5, stop: {regret: 1 %}}\n")),
             "sweep.yaml:2:38: error: 'search: random' takes no 'stop'; it belongs to the method adaptive\n");
   EXPECT_EQ(search("search: {method: random, at most: 5}\n").at_most, 5);
-  EXPECT_EQ(faults(with("settle: 5m\n")),
-            "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5m' (did you mean the unit "
-            "'ms' or 'min'?)\n");
+  EXPECT_EQ(
+      faults(with("settle: 5m\n")),
+      "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '5m' (did you mean the unit "
+      "'ms' or 'min'?)\n");
   EXPECT_EQ(faults(with("settle: 2 K\n")),
             "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '2 K'\n");
   EXPECT_EQ(faults(with("settle: 2\xC2\xA0s\n")),
             "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found '2\xC2\xA0s'; it holds a "
             "non-breaking space (U+00A0): write an ordinary one in its place\n");
   EXPECT_EQ(faults(with("repeat:\n\n\nsettle: 1 s\n")).substr(0, 21), "sweep.yaml:2:1: error");
-  EXPECT_EQ(faults(with("gpus: none\n")),
-            "sweep.yaml:2:7: error: 'gpus' lists boards: all, [0, 1] or UUIDs; an experiment that is about none "
-            "leaves it out\n");
-  EXPECT_EQ(faults(with("probes: [{name: p, command: [x], every: 0 s, channels: {x: {unit: W}}}]\n")),
-            "sweep.yaml:2:41: error: 'every' is how often the program is started anew, at least 10 ms; found '0 "
-            "s'. One that keeps running and prints needs no 'every'\n");
+  EXPECT_EQ(
+      faults(with("gpus: none\n")),
+      "sweep.yaml:2:7: error: 'gpus' lists boards: all, [0, 1] or UUIDs; an experiment that is about none "
+      "leaves it out\n");
+  EXPECT_EQ(
+      faults(with("probes: [{name: p, command: [x], every: 0 s, channels: {x: {unit: W}}}]\n")),
+      "sweep.yaml:2:41: error: 'every' is how often the program is started anew, at least 10 ms; found '0 "
+      "s'. One that keeps running and prints needs no 'every'\n");
   EXPECT_TRUE(search("search: {stop: {for: each node}}\nmachines: {slurm: {nodes: 2}}\n").each_node);
   EXPECT_FALSE(search("search: {stop: {for: all nodes}}\nmachines: {slurm: {nodes: 2}}\n").each_node);
   EXPECT_EQ(faults(with("search: {stop: {for: each node}}\n")),
@@ -357,9 +360,10 @@ TEST(HostileFile, AliasesThatMultiply) {
 }
 
 TEST(HostileFile, TenMegabytes) {
-  EXPECT_EQ(faults(std::string(10'000'000, 'a')),
-            "sweep.yaml: error: the file has more than 1048576 bytes, the most that an experiment file may have: "
-            "is it the right one?\n");
+  EXPECT_EQ(
+      faults(std::string(10'000'000, 'a')),
+      "sweep.yaml: error: the file has more than 1048576 bytes, the most that an experiment file may have: "
+      "is it the right one?\n");
 }
 
 TEST(HostileFile, BinaryJunkAndInvalidUtf8) {
