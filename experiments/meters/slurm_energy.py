@@ -9,8 +9,7 @@
 
 For sites where this is all that a user may read: slurmd samples its own sensor (RAPL, IPMI, pm_counters) every AcctGatherNodeFreq seconds
 and tells the mean since its last look (scontrol(1), "CurrentWatts"). A trial must be many times as long as that; where the node's own
-sensors can be read they are better. Prints a line
-whenever Slurm has a new value, and once each such time.
+sensors can be read they are better. Prints a line whenever Slurm has a new value, and once each such time.
 """
 import os
 import subprocess

@@ -26,7 +26,8 @@ SharedSearch::~SharedSearch() {
 
 const PlannedTrial* SharedSearch::next(const History& own) {
   for (;;) {
-    const History known = all(own);
+    last_ = all(own);
+    const History& known = *last_;
     const PlannedTrial* trial = inner_->next(known);
     if (trial == nullptr) {
       // What the others are at may yet show that it is not over.
@@ -74,7 +75,9 @@ bool SharedSearch::pause(Seconds time) {
 }
 
 int SharedSearch::remaining(const History& own) {
-  return inner_->remaining(all(own));
+  // For the progress that is shown: what was known when the trial was chosen will do.
+  if (!last_) last_ = all(own);
+  return inner_->remaining(*last_);
 }
 
 // What all machines know, with what this one knows of itself: its last trial may not have been handed in yet.
@@ -89,23 +92,22 @@ History SharedSearch::all(const History& own) {
     trials.push_back(std::move(trial));
   }
   History known(std::move(trials));
-  finished_.clear();
+  Known of_others;
   Statement finished = others_.database().prepare(
       "SELECT r.origin, t.key FROM trial t JOIN session s ON s.id = t.session_id JOIN block_run r ON r.id = "
       "s.block_run_id");
   while (finished.step()) {
     // Of a run that does not count keys have what tells them apart behind them (PartTaker).
     const std::string key = finished.text(1);
-    finished_.emplace(finished.text(0), key.substr(0, key.rfind(" (run ")));
+    of_others.finished.emplace(finished.text(0), key.substr(0, key.rfind(" (run ")));
   }
-  ended_.clear();
   for (const BlockRun& run : block_runs(others_)) {
-    if (run.complete) ended_.insert(run.origin);
+    if (run.complete) of_others.ended.insert(run.origin);
   }
-  longest_ = longest_trial(known);
+  of_others.longest = longest_trial(known);
   const auto& claims = claims_.read();
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (!is_under_way(claims[i], i)) continue;
+    if (!is_under_way(claims, i, of_others)) continue;
     const PlanPoint& point = plan_.points[static_cast<std::size_t>(claims[i].trial.point)];
     known.begin(planned_trial(point, claims[i].trial, 0), claims[i].node);
   }
@@ -114,12 +116,13 @@ History SharedSearch::all(const History& own) {
 
 // Until its trial is seen here: what a machine ran before its last claim may be finished, and its file not be listed yet. One that
 // is not heard of for much longer than a trial takes, by this machine's own clock, is dead: clocks of two machines are not compared.
-bool SharedSearch::is_under_way(const Claim& claim, std::size_t at) {
+bool SharedSearch::is_under_way(const std::vector<Claim>& claims, std::size_t at, const Known& of_others) {
+  const Claim& claim = claims[at];
   if (claim.origin == task_.origin || claim.trial.block == task_.block) return false;
   if (claim.trial.point < 0 || static_cast<std::size_t>(claim.trial.point) >= plan_.points.size())
     return false;
-  if (finished_.contains({claim.origin, claim.key}) || ended_.contains(claim.origin)) return false;
-  const auto& claims = claims_.read();
+  if (of_others.finished.contains({claim.origin, claim.key}) || of_others.ended.contains(claim.origin))
+    return false;
   for (std::size_t later = at + 1; later < claims.size(); ++later) {
     const bool same_trial = claims[later].origin == claim.origin && claims[later].key == claim.key;
     const bool replaced =
@@ -128,7 +131,7 @@ bool SharedSearch::is_under_way(const Claim& claim, std::size_t at) {
   }
   const Nanoseconds now = task_.clock.now();
   const Nanoseconds since = seen_.emplace(at, now).first->second;
-  return seconds(now - since) <= *longest_;
+  return seconds(now - since) <= of_others.longest;
 }
 
 Seconds SharedSearch::longest_trial(const History& known) const {

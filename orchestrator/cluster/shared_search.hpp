@@ -49,8 +49,14 @@ class SharedSearch : public Strategy {
  private:
   History all(const History& own);
   bool pause(Seconds time);
-  bool is_under_way(const Claim& claim, std::size_t at);
-  Seconds longest_trial(const History& own) const;
+  // Of the other machines' runs.
+  struct Known {
+    std::set<std::pair<std::string, std::string>> finished = {};  // origin and key
+    std::set<std::string> ended = {};                             // origins
+    Seconds longest{0};                                           // that a trial may take
+  };
+  bool is_under_way(const std::vector<Claim>& claims, std::size_t at, const Known& of_others);
+  Seconds longest_trial(const History& known) const;
 
   const Plan& plan_;
   std::unique_ptr<Strategy> inner_;
@@ -59,9 +65,7 @@ class SharedSearch : public Strategy {
   Collector collector_;
   ClaimLog claims_;
   std::map<std::size_t, Nanoseconds> seen_;  // by place in the log: when this machine first saw it unfinished
-  std::set<std::pair<std::string, std::string>> finished_;  // origin and key
-  std::set<std::string> ended_;                             // origins
-  std::optional<Seconds> longest_;
+  std::optional<History> last_;              // what was known when it was asked last
   bool told_ = false;
   int taken_ = 0;  // claims in a row of which another was first and cannot be read
 };

@@ -380,40 +380,52 @@ class ClusterNight {
   }
 
   // Of a search so many that its trials fit into them; each node is to take part.
-  int blocks_of(Store& store) const {
+  int blocks_of(Store& store) {
     if (!experiment_.search.one_by_one()) return experiment_.repeat.min;
     const int trials = store.experiment().planned_trials;
     const int scenarios = std::max(1, static_cast<int>(store.experiment().points_of_scenario.size()));
     const int each = (trials + scenarios - 1) / scenarios;
     int blocks = std::max(spec_.nodes, (each + trials_of_search_block - 1) / trials_of_search_block);
     // All are complete, and no task found it over: what the last ones found may have opened it again.
+    const std::size_t complete = complete_blocks(store).size();
+    while (static_cast<int>(complete) >= blocks && !found_over()) blocks += spec_.nodes;
+    return blocks;
+  }
+
+  static std::set<int> complete_blocks(Store& store) {
     std::set<int> complete;
     for (const BlockRun& run : block_runs(store)) {
       if (run.complete) complete.insert(run.block);
     }
-    while (static_cast<int>(complete.size()) >= blocks && folder_.names(over_ending).empty())
-      blocks += spec_.nodes;
-    return blocks;
+    return complete;
+  }
+
+  // Whether a task found that no more is wanted; once said it stays.
+  bool found_over() {
+    found_over_ = found_over_ || !folder_.names(over_ending).empty();
+    return found_over_;
   }
 
   // A task that finds the search over says so; those at work may still add to it.
-  bool is_over(Store& store) const {
-    if (!experiment_.search.one_by_one() || folder_.names(over_ending).empty()) return false;
+  bool is_over(Store& store) {
+    if (!experiment_.search.one_by_one() || !found_over()) return false;
     // Who can ask Slurm knows that no task is left, waiting ones cancelled; else blocks that were begun and not ended tell.
     if (options_.what != ClusterOptions::Do::collect) return drained_;
-    std::set<int> begun, complete;
-    for (const BlockRun& run : block_runs(store)) (run.complete ? complete : begun).insert(run.block);
-    return std::includes(complete.begin(), complete.end(), begun.begin(), begun.end());
+    const std::set<int> complete = complete_blocks(store);
+    const auto runs = block_runs(store);
+    return std::all_of(runs.begin(), runs.end(),
+                       [&](const BlockRun& run) { return complete.contains(run.block); });
   }
 
-  std::vector<int> open_blocks(Store& store) const {
-    std::set<int> open;
+  std::vector<int> open_blocks(Store& store) {
     if (is_over(store)) return {};
-    for (int block = 1; block <= blocks_of(store); ++block) open.insert(block);
-    for (const BlockRun& run : block_runs(store)) {
-      if (run.complete) open.erase(run.block);
+    const std::set<int> complete = complete_blocks(store);
+    const int blocks = blocks_of(store);
+    std::vector<int> open;
+    for (int block = 1; block <= blocks; ++block) {
+      if (!complete.contains(block)) open.push_back(block);
     }
-    return {open.begin(), open.end()};
+    return open;
   }
 
   // Blocks over nodes: where fewer work at once than there are nodes, the nodes take turns.
@@ -494,7 +506,7 @@ class ClusterNight {
     }
     const auto tasks = tasks_of(jobs);
     if (!tasks) return;
-    const bool over = !folder_.names(over_ending).empty();
+    const bool over = found_over();
     std::set<int> taken;
     int waiting = 0, running = 0;
     for (const SlurmTask& task : *tasks) {
@@ -677,7 +689,7 @@ class ClusterNight {
   std::string last_fault_, shown_;
   std::string cancelled_;                     // a job that somebody else cancelled; empty: none
   std::optional<Nanoseconds> drained_since_;  // a search is over: since when no task runs
-  bool silent_ = false, interrupted_ = false, drained_ = false;
+  bool silent_ = false, interrupted_ = false, drained_ = false, found_over_ = false;
 };
 
 // "2 CPUs (1:2:1), 1000 MB, (null), features big" as part of a file's name: 2-cpus-1-2-1-1000-mb-features-big.

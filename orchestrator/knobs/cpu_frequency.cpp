@@ -13,8 +13,7 @@ namespace {
 constexpr long continuous_step_khz = 100'000;
 
 AxisValue value_of_khz(long khz) {
-  const Hertz frequency{static_cast<double>(khz) * 1e3};
-  return {format(frequency), frequency.value(), Dimension::frequency};
+  return {clock_text(khz), static_cast<double>(khz) * 1e3, Dimension::frequency};
 }
 
 // The range that all policies share; on a hybrid machine the cores differ.
@@ -57,14 +56,7 @@ class CpuFrequency : public Knob {
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return common_offer(policies_); }
   std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
-  std::vector<std::string> writes() const override {
-    std::vector<std::string> paths;
-    for (const CpufreqPolicy& policy : policies_) {
-      paths.push_back(policy.path + "/scaling_max_freq");
-      paths.push_back(policy.path + "/scaling_min_freq");
-    }
-    return paths;
-  }
+  std::vector<std::string> writes() const override { return limit_files(policies_); }
 
   std::vector<SettingText> requests(const AxisValue& value) const override {
     std::vector<SettingText> requests;
@@ -86,35 +78,21 @@ class CpuFrequency : public Knob {
   }
 
  private:
-  static long khz_of(const AxisValue& value) { return static_cast<long>(value.hertz().value() / 1e3 + 0.5); }
-
   AppliedSetting read_back(const CpufreqPolicy& policy, const AxisValue& value, const std::string& refused) {
-    AppliedSetting setting{policy.name, value.text, std::nullopt, {}};
     const long khz = khz_of(value);
-    if (!refused.empty()) {
-      setting.problem = fmt::format("cpufreq {}: set {}: {}", policy.name, value.text, refused);
-      return setting;
-    }
-    const auto [min, max] =
+    if (!refused.empty())
+      return {policy.name, value.text, std::nullopt,
+              fmt::format("cpufreq {}: set {}: {}", policy.name, value.text, refused)};
+    const LimitsRead read =
         read_limits_back(sysfs_, policy.path + "/scaling_min_freq", policy.path + "/scaling_max_freq", khz);
-    if (!min || !max) {
-      setting.problem = fmt::format("cpufreq {}: its limits cannot be read back", policy.name);
-      return setting;
-    }
-    const auto read_min = static_cast<long>(*min), read_max = static_cast<long>(*max);
-    setting.stands = {{axis_, policy.path + "/scaling_min_freq", std::to_string(khz)},
-                      {axis_, policy.path + "/scaling_max_freq", std::to_string(khz)}};
-    setting.applied = read_min == read_max
-                          ? value_of_khz(read_min).text
-                          : fmt::format("{} to {}", value_of_khz(read_min).text, value_of_khz(read_max).text);
-    if (read_min != khz || read_max != khz) {
+    AppliedSetting setting = clock_setting(axis_, policy, value, read);
+    if (setting.applied && !holds_clock(read, khz)) {
       setting.problem =
           fmt::format("cpufreq {}: asked for {}, read back {}", policy.name, value.text, *setting.applied);
       const auto limit = sysfs_.number(policy.path + "/bios_limit");
-      if (limit && *limit < static_cast<double>(khz)) {
-        setting.problem += fmt::format("; the firmware limits this policy to {}",
-                                       value_of_khz(static_cast<long>(*limit)).text);
-      }
+      if (limit && *limit < static_cast<double>(khz))
+        setting.problem +=
+            fmt::format("; the firmware limits this policy to {}", clock_text(static_cast<long>(*limit)));
     }
     return setting;
   }

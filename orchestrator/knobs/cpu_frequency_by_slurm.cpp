@@ -26,10 +26,6 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-std::string clock_text(long khz) {
-  return format(Hertz{static_cast<double>(khz) * 1e3});
-}
-
 class ClockHeldBySlurm : public Knob {
  public:
   ClockHeldBySlurm(const KnobRequest& request, std::vector<CpufreqPolicy> policies, AxisOffer offer,
@@ -46,17 +42,10 @@ class ClockHeldBySlurm : public Knob {
   // Slurm puts back what it set, also where this program dies: nothing of it is ours to save or to ask for.
   std::vector<SavedSetting> snapshot() const override { return {}; }
   std::vector<SettingText> requests(const AxisValue&) const override { return {}; }
-  std::vector<std::string> writes() const override {
-    std::vector<std::string> paths;
-    for (const CpufreqPolicy& policy : policies_) {
-      paths.push_back(policy.path + "/scaling_max_freq");
-      paths.push_back(policy.path + "/scaling_min_freq");
-    }
-    return paths;
-  }
+  std::vector<std::string> writes() const override { return limit_files(policies_); }
 
   std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter&) override {
-    const long khz = static_cast<long>(value.hertz().value() / 1e3 + 0.5);
+    const long khz = khz_of(value);
     if (held_khz_ != khz || !step_lives()) {
       end_step();
       begin_step(khz);
@@ -126,19 +115,10 @@ class ClockHeldBySlurm : public Knob {
   }
 
   AppliedSetting read_back(const CpufreqPolicy& policy, const AxisValue& value, long khz) const {
-    AppliedSetting setting{policy.name, value.text, std::nullopt, {}};
-    const auto min = sysfs_.number(policy.path + "/scaling_min_freq"),
-               max = sysfs_.number(policy.path + "/scaling_max_freq");
-    if (!min || !max) {
-      setting.problem = fmt::format("cpufreq {}: its limits cannot be read back", policy.name);
-      return setting;
-    }
-    const long low = static_cast<long>(*min), high = static_cast<long>(*max);
-    setting.applied =
-        low == high ? clock_text(low) : fmt::format("{} to {}", clock_text(low), clock_text(high));
-    setting.stands = {{axis_, policy.path + "/scaling_min_freq", std::to_string(khz)},
-                      {axis_, policy.path + "/scaling_max_freq", std::to_string(khz)}};
-    if (low != khz || high != khz) {
+    const LimitsRead read{sysfs_.number(policy.path + "/scaling_min_freq"),
+                          sysfs_.number(policy.path + "/scaling_max_freq")};
+    AppliedSetting setting = clock_setting(axis_, policy, value, read);
+    if (setting.applied && !holds_clock(read, khz)) {
       setting.problem = fmt::format("cpufreq {}: asked Slurm for {}, read back {}", policy.name, value.text,
                                     *setting.applied);
       setting.problem +=

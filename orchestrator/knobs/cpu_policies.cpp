@@ -179,4 +179,41 @@ LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, con
   return {number(min_file), number(max_file)};
 }
 
+long khz_of(const AxisValue& value) {
+  return static_cast<long>(value.hertz().value() / 1e3 + 0.5);
+}
+
+std::string clock_text(long khz) {
+  return format(Hertz{static_cast<double>(khz) * 1e3});
+}
+
+std::vector<std::string> limit_files(const std::vector<CpufreqPolicy>& policies) {
+  std::vector<std::string> paths;
+  for (const CpufreqPolicy& policy : policies) {
+    paths.push_back(policy.path + "/scaling_max_freq");
+    paths.push_back(policy.path + "/scaling_min_freq");
+  }
+  return paths;
+}
+
+AppliedSetting clock_setting(const std::string& axis, const CpufreqPolicy& policy, const AxisValue& value,
+                             const LimitsRead& read) {
+  AppliedSetting setting{policy.name, value.text, std::nullopt, {}};
+  if (!read.min || !read.max) {
+    setting.problem = fmt::format("cpufreq {}: its limits cannot be read back", policy.name);
+    return setting;
+  }
+  const long low = static_cast<long>(*read.min), high = static_cast<long>(*read.max);
+  const std::string khz = std::to_string(khz_of(value));
+  setting.stands = {{axis, policy.path + "/scaling_min_freq", khz},
+                    {axis, policy.path + "/scaling_max_freq", khz}};
+  setting.applied =
+      low == high ? clock_text(low) : fmt::format("{} to {}", clock_text(low), clock_text(high));
+  return setting;
+}
+
+bool holds_clock(const LimitsRead& read, long khz) {
+  return read.min && read.max && static_cast<long>(*read.min) == khz && static_cast<long>(*read.max) == khz;
+}
+
 }  // namespace dvfs_plan

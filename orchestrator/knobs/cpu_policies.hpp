@@ -59,4 +59,13 @@ struct LimitsRead {
 LimitsRead read_limits_back(const Sysfs& sysfs, const std::string& min_file, const std::string& max_file,
                             long value);
 
+// A clock as both limits of a policy, whoever sets them.
+long khz_of(const AxisValue& value);
+std::string clock_text(long khz);
+std::vector<std::string> limit_files(const std::vector<CpufreqPolicy>& policies);
+// What was asked for and what the limits read; `problem` only where they could not be read.
+AppliedSetting clock_setting(const std::string& axis, const CpufreqPolicy& policy, const AxisValue& value,
+                             const LimitsRead& read);
+bool holds_clock(const LimitsRead& read, long khz);
+
 }  // namespace dvfs_plan

@@ -74,7 +74,6 @@ void OneByOne::look_at(const History& history, bool for_others) {
     ScenarioPast& scenario = past_[scenario_of(trial.point)];
     PointPast& point = points_[static_cast<std::size_t>(trial.point)];
     ++scenario.trials;
-    ++scenario.under_way;
     ++point.runs;
     ++point.under_way;
     point.blocks.insert(trial.block);

@@ -33,7 +33,6 @@ class OneByOne : public Strategy {
     int trials = 0;    // of workloads, those that are under way among them
     int counted = 0;   // that tell of the surface
     int settings = 0;  // of these, different ones
-    int under_way = 0;
     FailuresInARow failures;
     std::map<int, int> in_block;  // trials of each block, reruns apart
   };

@@ -64,7 +64,7 @@ struct OptimumModel::Draws {
   MatrixXd objective_at(int node) const {
     return objective_of(of_time.at_node(node), power.size() > 0 ? of_power.at_node(node) : MatrixXd{});
   }
-  MatrixXd told_at(int node) const;
+  bool differs_at(int node) const { return nodes > 1 && node >= 0 && node < nodes; }
   int nodes = 1;
   std::optional<double> regret_bound(const MatrixXd& of, int point, const std::vector<int>& candidates,
                                      double confidence) const;
@@ -325,17 +325,20 @@ std::vector<OptimumModel::OnNode> OptimumModel::on_nodes(int point, const std::v
   return all;
 }
 
-// Draws of what a trial on a machine tells, noise apart.
-MatrixXd OptimumModel::Draws::told_at(int node) const {
-  return node >= 0 && node < nodes && nodes > 1 ? objective_at(node) : objective;
-}
-
 std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candidates,
                                                  const Where& where) const {
   std::vector<double> values(candidates.size(), 0);
   if (candidates.empty()) return values;
   const auto measured = measured_among(candidates);
-  const MatrixXd told = drawn_->told_at(where.node);
+  // Draws of what a trial on a machine tells, noise apart: of one machine alone what is asked itself.
+  std::map<int, MatrixXd> at_nodes;
+  const auto told_at = [&](int node) -> const MatrixXd& {
+    if (!drawn_->differs_at(node)) return drawn_->objective;
+    const auto known = at_nodes.find(node);
+    return known != at_nodes.end() ? known->second
+                                   : at_nodes.emplace(node, drawn_->objective_at(node)).first->second;
+  };
+  const MatrixXd& told = told_at(where.node);
   const MatrixXd& asked = where.its_own ? told : drawn_->objective;
   const Index draws = asked.cols();
   // A setting that breaks a constraint is worth no more than the reference, or where that breaks it too, than
@@ -397,7 +400,7 @@ std::vector<double> OptimumModel::value_of_trial(const std::vector<int>& candida
   }
   for (Index i = 0; i < under_way; ++i) {
     const SurfaceTrial& trial = where.under_way[static_cast<std::size_t>(i)];
-    const MatrixXd there = drawn_->told_at(trial.node);
+    const MatrixXd& there = told_at(trial.node);
     centred.row(coming + i) = there.row(trial.point).array() - there.row(trial.point).mean();
   }
   if (!std::isfinite(best)) best = level.minCoeff();

@@ -35,8 +35,8 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
 // Points from which nothing is to be had: they fail by themselves, or were disturbed again and again.
 std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective minimise);
 
-// Of several machines: a point from which nothing is to be had on two of them at least, or on the only one that tried it and `node`
-// is that one. What one machine cannot do another may.
+// Of several machines: a point from which nothing is to be had on two of them at least, or on `node`
+// itself (empty: no machine's own). What one machine cannot do another may.
 std::set<int> hopeless_points_of_nodes(std::span<const FinishedTrial> history, Objective minimise,
                                        const std::string& node);
 

@@ -73,24 +73,27 @@ class Clocks(OnACluster):
         (self.folder / "work.sh").write_text(text)
         (self.folder / "work.sh").chmod(0o755)
 
+    def write_sweep(self, clocks, blocks, machines):
+        self.write_work(WORK)
+        self.write(f"""
+name: sweep
+conditions: {{foreign load: off, warm up: 0, temperature: off, idle: none, reruns: 0}}
+settle: 10 ms
+workloads: [{{name: work, command: [./work.sh], metrics: [{{name: held, regex: 'held ([0-9]+)'}}]}}]
+axes: {{cpu.frequency: {clocks}}}
+repeat: {blocks}
+objective: time
+reference: {{cpu.frequency: 2.4 GHz}}
+machines: {{slurm: {{{machines}}}}}
+""")
+
     def on(self, node, *command):
         """What the command prints on the node."""
         return self.cluster.call("srun", "--overlap", "-w", node, "-N1", *command).stdout
 
     def test_clocks_that_slurm_sets_are_read_back_and_put_back(self):
         self.set_up(more="CpuFreqGovernors=OnDemand,Performance,UserSpace", on_node={"n1": CPUFREQ}, task_plugin="task/affinity")
-        self.write_work(WORK)
-        self.write("""
-name: sweep
-conditions: {foreign load: off, warm up: 0, temperature: off, idle: none, reruns: 0}
-settle: 10 ms
-workloads: [{name: work, command: [./work.sh], metrics: [{name: held, regex: 'held ([0-9]+)'}]}]
-axes: {cpu.frequency: {values: [1.2 GHz, 1.8 GHz, 2.4 GHz], by: slurm}}
-repeat: 2
-objective: time
-reference: {cpu.frequency: 2.4 GHz}
-machines: {slurm: {nodes: 1, extra: [--nodelist=n1]}}
-""")
+        self.write_sweep("{values: [1.2 GHz, 1.8 GHz, 2.4 GHz], by: slurm}", 2, "nodes: 1, extra: [--nodelist=n1]")
         status, out, err = self.run_all("sweep.yaml")
         self.assertEqual(status, 0, out + err)
         told = self.rows("SELECT DISTINCT t.requested, t.applied FROM settings t")
@@ -106,18 +109,7 @@ machines: {slurm: {nodes: 1, extra: [--nodelist=n1]}}
         """Knobs on a cluster: each node's own guardian sets and puts back, at the next boot too (the unit dvfs-plan-restore does this)."""
         at_boot = CPUFREQ + f"[ ! -e /var/lib/dvfs-plan/journal ] || {testbed.BIN}/dvfs-guardian --restore"
         self.set_up(on_node={"n1": at_boot, "n2": at_boot}, keep_state=True)
-        self.write_work(WORK)
-        self.write("""
-name: sweep
-conditions: {foreign load: off, warm up: 0, temperature: off, idle: none, reruns: 0}
-settle: 10 ms
-workloads: [{name: work, command: [./work.sh], metrics: [{name: held, regex: 'held ([0-9]+)'}]}]
-axes: {cpu.frequency: [1.2 GHz, 1.8 GHz, 2.4 GHz]}
-repeat: 4
-objective: time
-reference: {cpu.frequency: 2.4 GHz}
-machines: {slurm: {nodes: 2}}
-""")
+        self.write_sweep("[1.2 GHz, 1.8 GHz, 2.4 GHz]", 4, "nodes: 2")
 
         def limits(node):
             return {path.read_text().strip() for path in (self.cluster.folder / f"local.{node}/cpufreq").glob("policy*/scaling_m*_freq")}
