@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/units.hpp"
 #include "results/report/nodes.hpp"
@@ -97,17 +98,24 @@ class Scenario {
       index_[result_.points[i].point] = static_cast<int>(i);
       if (result_.points[i].is_reference) result_.reference = i;
     }
+    // Looked up once: 64 machines have 64 000 trials.
+    trials_of_.resize(result_.points.size());
+    for (const TrialRow* trial : trials_) {
+      const int index = index_.at(trial->point);
+      index_of_trial_[trial] = index;
+      trials_of_[static_cast<std::size_t>(index)].push_back(trial);
+    }
   }
 
-  int index_of(const TrialRow& trial) const { return index_.at(trial.point); }
+  int index_of(const TrialRow& trial) const { return index_of_trial_.at(&trial); }
 
   void count(std::size_t i) {
     PointSummary& point = result_.points[i];
     Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
     std::vector<std::string> keys;
     std::vector<double> bounds;  // of trials that did not reach the target
-    for (const TrialRow* trial : trials_) {
-      if (index_of(*trial) != static_cast<int>(i) || trial->role == TrialRole::warm_up) continue;
+    for (const TrialRow* trial : trials_of_[i]) {
+      if (trial->role == TrialRole::warm_up) continue;
       ++point.trials;
       ++result_.trials;
       if (trial->censored()) {
@@ -165,7 +173,7 @@ class Scenario {
     point.energy_per_unit = per_unit.estimate();
     point.edp = edp.estimate();
     point.ed2p = ed2p.estimate();
-    describe(point);
+    describe(point, trials_of_[i]);
     if (point.censored > 0) {
       bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
       if (!bounds.empty())
@@ -177,12 +185,12 @@ class Scenario {
                             &PointSummary::edp, &PointSummary::ed2p, &PointSummary::above_idle})
         (point.*quantity).reset();
     }
-    delivered_instead(point);
+    delivered_instead(point, trials_of_[i]);
     for (const std::size_t k : outliers(objective.values)) point.outliers.push_back(keys[k]);
   }
 
   // What its trials say beside time and energy.
-  void describe(PointSummary& point) const {
+  void describe(PointSummary& point, const std::vector<const TrialRow*>& trials) const {
     struct Told {
       std::vector<double> values, least, highest;
       std::vector<std::string> nodes;
@@ -193,8 +201,8 @@ class Scenario {
     std::map<std::string, std::vector<double>> boards;
     std::vector<double> shares;
     std::vector<std::vector<double>> times;
-    for (const TrialRow* trial : trials_) {
-      if (trial->point != point.point || !trial->counts()) continue;
+    for (const TrialRow* trial : trials) {
+      if (!trial->counts()) continue;
       for (const auto& [name, value] : trial->metrics) {
         Told& told = metrics[name];
         told.values.push_back(value);
@@ -244,11 +252,11 @@ class Scenario {
   }
 
   // What boards ran at where it was not what was asked for, over the trials that count.
-  void delivered_instead(PointSummary& point) const {
+  void delivered_instead(PointSummary& point, const std::vector<const TrialRow*>& trials) const {
     std::vector<double> shares, limits;
     int counted = 0;
-    for (const TrialRow* trial : trials_) {
-      if (trial->point != point.point || !trial->counts()) continue;
+    for (const TrialRow* trial : trials) {
+      if (!trial->counts()) continue;
       ++counted;
       std::set<std::string> axes;
       for (const TrialRow::Applied& setting : trial->applied) {
@@ -658,6 +666,8 @@ class Scenario {
   std::vector<const TrialRow*> trials_;
   ScenarioSummary result_;
   std::map<std::string, int> index_;
+  std::unordered_map<const TrialRow*, int> index_of_trial_;
+  std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
   std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
   std::map<int, std::set<int>> blocks_of_;
