@@ -61,6 +61,7 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   start.output = output_end.get();
   start.errors = spec.discard_errors ? -1 : errors_end.get();
   start.dies_with_us = true;
+  start.first_out_of_memory = true;
   if (spec.grouped) start.control_group = group_.entrance();
   child.started_ = clock.now();
   const Spawned spawned = spawn(start);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <sstream>
 #include <string_view>
+#include <vector>
 
 #include "base/control_group.hpp"
 #include "base/sysfs.hpp"
@@ -19,7 +22,62 @@ bool carries(const std::string& environment, const std::string& mark) {
   return whole.starts_with(mark + '\0') || whole.find('\0' + mark + '\0') != std::string::npos;
 }
 
+constexpr std::uint64_t limit_bits = 0xffff;
+
+// FNV-1a (RFC draft-eastlake-fnv), folded to 16 bits.
+std::uint64_t short_hash(const std::string& text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return (hash >> 16 ^ hash) & limit_bits;
+}
+
+// "Max msgqueue size   819200   819200   bytes": soft and hard.
+bool limits_carry(const std::string& limits, std::uint64_t bits) {
+  constexpr std::string_view name = "Max msgqueue size";
+  const auto at = limits.find(name);
+  if (at == std::string::npos) return false;
+  std::istringstream rest(limits.substr(at + name.size()));
+  std::uint64_t soft = 0, hard = 0;
+  return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits;
+}
+
+// A zombie shows its limits until it is reaped.
+bool is_dead(pid_t pid) {
+  const std::string stat = Sysfs().text(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const auto name_end = stat.rfind(')');
+  const char state = name_end != std::string::npos && name_end + 2 < stat.size() ? stat[name_end + 2] : 'X';
+  return state == 'Z' || state == 'X';
+}
+
+// Numbers of all processes but ours.
+std::vector<pid_t> other_processes() {
+  std::vector<pid_t> found;
+  for (const std::string& name : Sysfs().list("/proc")) {
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc{} && end == name.data() + name.size() && pid != ::getpid()) found.push_back(pid);
+  }
+  return found;
+}
+
 }  // namespace
+
+std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t limit) {
+  constexpr std::uint64_t least = 4 * (limit_bits + 1), most = 1ULL << 40;
+  if (limit < least) return std::nullopt;
+  // "unlimited" is another number than all that are written out.
+  return ((std::min(limit, most) & ~limit_bits) - (limit_bits + 1)) | short_hash(run);
+}
+
+bool kill_limited(const std::string& run) {
+  const std::uint64_t bits = short_hash(run);
+  bool found = false;
+  for (const pid_t pid : other_processes()) {
+    const auto limits = Sysfs().text(fmt::format("/proc/{}/limits", pid));
+    if (limits && limits_carry(*limits, bits) && !is_dead(pid)) found = ::kill(pid, SIGKILL) == 0 || found;
+  }
+  return found;
+}
 
 bool is_marked(pid_t pid, const std::string& mark) {
   const auto environment = Sysfs().text(fmt::format("/proc/{}/environ", pid));
@@ -27,12 +85,8 @@ bool is_marked(pid_t pid, const std::string& mark) {
 }
 
 bool kill_marked(const std::string& mark) {
-  const Sysfs proc;
   bool found = false;
-  for (const std::string& name : proc.list("/proc")) {
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size() || pid == ::getpid()) continue;
+  for (const pid_t pid : other_processes()) {
     if (is_marked(pid, mark)) found = ::kill(pid, SIGKILL) == 0 || found;
   }
   return found;
@@ -43,7 +97,8 @@ bool end_processes_of(const std::string& run, const std::string& control_group, 
   const std::string mark = fmt::format("{}={}", run_variable, run);
   for (int round = 0; round < rounds; ++round) {
     const bool in_group = !control_group.empty() && kill_control_group(control_group);
-    if (!kill_marked(mark) && !in_group) return true;
+    const bool marked = kill_marked(mark);
+    if (!kill_limited(run) && !marked && !in_group) return true;
     ::usleep(5000);
   }
   return false;

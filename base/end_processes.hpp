@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace dvfs_plan {
@@ -13,11 +15,18 @@ bool end_processes_of(const std::string& run, const std::string& control_group, 
 
 // Sends SIGKILL to all processes whose environment holds this "NAME=value". False if there was none.
 bool kill_marked(const std::string& mark);
+// The same of those whose limits hold the run's mark (limit_mark).
+bool kill_limited(const std::string& run);
 // Whether a process is one of them, as far as this user may see.
 bool is_marked(pid_t pid, const std::string& mark);
 
 // The environment variable that is the mark.
 inline constexpr const char* run_variable = "DVFS_PLAN_RUN";
+// A second mark, which a process keeps that empties its environment, leaves its session and its parents and closes
+// all descriptors: all programs of a run are started with RLIMIT_MSGQUEUE (getrlimit(2): the bytes that a user's
+// POSIX message queues may take; inherited by fork and execve, shown to all in /proc/PID/limits) lowered by up to
+// 128 KiB, to a number whose last 16 bits are this one. nullopt: this user's limit is too low to be lowered.
+std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t limit);
 // And of a service besides: RUN/NAME.
 inline constexpr const char* service_variable = "DVFS_PLAN_SERVICE";
 

@@ -51,7 +51,15 @@ int Interruption::pending() {
 
 bool Interruption::take_continued() {
   pending();
-  return std::exchange(continued_, false);
+  return continued_.exchange(false);
+}
+
+void Interruption::let_signals_end_us() {
+  pending();
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 bool Interruption::sleep_until(Nanoseconds when, const Clock& clock) {

@@ -2,6 +2,8 @@
 // the code that puts the machine back. Construct it once, in main(), before any thread.
 #pragma once
 
+#include <atomic>
+
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
 
@@ -19,12 +21,14 @@ class Interruption {
   bool take_continued();
   // Sleeps until `when`, or until a signal is there: false then.
   bool sleep_until(Nanoseconds when, const Clock& clock);
+  // The machine is as it was and all is stored: from now on a signal ends the process, which may only be waiting
+  // for somebody to read its answer. Those that came before are answered already.
+  void let_signals_end_us();
 
  private:
   UniqueFd fd_;
-  int signal_ = 0;
-  int count_ = 0;
-  bool continued_ = false;
+  std::atomic<int> signal_ = 0, count_ = 0;  // asked by who waits for a sensor, too
+  std::atomic<bool> continued_ = false;
 };
 
 }  // namespace dvfs_plan

@@ -1,5 +1,7 @@
 // Writing to stdout and stderr for people. A reader that is gone (a closed terminal, `| head`) or a full disk
-// behind a log is no reason to end a night: what cannot be written is left unwritten.
+// behind a log is no reason to end a night: what cannot be written is left unwritten. Nor does one who does not
+// read (a stalled ssh, a paused pager) hold anything up: write_stderr() waits 0.2 s for him, then keeps 16 KiB,
+// and says how many lines it left out once he reads again.
 #pragma once
 
 #include <string_view>

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 
@@ -59,6 +61,7 @@ struct PrepareChild {
   const cpu_set_t* cpus;
   FromChild& said;
   const std::vector<int>& places;  // descriptors that become 3, 4, ...
+  const std::optional<rlimit>& limit;
 
   template <class ChildLauncher>
   process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&,
@@ -79,7 +82,7 @@ struct PrepareChild {
       sigemptyset(&none);
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
       // What we ignore stays ignored after execve; programs expect the defaults.
-      for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU}) default_action(signal);
+      for (const int signal : {SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTIN, SIGTTOU}) default_action(signal);
     }
     if (spec.can_be_ended) {
       for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) default_action(signal);
@@ -96,6 +99,15 @@ struct PrepareChild {
       said.in_folder = true;
       return failed();
     }
+    // Raising it needs no rights. proc_pid_oom_score_adj(5)
+    if (spec.first_out_of_memory) {
+      const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+      if (fd >= 0) {
+        if (::write(fd, "500", 3) < 0) errno = 0;  // without /proc it is like any other
+        ::close(fd);
+      }
+    }
+    if (limit) ::syscall(SYS_prlimit64, 0, RLIMIT_MSGQUEUE, &*limit, nullptr);
     // After the change of user, which clears it.
     if (spec.dies_with_us) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     return {};
@@ -125,6 +137,19 @@ struct PrepareChild {
   static constexpr std::array<unsigned long, 4> kernel_default{};
   const void* kernel_action = kernel_default.data();
 };
+
+// Of what is started with the run's mark in its environment: the second mark, in its limits.
+std::optional<rlimit> marked_limit(const SpawnSpec& spec) {
+  const std::string mark = std::string(run_variable) + "=";
+  rlimit now{};
+  if (!spec.environment || ::getrlimit(RLIMIT_MSGQUEUE, &now) != 0) return std::nullopt;
+  for (const std::string& variable : *spec.environment) {
+    if (!variable.starts_with(mark)) continue;
+    if (const auto marked = limit_mark(variable.substr(mark.size()), now.rlim_max))
+      return rlimit{*marked, *marked};
+  }
+  return std::nullopt;
+}
 
 // A copy out of the way of the places that the child's own will take.
 UniqueFd moved_up(int fd) {
@@ -170,7 +195,8 @@ Spawned spawn(const SpawnSpec& spec) {
   // Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
   launcher.fd_whitelist.push_back(first_place + static_cast<int>(places.size()) - 1);
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
-  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places};
+  const auto limit = marked_limit(spec);
+  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places, limit};
 
   // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
   // would re-open the descriptors of a context in use, in the parent's memory.

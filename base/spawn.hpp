@@ -26,7 +26,8 @@ struct SpawnSpec {
       false;  // blocked and ignored ones; else none is blocked, and those of pipes and terminals default
   bool can_be_ended = false;  // by SIGINT, SIGTERM, SIGHUP, SIGQUIT even where we ignore them, as under nohup
   bool dies_with_us = false;  // with the thread that starts it: Linux ties PR_SET_PDEATHSIG to that
-  int control_group = -1;     // cgroup.procs of the control group (control_group.hpp) it starts in
+  bool first_out_of_memory = false;  // where memory runs out, the kernel ends it rather than us
+  int control_group = -1;            // cgroup.procs of the control group (control_group.hpp) it starts in
 };
 
 struct Spawned {

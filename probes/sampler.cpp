@@ -32,7 +32,13 @@ Sampler::Sampler(std::vector<std::unique_ptr<Probe>> probes, const Clock& clock,
 
 Sampler::Lane& Sampler::add_lane() {
   lanes_.push_back(std::make_unique<Lane>(clock_, keep_lateness_));
+  lanes_.back()->thread.hurry_when(hurries_);
   return *lanes_.back();
+}
+
+void Sampler::hurry_when(std::function<bool()> asked) {
+  hurries_ = std::move(asked);
+  for (const auto& lane : lanes_) lane->thread.hurry_when(hurries_);
 }
 
 // Its thread sits in a read: what it said meanwhile cannot be had.

@@ -26,6 +26,8 @@ class Sampler {
   const std::vector<Channel>& channels() const { return channels_; }
 
   // Reads everything now and goes on in the background.
+  // Asked while it waits for a slow probe: once true, that is waited for no longer than half a second more.
+  void hurry_when(std::function<bool()> asked);
   void start();
   // Stops, reads everything once more, and returns what was read since start(), by time.
   std::vector<Reading> stop();
@@ -79,6 +81,7 @@ class Sampler {
   std::vector<Channel> channels_;
   // The first one's probes answer at once; each other one has a single probe.
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::function<bool()> hurries_;
   std::vector<Reading> gone_;  // of probes that are stuck
   std::vector<ImpossibleValue> impossible_;
   std::vector<std::string> stuck_;

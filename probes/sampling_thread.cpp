@@ -30,12 +30,27 @@ SamplingThread::~SamplingThread() {
   thread_.join();
 }
 
+bool SamplingThread::wait_until(Hold& lock, Deadline until, const std::function<bool()>& is_so) const {
+  if (!hurries_) return state_->free.wait_until(lock, until, is_so);
+  constexpr std::chrono::milliseconds look{50}, in_a_hurry{500};
+  bool hurries = false;
+  for (;;) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!hurries && hurries_()) {
+      hurries = true;
+      until = std::min(until, now + in_a_hurry);
+    }
+    if (state_->free.wait_until(lock, std::min(until, now + look), is_so)) return true;
+    if (now >= until) return false;
+  }
+}
+
 SamplingThread::Hold SamplingThread::hold(Deadline until) const {
   State& state = *state_;
   Hold lock(state.mutex);
   ++state.waiting;
   const auto is_free = [&] { return !state.busy; };
-  const bool mine = state.given_up ? is_free() : state.free.wait_until(lock, until, is_free);
+  const bool mine = state.given_up ? is_free() : wait_until(lock, until, is_free);
   if (--state.waiting == 0) state.changed.notify_all();
   if (mine) return lock;
   state.given_up = true;
@@ -71,7 +86,7 @@ bool SamplingThread::wait(Deadline until) {
   State& state = *state_;
   Hold lock(state.mutex);
   if (state.given_up) return false;
-  if (state.free.wait_until(lock, until, [&] { return !state.busy && !state.job; })) return true;
+  if (wait_until(lock, until, [&] { return !state.busy && !state.job; })) return true;
   state.job = nullptr;
   state.given_up = state.busy;
   return false;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "probes/sampled_probe.hpp"
@@ -36,6 +37,9 @@ class SamplingThread {
   SamplingThread(const Clock& clock, bool keep_lateness);
   ~SamplingThread();
   SamplingThread(const SamplingThread&) = delete;
+
+  // Asked by who waits for it, every 50 ms: once true, nobody waits longer than half a second more.
+  void hurry_when(std::function<bool()> asked) { hurries_ = std::move(asked); }
 
   using Hold = std::unique_lock<std::mutex>;
   // Holds it between two reads: it does nothing as long as that lives. Owns nothing if a read or a job has
@@ -77,7 +81,9 @@ class SamplingThread {
     SamplingCost cost;
   };
   void begin_thread();
+  bool wait_until(Hold& lock, Deadline until, const std::function<bool()>& is_so) const;
   std::shared_ptr<State> state_;
+  std::function<bool()> hurries_;
   std::thread thread_;  // begun when it is first needed
 };
 

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string_view>
 #include <vector>
 
+#include "base/bus_errors.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/output.hpp"
@@ -152,6 +154,9 @@ std::vector<std::string> command_names() {
 }
 
 int main_program(int argc, char** argv) {
+  // A file that may not become larger is an error to handle (setrlimit(2), RLIMIT_FSIZE), not a death.
+  std::signal(SIGXFSZ, SIG_IGN);
+  survive_bus_errors();
   try {
     return CommandLineParser().run(argc, argv);
   } catch (const Error& error) {

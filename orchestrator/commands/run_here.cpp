@@ -62,7 +62,7 @@ class Run {
                        .sysfs_root = options_.sysfs_root,
                        .mode = options_.wait ? GuardWish::Mode::waits : GuardWish::Mode::now,
                        .tell = [this](const std::string& line) { progress_.say(line); },
-                       .stop = [this] { return interruption_.pending() != 0; }});
+                       .stop = [this] { return interruption_.pending() != 0 ? interruption_.count() : 0; }});
     sysfs_.use(&guard);
     for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
     tell_of_an_earlier_run(guard);
@@ -96,6 +96,7 @@ class Run {
     const auto settings = watch_settings(prepared);
     if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
+    sampler.hurry_when([this] { return interruption_.pending() != 0; });
     const SensorCheck sensors = look_at_sensors(prepared, sampler, probes.fixed_rate);
     if (interruption_.pending() != 0) {
       progress_.say("interrupted before the first trial; nothing was set");
@@ -439,6 +440,7 @@ class Run {
     if (!options_.no_html)
       write_page_beside(store, summary, trials, path,
                         [this](const std::string& line) { progress_.say(line); });
+    interruption_.let_signals_end_us();
     write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
                                                  : terminal_report(summary, trials, is_terminal_stdout())));
     if (end_ == RunEnd::interrupted) {

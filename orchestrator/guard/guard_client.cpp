@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -92,6 +93,15 @@ OpenedGuardian open_guardian(const GuardWish& wish, GuardDoor door, UniqueFd fir
     throw Error(ExitCode::machine_refuses, "the guardian, which sets things and puts them back, is gone",
                 "the same command goes on once it is there again (systemctl status dvfs-guardian.socket)");
   return opened;
+}
+
+// One that somebody stopped would neither set anything nor put it back. Of another's guardian, whoever stands by it
+// sees to that.
+void continue_if_stopped(pid_t guardian) {
+  siginfo_t found{};
+  if (guardian > 0 && ::waitid(P_PID, static_cast<id_t>(guardian), &found, WSTOPPED | WNOHANG) == 0 &&
+      found.si_pid == guardian)
+    ::kill(guardian, SIGCONT);
 }
 
 [[noreturn]] void throw_refusal(const Message& refused) {
@@ -177,7 +187,9 @@ void GuardClient::hang_up() {
     listener_.join();
   }
   connection_.reset();
-  if (child_ > 0) ::waitpid(child_, nullptr, 0);  // it has put everything back by then
+  // It has put everything back by then.
+  for (int status = 0; child_ > 0 && ::waitpid(child_, &status, WUNTRACED) == child_ && WIFSTOPPED(status);)
+    ::kill(child_, SIGCONT);
   child_ = -1;
 }
 
@@ -215,10 +227,10 @@ void GuardClient::send(const Message& message) {
   if (connection_ && !lost_ && !connection_->send(message, send_patience)) give_up_session();
 }
 
-std::optional<Message> GuardClient::ask(const Message& message, UniqueFd* passed) {
+std::optional<Message> GuardClient::ask(const Message& message, UniqueFd* passed, bool until_asked_twice) {
   const std::lock_guard question(one_question_);
   send(message);
-  return wait_for_answer(passed);
+  return wait_for_answer(passed, until_asked_twice);
 }
 
 // False: we are to leave it.
@@ -226,14 +238,23 @@ bool GuardClient::wait_in_queue() {
   constexpr milliseconds pause{100};
   std::unique_lock lock(mutex_);
   while (!came_.wait_for(lock, pause, [&] { return !answers_.empty() || lost_; })) {
-    if (wish_.stop && wish_.stop()) return false;
+    if (stop_requests() > 0) return false;
   }
   return true;
 }
 
-std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed) {
+std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until_asked_twice) {
+  using Steady = std::chrono::steady_clock;
+  constexpr milliseconds look{100}, grace{1000};
+  const auto until = Steady::now() + longest_answer;
+  auto asked_to_stop = Steady::time_point::max();
   std::unique_lock lock(mutex_);
-  came_.wait_for(lock, longest_answer, [&] { return !answers_.empty() || lost_; });
+  while (!came_.wait_for(lock, look, [&] { return !answers_.empty() || lost_; })) {
+    continue_if_stopped(child_);
+    const auto now = Steady::now();
+    if (stop_requests() > (until_asked_twice ? 1 : 0)) asked_to_stop = std::min(asked_to_stop, now);
+    if (now >= until || now - asked_to_stop >= grace) break;
+  }
   if (answers_.empty()) {
     give_up_session();
     return std::nullopt;
@@ -332,24 +353,31 @@ void GuardClient::note_until(const std::string& expected) {
 
 RestoreOutcome GuardClient::restore() {
   if (settings_.empty()) return {};
-  auto answer = ask({"restore", {}});
+  auto answer = ask({"restore", {}}, nullptr, true);
   settings_.clear();
-  if (!answer) {
-    // Another one puts back what the journal holds before it does anything else; so did whoever has the
-    // machine by now.
-    try {
-      begin_session();
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
-      return {};
-    }
-    return found_.value_or(RestoreOutcome{});
-  }
+  if (!answer) return restored_by_another();
   const auto outcome = outcome_of(answer->fields);
   if (answer->kind != "restored" || !outcome)
     throw Error(ExitCode::not_restored, "the guardian did not say whether everything was put back",
                 "look with: dvfs-plan restore");
   return *outcome;
+}
+
+// Another guardian puts back what the journal holds before it does anything else; so did whoever has the machine
+// by now, unless that is our own former guardian, which does not answer.
+RestoreOutcome GuardClient::restored_by_another() {
+  try {
+    begin_session();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
+    const auto who = who_has_the_machine(wish_);
+    if (who.holder && who.holder->pid == ::getpid())
+      throw Error(ExitCode::not_restored,
+                  "the guardian does not answer: whether the settings were put back is not known",
+                  "it goes on by itself if it can; look with: dvfs-plan restore");
+    return {};
+  }
+  return found_.value_or(RestoreOutcome{});
 }
 
 OpenedFile GuardClient::open_file(const std::string& path) {

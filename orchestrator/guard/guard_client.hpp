@@ -49,7 +49,9 @@ struct GuardWish {
   enum class Mode { now, waits, looks } mode = Mode::now;
   bool discards = false;                              // gives up what cannot be put back
   std::function<void(const std::string&)> tell = {};  // how the queue moves
-  std::function<bool()> stop = {};                    // asked ten times a second whether to leave the queue
+  // Asked ten times a second: how often we were asked to stop. Once: we leave the queue, and wait no longer than
+  // 1 s for any answer but that everything is put back. Twice: not for that one either.
+  std::function<int()> stop = {};
 };
 
 // Which guardian: of our own, with no more rights than we have; the machine's; the one that stands by a run
@@ -101,9 +103,12 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   void give_up_session();
   void send(const Message& message);
   // The answer, with its descriptor if it brought one; nullopt: the session has ended.
-  std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr);
-  std::optional<Message> wait_for_answer(UniqueFd* passed);
+  std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr,
+                             bool until_asked_twice = false);
+  std::optional<Message> wait_for_answer(UniqueFd* passed, bool until_asked_twice = false);
   bool wait_in_queue();
+  int stop_requests() const { return wish_.stop ? wish_.stop() : 0; }
+  RestoreOutcome restored_by_another();
   OpenedFile ask_to_open(const Message& request);
   void arm_again();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -11,7 +12,7 @@
 namespace dvfs_plan {
 namespace {
 
-const std::string file_name = "journal", aside_name = "journal.discarded";
+const std::string file_name = "journal", aside_name = "journal.discarded", session_name = "session";
 // Of versions before the guardian was a program of its own.
 const std::string former_name = "journal.json";
 constexpr std::string_view first_line = "dvfs-plan journal 2";
@@ -117,8 +118,49 @@ std::optional<Journal> read_journal(const StateFolder& folder) {
   try {
     return parse(*text);
   } catch (const std::exception& fault) {
+    try {
+      if (const auto copy = folder.read_copy(file_name)) return parse(*copy);
+    } catch (const std::exception&) {
+    }
     refuse(folder, file_name, fault.what());
   }
+}
+
+void write_session_record(StateFolder& folder, const SessionRecord& record) {
+  folder.write_durably(
+      session_name,
+      fmt::format("experiment\t{}\nsince\t{}\nboot_id\t{}\npid\t{}\nuser\t{}\nrun\t{}\nregion_folder\t{}\n"
+                  "control_group\t{}\nsettings\t{}\n",
+                  escaped(record.experiment), escaped(record.since), escaped(record.boot_id), record.pid,
+                  record.user, escaped(record.run), escaped(record.region_folder),
+                  escaped(record.control_group), record.settings));
+}
+
+std::optional<SessionRecord> read_session_record(const StateFolder& folder) {
+  const auto text = folder.read(session_name);
+  if (!text) return std::nullopt;
+  std::map<std::string, std::string> fields;
+  try {
+    for (const std::string& line : split_lines(*text)) {
+      const auto parts = parts_of(line);
+      if (parts.size() == 2) fields[parts[0]] = parts[1];
+    }
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return SessionRecord{fields["experiment"],
+                       fields["since"],
+                       fields["boot_id"],
+                       std::atoi(fields["pid"].c_str()),
+                       static_cast<unsigned>(std::strtoul(fields["user"].c_str(), nullptr, 10)),
+                       fields["run"],
+                       fields["region_folder"],
+                       fields["control_group"],
+                       std::strtoul(fields["settings"].c_str(), nullptr, 10)};
+}
+
+void remove_session_record(StateFolder& folder) {
+  folder.remove(session_name);
 }
 
 void remove_journal(StateFolder& folder) {

@@ -26,11 +26,27 @@ struct Journal {
   std::vector<SavedSetting> settings;  // in the order to put them back
 };
 
+// What is known of a session while it lasts, beside former values: what its workload is known by, and how many
+// settings it may have changed. Where it is found without a journal, somebody has deleted that.
+struct SessionRecord {
+  std::string experiment, since, boot_id;
+  int pid = 0;
+  unsigned user = 0;
+  std::string run, region_folder, control_group;  // of the workload
+  std::size_t settings = 0;
+};
+
+void write_session_record(StateFolder& folder, const SessionRecord& record);
+// nullopt if there is none, or it cannot be understood.
+std::optional<SessionRecord> read_session_record(const StateFolder& folder);
+void remove_session_record(StateFolder& folder);
+
 // Of this boot of the machine (random(4)).
 std::string boot_id(const Sysfs& sysfs);
 
 void write_journal(StateFolder& folder, const Journal& journal);
-// nullopt if there is none; throws Error if there is one that cannot be understood.
+// The copy, where the journal is gone or cannot be understood. nullopt if there is none; throws Error if there is one
+// that cannot be understood, and no better copy.
 std::optional<Journal> read_journal(const StateFolder& folder);
 void remove_journal(StateFolder& folder);
 // Gives it up: it is kept under another name.

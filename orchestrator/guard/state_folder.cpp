@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -57,6 +58,23 @@ StateFolder::StateFolder(const std::string& path) : path_(path) {
   }
 }
 
+void StateFolder::keep_copies() {
+  std::string name = std::filesystem::absolute(path_).lexically_normal();
+  std::replace(name.begin(), name.end(), '/', '%');
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  std::string place = "/run/dvfs-plan";
+  if (::geteuid() != 0)
+    place = runtime != nullptr && runtime[0] == '/' ? std::string(runtime) + "/dvfs-plan" : "";
+  if (place.empty()) return;
+  try {
+    // Where the socket is, which all may see: the copies are in a folder of their own within.
+    ::mkdir(place.c_str(), 0755);
+    StateFolder all(place + "/copies");
+    copies_ = std::make_unique<StateFolder>(all.path() + "/" + name);
+  } catch (const Error&) {
+  }
+}
+
 UniqueFd StateFolder::try_lock() {
   UniqueFd lock(::openat(folder_.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) refuse("open " + path_ + "/lock", errno);
@@ -101,9 +119,28 @@ void StateFolder::write_durably(const std::string& name, const std::string& text
   if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name.c_str()) != 0)
     refuse("rename " + where, errno);
   if (::fsync(folder_.get()) != 0) refuse("fsync " + path_, errno);
+  if (!copies_) return;
+  try {
+    copies_->write_durably(name, text);
+  } catch (const Error&) {
+    // The file itself is on disk.
+  }
 }
 
 std::optional<std::string> StateFolder::read(const std::string& name) const {
+  auto own = read_own(name);
+  return own ? own : read_copy(name);
+}
+
+std::optional<std::string> StateFolder::read_copy(const std::string& name) const {
+  try {
+    return copies_ ? copies_->read_own(name) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<std::string> StateFolder::read_own(const std::string& name) const {
   UniqueFd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) {
     if (errno == ENOENT) return std::nullopt;
@@ -113,6 +150,7 @@ std::optional<std::string> StateFolder::read(const std::string& name) const {
 }
 
 void StateFolder::remove(const std::string& name) {
+  if (copies_) copies_->remove(name);
   if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
     refuse("remove " + path_ + "/" + name, errno);
   ::fsync(folder_.get());

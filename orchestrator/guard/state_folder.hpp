@@ -2,8 +2,12 @@
 //
 // /var/lib/dvfs-plan for root, $XDG_STATE_HOME/dvfs-plan for others; ours alone (0700), never /tmp. Files
 // are opened relative to the folder's descriptor and symbolic links are not followed.
+//
+// Somebody who tidies up may delete what lies there in the middle of a night. So what is written durably can be
+// kept twice: the copy lies below /run (of users: $XDG_RUNTIME_DIR), until the next boot.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,14 +35,23 @@ class StateFolder {
   std::string lock_holder() const;
   void describe_holder(const UniqueFd& lock, const std::string& text);
 
-  // Whole or not at all: written beside, fsync, renamed, folder fsync.
+  // From now on what is written durably is kept twice. Where there is no second place it is not.
+  void keep_copies();
+
+  // Whole or not at all: written beside, fsync, renamed, folder fsync. A copy that cannot be written is no error.
   void write_durably(const std::string& name, const std::string& text);
+  // The copy, where the file is not there.
   std::optional<std::string> read(const std::string& name) const;
+  // nullopt: there is none, or it cannot be read.
+  std::optional<std::string> read_copy(const std::string& name) const;
   void remove(const std::string& name);
 
  private:
+  std::optional<std::string> read_own(const std::string& name) const;
+
   std::string path_;
   UniqueFd folder_;
+  std::unique_ptr<StateFolder> copies_;
 };
 
 // The folder of the current user.

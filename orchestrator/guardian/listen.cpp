@@ -91,7 +91,8 @@ class Listener {
 
   void reap() {
     int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+      if (continued_if_stopped(pid, status, sessions_.contains(pid))) continue;
       if (sessions_.erase(pid) > 0) after_session(status, options_);
     }
   }

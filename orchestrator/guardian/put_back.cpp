@@ -23,6 +23,25 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
                   journal.sysfs_root.empty() ? "" : " --sysfs-root " + shell_quote(journal.sysfs_root)));
 }
 
+[[noreturn]] void refuse_lost_journal(const StateFolder& folder, const SessionRecord& record) {
+  throw Error(
+      ExitCode::not_restored,
+      fmt::format("{} changed up to {} settings since {} and was cut off, and its journal {}/journal is "
+                  "gone, and its "
+                  "copy too: what they were before is not known",
+                  record.experiment, record.settings, record.since, folder.path()),
+      fmt::format(
+          "put them back by hand, or restart the machine; then: dvfs-plan restore --discard{}",
+          folder.path() == default_state_folder() ? "" : " --state-folder " + shell_quote(folder.path())));
+}
+
+// Unless the run is alive, and only its guardian is not.
+void end_what_it_left(const SessionRecord& record) {
+  constexpr int rounds = 20;
+  if (record.run.empty() || is_alive(record.pid)) return;
+  end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
+}
+
 constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
 
 }  // namespace
@@ -57,14 +76,20 @@ NvidiaDoors guardian_doors(const Policy& policy) {
 
 std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy,
                                             bool discard) {
+  const auto record = read_session_record(folder);
   const auto journal = read_journal(folder);
-  if (!journal) return std::nullopt;
-  if (journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
+  if (journal && journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
+  // What it left running might set something yet, or be measured with the next one.
+  if (record && record->boot_id == boot_id(sysfs)) end_what_it_left(*record);
+  if (!journal) {
+    if (record && record->boot_id == boot_id(sysfs) && record->settings > 0 && !discard)
+      refuse_lost_journal(folder, *record);
+    if (record) remove_session_record(folder);
+    return std::nullopt;
+  }
   const bool rebooted = journal->boot_id != boot_id(sysfs);
-  // What it left running might set something yet, or measure the next one.
-  constexpr int rounds = 20;
-  if (!rebooted && !journal->run.empty() && !is_alive(journal->pid))
-    end_workload({journal->run, 0, {}, {}}, journal->user, rounds);
+  if (!record && !rebooted)
+    end_what_it_left({{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0});
   std::vector<SavedSetting> settings = journal->settings;
   SettingAccess access(sysfs, guardian_doors(policy));
   // A clock lock does not outlive a reboot: one that is there now is its owner's.
@@ -86,10 +111,12 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     for (const auto& failure : outcome.failures)
       outcome.notes.push_back(failure.setting.path + " was given up; it reads '" + failure.found + "'");
     outcome.failures.clear();
+    remove_session_record(folder);
     return outcome;
   }
   require_restored(outcome);
   remove_journal(folder);
+  remove_session_record(folder);
   return outcome;
 }
 

@@ -204,6 +204,7 @@ class Session {
       return say(welcome_of(std::nullopt));
     }
     folder_.emplace(options_.state_folder);
+    folder_->keep_copies();
     lock_.emplace(*folder_, options_.sysfs_root.empty());
     if (!take_machine(hello.field(3) == "wait")) return false;
     const bool may_discard = client_.unbound || client_.by_sudo;
@@ -288,6 +289,11 @@ class Session {
     if (kind == "traces") {
       workload_.region_folder = message.field(0);
       workload_.control_group = message.field(1);
+      try {
+        note_session();
+      } catch (const Error&) {
+        // A full disk: the next one finds what is left by the run's mark alone.
+      }
       return true;
     }
     if (kind == "until") {
@@ -350,6 +356,7 @@ class Session {
       settings.push_back({knob, path, std::move(*value)});
     }
     if (settings.empty()) return;
+    note_session(settings.size());
     write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid,
                              client_.user, workload_.run, settings});
     saved_ = std::move(settings);
@@ -445,7 +452,16 @@ class Session {
     remove_journal(*folder_);
     saved_.clear();
     paths_.clear();
+    note_session();
   }
+
+  // For who comes after a power cut, or after somebody killed us and the run together.
+  void note_session(std::size_t settings) {
+    write_session_record(
+        *folder_, {us_.experiment, us_.since, boot_id(sysfs_), client_.pid, client_.user, workload_.run,
+                   workload_.region_folder, workload_.control_group, settings});
+  }
+  void note_session() { note_session(saved_.size()); }
 
   // The connection has ended, in order or not.
   int end() {
@@ -473,6 +489,7 @@ class Session {
         said = text_of(outcome, alone);
         if (!outcome.complete() || !alone) code = static_cast<int>(ExitCode::not_restored);
       }
+      if (alone && saved_.empty() && folder_) remove_session_record(*folder_);
     } catch (const std::exception& fault) {
       said = fmt::format("\ndvfs-guardian: {}\n", fault.what());
       code = static_cast<int>(ExitCode::not_restored);
@@ -560,6 +577,7 @@ int restore_now(const GuardianOptions& options) {
   std::string said;
   try {
     StateFolder folder(options.state_folder);
+    folder.keep_copies();
     const UniqueFd lock = folder.try_lock();
     if (!lock) return 0;                        // a session has the machine, and put back first what was left
     const Policy policy = policy_of_unbound();  // what may be set no more is put back all the same

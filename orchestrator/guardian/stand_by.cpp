@@ -55,7 +55,8 @@ class StandsByRun {
  private:
   void reap() {
     int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+      if (continued_if_stopped(pid, status, sessions_.contains(pid))) continue;
       if (pid == run_) status_ = status;
       if (sessions_.erase(pid) > 0) after_session(status, options_);
     }
@@ -115,6 +116,12 @@ pid_t start_session(Connection connection, const Client& client, const GuardianO
     // Whoever stands by puts back.
   }
   ::_exit(code);
+}
+
+bool continued_if_stopped(pid_t pid, int status, bool is_session) {
+  if (!WIFSTOPPED(status)) return false;
+  if (is_session) ::kill(pid, SIGCONT);
+  return true;
 }
 
 void after_session(int status, const GuardianOptions& options) {

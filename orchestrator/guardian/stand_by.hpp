@@ -11,6 +11,10 @@ namespace dvfs_plan {
 // Starts a process that serves the client; its pid, or -1.
 pid_t start_session(Connection connection, const Client& client, const GuardianOptions& options);
 
+// True: the child did not end, somebody stopped it (waitpid(2) with WUNTRACED). A session that is stopped would put
+// nothing back, and is continued.
+bool continued_if_stopped(pid_t pid, int status, bool is_session);
+
 // The process of a session has ended with this status: if it was killed, puts back what it had changed.
 void after_session(int status, const GuardianOptions& options);
 

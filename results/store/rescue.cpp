@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/bus_errors.hpp"
 #include "base/unique_fd.hpp"
 #include "results/store/migrate.hpp"
 #include "results/store/store.hpp"
@@ -95,12 +96,14 @@ struct Store::Rescue {
   std::optional<FileOwner> owner;
   std::optional<FileOnDisk> file, log;  // as they were last
   std::optional<Header> header;
+  int bus_errors_seen = 0;
   std::unique_ptr<Store> copy;
 
   void remember(Database& database) {
     file = look_at(path);
     log = look_at(path + "-wal");
     header = header_of(database);
+    bus_errors_seen = bus_errors();
   }
 
   std::string what_happened(Database& database) {
@@ -110,6 +113,7 @@ struct Store::Rescue {
     if (now->size < file->size)
       return fmt::format("it was cut short, from {} to {} bytes", file->size, now->size);
     if (header && header_of(database) != header) return "it was overwritten";
+    if (bus_errors() != bus_errors_seen) return "the index of its log (-shm) was cut short";
     const auto log_now = look_at(path + "-wal");
     if (log && (!log_now || !log_now->same_file(*log))) return "its log (-wal) was removed or replaced";
     // Somebody wrote into it: a reader that folded the log into it, or a copy of another result put over it.

@@ -1,8 +1,12 @@
 #include "results/store/sqlite.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -20,6 +24,10 @@ namespace {
     throw StoreBusy(ExitCode::machine_refuses, message,
                     "another program holds the result file; close it and run the same command again");
   }
+  if (code == SQLITE_IOERR && sqlite3_system_errno(database) == EFBIG)
+    throw StoreBusy(
+        ExitCode::machine_refuses, message + ": no file may become larger here",
+        "lift the limit (ulimit -f unlimited); what is finished is kept, the same command goes on");
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR ||
       sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
     throw StoreDamaged(ExitCode::machine_refuses, message);
@@ -40,6 +48,65 @@ std::string uri_of(const std::string& file, bool immutable) {
     uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return uri + (immutable ? "?immutable=1" : "");
+}
+
+bool holds_something(const std::string& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  return !error && size > 0;
+}
+
+// A writer that was killed in a commit leaves a journal that must be rolled back, or a log whose index must be made
+// anew, before anything can be read (https://sqlite.org/atomiccommit.html, 4): a reader must not, or may not.
+bool can_be_read_here(sqlite3* database) {
+  const int code =
+      sqlite3_exec(database, "SELECT count(*) FROM sqlite_schema", nullptr, nullptr, nullptr) & 0xff;
+  return code != SQLITE_READONLY && code != SQLITE_CANTOPEN;
+}
+
+struct PrivateFolder {
+  PrivateFolder() {
+    const char* const place = std::getenv("TMPDIR");
+    path = (place != nullptr && place[0] == '/' ? std::string(place) : "/var/tmp") + "/dvfs-plan-copy.XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr)
+      throw Error(ExitCode::machine_refuses, system_error_text("make a folder " + path, errno),
+                  "the result was cut off in a commit, and is read in a copy: is there room?");
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  std::string path;
+};
+
+// What is committed, in a private copy of the file and what lies beside it. Its files have no name any more.
+sqlite3* committed_copy(const std::string& file) {
+  const PrivateFolder folder;
+  const std::string copy = folder.path + "/result.sqlite";
+  for (const char* const beside : {"", "-journal", "-wal"}) {
+    std::error_code error;
+    if (!std::filesystem::exists(file + beside, error)) continue;
+    std::filesystem::copy_file(file + beside, copy + beside, error);
+    if (error)
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("result file {}: copy it to where it can be read: {}", file + beside, error.message()),
+          "is there room in /var/tmp (or TMPDIR)?");
+    ::chmod((copy + beside).c_str(), 0600);
+  }
+  sqlite3* database = nullptr;
+  sqlite3_open_v2(copy.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, nullptr);
+  // Rolls back, or folds the log into it.
+  sqlite3_exec(database, "PRAGMA journal_mode = DELETE; SELECT count(*) FROM sqlite_schema", nullptr, nullptr,
+               nullptr);
+  sqlite3_close_v2(database);
+  database = nullptr;
+  const int code = sqlite3_open_v2(uri_of(copy, true).c_str(), &database,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nullptr);
+  if (code == SQLITE_OK) return database;
+  sqlite3_close_v2(database);
+  throw Error(ExitCode::machine_refuses, fmt::format("result file {}: {}", file, sqlite3_errstr(code)));
 }
 
 }  // namespace
@@ -180,7 +247,7 @@ Database::Database(const std::string& path, Mode mode) {
   // Where nobody writes and no log is left, a reader needs no files beside it, which it might not be able to
   // make, or which would then be its own.
   const bool at_rest = mode == Mode::read_only && !fs::exists(file + "-shm", error) &&
-                       (!fs::exists(file + "-wal", error) || fs::file_size(file + "-wal", error) == 0);
+                       !holds_something(file + "-wal") && !holds_something(file + "-journal");
   const int code = sqlite3_open_v2(uri_of(file, at_rest).c_str(), &database, flags, nullptr);
   handle_.reset(database);
   if (code != SQLITE_OK) {
@@ -191,6 +258,7 @@ Database::Database(const std::string& path, Mode mode) {
                 "may you read it, and write beside it?");
   }
   sqlite3_busy_timeout(database, 5000);
+  if (mode == Mode::read_only && !at_rest && !can_be_read_here(database)) handle_.reset(committed_copy(file));
   harden();
 }
 

@@ -142,7 +142,9 @@ void Store::check_ours(const std::string& path) {
 // file.
 void Store::check_whole(const std::string& path) {
   std::error_code error;
-  if (const auto log = std::filesystem::file_size(path + "-wal", error); !error && log > 0) return;
+  for (const char* const log : {"-wal", "-journal"}) {
+    if (const auto bytes = std::filesystem::file_size(path + log, error); !error && bytes > 0) return;
+  }
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   unsigned char header[32] = {};

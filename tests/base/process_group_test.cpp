@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,7 +94,7 @@ TEST_P(Group, WhatIsNotOfItStays) {
   launcher_.group().disown(launched.child->pid());
 }
 
-TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMark) {
+TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMarks) {
   // As the guardian does when its run was killed: it has no children of the run.
   const std::string run = "test-" + std::to_string(::getpid());
   LaunchSpec spec{"/bin/sh",
@@ -108,14 +109,23 @@ TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMark) {
   while (pid_in(folder_.path() + "/unmarked") == 0) ::usleep(1000);
   constexpr int rounds = 400;
   EXPECT_TRUE(end_processes_of(run, launcher_.group().control_group(), rounds));
-  if (GetParam()) {
-    EXPECT_FALSE(runs(pid_in(folder_.path() + "/unmarked")));
-  }
+  EXPECT_FALSE(runs(pid_in(folder_.path() + "/unmarked")));  // by its limits, where there is no group
   const auto result = wait(launched.child);
   EXPECT_EQ(result.signal, SIGKILL);
-  // Without a control group a process that took its mark away is found only by us, who adopt it.
-  EXPECT_GE(result.leftovers, 1);
-  EXPECT_FALSE(runs(pid_in(folder_.path() + "/unmarked")));
+  EXPECT_GE(result.leftovers, 1);  // which came to us, who adopt them
+}
+
+TEST(LimitMark, StandsInTheLastBitsOfALimitThatIsLoweredAndNeverRaised) {
+  for (const std::uint64_t limit :
+       {819'200ULL, 262'144ULL, 1ULL << 50, static_cast<unsigned long long>(RLIM_INFINITY)}) {
+    const auto mark = limit_mark("12-345", limit);
+    ASSERT_TRUE(mark) << limit;
+    EXPECT_LT(*mark, limit);
+    EXPECT_EQ(*mark & 0xffff, *limit_mark("12-345", 819'200) & 0xffff) << "what the guardian looks for";
+    EXPECT_NE(*mark & 0xffff, *limit_mark("12-346", limit) & 0xffff);
+  }
+  EXPECT_GT(*limit_mark("12-345", 819'200), 819'200U - 2 * 65'536);
+  EXPECT_FALSE(limit_mark("12-345", 65'536));
 }
 
 TEST(ControlGroupTest, IsRemovedWithTheGroupsInItWhateverRunsThere) {

@@ -274,10 +274,11 @@ conditions: {warm up: 0, idle: none, foreign load: off}
         (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.5; true {n}"'))
         run = subprocess.Popen([testbed.BIN / "dvfs-plan", "slow.yaml", "--no-html", "--state-folder", self.folder / "state"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            for _ in range(100):
-                if (self.folder / "slow.sqlite").exists():
+            for _ in range(600):
+                if (self.folder / "slow.sqlite").exists() or run.poll() is not None:
                     break
                 time.sleep(0.1)
+            self.assertIsNone(run.poll(), "the run ended")
             watch = subprocess.Popen([testbed.BIN / "dvfs-plan", "status", "--watch", "--json", "slow.sqlite"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
             # The file is there a moment before the session in it.
             self.assertTrue(any(json.loads(watch.stdout.readline())["running"] for _ in range(20)))

@@ -73,6 +73,7 @@ int serve_standard_input(const GuardianOptions& options) {
 
 int guardian(int argc, char** argv) {
   ::umask(077);
+  ::signal(SIGXFSZ, SIG_IGN);
   if (::geteuid() == 0) {
     // Nothing of what another user's environment holds.
     const char* const notify = std::getenv("NOTIFY_SOCKET");

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Somebody tidies up root's state folder in the middle of a night, and the run or the guardian is killed then: the setting comes back, or it is said
+that it is not known."""
+import pathlib
+import shutil
+import subprocess
+
+import attack
+
+STATE, COPIES = pathlib.Path("/var/lib/dvfs-plan"), pathlib.Path("/run/dvfs-plan/copies")
+
+
+class DeletedJournal(attack.AttackCase):
+    account = attack.Account("the journal deleted, damaged or both copies gone, then a kill")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.account.tell()
+
+    def set_up(self):
+        run = self.start(attack.night("sleep 60"))
+        self.wait_until_set(run)
+        self.wait_for(lambda: (STATE / "session").exists())
+        return run, self.guardian_of(run)
+
+    def restore(self, *arguments):
+        return subprocess.run([attack.PROGRAM, "restore", *arguments], capture_output=True, text=True, timeout=60)
+
+    def delete(self, folder):
+        for file in folder.rglob("*"):
+            if file.is_file():
+                file.unlink()
+
+    def test_the_run_is_killed(self):
+        """The guardian holds its own copy in memory."""
+        for folders in ([STATE], [STATE, COPIES]):
+            run, _ = self.set_up()
+            for folder in folders:
+                self.delete(folder)
+            run.kill()
+            self.account.tried += 1
+            self.wait_for(lambda: not self.is_set(), 20, "the setting's former value")
+            run.wait()
+            self.account.survived += 1
+
+    def test_both_are_killed(self):
+        """The second copy is on disk; it serves a journal that is cut short as well."""
+        for damage in ("deleted", "cut short", "the folder deleted"):
+            with self.subTest(damage):
+                run, guardian = self.set_up()
+                if damage == "deleted":
+                    self.delete(STATE)
+                elif damage == "cut short":
+                    journal = STATE / "journal"
+                    journal.write_bytes(journal.read_bytes()[:-9])
+                else:
+                    for file in STATE.iterdir():
+                        shutil.rmtree(file) if file.is_dir() else file.unlink()
+                attack.kill(guardian)
+                run.kill()
+                run.wait()
+                self.account.tried += 1
+                self.assertTrue(self.is_set())
+                said = self.restore()
+                self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "1 settings put back, 0 were as before\n", ""))
+                self.assertFalse(self.is_set())
+                self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal\n")
+                self.account.survived += 1
+
+    def test_no_copy_is_left(self):
+        """What is not known is not said to be well."""
+        run, guardian = self.set_up()
+        (STATE / "journal").unlink()
+        next(COPIES.rglob("journal")).unlink()
+        attack.kill(guardian)
+        run.kill()
+        run.wait()
+        self.account.tried += 1
+        said = self.restore()
+        self.assertEqual(said.returncode, 4)
+        self.assertRegex(said.stderr, r"^error: night\.yaml changed up to 1 settings since 20\d\d-\S+Z and was cut off, and its journal /var/lib/dvfs-plan/journal is gone, and its copy too: "
+                         r"what they were before is not known\n  hint: put them back by hand, or restart the machine; then: dvfs-plan restore --discard\n$")
+        again = self.start(None)  # nor does another run begin as if nothing were
+        self.assertEqual(again.wait(timeout=60), 4)
+        attack.MTU.write_text(self.before)
+        self.assertEqual(self.restore("--discard").returncode, 0)
+        self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal\n")
+        self.account.survived += 1
+
+
+if __name__ == "__main__":
+    attack.main()

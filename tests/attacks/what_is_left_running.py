@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""Run and guardian are killed together: nothing of the workload is left to disturb the next run, not even a daemon that emptied its environment and
+left its session; the setting comes back at the next start."""
+import os
+import pathlib
+import random
+import subprocess
+import time
+
+import attack
+
+# As daemons do: a session of its own, no environment, no descriptor, adopted by others.
+DAEMON = "env -i setsid sh -c 'exec </dev/null >/dev/null 2>&1; sleep 7777 & sleep 7778' & "
+
+
+def sleepers():
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes() in (b"sleep\x007777\0", b"sleep\x007778\0") and attack.is_alive(int(folder.name)):
+                found.append(int(folder.name))
+        except OSError:
+            pass
+    return found
+
+
+class LeftRunning(attack.AttackCase):
+    account = attack.Account("run and guardian killed together, with daemons that took their marks away")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.account.tell()
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(lambda: [attack.kill(pid) for pid in sleepers()])
+
+    def killed(self, victims, workload=DAEMON + "sleep 60", experiment=None, **more):
+        """Kills them at once; the pids of the daemons that ran."""
+        run = self.start(experiment or attack.night(workload), "--fresh", **more)
+        self.wait_for(lambda: len(sleepers()) == 2 or run.poll() is not None, what="the workload's daemon")
+        self.assertIsNone(run.poll())
+        pids = {"run": run.pid, "guardian": self.guardian_of(run)}
+        for victim in victims:
+            attack.kill(pids[victim])
+        run.wait(timeout=30)
+        self.account.tried += 1
+        return time.monotonic()
+
+    def test_the_next_start_ends_what_is_left(self):
+        """With a control group where one can be made, and without (an ordinary user's run)."""
+        users = [None, 65534]
+        for user in users:
+            with self.subTest(user=user):
+                state = {}
+                if user is not None:
+                    os.chown(self.folder, user, user)
+                    state = {"user": user, "group": user, "extra_groups": [], "environment": {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), "XDG_RUNTIME_DIR": ""}}
+                    experiment = f"name: night\nobjective: time\n{attack.QUIET}workloads: [{{name: w, shell: \"{DAEMON} sleep 60\"}}]\n"
+                else:
+                    experiment = None
+                killed = self.killed(["guardian", "run"], experiment=experiment, **state)
+                time.sleep(0.1)
+                self.assertEqual(len(sleepers()), 2, "who should have ended them is dead")
+                again = self.start("name: again\nobjective: time\n" + attack.QUIET + "workloads: [{name: w, command: ['true']}]\n", "-o", "again.sqlite", "--fresh", **state)
+                self.assertEqual(again.wait(timeout=60), 0)
+                self.assertEqual(sleepers(), [])
+                self.assertFalse(self.is_set())
+                if user is None:
+                    self.account.put_back.append(1000 * (time.monotonic() - killed))
+                self.account.survived += 1
+
+    def test_the_guardian_alone_ends_them(self):
+        """One kill, of an ordinary user's run, who may make no control group."""
+        os.chown(self.folder, 65534, 65534)
+        self.killed(["run"], experiment=f"name: night\nobjective: time\n{attack.QUIET}workloads: [{{name: w, shell: \"{DAEMON} sleep 60\"}}]\n",
+                    user=65534, group=65534, extra_groups=[], environment={"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder)})
+        self.wait_for(lambda: not sleepers(), 20, "the end of the workload's daemons")
+        self.account.survived += 1
+
+    def test_restore_ends_them_too(self):
+        killed = self.killed(["guardian", "run"])
+        said = subprocess.run([attack.PROGRAM, "restore"], capture_output=True, text=True)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertRegex(said.stdout, r"^[12] settings put back, 0 were as before\n$")
+        self.assertEqual(sleepers(), [])
+        self.account.put_back.append(self.ms_until_put_back(killed))
+        self.account.survived += 1
+
+    def test_at_random_moments(self):
+        chance = random.Random(17)
+        for i in range(200 if attack.LONG else 12):
+            run = self.start(attack.night(DAEMON + "sleep 0.1", 4000), "--fresh")
+            time.sleep(0.2 + 0.6 * chance.random())
+            guardian, began = self.guardian_of(run), self.finished()
+            for pid in chance.sample([guardian, run.pid], 2):
+                if pid:
+                    attack.kill(pid)
+            run.wait(timeout=30)
+            self.account.tried += 1
+            killed = time.monotonic()
+            again = subprocess.run([attack.GUARDIAN, "--restore"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertEqual(sleepers(), [], i)
+            self.account.put_back.append(self.ms_until_put_back(killed))
+            self.account.lost += len(began - self.finished())
+            self.account.survived += 1
+        self.assertEqual(self.account.lost, 0)
+
+
+if __name__ == "__main__":
+    attack.main()
