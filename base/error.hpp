@@ -18,6 +18,7 @@ enum class ExitCode {
   machine_refuses = 3,
   not_restored = 4,
   result_rescued = 5,
+  gave_up = 6,
   interrupted = 130,
 };
 

@@ -46,7 +46,10 @@ class CrayPmProbe : public Probe {
   const std::vector<Channel>& channels() const override { return channels_; }
   Seconds period() const override { return period_; }
   bool asks_device() const override { return true; }
-  void begin() override { last_.reset(); }
+  std::string begin() override {
+    last_.reset();
+    return {};
+  }
 
   void read(std::span<Sample> samples) override {
     constexpr int tries = 4;

@@ -28,8 +28,9 @@ class Probe {
   // A read asks a device through its driver, which may take its time or never answer: it then holds up no
   // other probe. Files that the kernel fills from its own memory, and pipes, answer at once.
   virtual bool asks_device() const { return false; }
-  // Called before the first read of a trial: what was said until now belongs to no trial.
-  virtual void begin() {}
+  // Called before the first read of a trial: what was said until now belongs to no trial. Returns what is to be told
+  // of it: a meter was started again; empty: nothing.
+  virtual std::string begin() { return {}; }
   // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a
   // time.
   virtual void read(std::span<Sample> samples) = 0;

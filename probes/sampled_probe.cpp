@@ -41,7 +41,7 @@ void SampledProbe::begin() {
   // Another run of random times in each trial, as no two begin at the same nanosecond; and in each probe.
   constexpr Nanoseconds apart = 7919;
   random_.seed(static_cast<std::minstd_rand::result_type>(now + apart * first_channel_));
-  probe_->begin();
+  told_ = probe_->begin();
   followed_.begin();
   followed_value_.reset();
   const Nanoseconds looked = read();

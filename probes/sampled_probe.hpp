@@ -54,6 +54,8 @@ class SampledProbe {
   std::vector<Reading> take();
   // The first two of each channel since begin().
   const std::vector<ImpossibleValue>& impossible() const { return impossible_; }
+  // What the probe told when it began.
+  const std::string& told() const { return told_; }
 
  private:
   Nanoseconds around_planned();
@@ -75,6 +77,7 @@ class SampledProbe {
   std::vector<Sample> samples_;
   std::vector<Reading> readings_;
   std::vector<ImpossibleValue> impossible_;
+  std::string told_;
 };
 
 }  // namespace dvfs_plan

@@ -84,10 +84,19 @@ void Sampler::start() {
   gone_.clear();
   impossible_.clear();
   stuck_.clear();
+  told_.clear();
   do_with_all(all_lanes(), [](SampledProbe& probe) { probe.begin(); });
   for (const auto& lane : lanes_) {
     lane->begun = lane->done;
-    if (!lane->begun) give_up(*lane);
+    if (!lane->begun) {
+      give_up(*lane);
+      continue;
+    }
+    const auto hold = lane->thread.hold();
+    if (!hold.owns_lock()) continue;
+    for (const auto& probe : lane->thread.probes()) {
+      if (!probe->told().empty()) told_.push_back(probe->name() + ": " + probe->told());
+    }
   }
   if (lanes_.front()->begun) move_slow_probes();
   for (const auto& lane : lanes_) {

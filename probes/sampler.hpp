@@ -25,15 +25,17 @@ class Sampler {
   // All channels of all probes; Reading::channel is an index into it.
   const std::vector<Channel>& channels() const { return channels_; }
 
-  // Reads everything now and goes on in the background.
   // Asked while it waits for a slow probe: once true, that is waited for no longer than half a second more.
   void hurry_when(std::function<bool()> asked);
+  // Reads everything now and goes on in the background.
   void start();
   // Stops, reads everything once more, and returns what was read since start(), by time.
   std::vector<Reading> stop();
 
   // Since start(); once stopped.
   const std::vector<ImpossibleValue>& impossible() const { return impossible_; }
+  // What probes told at the last start().
+  const std::vector<std::string>& told() const { return told_; }
   // Probes that did not come back from a read in time when they were to start or stop; their channels have a
   // reading `gone` where they were waited for.
   const std::vector<std::string>& stuck() const { return stuck_; }
@@ -84,6 +86,7 @@ class Sampler {
   std::function<bool()> hurries_;
   std::vector<Reading> gone_;  // of probes that are stuck
   std::vector<ImpossibleValue> impossible_;
+  std::vector<std::string> told_;
   std::vector<std::string> stuck_;
 };
 

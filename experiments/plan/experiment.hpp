@@ -246,6 +246,8 @@ struct ConditionsSpec {
   double drift = 0.01;                       // of the reference within a block, before it is flagged
   std::optional<double> foreign_load = 0.2;  // CPUs' worth of other processes' time; nullopt: not judged
   int reruns = 1;                            // of a trial that was disturbed, at the end of its block
+  int give_up_after =
+      5;  // trials in a row that fail in the same way: the night stops; 0: it never does by itself
   bool flag_gpu_processes = false;  // others on a board are told of; false: they keep a run from starting
 };
 

@@ -418,7 +418,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"measure", {"region", "at least"}},
       {"condition",
        {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns",
-        "gpu processes"}},
+        "give up after", "gpu processes"}},
       {"temperature", {"band", "limit"}},
       {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
       {"channel", {"unit", "domain", "averages over"}},

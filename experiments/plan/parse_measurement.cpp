@@ -384,6 +384,12 @@ void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& co
   with(node, "reruns", [&](const YamlNode& n) {
     if (auto count = read.integer(n, "'reruns'", 0, 100)) conditions.reruns = static_cast<int>(*count);
   });
+  with(node, "give up after", [&](const YamlNode& n) {
+    if (is_word(n, "never"))
+      conditions.give_up_after = 0;
+    else if (auto count = read.integer(n, "'give up after' (or never)", 2, 1000))
+      conditions.give_up_after = static_cast<int>(*count);
+  });
 }
 
 }  // namespace dvfs_plan

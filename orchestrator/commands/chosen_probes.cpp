@@ -52,7 +52,7 @@ class RatedProbe : public Probe {
   const std::vector<Channel>& channels() const override { return probe_->channels(); }
   Seconds period() const override { return period_; }
   bool asks_device() const override { return probe_->asks_device(); }
-  void begin() override { probe_->begin(); }
+  std::string begin() override { return probe_->begin(); }
   void read(std::span<Sample> samples) override { probe_->read(samples); }
 
  private:

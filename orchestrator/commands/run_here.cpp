@@ -136,7 +136,13 @@ class Run {
                      .service_users = service_users_,
                      .log_folder = std::filesystem::path(path).replace_extension(".logs").string()}};
     LocalExecutor executor(machine);
-    RunParts parts{plan, *strategy, executor, store, interruption_, clock_};
+    RunParts parts{plan,
+                   *strategy,
+                   executor,
+                   store,
+                   interruption_,
+                   clock_,
+                   part_ != nullptr ? 0 : plan.experiment.conditions.give_up_after};
     if (!prepared.gpus.used.empty() && !boards.lists_processes()) warn_that_processes_are_unknown(store);
     return run_and_report(parts, machine);
   }
@@ -185,9 +191,15 @@ class Run {
       throw;
     }
     rescue_if_lost(store);
-    end_session(store, end_ == RunEnd::done ? "done" : "interrupted");
+    end_session(store, end_ == RunEnd::done ? "done" : end_ == RunEnd::gave_up ? "gave_up" : "interrupted");
     seal(store);
     if (part_ != nullptr) return part_->ended(store, end_);
+    // The cause first, and with --quiet too.
+    if (end_ == RunEnd::gave_up)
+      write_stderr(fmt::format(
+          "error: the night stops here: {}\n  hint: nothing stays set. Mend that, and the same command runs "
+          "them again and goes on; `conditions: {{give up after: ...}}` says after how many\n",
+          gave_up_));
     try {
       return report(store, store.path());
     } catch (const StoreDamaged& damage) {
@@ -412,7 +424,8 @@ class Run {
                            },
                            [this](const std::string& text) { progress_.say(text); },
                            [this](const Store::Rescued& result) { rescued(result); },
-                           [this, &parts] { conclude_block(parts.store); }};
+                           [this, &parts] { conclude_block(parts.store); },
+                           [this](const std::string& why) { gave_up_ = why; }};
     RunEnd end = RunEnd::done;
     try {
       end = run_trials(parts, events);
@@ -454,6 +467,7 @@ class Run {
       return static_cast<int>(ExitCode::interrupted);
     }
     progress_.say(fmt::format("all of it is in {}", path));
+    if (end_ == RunEnd::gave_up) return static_cast<int>(ExitCode::gave_up);
     if (rescued_) {
       write_stderr(fmt::format(
           "warning: {} is not the file that this run began with, which was lost; to go on with it: "
@@ -473,6 +487,7 @@ class Run {
   Launcher launcher_;
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
+  std::string gave_up_;
   Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
   std::map<std::string, std::optional<Credentials>> service_users_;
   bool rescued_ = false;        // the result file was lost, and the night went on in another

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "orchestrator/run/brake.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 class RunLoop {
  public:
   RunLoop(RunParts& run, const RunEvents& events)
-      : run_(run), events_(events), history_(run.store.history()) {}
+      : run_(run), events_(events), history_(run.store.history()), brake_(run.give_up_after) {}
 
   RunEnd run() {
     announce();
@@ -36,6 +37,7 @@ class RunLoop {
       history_.add(finished(*record));
       // What is finished is on disk before anybody thinks of what comes next.
       write(*record);
+      if (const auto why = brake_.stops_behind(*record)) return give_up(*record, *why);
       next = propose();
       // Before anybody is told that the trial is finished: from then on nothing is written until the next one
       // is.
@@ -46,6 +48,13 @@ class RunLoop {
   }
 
  private:
+  RunEnd give_up(const TrialRecord& last, const std::string& why) {
+    run_.store.give_up(brake_.keys(), why);
+    if (events_.finished) events_.finished(last);
+    if (events_.gave_up) events_.gave_up(why);
+    return RunEnd::gave_up;
+  }
+
   // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again, for a
   // while even if we are asked to stop, since what is finished is not to be lost.
   void write(const TrialRecord& record) {
@@ -137,6 +146,7 @@ class RunLoop {
   RunParts& run_;
   const RunEvents& events_;
   History history_;
+  Brake brake_;
   std::deque<PlannedTrial> warm_ups_;
   std::set<int> warmed_blocks_;
   std::string announced_;

@@ -21,6 +21,7 @@ struct RunEvents {
   std::function<void(const std::string&)> announces;        // what the budget buys
   std::function<void(const Store::Rescued&)> rescued = {};  // the result file was lost: where it goes on
   std::function<void()> block_ended = {};                   // and another one follows
+  std::function<void(const std::string&)> gave_up = {};  // one trial after another failed: why it stops here
 };
 
 // What a run is made of, handed in.
@@ -31,11 +32,12 @@ struct RunParts {
   Store& store;
   Interruption& interruption;
   Clock& clock;
+  int give_up_after = 0;  // ConditionsSpec::give_up_after; 0: somebody else sees to that
 };
 
-enum class RunEnd { done, interrupted };
+enum class RunEnd { done, interrupted, gave_up };
 
-// Runs trials until done or interrupted. A trial cut short by an interruption is not stored: it is run
+// Runs trials until done, given up or interrupted. A trial cut short by an interruption is not stored: it is run
 // again on resume. Throws Error if the store fails; the guard's owner puts the machine back.
 RunEnd run_trials(RunParts& run, const RunEvents& events);
 

@@ -336,6 +336,8 @@ bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
 bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool idle = is_idle(trial.role);
   machine_.sensors.sampler.start();
+  for (const std::string& told : machine_.sensors.sampler.told())
+    trial.events.push_back({"meter_restarted", told});
   // At another phase of the sensor each time, or its edges would err the same way in all trials.
   bool went_on = sleep(lead_ + std::min(update_, longest_lead) * share_of(trial.key));
   // Around the command only: during the lead nothing of ours runs.

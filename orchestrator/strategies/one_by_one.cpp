@@ -148,7 +148,7 @@ std::optional<PlannedTrial> OneByOne::rerun(const History& history, int position
     if (counts_for_its_point(trial.role) && trial.block == only_block_.value_or(trial.block)) last = &trial;
   }
   if (last == nullptr || last->counts || !last->may_pass) return std::nullopt;
-  if (last->attempt > plan_.experiment.conditions.reruns) return std::nullopt;
+  if (!last->given_up && last->attempt > plan_.experiment.conditions.reruns) return std::nullopt;
   const std::size_t s = scenario_of(last->point);
   if (past_[s].trials >= most_trials(s)) return std::nullopt;
   TrialId again = *last;

@@ -88,7 +88,8 @@ std::vector<FinishedTrial> Store::history() {
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
-      "region_s, energy_j, runs, units, confirms, coalesce(r.node, '') FROM trial t JOIN session s ON s.id = "
+      "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up FROM trial t JOIN session s "
+      "ON s.id = "
       "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL ORDER BY t.id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
   while (s.step()) {
@@ -106,7 +107,8 @@ std::vector<FinishedTrial> Store::history() {
     if (trial.attempt == 1) ++runs_so_far;
     trial.nth = runs_so_far;
     trial.counts = trial_counts(verdict, trial.role);
-    trial.may_pass = may_pass(std::string_view(verdict));
+    trial.given_up = s.integer(15) != 0;
+    trial.may_pass = trial.given_up || may_pass(std::string_view(verdict));
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);
     trial.sensor_share = s.maybe_real(8);

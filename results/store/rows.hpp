@@ -46,7 +46,8 @@ struct ExperimentRow {
     const auto own = own_objectives.find(workload);
     return own == own_objectives.end() ? objective : own->second;
   }
-  std::string last_session_ended;  // 'done', 'interrupted', 'error'; '' while it runs or if it was killed
+  std::string
+      last_session_ended;  // 'done', 'interrupted', 'gave_up', 'error'; '' while it runs or if it was killed
 };
 
 struct AxisSetting {

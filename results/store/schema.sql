@@ -59,7 +59,7 @@ CREATE TABLE session (
   tool_version  TEXT NOT NULL,
   started_at    TEXT NOT NULL,
   ended_at      TEXT,              -- NULL: still running, or killed
-  ended_how     TEXT,              -- 'done', 'interrupted', 'error'
+  ended_how     TEXT,              -- 'done', 'interrupted', 'gave_up', 'error'
   current_trial TEXT,              -- key of the trial that was begun last
   trials_left   INTEGER,           -- of workloads, that one included, as far as is known; NULL: not told
   block_run_id  INTEGER REFERENCES block_run  -- of one of several machines, the block it ran; NULL: there is one machine

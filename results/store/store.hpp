@@ -82,6 +82,8 @@ class Store {
   // Which one comes next (empty: none), and how many of workloads are left with it.
   void note_current(const std::string& key, int left);
   void write_event(const EventRecord& event);
+  // The night stops behind these trials, which failed alike: they are run again where it goes on.
+  void give_up(const std::vector<std::string>& keys, const std::string& why);
   void forget_fact(const std::string& name);  // a machine fact that is none after all
   // `periods`: how often each channel is read from now on, s.
   void write_audit(const SensorAudit& audit, const std::vector<double>& periods);

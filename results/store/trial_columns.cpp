@@ -60,6 +60,11 @@ const std::vector<TrialColumn>& trial_columns() {
        [](Statement& s, T t) { s.bind(to_string(t.role)); }},
       {"attempt", "INTEGER NOT NULL", "2: run again because the first was disturbed", shown,
        [](Statement& s, T t) { s.bind(t.attempt); }},
+      {"given_up", "INTEGER NOT NULL DEFAULT 0 CHECK (given_up IN (0, 1))",
+       "1: one of several in a row that failed alike, behind which the night stopped; it is run again where "
+       "the night "
+       "goes on",
+       shown, [](Statement& s, T) { s.bind(0); }},
       {"confirms", "INTEGER NOT NULL DEFAULT 0 CHECK (confirms IN (0, 1))",
        "1: in a block of the best points of the blocks before it, run to confirm what is said of the best",
        shown, [](Statement& s, T t) { s.bind(t.confirms ? 1 : 0); }},

@@ -187,6 +187,16 @@ void Store::write_event(const EventRecord& event) {
   into_copy([&](Store& copy) { copy.write_event(event); });
 }
 
+void Store::give_up(const std::vector<std::string>& keys, const std::string& why) {
+  Transaction transaction(database_);
+  Statement mark = database_.prepare("UPDATE trial SET given_up = 1 WHERE key = ?");
+  for (const std::string& key : keys) mark.bind(key).run();
+  statements_->event.bind(session_).bind_null().bind("gave_up").bind(why).run();
+  transaction.commit();
+  into_copy([&](Store& copy) { copy.give_up(keys, why); });
+  remember_file();
+}
+
 void Store::forget_fact(const std::string& name) {
   database_.prepare("DELETE FROM machine_fact WHERE name = ?").bind(name).run();
   into_copy([&](Store& copy) { copy.forget_fact(name); });

@@ -75,6 +75,7 @@ bool may_pass(Verdict verdict) {
     case Verdict::stopped:
     case Verdict::changed_meanwhile:
     case Verdict::not_delivered:
+    case Verdict::sensor_gone:  // a meter that died is started again
     case Verdict::sensor_gap:
     case Verdict::sensor_impossible:
     case Verdict::sensors_disagree:

@@ -182,6 +182,8 @@ struct TrialRecord : PlannedTrial {
 struct FinishedTrial : PlannedTrial {
   bool counts = false;  // trial_counts()
   bool may_pass = false;
+  bool given_up =
+      false;  // the night stopped behind it: as if it had been disturbed, and no rerun is spent on it
   std::optional<double> objective;
   double slot_s = 0;
   std::optional<double> sensor_share;  // the sensors' half-width of its energy, relative

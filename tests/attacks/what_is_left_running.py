@@ -54,6 +54,9 @@ class LeftRunning(attack.AttackCase):
             with self.subTest(user=user):
                 state = {}
                 if user is not None:
+                    self.folder = self.folder / str(user)
+                    self.folder.mkdir()
+                    os.chmod(self.folder.parent, 0o755)
                     os.chown(self.folder, user, user)
                     state = {"user": user, "group": user, "extra_groups": [], "environment": {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), "XDG_RUNTIME_DIR": ""}}
                     experiment = f"name: night\nobjective: time\n{attack.QUIET}workloads: [{{name: w, shell: \"{DAEMON} sleep 60\"}}]\n"

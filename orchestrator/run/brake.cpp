@@ -1,0 +1,63 @@
+#include "orchestrator/run/brake.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// What the next trial will meet as well, as far as can be known. Disturbances pass, what a setting does to a trial
+// (its clock is not delivered, its target not reached) is a result, and resetters and services are stopped for elsewhere.
+bool lasts(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::not_launched:
+    case Verdict::exited:
+    case Verdict::signalled:
+    case Verdict::timed_out:
+    case Verdict::knob_refused:
+    case Verdict::not_in_force:
+    case Verdict::sensor_absent:
+    case Verdict::sensor_denied:
+    case Verdict::sensor_gone:
+    case Verdict::sensor_dead:
+    case Verdict::sensor_frozen:
+    case Verdict::sensor_gap:
+    case Verdict::sensor_impossible:
+    case Verdict::sensors_disagree:
+    case Verdict::no_region:
+    case Verdict::marks_unpaired:
+    case Verdict::marks_lost:
+    case Verdict::no_metric:
+    case Verdict::instance_failed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string last_lines(const std::string& text) {
+  constexpr std::size_t most = 300;
+  const std::string_view end = trim(text);
+  return printable(std::string(end.substr(end.size() - std::min(end.size(), most))));
+}
+
+}  // namespace
+
+std::optional<std::string> Brake::stops_behind(const TrialRecord& trial) {
+  if (after_ == 0 || !counts_for_its_point(trial.role)) return std::nullopt;
+  if (trial.verdict != cause_) keys_.clear();
+  cause_ = trial.verdict;
+  if (!lasts(trial.verdict)) {
+    keys_.clear();
+    return std::nullopt;
+  }
+  keys_.push_back(trial.key);
+  if (static_cast<int>(keys_.size()) < after_) return std::nullopt;
+  const std::string said = last_lines(trial.child.errors.tail);
+  return fmt::format("{} trials in a row failed in the same way ({}); the last, {}: {}{}", keys_.size(),
+                     to_string(trial.verdict), printable(trial.key), printable(trial.verdict_text),
+                     said.empty() ? "" : fmt::format("; it said: {}", said));
+}
+
+}  // namespace dvfs_plan

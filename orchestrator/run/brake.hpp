@@ -1,0 +1,29 @@
+// Stops a night in which one trial after another fails in the same way: a meter that is silent, a workload that may not
+// be executed, a policy that has vanished. Hours of it would tell no more than the first few trials.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/trial/trial_record.hpp"
+
+namespace dvfs_plan {
+
+class Brake {
+ public:
+  // `after` so many in a row; 0: never.
+  explicit Brake(int after) : after_(after) {}
+
+  // A trial is finished. Why the night is to stop now; nullopt: it goes on.
+  std::optional<std::string> stops_behind(const TrialRecord& trial);
+  // Those that failed: they are to be run again where the night goes on.
+  const std::vector<std::string>& keys() const { return keys_; }
+
+ private:
+  int after_;
+  Verdict cause_ = Verdict::ok;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace dvfs_plan
