@@ -689,6 +689,8 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   summary.sensors = std::move(sensors);
   summary.experiment = experiment;
   int first_attempts = 0;
+  std::map<std::string, bool>
+      owed;  // trials that are run again when the night goes on, by the first attempt's key
   std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
   std::map<std::string, std::vector<const TrialRow*>> scenarios;
   for (const TrialRow& trial : trials) {
@@ -699,6 +701,11 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     }
     ++summary.finished;
     if (trial.attempt == 1) ++first_attempts;
+    const std::string first = trial.key.substr(0, trial.key.find(" rerun "));
+    if (trial.given_up)
+      owed[first] = true;
+    else if (trial.attempt > 1)
+      owed[first] = false;
     // A search does not owe any one trial; it owes what it asked a point for.
     bool& any = experiment.search ? counts[{trial.point, 0, TrialRole::point}]
                                   : counts[{trial.point, trial.block, trial.role}];
@@ -707,8 +714,12 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     scenarios[trial.scenario].push_back(&trial);
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
+  first_attempts -=
+      static_cast<int>(std::count_if(owed.begin(), owed.end(), [](const auto& one) { return one.second; }));
   summary.left = std::max(0, experiment.planned_trials - first_attempts);
-  if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done")
+  // What was left as the last trial began; a night that stopped by itself ran it, and owes it still.
+  if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done" &&
+      experiment.last_session_ended != "gave_up")
     summary.left = *experiment.trials_left;
   summary.planned = std::max(experiment.planned_trials, first_attempts + summary.left);
   // A search that is done has no trials left, however many it might have run.

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "results/store/digest.hpp"
 #include "results/store/schema_text.hpp"
 #include "results/store/trace_codec.hpp"
 #include "results/store/trial_columns.hpp"
@@ -118,7 +119,7 @@ void pack_readings(Database& database) {
   database.execute("DROP TABLE reading");
 }
 
-constexpr int last_with_readings_as_rows = 4;
+constexpr int last_with_readings_as_rows = 4, last_without_checksums = 13;
 
 // The SQL that makes the next version of `version`.
 std::string migration_from(int version) {
@@ -142,6 +143,7 @@ void migrate(Database& database, int from, int to) {
   for (int version = from; version < to; ++version) {
     database.execute(migration_from(version));
     if (version == last_with_readings_as_rows) pack_readings(database);
+    if (version == last_without_checksums) seal_all(database);
   }
   database.execute(views_sql());
   database.execute(fmt::format("PRAGMA user_version = {}", to));

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/sha256.hpp"
+#include "results/store/digest.hpp"
 #include "results/store/migrate.hpp"
 
 namespace dvfs_plan {
@@ -205,6 +206,7 @@ void forget_trials(Store& store) {
                             "node_fact",
                             "node_left_out"})
     store.database().execute(fmt::format("DELETE FROM {}", table));
+  store.database().execute("UPDATE seal SET trials = 0, looks = 0");
 }
 
 std::vector<BlockRun> block_runs(Store& store) {
@@ -377,6 +379,7 @@ struct PartTaker::Impl {
       for (const PartJson& one : part.at(name).at("rows"))
         insert(table, part.at(name).at("columns"), one, {{"session_id", session}});
     }
+    seal_look(db, session);
     for (const PartJson& one : part.at("events").at("rows"))
       insert("event", part.at("events").at("columns"), one, {{"id", nullptr}, {"session_id", session}});
     if (!part.contains("facts")) return;
@@ -419,6 +422,8 @@ struct PartTaker::Impl {
           times[one.at(static_cast<std::size_t>(column_of(content, "id")))] = db.last_row();
       }
     }
+    // Under its number in this file. What was handed in has a checksum of its own.
+    seals.seal(trial);
     return {};
   }
 
@@ -652,6 +657,7 @@ struct PartTaker::Impl {
 
   Store& into;
   Database& db;
+  TrialSeals seals{db};
   std::string plan;
   bool is_search;  // blocks are not planned
   std::optional<Statement> known_name;

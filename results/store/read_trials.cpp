@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/store/digest.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
@@ -41,6 +42,7 @@ const RowColumn row_columns[] = {
     {"left_out", [](S s, int c, TrialRow& r) { r.left_out = s.text(c); }},
     {"role", [](S s, int c, TrialRow& r) { r.role = parse_role(s.text(c)); }},
     {"attempt", [](S s, int c, TrialRow& r) { r.attempt = whole(s, c); }},
+    {"given_up", [](S s, int c, TrialRow& r) { r.given_up = s.integer(c) != 0; }},
     {"confirms", [](S s, int c, TrialRow& r) { r.confirms = s.integer(c) != 0; }},
     {"block", [](S s, int c, TrialRow& r) { r.block = whole(s, c); }},
     {"position", [](S s, int c, TrialRow& r) { r.position = whole(s, c); }},
@@ -88,10 +90,12 @@ std::vector<FinishedTrial> Store::history() {
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
-      "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up FROM trial t JOIN session s "
+      "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up, t.id FROM trial t JOIN "
+      "session s "
       "ON s.id = "
       "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL ORDER BY t.id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
+  const auto damaged = damaged_trials(database_);
   while (s.step()) {
     FinishedTrial trial;
     trial.key = s.text(0);
@@ -99,7 +103,8 @@ std::vector<FinishedTrial> Store::history() {
     trial.block = static_cast<int>(s.integer(2));
     trial.role = parse_role(s.text(3));
     trial.attempt = static_cast<int>(s.integer(4));
-    const std::string verdict = s.text(5);
+    const std::string verdict =
+        damaged.contains(s.integer(16)) ? to_string(Verdict::damaged).data() : s.text(5);
     // Which of several it was is not in the file: they are in its order.
     int& runs_so_far =
         nth[trial.role == TrialRole::warm_up ? std::tuple(-1, trial.block, trial.role)
@@ -308,10 +313,18 @@ std::vector<TrialRow> Store::trials() {
   std::string names;
   for (const RowColumn& column : row_columns) names += std::string(names.empty() ? "" : ", ") + column.name;
   Statement s = database_.prepare("SELECT " + names + " FROM trials ORDER BY trial");
+  const auto damaged = damaged_trials(database_);
   while (s.step()) {
     TrialRow row;
     int at = 0;
     for (const RowColumn& column : row_columns) column.read(s, at++, row);
+    if (damaged.contains(row.id)) {
+      row.verdict = to_string(Verdict::damaged);
+      row.verdict_text =
+          "its rows in the file are not those that were written (their checksum differs): a medium that "
+          "fails, a copy that "
+          "went wrong, or somebody's hand";
+    }
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
     row.metrics = std::move(metrics[row.id]);

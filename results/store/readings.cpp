@@ -5,6 +5,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "results/store/digest.hpp"
 #include "results/store/store.hpp"
 #include "results/store/trial_statements.hpp"
 
@@ -77,6 +78,13 @@ std::vector<ChannelTrace> Store::traces(std::int64_t trial) {
         "c.id = v.channel_id "
         "WHERE v.trial_id = ? ORDER BY v.channel_id"));
   }
+  if (!readings_are_whole(database_, trial))
+    throw DamagedReadings(
+        ExitCode::machine_refuses,
+        fmt::format(
+            "result file: trial {}: its readings are not those that were written: their checksum differs",
+            trial),
+        "the other trials are whole; copy the file again from where it was made, if there is another");
   Statement& s = *read_traces_;
   s.reset();
   s.bind(trial);

@@ -94,6 +94,7 @@ struct TrialRow {
       {};  // why it does not count whatever its verdict: its block counts as another machine ran it
   TrialRole role = TrialRole::point;
   int attempt = 1;
+  bool given_up = false;  // the night stopped behind it by itself: it is run again when the night goes on
   bool confirms = false;  // in a block of the best points of the blocks before it
   int block = 1;
   int position = 1;

@@ -27,6 +27,14 @@ CREATE TABLE experiment (
   created_at     TEXT NOT NULL      -- UTC, ISO 8601
 ) STRICT;
 
+-- Checksums of what has none in its own row: results/store/digest.hpp.
+CREATE TABLE seal (
+  id     INTEGER PRIMARY KEY CHECK (id = 1),
+  plan   INTEGER NOT NULL,         -- of the experiment, its points, axes, workloads, constraints and facts of the machine
+  looks  INTEGER NOT NULL,         -- at the sensors, as sessions began: the sum over all
+  trials INTEGER NOT NULL          -- the sum of all trials' own: none is missing
+) STRICT;
+
 -- How points are chosen, where not all of them are run.
 CREATE TABLE search (
   id         INTEGER PRIMARY KEY CHECK (id = 1),

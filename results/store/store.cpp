@@ -15,6 +15,7 @@
 #include "base/acting_as.hpp"
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "results/store/digest.hpp"
 #include "results/store/migrate.hpp"
 #include "results/store/trial_columns.hpp"
 #include "results/store/unpack_readings.hpp"
@@ -61,6 +62,7 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
     store.database_.execute(views_sql());
     store.write_plan(plan, facts);
     store.write_prior(facts.prior);
+    seal_plan(store.database_);
     transaction.commit();
   }
   // rename() would replace a file that came meanwhile; link() refuses.
@@ -98,6 +100,7 @@ Store Store::open(const std::string& path, Database::Mode mode) {
   } else {
     store.check_views(path);
   }
+  store.check_plan(path);
   if (mode == Database::Mode::read_write) {
     store.database_.execute("PRAGMA foreign_keys = ON");
     store.prepare_statements();
@@ -179,6 +182,28 @@ void Store::check_views(const std::string& path) {
                   "other names");
     found.reset();
   }
+}
+
+void Store::check_plan(const std::string& path) {
+  // Of what has no checksum: whether its rows can be this table's (https://sqlite.org/pragma.html#pragma_quick_check).
+  for (const char* const table :
+       {"machine_fact", "node_fact", "session", "block_run", "channel", "sensor_audit", "sensor_agreement",
+        "submission", "node_left_out", "handed_in"}) {
+    Statement check = database_.prepare(fmt::format("PRAGMA quick_check('{}')", table));
+    if (!check.step() || check.text(0) == "ok") continue;
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} is damaged: its table '{}' holds what is none of its rows: {}", path, table,
+                            printable(check.text(0))),
+                "copy it again from where it was made, or from a backup; `sqlite3 FILE .recover` saves what "
+                "is left of it");
+  }
+  if (plan_is_whole(database_)) return;
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("{} is damaged: what it says of the experiment, its points and its sensors is not "
+                          "what was written (a "
+                          "checksum over it differs)",
+                          path),
+              "copy it again from where it was made, or from a backup");
 }
 
 int Store::check_version(const std::string& path) {

@@ -152,6 +152,7 @@ class Store {
   void check_whole(const std::string& path);
   int check_version(const std::string& path);
   void check_views(const std::string& path);
+  void check_plan(const std::string& path);
   void prepare_statements();
 
   Database database_;

@@ -65,6 +65,10 @@ const std::vector<TrialColumn>& trial_columns() {
        "the night "
        "goes on",
        shown, [](Statement& s, T) { s.bind(0); }},
+      {"digest", "INTEGER", "checksum of its rows: results/store/digest.hpp", otherwise,
+       [](Statement& s, T) { s.bind_null(); }},
+      {"readings_digest", "INTEGER", "the same of its readings", otherwise,
+       [](Statement& s, T) { s.bind_null(); }},
       {"confirms", "INTEGER NOT NULL DEFAULT 0 CHECK (confirms IN (0, 1))",
        "1: in a block of the best points of the blocks before it, run to confirm what is said of the best",
        shown, [](Statement& s, T t) { s.bind(t.confirms ? 1 : 0); }},

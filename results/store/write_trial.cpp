@@ -36,7 +36,8 @@ std::string insert_of_trial() {
 }  // namespace
 
 Store::TrialStatements::TrialStatements(Database& db)
-    : trial(db.prepare(insert_of_trial())),
+    : seals(db),
+      trial(db.prepare(insert_of_trial())),
       setting(
           db.prepare("INSERT INTO trial_setting (trial_id, axis_id, target, requested, applied, delivered, "
                      "delivered_low, delivered_high, delivered_readings, as_requested, clock_tolerance_hz, "
@@ -165,6 +166,7 @@ void Store::write_trial(const TrialRecord& trial) {
   }
   for (const EventRecord& event : trial.events)
     s.event.bind(session_).bind(id).bind(event.kind).bind(event.message).run();
+  s.seals.seal(id);
   transaction.commit();
   into_copy([&](Store& copy) { copy.write_trial(trial); });
   remember_file();
@@ -198,7 +200,10 @@ void Store::give_up(const std::vector<std::string>& keys, const std::string& why
 }
 
 void Store::forget_fact(const std::string& name) {
+  Transaction transaction(database_);
   database_.prepare("DELETE FROM machine_fact WHERE name = ?").bind(name).run();
+  seal_plan(database_);
+  transaction.commit();
   into_copy([&](Store& copy) { copy.forget_fact(name); });
 }
 
@@ -240,6 +245,7 @@ void Store::write_audit(const SensorAudit& audit, const std::vector<double>& per
         .bind(agreement.other_joules)
         .run();
   }
+  seal_look(database_, session_);
   transaction.commit();
 }
 

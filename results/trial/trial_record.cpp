@@ -62,6 +62,8 @@ std::string_view to_string(Verdict verdict) {
       return "censored";
     case Verdict::service_died:
       return "service_died";
+    case Verdict::damaged:
+      return "damaged";
   }
   return "?";
 }
@@ -90,7 +92,7 @@ bool may_pass(Verdict verdict) {
 }
 
 bool may_pass(std::string_view verdict) {
-  for (int i = 0; i <= static_cast<int>(Verdict::service_died); ++i) {
+  for (int i = 0; i <= static_cast<int>(Verdict::damaged); ++i) {
     if (verdict == to_string(static_cast<Verdict>(i))) return may_pass(static_cast<Verdict>(i));
   }
   return false;

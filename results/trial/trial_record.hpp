@@ -44,6 +44,7 @@ enum class Verdict {
   instance_failed,    // one of several that ran at once was not ready, so that the others waited in vain
   censored,           // the target was not reached: its time and energy are lower bounds of what it takes
   service_died,       // a service ended during the trial, or just before or after it
+  damaged,  // never written: its rows in the file are not those that were (results/store/digest.hpp)
 };
 std::string_view to_string(Verdict verdict);
 // Whether a trial goes into its point's means: nothing was wrong with it, and it is no warm-up or idle

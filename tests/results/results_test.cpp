@@ -434,7 +434,7 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   std::ostringstream csv;
   write_trials_table(store, *csv_writer(csv));
   EXPECT_THAT(csv.str(),
-              testing::StartsWith("trial,key,workload,scenario,role,attempt,confirms,block,position,"
+              testing::StartsWith("trial,key,workload,scenario,role,attempt,given_up,confirms,block,position,"
                                   "started_at,n,outcome,exit_code,signal,verdict,verdict_text,region,runs,"));
   // Every column of the view, but for what the trials printed; then the metrics.
   const std::string head = "," + csv.str().substr(0, csv.str().find("\r\n")) + ",";
