@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,16 @@ void append_output(CapturedOutput& all, const CapturedOutput& one, const std::st
   if (!all.tail.empty() && all.tail.back() != '\n') all.tail += '\n';
   all.tail += fmt::format("== {}\n{}", name, one.tail);
   if (all.tail.size() > cap) all.tail.erase(0, all.tail.size() - cap);
+}
+
+// Who ends a whole job (Slurm that preempts it, a machine that shuts down) signals one process after another: the
+// workload may be gone before its signal reaches us. Such a trial is interrupted, and run again later.
+constexpr Seconds signals_apart{1};
+bool ended_from_outside(const ChildrenResult& ended) {
+  return std::any_of(ended.each.begin(), ended.each.end(), [](const ChildResult& one) {
+    return one.end == ChildResult::End::signalled &&
+           (one.signal == SIGTERM || one.signal == SIGINT || one.signal == SIGHUP);
+  });
 }
 
 }  // namespace
@@ -158,6 +169,9 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
   for (const ChildResult& one : ended.each) {
     if (one.end == ChildResult::End::interrupted) return Once::interrupted;
   }
+  if (ended_from_outside(ended) &&
+      !machine_.interruption.sleep_until(machine_.clock.now() + nanoseconds(signals_apart), machine_.clock))
+    return Once::interrupted;
   if (!ended.gate_problem.empty()) set_verdict(trial, Verdict::instance_failed, ended.gate_problem);
   std::set<int> told,
       silent;  // workloads of which a copy says how much work it did, and of which one does not

@@ -31,6 +31,7 @@ settle: 20 ms
 
 
 class ServiceEnergy(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_the_least_energy_within_a_limit_on_latency_is_where_arithmetic_says(self):
         latency = {clock: arithmetic.seconds(clock, CORE, MEMORY) for clock in CLOCKS}
         energy = {clock: arithmetic.IDLE_WATTS * EVERY + 2 * arithmetic.BUSY_WATTS[clock] * latency[clock] for clock in CLOCKS}
@@ -70,6 +71,7 @@ settle: 20 ms
 
 
 class SeveralAtOnce(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_two_at_once_share_the_machine_as_arithmetic_says(self):
         code, console = self.testbed.run("dvfs-plan /together.yaml --json >together.json; echo \"ended with $?\"", {"together.yaml": TOGETHER}, timeout=600)
         self.assertIn("ended with 0", console)
