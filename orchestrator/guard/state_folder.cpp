@@ -68,7 +68,7 @@ void StateFolder::keep_copies() {
   if (place.empty()) return;
   try {
     // Where the socket is, which all may see: the copies are in a folder of their own within.
-    ::mkdir(place.c_str(), 0755);
+    if (::mkdir(place.c_str(), 0755) == 0) ::chmod(place.c_str(), 0755);  // our umask lets nobody else in
     StateFolder all(place + "/copies");
     copies_ = std::make_unique<StateFolder>(all.path() + "/" + name);
   } catch (const Error&) {

@@ -534,7 +534,7 @@ workloads:
         self.call("slow.yaml")
         csv = self.call("export", "slow.sqlite").stdout.splitlines()
         self.assertEqual(len(csv), 9)
-        self.assertTrue(csv[0].startswith("trial,key,workload,scenario,role,attempt,confirms,block,"))
+        self.assertTrue(csv[0].startswith("trial,key,workload,scenario,role,attempt,given_up,confirms,block,"))
         report = self.call("report", "slow.sqlite")
         self.assertEqual(report.returncode, 0)
         self.assertIn("slow: 8 trials", report.stdout)

@@ -262,10 +262,15 @@ class Gpu(unittest.TestCase):
         (self.gpu / "mode").write_text("no-permission")
         self.sweep(repeat=("repeat: 2", "repeat: 1"))
         run = self.call("sweep.yaml")
-        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertEqual(run.returncode, 6, run.stdout + run.stderr)  # five trials in a row that fail in the same way end the night
         self.assertIn("The current user does not have permission to change clocks for GPU 00000000:00:06.0.; only root may set it: run with sudo", run.stderr)
+        self.assertIn("Unfinished: 6 of 6 trials are still to be run", run.stdout)
         self.assertFalse((self.folder / "state/journal").exists())  # a lock that was never set need not be reset
         self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT DISTINCT verdict FROM trials"), [{"verdict": "knob_refused"}])
+        (self.gpu / "mode").write_text("")
+        run = self.call("sweep.yaml")  # and once it may, the same command runs them again
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT count(*) AS n, sum(verdict = 'ok') AS ok FROM trials"), [{"n": 11, "ok": 6}])
 
     def test_a_board_that_is_lost_with_its_locks_set_is_told_with_the_commands(self):
         self.board()
