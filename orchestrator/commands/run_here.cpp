@@ -32,6 +32,7 @@
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "results/report/conclusions.hpp"
 #include "results/report/report.hpp"
+#include "results/store/writer_lock.hpp"
 #include "results/surface/plan_surface.hpp"
 
 namespace dvfs_plan {
@@ -78,6 +79,7 @@ class Run {
     warn_about_root("service", service_users_);
     const auto facts = facts_of(prepared, sysfs_);
     if (part_ != nullptr) part_->require(plan, facts);
+    writer_ = std::make_unique<WriterLock>(path, invoking_owner());
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       Store existing = open_as_owner(path, Database::Mode::read_only);
@@ -488,6 +490,7 @@ class Run {
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
   std::string gave_up_;
+  std::unique_ptr<WriterLock> writer_;
   Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
   std::map<std::string, std::optional<Credentials>> service_users_;
   bool rescued_ = false;        // the result file was lost, and the night went on in another

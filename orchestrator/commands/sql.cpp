@@ -144,6 +144,8 @@ int sql_command(const SqlOptions& options) {
       print_table(s, is_terminal_stdout());
   } catch (const StoreBusy&) {
     throw;
+  } catch (const StoreDamaged&) {
+    throw;
   } catch (const Error& error) {
     throw Error(ExitCode::bad_experiment, error.what(),
                 "the views are " + view_names(store) + "; their columns: results/SCHEMA.md");

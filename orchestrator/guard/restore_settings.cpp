@@ -10,6 +10,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -166,10 +168,32 @@ RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, Setti
   return Restorer(access, applied).run(settings);
 }
 
-std::vector<std::string> restore_commands(const RestoreOutcome& outcome) {
-  const Sysfs sysfs;
+namespace {
+
+// Of a processor that is offline: its settings are not there to be written. Empty: it is of none, or online.
+std::string online_file_of(const std::string& path, const Sysfs& sysfs) {
+  for (const std::string_view place :
+       {"/sys/devices/system/cpu/cpufreq/policy", "/sys/devices/system/cpu/cpu"}) {
+    if (!path.starts_with(place)) continue;
+    const std::string rest = path.substr(place.size());
+    const std::string number = rest.substr(0, rest.find_first_not_of("0123456789"));
+    const std::string file = fmt::format("/sys/devices/system/cpu/cpu{}/online", number);
+    if (!number.empty() && sysfs.text(file) == "0") return file;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> restore_commands(const RestoreOutcome& outcome, const Sysfs& sysfs) {
   SettingAccess access(sysfs, {});
   std::vector<std::string> commands;
+  std::set<std::string> online;
+  for (const auto& failure : outcome.failures) {
+    const std::string file = online_file_of(failure.setting.path, sysfs);
+    if (!file.empty() && online.insert(file).second)
+      commands.push_back(fmt::format("echo 1 | sudo tee {}", file));
+  }
   for (const auto& failure : outcome.failures)
     commands.push_back(access.at(failure.setting.path).command(failure.setting.value));
   return commands;

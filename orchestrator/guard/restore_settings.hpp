@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sysfs.hpp"
 #include "orchestrator/settings/saved_setting.hpp"
 #include "orchestrator/settings/setting_writer.hpp"
 
@@ -43,6 +44,6 @@ std::vector<std::string> fields_of(const RestoreOutcome& outcome);
 std::optional<RestoreOutcome> outcome_of(std::span<const std::string> fields);
 
 // The shell commands that would put the failed ones back: for the person who reads exit code 4.
-std::vector<std::string> restore_commands(const RestoreOutcome& outcome);
+std::vector<std::string> restore_commands(const RestoreOutcome& outcome, const Sysfs& sysfs = Sysfs());
 
 }  // namespace dvfs_plan

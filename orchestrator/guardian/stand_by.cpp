@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/sysfs.hpp"
 #include "orchestrator/guardian/clients.hpp"
 
 namespace dvfs_plan {
@@ -31,6 +32,7 @@ class StandsByRun {
   }
 
   int stand_by() {
+    Sysfs().write("/proc/self/oom_score_adj", "-1000");  // as a session's: it starts those that put back
     sigset_t all;
     sigemptyset(&all);
     for (const int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})

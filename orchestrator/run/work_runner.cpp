@@ -84,10 +84,18 @@ struct WorkRunner::Totals {
 };
 
 bool WorkRunner::run(const PlanPoint& point, TrialRecord& trial) {
+  const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
+  per_ = objective_of(plan_.experiment, workload).per;
+  metrics_ = BoundedMetrics(per_);
+  const bool whole = run_until_enough(point, trial);
+  trial.metrics = metrics_.take(trial.events);
+  return whole;
+}
+
+bool WorkRunner::run_until_enough(const PlanPoint& point, TrialRecord& trial) {
   const auto instances = instances_of(plan_, point);
   const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
   const MeasureSpec& wanted = measure_of(plan_.experiment, workload);
-  per_ = objective_of(plan_.experiment, workload).per;
   region_ = wanted.region;
   Seconds timeout{0};  // of the one that has the longest; 0 s: one has none
   for (const Instance& one : instances) {
@@ -134,6 +142,7 @@ bool WorkRunner::run(const PlanPoint& point, TrialRecord& trial) {
 WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<Instance>& instances,
                                       TrialRecord& trial, Totals& all) {
   const bool alone = instances.size() == 1;
+  metrics_.begin();
   Launcher& launcher = machine_.programs.launcher;
   std::map<int, FilesBefore> files_before;  // by workload
   for (const Instance& one : instances) files_before.emplace(one.workload, metric_files(spec_of(one)));
@@ -181,11 +190,7 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
     if (!alone) keep_instance(instances[i], i, result, trial);
     // Copies have no such files (the resolver).
     if (const auto found = files_before.find(instances[i].workload); found != files_before.end()) {
-      const std::size_t without_files = trial.metrics.size();
-      read_metric_files(spec_of(instances[i]), found->second, trial);
-      const bool in_file =
-          std::any_of(trial.metrics.begin() + static_cast<std::ptrdiff_t>(without_files), trial.metrics.end(),
-                      [&](const MetricRecord& m) { return m.name == per_; });
+      const bool in_file = read_metric_files(spec_of(instances[i]), found->second, trial);
       (in_file || tells_units(result, marked_.back(), spec_of(instances[i]).metrics) ? told : silent)
           .insert(instances[i].workload);
     }
@@ -206,10 +211,10 @@ void WorkRunner::keep(const Instance& instance, ChildResult& result, TrialRecord
   marked_.push_back({result.started, result.ended, std::move(result.regions), {}});
   for (const CapturedOutput* stream : {&result.output, &result.errors}) {
     if (marked_.back().told_lost.empty()) marked_.back().told_lost = stream->lost_marks;
-    for (MetricRecord& metric : find_metrics(stream->whole_lines(), spec_of(instance).metrics)) {
+    find_metrics(stream->whole_lines(), spec_of(instance).metrics, [&](MetricRecord metric) {
       metric.run = static_cast<int>(marked_.size());
-      trial.metrics.push_back(std::move(metric));
-    }
+      metrics_.add(std::move(metric));
+    });
   }
 }
 
@@ -288,9 +293,10 @@ WorkRunner::FilesBefore WorkRunner::metric_files(const WorkloadSpec& workload) c
   return files;
 }
 
-void WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefore& before,
-                                   TrialRecord& trial) const {
-  if (before.empty()) return;
+bool WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefore& before,
+                                   TrialRecord& trial) {
+  if (before.empty()) return false;
+  bool units = false;
   const ActingAs owner(invoking_owner());
   std::map<std::string, std::string> texts, problems;
   for (const auto& [path, was] : before) {
@@ -313,7 +319,8 @@ void WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefo
     const std::string path = metric_path(workload, rule);
     if (auto metric = find_in_document(texts[path], rule)) {
       metric->run = static_cast<int>(marked_.size());
-      trial.metrics.push_back(std::move(*metric));
+      units = units || (!per_.empty() && metric->name == per_);
+      metrics_.add(std::move(*metric));
       continue;
     }
     const std::string& problem = problems[path];
@@ -321,6 +328,7 @@ void WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefo
         {"metric_missing", fmt::format("metric '{}': {} {}", rule.name, path,
                                        problem.empty() ? "has no number at " + rule.pattern : problem)});
   }
+  return units;
 }
 
 // Whether one run says how much work it did, where the objective is per unit, and none of its output was cut.
@@ -335,10 +343,11 @@ bool WorkRunner::tells_units(const ChildResult& child, const MarkedRun& run,
                   [&](const auto& m) { return m.first.first == per; }))
     return true;
   if (child.output.truncated() || child.errors.truncated()) return false;
-  const auto in_output = find_metrics(child.output.whole_lines(), rules),
-             in_errors = find_metrics(child.errors.whole_lines(), rules);
-  return std::any_of(in_output.begin(), in_output.end(), is_it) ||
-         std::any_of(in_errors.begin(), in_errors.end(), is_it);
+  bool told = false;
+  for (const CapturedOutput* stream : {&child.output, &child.errors})
+    find_metrics(stream->whole_lines(), rules,
+                 [&](const MetricRecord& metric) { told = told || is_it(metric); });
+  return told;
 }
 
 }  // namespace dvfs_plan

@@ -8,6 +8,7 @@
 
 #include "experiments/plan/work_files.hpp"
 #include "orchestrator/run/local_machine.hpp"
+#include "results/trial/bounded_metrics.hpp"
 #include "results/trial/regions.hpp"
 #include "results/trial/trial_record.hpp"
 
@@ -26,6 +27,7 @@ class WorkRunner {
   struct Totals;
   enum class Once { went_on, interrupted, not_launched };
 
+  bool run_until_enough(const PlanPoint& point, TrialRecord& trial);
   Once run_once(const PlanPoint& point, const std::vector<Instance>& instances, TrialRecord& trial,
                 Totals& all);
   void keep(const Instance& instance, ChildResult& result, TrialRecord& trial);
@@ -40,13 +42,15 @@ class WorkRunner {
   using FilesBefore = std::map<std::string, std::optional<FileIdentity>>;
   std::string metric_path(const WorkloadSpec& workload, const MetricRule& rule) const;
   FilesBefore metric_files(const WorkloadSpec& workload) const;
-  void read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial) const;
+  // Returns whether one of them counts units of work.
+  bool read_metric_files(const WorkloadSpec& workload, const FilesBefore& before, TrialRecord& trial);
   bool tells_units(const ChildResult& child, const MarkedRun& run,
                    const std::vector<MetricRule>& rules) const;
 
   LocalMachine& machine_;
   const Plan& plan_;
   // Of the trial at hand.
+  BoundedMetrics metrics_;
   std::vector<MarkedRun> marked_;
   std::string per_, region_;  // what counts units of work; what counts
 };

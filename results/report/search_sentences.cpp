@@ -10,10 +10,14 @@
 namespace dvfs_plan {
 namespace {
 
-// Rounded up to a tenth of a percent: a bound that is said is never tighter than the one found.
+// What no other does. Rounded to a tenth of a percent so that a bound that is said is never tighter than the one found.
+// The bound is by how much this one is above the least: of little trials it may be some 100 %, and nothing is 400 % better.
 std::string at_most_better(double bound) {
+  if (!std::isfinite(bound)) return "is known well enough yet to be judged";
+  if (bound >= 1)
+    return fmt::format("takes less than {:.1f} % of what it takes", std::floor(1000 / (1 + bound)) / 10);
   const double tenths = std::ceil(bound * 1000 - 1e-9);
-  return tenths < 1 ? "better" : fmt::format("more than {:.1f} % better", tenths / 10);
+  return tenths < 1 ? "is better" : fmt::format("is more than {:.1f} % better", tenths / 10);
 }
 
 std::string settings_of_point(const SearchSummary& search, const std::string& key) {
@@ -30,7 +34,7 @@ std::string bound_sentences(const SearchSummary& search) {
   const auto settings = search.points.size();
   if (settings + static_cast<std::size_t>(search.hopeless) < 2) return {};
   std::string text = fmt::format(
-      "With {:g} % confidence no other of the {} settings{} is {}; {} of {} settings run, {} trial{}.",
+      "With {:g} % confidence no other of the {} settings{} {}; {} of {} settings run, {} trial{}.",
       100 * search.rule.confidence, settings, search.constrained ? " that holds the constraints" : "",
       at_most_better(search.bound), search.settings_run, settings, search.trials,
       search.trials == 1 ? "" : "s");
@@ -44,7 +48,7 @@ std::string bound_sentences(const SearchSummary& search) {
         std::max_element(search.on_nodes.begin(), search.on_nodes.end(),
                          [](const auto& a, const auto& b) { return a.second.bound < b.second.bound; });
     text += fmt::format(
-        " That is of machines of this type; {} took part, and for each of them by itself none is {} (each "
+        " That is of machines of this type; {} took part, and for each of them by itself none {} (each "
         "with {:g} % "
         "confidence; the widest is that of {}).",
         search.on_nodes.size(), at_most_better(worst->second.bound), 100 * search.rule.confidence,

@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/acting_as.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "results/store/digest.hpp"
 #include "results/store/migrate.hpp"
@@ -87,18 +89,44 @@ Store::Store(Database database) : database_(std::move(database)) {
     throw Error(ExitCode::machine_refuses, "SQLite does not take the function unpack_readings");
 }
 
+namespace {
+
+// In a table that was brought up to date they come in another order.
+std::map<std::string, std::string> columns_of(Database& database, const std::string& table) {
+  std::map<std::string, std::string> columns;
+  Statement info = database.prepare("SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?)");
+  info.bind(table);
+  while (info.step())
+    columns[info.text(0)] =
+        fmt::format("{} {} {} {}", info.text(1), info.integer(2), info.integer(3), info.integer(4));
+  return columns;
+}
+
+}  // namespace
+
 Store Store::open(const std::string& path, Database::Mode mode) {
   Store store{Database(path, mode)};
   store.check_whole(path);
   const int version = store.check_version(path);
+  store.check_schema(path, version);
   if (mode == Database::Mode::read_write)
     store.database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   if (version < newest_schema_version()) {
     // Who only looks changes nothing: a private copy is brought up to date instead.
     if (mode == Database::Mode::read_only) store.go_on_in_private_copy();
-    migrate(store.database_, version, newest_schema_version());
-  } else {
-    store.check_views(path);
+    try {
+      migrate(store.database_, version, newest_schema_version());
+    } catch (const StoreBusy&) {
+      throw;
+    } catch (const Error& fault) {
+      if (!fault.hint().empty()) throw;
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format(
+              "{} says that it is of schema version {}, but cannot be brought up to date from there: {}",
+              path, version, fault.what()),
+          "somebody changed it: take the file from where it was made");
+    }
   }
   store.check_plan(path);
   if (mode == Database::Mode::read_write) {
@@ -166,21 +194,42 @@ void Store::check_whole(const std::string& path) {
               "copy it again from where it was made; `sqlite3 FILE .recover` saves what is left of it");
 }
 
-// Reports stand on the views: of a file from elsewhere they must be ours.
-void Store::check_views(const std::string& path) {
+// Reports stand on what the tables and views are: of a file from elsewhere they must be ours. A view in a table's place may
+// never end, a trigger may write whatever it likes. Views and indices of others under other names stay.
+void Store::check_schema(const std::string& path, int version) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(
+        ExitCode::machine_refuses, fmt::format("{}: {}", path, what),
+        "somebody changed it: take the file from where it was made; views of your own go under other names");
+  };
+  {
+    Statement trigger = database_.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
+    if (trigger.step())
+      refuse(fmt::format("it has a trigger, '{}'; dvfs-plan makes none", printable(trigger.text(0))));
+  }
+  const bool is_newest = version == newest_schema_version();
   Database ours = Database::temporary();
   ours.execute(schema_sql());
   ours.execute(views_sql());
-  Statement wanted = ours.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view'");
-  Statement found = database_.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?");
+  if (!is_newest) ours.execute("CREATE TABLE reading (x)");  // of earlier versions
+  Statement wanted = ours.prepare(
+      "SELECT type, name, sql FROM sqlite_schema WHERE type = 'table' OR (type = 'view' AND ?) ORDER BY "
+      "type, name");
+  wanted.bind(is_newest ? 1 : 0);
+  Statement found =
+      database_.prepare("SELECT type, sql, rootpage FROM sqlite_schema WHERE name = ? COLLATE NOCASE");
   while (wanted.step()) {
-    found.bind(wanted.text(0));
-    if (!found.step() || found.text(0) != wanted.text(1))
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("{}: its view '{}' is not the one that dvfs-plan made", path, wanted.text(0)),
-                  "somebody changed it: take the file from where it was made; views of your own go under "
-                  "other names");
+    const std::string type = wanted.text(0), name = wanted.text(1);
     found.reset();
+    found.bind(name);
+    const bool there = found.step();
+    if (!there && !is_newest) continue;
+    if (type == "view" && (!there || found.text(1) != wanted.text(2)))
+      refuse(fmt::format("its view '{}' is not the one that dvfs-plan made", name));
+    // A virtual table has no page of its own.
+    if (type == "table" && (!there || found.text(0) != "table" || found.integer(2) == 0 ||
+                            (is_newest && columns_of(database_, name) != columns_of(ours, name))))
+      refuse(fmt::format("its table '{}' is not the one that dvfs-plan made", name));
   }
 }
 

@@ -151,7 +151,7 @@ class Store {
   void check_ours(const std::string& path);
   void check_whole(const std::string& path);
   int check_version(const std::string& path);
-  void check_views(const std::string& path);
+  void check_schema(const std::string& path, int version);
   void check_plan(const std::string& path);
   void prepare_statements();
 

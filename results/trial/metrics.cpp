@@ -13,7 +13,7 @@ namespace dvfs_plan {
 namespace {
 
 constexpr std::size_t longest_line = 65536;
-constexpr std::size_t most_metrics = 100'000;
+using Take = std::function<void(MetricRecord)>;
 
 bool is_name(std::string_view word) {
   return !word.empty() && word.size() <= 64 &&
@@ -34,26 +34,25 @@ std::optional<MetricRecord> from_count(const std::vector<std::string>& words) {
 }
 
 // "throughput 1234.5 1/s": exactly a name, a number, a unit ("1" or none for a plain number).
-void from_words(const std::string& line, std::vector<MetricRecord>& found) {
+void from_words(const std::string& line, const Take& take) {
   const auto words = split_words(line);
-  if (auto share = from_count(words)) found.push_back(std::move(*share));
+  if (auto share = from_count(words)) take(std::move(*share));
   if (words.size() < 2 || words.size() > 3 || !is_name(words[0])) return;
-  if (const auto value = parse_number(words[1]))
-    found.push_back({words[0], *value, words.size() == 3 ? words[2] : ""});
+  if (const auto value = parse_number(words[1])) take({words[0], *value, words.size() == 3 ? words[2] : ""});
 }
 
-void from_json(const std::string& line, std::vector<MetricRecord>& found) {
+void from_json(const std::string& line, const Take& take) {
   if (trim(line).empty() || trim(line).front() != '{') return;
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return;
   if (json.contains("metric") && json["metric"].is_string() && json.contains("value") &&
       json["value"].is_number()) {
-    found.push_back({json["metric"], json["value"],
-                     json.contains("unit") && json["unit"].is_string() ? std::string(json["unit"]) : ""});
+    take({json["metric"], json["value"],
+          json.contains("unit") && json["unit"].is_string() ? std::string(json["unit"]) : ""});
     return;
   }
   for (const auto& [name, value] : json.items()) {
-    if (value.is_number()) found.push_back({name, value.get<double>(), ""});
+    if (value.is_number()) take({name, value.get<double>(), ""});
   }
 }
 
@@ -71,26 +70,28 @@ std::optional<MetricRecord> at_pointer(const nlohmann::json& document, const Met
 }
 
 // Lines that are documents, else all of the output as one: clients print their report either way.
-void from_documents(std::string_view output, const std::vector<MetricRule>& rules,
-                    std::vector<MetricRecord>& found) {
+void from_documents(std::string_view output, const std::vector<MetricRule>& rules, const Take& take) {
   std::vector<const MetricRule*> wanted;
   for (const MetricRule& rule : rules) {
     if (rule.kind == MetricRule::Kind::pointer && !rule.file) wanted.push_back(&rule);
   }
   if (wanted.empty()) return;
-  const std::size_t before = found.size();
+  bool found = false;
   for (const std::string& line : split_lines(output)) {
     const auto text = trim(line);
-    if (text.empty() || text.front() != '{' || found.size() >= most_metrics) continue;
+    if (text.empty() || text.front() != '{') continue;
     const auto document = nlohmann::json::parse(text, nullptr, false);
     if (!document.is_object()) continue;
     for (const MetricRule* rule : wanted) {
-      if (auto metric = at_pointer(document, *rule)) found.push_back(std::move(*metric));
+      auto metric = at_pointer(document, *rule);
+      if (!metric) continue;
+      found = true;
+      take(std::move(*metric));
     }
   }
-  if (found.size() > before) return;
+  if (found) return;
   for (const MetricRule* rule : wanted) {
-    if (auto metric = find_in_document(output, *rule)) found.push_back(std::move(*metric));
+    if (auto metric = find_in_document(output, *rule)) take(std::move(*metric));
   }
 }
 
@@ -101,28 +102,28 @@ std::optional<MetricRecord> find_in_document(std::string_view document, const Me
   return json.is_discarded() ? std::nullopt : at_pointer(json, rule);
 }
 
-std::vector<MetricRecord> find_metrics(std::string_view output, const std::vector<MetricRule>& rules) {
-  std::vector<MetricRecord> found;
-  if (rules.empty()) return found;
+void find_metrics(std::string_view output, const std::vector<MetricRule>& rules, const Take& take_any) {
+  if (rules.empty()) return;
+  const Take take = [&](MetricRecord metric) {
+    if (std::isfinite(metric.value)) take_any(std::move(metric));
+  };
   std::vector<std::unique_ptr<RE2>> patterns;
   for (const MetricRule& rule : rules) {
     patterns.push_back(rule.kind == MetricRule::Kind::regex ? std::make_unique<RE2>(rule.pattern, RE2::Quiet)
                                                             : nullptr);
   }
   for (const std::string& line : split_lines(output)) {
-    if (line.size() > longest_line || found.size() >= most_metrics) continue;
+    if (line.size() > longest_line) continue;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (rules[i].kind == MetricRule::Kind::lines) from_words(line, found);
-      if (rules[i].kind == MetricRule::Kind::json) from_json(line, found);
+      if (rules[i].kind == MetricRule::Kind::lines) from_words(line, take);
+      if (rules[i].kind == MetricRule::Kind::json) from_json(line, take);
       std::string number;
       if (patterns[i] && RE2::PartialMatch(line, *patterns[i], &number)) {
-        if (const auto value = parse_number(number)) found.push_back({rules[i].name, *value, rules[i].unit});
+        if (const auto value = parse_number(number)) take({rules[i].name, *value, rules[i].unit});
       }
     }
   }
-  from_documents(output, rules, found);
-  std::erase_if(found, [](const MetricRecord& metric) { return !std::isfinite(metric.value); });
-  return found;
+  from_documents(output, rules, take);
 }
 
 }  // namespace dvfs_plan

@@ -1,6 +1,7 @@
 // A workload's output into metrics, by the rules of its experiment file.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,10 @@
 
 namespace dvfs_plan {
 
-// Looks through `output` line by line. Numbers that are not finite are no metrics. A name may come more
-// than once; the order is kept.
-std::vector<MetricRecord> find_metrics(std::string_view output, const std::vector<MetricRule>& rules);
+// Looks through `output` line by line and calls `take` with each. Numbers that are not finite are no metrics. A name may
+// come more than once; the order is kept. There may be as many as there are lines: BoundedMetrics keeps them.
+void find_metrics(std::string_view output, const std::vector<MetricRule>& rules,
+                  const std::function<void(MetricRecord)>& take);
 
 // The number that a rule of kind `pointer` names in a JSON document; nullopt: it is not there, or is none. A number written as text
 // counts ("12.5").

@@ -49,6 +49,20 @@ TEST(Restore, OneThatFailsKeepsNoOtherFromBeingPutBack) {
             "directory' (No such file or directory)");
 }
 
+TEST(Restore, TheCommandsBringAProcessorOnlineFirst) {
+  TemporaryFolder root;
+  root.attribute("/sys/devices/system/cpu/cpu3/online", "0");
+  root.attribute("/sys/devices/system/cpu/cpu4/online", "1");
+  const Sysfs sysfs(root.path());
+  const std::string cpus = "/sys/devices/system/cpu/", policy = cpus + "cpufreq/policy3/scaling_max_freq",
+                    state = cpus + "cpu3/cpuidle/state1/disable",
+                    other = cpus + "cpu4/cpuidle/state1/disable";
+  const auto outcome = restored({{"k", policy, "3000000"}, {"k", state, "0"}, {"k", other, "0"}}, sysfs);
+  EXPECT_THAT(restore_commands(outcome, sysfs),
+              ElementsAre("echo 1 | sudo tee " + cpus + "cpu3/online", "echo 3000000 | sudo tee " + policy,
+                          "echo 0 | sudo tee " + state, "echo 0 | sudo tee " + other));
+}
+
 TEST(Restore, WritesOnlyWhatDiffers) {
   TemporaryFolder root;
   root.attribute("/sys/a", "same");

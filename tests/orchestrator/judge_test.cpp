@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "orchestrator/conditions/cpu_load.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/trial/bounded_metrics.hpp"
 #include "results/trial/metrics.hpp"
+#include "results/trial/several.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -176,14 +180,78 @@ TEST(Metrics, EveryForm) {
   const std::string output =
       "loading...\nthroughput 12.5 1/s\n{\"metric\": \"loss\", \"value\": 0.25, \"unit\": "
       "\"1\"}\n{\"accuracy\": 0.75, \"name\": \"x\"}\nTotal time: 3.5 sec\nelapsed nan s\n";
-  const auto found = find_metrics(output, {{MetricRule::Kind::lines, {}, {}, {}},
-                                           {MetricRule::Kind::json, {}, {}, {}},
-                                           {MetricRule::Kind::regex, "total", "Total time: ([0-9.]+)", "s"}});
   std::vector<std::string> texts;
-  for (const MetricRecord& metric : found)
-    texts.push_back(metric.name + "=" + std::to_string(metric.value) + " " + metric.unit);
+  find_metrics(output,
+               {{MetricRule::Kind::lines, {}, {}, {}},
+                {MetricRule::Kind::json, {}, {}, {}},
+                {MetricRule::Kind::regex, "total", "Total time: ([0-9.]+)", "s"}},
+               [&](const MetricRecord& metric) {
+                 texts.push_back(metric.name + "=" + std::to_string(metric.value) + " " + metric.unit);
+               });
   EXPECT_THAT(texts, testing::ElementsAre("throughput=12.500000 1/s", "loss=0.250000 1", "accuracy=0.750000 ",
                                           "total=3.500000 s"));
+}
+
+TEST(Metrics, HoweverManyAreToldUnitsAndLastValuesAreWhole) {
+  std::mt19937 chance(17);
+  const auto up_to = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
+  for (int night = 0; night < 300; ++night) {
+    const int instances = 1 + up_to(3), starts = 1 + up_to(12), names = 1 + up_to(5);
+    BoundedMetrics bounded("units", 20);
+    std::vector<MetricRecord> all;
+    for (int start = 0; start < starts; ++start) {
+      bounded.begin();
+      for (int i = 0; i < instances; ++i) {
+        for (int n = up_to(40); n > 0; --n) {
+          MetricRecord one{up_to(3) == 0 ? "units" : "m" + std::to_string(up_to(names)),
+                           static_cast<double>(up_to(1000)), "", start * instances + i + 1};
+          all.push_back(one);
+          bounded.add(one);
+        }
+      }
+    }
+    std::vector<EventRecord> events;
+    const auto kept = bounded.take(events);
+    EXPECT_TRUE(!events.empty() || kept.size() == all.size());
+    EXPECT_LE(kept.size(), 2U * 20 + 2U * 6 * static_cast<unsigned>(instances) + 6 + 36);
+    EXPECT_EQ(units_told(kept, "units", {}), units_told(all, "units", {}));
+    for (int run = 1; run <= starts * instances; ++run)
+      EXPECT_EQ(units_told(kept, "units", run), units_told(all, "units", run)) << night;
+    for (int m = 0; m < names; ++m) {
+      const std::string name = "m" + std::to_string(m);
+      EXPECT_EQ(units_told(kept, name, {}), units_told(all, name, {})) << night;  // what they add up to
+      for (int run = (starts - 1) * instances + 1; run <= starts * instances; ++run) {
+        const auto last = [&](const std::vector<MetricRecord>& of) {
+          double value = -1;
+          for (const MetricRecord& one : of) value = one.name == name && one.run == run ? one.value : value;
+          return value;
+        };
+        EXPECT_EQ(last(kept), last(all)) << night;
+      }
+    }
+  }
+}
+
+TEST(Metrics, WhatIsNotKeptAsItWasToldIsSaid) {
+  BoundedMetrics bounded("units", 2, 1);
+  for (int run = 1; run <= 4; ++run) {
+    bounded.begin();
+    bounded.add({"won", 50, "%", run, {}, {}, {}, {}, 4});
+    bounded.add({"lost", 1, "", run, {}, {}, {}, {}, {}});
+  }
+  std::vector<EventRecord> events;
+  const auto kept = bounded.take(events);
+  ASSERT_EQ(kept.size(), 5U);
+  EXPECT_EQ(kept[2].value, 50);  // 4 of 8
+  EXPECT_EQ(kept[2].count_of, 8);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, "metrics_aggregated");
+  EXPECT_EQ(events[0].message,
+            "8 metrics were told, and 4 as they were told are kept at most; of 4 between these there is what "
+            "each name "
+            "adds up to, but for 2 of further names than the 1 that are kept. Units of work and the last "
+            "values are "
+            "whole");
 }
 
 TEST(CpuLoad, IsTheShareThatWasNotIdle) {

@@ -450,6 +450,28 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,,1,"));
 }
 
+TEST(SearchSentences, NothingIsSaidToBeFourHundredPerCentBetter) {
+  SearchSummary search;
+  search.rule.confidence = 0.95;
+  search.rule.regret = 0;
+  search.points.resize(40);
+  search.settings_run = 40;
+  search.trials = 3;
+  const auto said = [&](double bound) {
+    search.bound = bound;
+    return bound_sentences(search);
+  };
+  EXPECT_EQ(said(0.0001),
+            "With 95 % confidence no other of the 40 settings is more than 0.1 % better; 40 of 40 settings "
+            "run, 3 trials.");
+  EXPECT_EQ(said(4.193),
+            "With 95 % confidence no other of the 40 settings takes less than 19.2 % of what it takes; 40 of "
+            "40 settings run, 3 trials.");
+  EXPECT_EQ(said(INFINITY),
+            "With 95 % confidence no other of the 40 settings is known well enough yet to be judged; 40 of "
+            "40 settings run, 3 trials.");
+}
+
 TEST(Csv, QuotesAndDefusesFormulas) {
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");

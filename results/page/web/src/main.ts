@@ -37,7 +37,7 @@ function answer(report: Report, scenario: Scenario): HTMLElement {
     best ? el("dl", { class: "tiles" }, tile("at", best.called), tile(scenario.per ? `energy per ${scenario.per}` : "energy", withInterval(best.work_energy_j, "J")),
       tile(scenario.per ? `time per ${scenario.per}` : "time", withInterval(best.work_time_s, "s")),
       tile("saves", best.reference ? "is the reference" : changeText(best.saving)), tile("slower by", best.reference ? dash : changeText(best.slowdown)),
-      scenario.search && scenario.search.bound !== null ? tile("none is better by more than", `${significant(100 * scenario.search.bound, 2)} % (${100 * scenario.search.confidence} % confidence)`) : null) : null);
+      scenario.search && scenario.search.bound !== null && scenario.search.bound < 1 ? tile("none is better by more than", `${significant(100 * scenario.search.bound, 2)} % (${100 * scenario.search.confidence} % confidence)`) : null) : null);
 }
 
 function foot(report: Report): HTMLElement {

@@ -1,0 +1,56 @@
+#include "results/store/writer_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+
+WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>& owner)
+    : file_(result + ".lock"), owner_(owner) {
+  const ActingAs as_owner(owner_);
+  for (;;) {
+    lock_.reset(::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!lock_) return;
+    char text[200] = {};
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) {  // a file system without locks
+        lock_.reset();
+        return;
+      }
+      // Who took it a moment ago has not yet said who that is.
+      for (int i = 0; i < 10 && ::pread(lock_.get(), text, sizeof text - 1, 0) <= 0; ++i) ::usleep(10'000);
+      const std::string who = printable(text);
+      lock_.reset();
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{}: another dvfs-plan is writing it{}", result, who.empty() ? "" : " (" + who + ")"),
+                  "wait until it has ended, or choose another place with --output");
+    }
+    // Its last holder may have removed it meanwhile.
+    struct stat ours {}, there {};
+    if (::fstat(lock_.get(), &ours) == 0 && ::stat(file_.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+        ours.st_dev == there.st_dev)
+      break;
+  }
+  char host[65] = {};
+  ::gethostname(host, sizeof host - 1);
+  const std::string text = fmt::format("pid {} on {}", ::getpid(), host);
+  if (::ftruncate(lock_.get(), 0) != 0 || ::pwrite(lock_.get(), text.data(), text.size(), 0) < 0) {
+    // It is locked all the same; who has it is a courtesy.
+  }
+}
+
+WriterLock::~WriterLock() {
+  if (!lock_) return;
+  const ActingAs as_owner(owner_);
+  ::unlink(file_.c_str());
+}
+
+}  // namespace dvfs_plan
