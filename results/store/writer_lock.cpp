@@ -29,14 +29,16 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
       for (int i = 0; i < 10 && ::pread(lock_.get(), text, sizeof text - 1, 0) <= 0; ++i) ::usleep(10'000);
       const std::string who = printable(text);
       lock_.reset();
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("{}: another dvfs-plan is writing it{}", result, who.empty() ? "" : " (" + who + ")"),
-                  "wait until it has ended, or choose another place with --output");
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{}: another dvfs-plan is writing it{}", result, who.empty() ? "" : " (" + who + ")"),
+          "wait until it has ended, or choose another place with --output");
     }
     // Its last holder may have removed it meanwhile.
-    struct stat ours {}, there {};
-    if (::fstat(lock_.get(), &ours) == 0 && ::stat(file_.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
-        ours.st_dev == there.st_dev)
+    struct stat ours {
+    }, there{};
+    if (::fstat(lock_.get(), &ours) == 0 && ::stat(file_.c_str(), &there) == 0 &&
+        ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
       break;
   }
   char host[65] = {};

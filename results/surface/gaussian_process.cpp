@@ -71,17 +71,23 @@ int GaussianProcess::settings() const {
 }
 
 double GaussianProcess::misfit() const {
-  const Index n = parts_->model.trials();
+  const GpModel& model = parts_->model;
   std::map<int, std::vector<Index>> trials;
-  for (Index i = 0; i < n; ++i) trials[parts_->model.point_of(i)].push_back(i);
+  for (Index i = 0; i < model.trials(); ++i) trials[model.point_of(i)].push_back(i);
   double squares = 0;
   for (const GpComponent& c : parts_->fit.components) {
-    const MatrixXd inverse =
-        Eigen::LLT<MatrixXd>(parts_->model.covariance(c)).solve(MatrixXd::Identity(n, n));
-    const VectorXd alpha = inverse * parts_->model.y();
+    const PooledTrials pooled = model.pooled(c.theta);
+    const MatrixXd values = model.covariance(c);
+    const MatrixXd inverse = Eigen::LLT<MatrixXd>(values + pooled.noise())
+                                 .solve(MatrixXd::Identity(model.groups(), model.groups()));
+    const MatrixXd posterior = pooled.noise() - pooled.noise() * inverse * pooled.noise();
+    const VectorXd expected = values * (inverse * pooled.means(model.y()));
+    VectorXd left = model.y();
+    for (Index i = 0; i < model.trials(); ++i) left(i) -= expected(model.group_of(i));
+    const VectorXd alpha = pooled.inverse_times(left);
     for (const auto& [point, mine] : trials) {
       const auto runs = static_cast<Index>(mine.size());
-      const Eigen::LLT<MatrixXd> left_out(inverse(mine, mine));
+      const Eigen::LLT<MatrixXd> left_out(pooled.inverse_of(mine, posterior));
       const double off = left_out.solve(alpha(mine)).sum();
       squares += off * off / left_out.solve(VectorXd::Ones(runs)).sum();
     }

@@ -2,6 +2,9 @@
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/normal_distribution.hpp>
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "results/surface/gp_model.hpp"
 
@@ -38,24 +41,54 @@ MatrixXd axis_factor(const GpModel& model, const VectorXd& theta, Index a) {
   return factor.leftCols(std::max<Index>(rank, 1));
 }
 
-// Of a product kernel at every cell of the grid: cells x count. Its factor is the Kronecker product of its
-// axes' factors, applied axis by axis.
-MatrixXd product_draws(const std::vector<MatrixXd>& factors, Index count, std::uint64_t seed) {
+using Slice = Eigen::Map<MatrixXd>;
+using ConstSlice = Eigen::Map<const MatrixXd>;
+
+// One axis of a product kernel: independent normal values in, values with its kernel out.
+struct AxisMap {
+  Index from, to;  // values a draw
+  std::function<void(const ConstSlice&, Slice&)> apply;
+};
+
+AxisMap by_factor(MatrixXd factor) {
+  const Index from = factor.cols(), to = factor.rows();
+  return {from, to,
+          [f = std::move(factor)](const ConstSlice& in, Slice& out) { out.noalias() = in * f.transpose(); }};
+}
+
+// The rough part's kernel is exponential: along sorted values a Markov chain, whose factor need not be multiplied out.
+AxisMap rough_along(const GpModel& model, Index a) {
+  if (!model.axis(a).ordered) return by_factor(model.rough_factor(a));
+  const auto n = static_cast<Index>(model.axis(a).x.size());
+  std::vector<std::pair<double, double>> steps;  // what is kept of the value before, and what is added
+  for (Index i = 0; i < n; ++i) {
+    const double kept = i == 0 ? 0 : model.rough_kernel(a, static_cast<int>(i), static_cast<int>(i) - 1);
+    steps.emplace_back(kept, std::sqrt(1 - kept * kept));
+  }
+  return {n, n, [steps = std::move(steps)](const ConstSlice& in, Slice& out) {
+            out.col(0) = in.col(0);
+            for (Index i = 1; i < in.cols(); ++i) {
+              const auto& [kept, added] = steps[static_cast<std::size_t>(i)];
+              out.col(i) = kept * out.col(i - 1) + added * in.col(i);
+            }
+          }};
+}
+
+// Of a product kernel at every cell of the grid: cells x count, axis by axis.
+MatrixXd product_draws(const std::vector<AxisMap>& axes, Index count, std::uint64_t seed) {
   Index rank = 1;
-  for (const MatrixXd& factor : factors) rank *= factor.cols();
+  for (const AxisMap& axis : axes) rank *= axis.from;
   MatrixXd tensor = normal_matrix(rank, count, seed);
   Index before = 1, after = rank * count;
-  for (const MatrixXd& factor : factors) {
-    after /= factor.cols();
-    MatrixXd next(before * factor.rows(), after);
+  for (const AxisMap& axis : axes) {
+    after /= axis.from;
+    MatrixXd next(before * axis.to, after);
     for (Index k = 0; k < after; ++k) {
-      const Eigen::Map<const MatrixXd> from(tensor.data() + k * before * factor.cols(), before,
-                                            factor.cols());
-      Eigen::Map<MatrixXd> into(next.data() + k * before * factor.rows(), before, factor.rows());
-      into.noalias() = from * factor.transpose();
+      Slice into(next.data() + k * before * axis.to, before, axis.to);
+      axis.apply(ConstSlice(tensor.data() + k * before * axis.from, before, axis.from), into);
     }
     tensor = std::move(next);
-    before *= factor.rows();
+    before *= axis.to;
   }
   return Eigen::Map<const MatrixXd>(tensor.data(), before, count);
 }
@@ -71,10 +104,10 @@ MatrixXd prior_draws(const GpModel& model, const GpComponent& component, Index c
   if (component.step_axis >= 0)
     drawn += model.step(component.step_axis, component.step) * normal_matrix(1, count, seed + 9);
   drawn += std::exp(theta(model.at_scatter())) * normal_matrix(points, count, seed + 3);
-  std::vector<MatrixXd> of_smooth, of_rough;
+  std::vector<AxisMap> of_smooth, of_rough;
   for (Index a = 0; a < model.axes(); ++a) {
-    of_smooth.push_back(axis_factor(model, theta, a));
-    of_rough.push_back(model.rough_factor(a));
+    of_smooth.push_back(by_factor(axis_factor(model, theta, a)));
+    of_rough.push_back(rough_along(model, a));
   }
   const MatrixXd level_free = std::exp(theta(0)) * product_draws(of_smooth, count, seed + 4) +
                               std::exp(theta(model.at_rough())) * product_draws(of_rough, count, seed + 8);
@@ -89,23 +122,23 @@ MatrixXd prior_draws(const GpModel& model, const GpComponent& component, Index c
   return drawn;
 }
 
-// Between all points and the trials.
+// Between all points and the groups of trials.
 MatrixXd cross_covariance(const GpModel& model, const GpComponent& component) {
   const VectorXd& theta = component.theta;
   const int points = model.grid().points();
-  MatrixXd cross = model.features() * model.of_trials(model.features()).transpose();
+  MatrixXd cross = model.features() * model.of_groups(model.features()).transpose();
   if (model.prior().shapes.cols() > 0)
     cross += std::exp(2 * theta(model.at_shapes())) * model.prior().shapes *
-             model.of_trials(model.prior().shapes).transpose();
+             model.of_groups(model.prior().shapes).transpose();
   if (component.bend >= 0) {
     const VectorXd bend = model.bends().col(component.bend);
-    cross += bend * model.of_trials(bend).transpose();
+    cross += bend * model.of_groups(bend).transpose();
   }
   if (component.step_axis >= 0) {
     const VectorXd step = model.step(component.step_axis, component.step);
-    cross += step * model.of_trials(step).transpose();
+    cross += step * model.of_groups(step).transpose();
   }
-  ArrayXXd smooth = ArrayXXd::Constant(points, model.trials(), std::exp(2 * theta(0)));
+  ArrayXXd smooth = ArrayXXd::Constant(points, model.groups(), std::exp(2 * theta(0)));
   for (Index a = 0; a < model.axes(); ++a) {
     const auto values = static_cast<Index>(model.axis(a).x.size());
     const std::vector<int>& run = model.values_run(a);
@@ -115,15 +148,15 @@ MatrixXd cross_covariance(const GpModel& model, const GpComponent& component) {
         distance(v, k) = model.distance(a, static_cast<int>(v), run[static_cast<std::size_t>(k)]);
     }
     const ArrayXXd kernel = model.axis_kernel(distance, theta(model.at_length(a)), a);
-    for (Index i = 0; i < model.trials(); ++i) {
-      const Index column = model.value_of_trial(a, i);
+    for (Index i = 0; i < model.groups(); ++i) {
+      const Index column = model.value_of_group(a, i);
       for (int p = 0; p < points; ++p) smooth(p, i) *= kernel(model.cell(p, a), column);
     }
   }
   cross += smooth.matrix();
   cross += std::exp(2 * theta(model.at_rough())) * model.rough();
-  for (Index i = 0; i < model.trials(); ++i)
-    cross(model.point_of(i), i) += std::exp(2 * theta(model.at_scatter()));
+  for (Index i = 0; i < model.groups(); ++i)
+    cross(model.point_of_group(i), i) += std::exp(2 * theta(model.at_scatter()));
   return cross;
 }
 
@@ -163,13 +196,14 @@ PosteriorDraws posterior_draws(const GpModel& model, const GpComponent& componen
           model.node_terms().row(model.point_of(i)) * of_nodes.middleRows(model.node_of(i) * terms, terms);
     against.row(i).array() += model.y()(i);
   }
-  const Eigen::LLT<MatrixXd> factor(model.covariance(component));
-  const MatrixXd solved = factor.solve(against);
+  const PooledTrials trials = model.pooled(theta);
+  const Eigen::LLT<MatrixXd> factor(model.covariance(component) + trials.noise());
+  const MatrixXd solved = factor.solve(trials.means(against));
   drawn.noalias() += cross_covariance(model, component) * solved;
   drawn.colwise() += model.levels();
-  for (Index i = 0; model.nodes() > 1 && i < model.trials(); ++i)
-    of_nodes.middleRows(model.node_of(i) * terms, terms) +=
-        node_sd * node_sd * model.node_terms().row(model.point_of(i)).transpose() * solved.row(i);
+  for (Index i = 0; model.nodes() > 1 && i < model.groups(); ++i)
+    of_nodes.middleRows(model.node_of_group(i) * terms, terms) +=
+        node_sd * node_sd * model.node_terms().row(model.point_of_group(i)).transpose() * solved.row(i);
   return {std::move(drawn), std::move(of_nodes)};
 }
 

@@ -130,12 +130,13 @@ class Sampling {
   // With each bend or none and a step in each gap or none: each adds rank one to the covariance, so the
   // likelihood follows from the one without (matrix determinant lemma).
   void add(const VectorXd& theta) {
-    const Eigen::LLT<MatrixXd> factor(model_.covariance({theta, -1}));
+    const PooledTrials trials = model_.pooled(theta);
+    const Eigen::LLT<MatrixXd> factor(model_.covariance({theta, -1}) + trials.noise());
     if (factor.info() != Eigen::Success) return;
-    const VectorXd w = factor.matrixL().solve(model_.y());
+    const VectorXd w = factor.matrixL().solve(trials.means(model_.y()));
     const VectorXd off = (theta - model_.centre()).cwiseQuotient(model_.spread());
     const double base = -0.5 * w.squaredNorm() - factor.matrixLLT().diagonal().array().log().sum() -
-                        0.5 * off.squaredNorm() - log_density_of_draw(theta);
+                        trials.log_rest(model_.y()) - 0.5 * off.squaredNorm() - log_density_of_draw(theta);
     if (!std::isfinite(base)) return;
     const Index bends = model_.bends().cols(), gaps = static_cast<Index>(model_.gaps().size());
     if (bends + gaps == 0) {  // a single setting
@@ -143,14 +144,14 @@ class Sampling {
       thetas_.push_back(theta);
       return;
     }
-    MatrixXd breaks(model_.trials(), bends + gaps);
+    MatrixXd breaks(model_.groups(), bends + gaps);
     VectorXd log_prior(bends + gaps);
-    breaks.leftCols(bends) = model_.of_trials(model_.bends());
+    breaks.leftCols(bends) = model_.of_groups(model_.bends());
     log_prior.head(bends).setConstant(std::log(GpModel::bends_at_all / static_cast<double>(bends)));
     double step_shown = 0;
     for (Index g = 0; g < gaps; ++g) {
       const GpModel::Gap& gap = model_.gaps()[static_cast<std::size_t>(g)];
-      breaks.col(bends + g) = model_.of_trials(model_.step(gap.axis, gap.to));
+      breaks.col(bends + g) = model_.of_groups(model_.step(gap.axis, gap.to));
       log_prior(bends + g) = std::log(GpModel::steps_at_all * gap.share);
       step_shown += GpModel::steps_at_all * gap.share;
     }

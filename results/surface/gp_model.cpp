@@ -15,6 +15,7 @@ using Eigen::VectorXd;
 
 GpModel::GpModel(SettingsGrid grid, SurfacePrior prior, Observations data)
     : grid_(std::move(grid)), prior_(std::move(prior)), data_(std::move(data)) {
+  make_groups();
   take_levels_out();
   make_features();
   make_bends();
@@ -30,6 +31,29 @@ int GpModel::scenario_of(int point) const {
     if (axis(a).scenario) return cell(point, a);
   }
   return 0;
+}
+
+void GpModel::make_groups() {
+  std::map<std::pair<int, int>, Index> known;
+  known_variance_.resize(trials());
+  for (Index i = 0; i < trials(); ++i) {
+    const auto [group, is_new] = known.try_emplace({point_of(i), static_cast<int>(node_of(i))}, groups());
+    if (is_new) {
+      point_of_group_.push_back(point_of(i));
+      node_of_group_.push_back(node_of(i));
+    }
+    group_of_trial_.push_back(group->second);
+    known_variance_(i) = known_sd(i) * known_sd(i) + smallest_variance;
+  }
+}
+
+PooledTrials GpModel::pooled(const VectorXd& theta) const {
+  return {group_of_trial_,
+          groups(),
+          data_.block,
+          known_variance_,
+          std::exp(theta(at_noise())),
+          std::exp(theta(at_block()))};
 }
 
 // Levels of scenarios are their own: their trials' means are taken out.
@@ -145,10 +169,8 @@ void GpModel::make_node_terms() {
   for (std::size_t c = 0; c < columns.size(); ++c) node_terms_.col(static_cast<Index>(c)) = columns[c];
 }
 
-MatrixXd GpModel::of_trials(const MatrixXd& of_points) const {
-  MatrixXd mine(trials(), of_points.cols());
-  for (Index i = 0; i < trials(); ++i) mine.row(i) = of_points.row(point_of(i));
-  return mine;
+MatrixXd GpModel::of_groups(const MatrixXd& of_points) const {
+  return of_points(point_of_group_, Eigen::all);
 }
 
 double GpModel::distance(Index a, int value, int other) const {
@@ -157,35 +179,34 @@ double GpModel::distance(Index a, int value, int other) const {
 }
 
 void GpModel::make_pairs() {
-  const MatrixXd features = of_trials(features_), bends = of_trials(bends_);
+  const MatrixXd features = of_groups(features_), bends = of_groups(bends_);
   trend_ = features * features.transpose();
-  mean_breaks_ = MatrixXd::Zero(trials(), trials());
+  mean_breaks_ = MatrixXd::Zero(groups(), groups());
   if (bends.cols() > 0)
     mean_breaks_ = bends * bends.transpose() * (bends_at_all / static_cast<double>(bends.cols()));
   for (const Gap& gap : gaps_) {
-    const VectorXd step = of_trials(this->step(gap.axis, gap.to));
+    const VectorXd step = of_groups(this->step(gap.axis, gap.to));
     mean_breaks_ += steps_at_all * gap.share * step * step.transpose();
   }
   if (prior_.shapes.cols() > 0) {
-    const MatrixXd shapes = of_trials(prior_.shapes);
+    const MatrixXd shapes = of_groups(prior_.shapes);
     shapes_ = shapes * shapes.transpose();
   }
   if (nodes_ > 1) {
-    const MatrixXd terms = of_trials(node_terms_);
+    const MatrixXd terms = of_groups(node_terms_);
     same_node_ = terms * terms.transpose();
-    for (Index i = 0; i < trials(); ++i) {
-      for (Index k = 0; k < trials(); ++k) same_node_(i, k) *= node_of(i) == node_of(k) ? 1 : 0;
+    for (Index i = 0; i < groups(); ++i) {
+      for (Index k = 0; k < groups(); ++k) same_node_(i, k) *= node_of_group(i) == node_of_group(k) ? 1 : 0;
     }
   }
-  same_point_.resize(trials(), trials());
-  same_block_.resize(trials(), trials());
+  same_point_.resize(groups(), groups());
   for (Index a = 0; a < axes(); ++a) {
     std::vector<int>& values = values_run_.emplace_back();
-    std::vector<Index>& of_trial = value_of_trial_.emplace_back();
-    for (Index i = 0; i < trials(); ++i) {
-      const int mine = cell(point_of(i), a);
+    std::vector<Index>& of_group = value_of_group_.emplace_back();
+    for (Index i = 0; i < groups(); ++i) {
+      const int mine = cell(point_of_group(i), a);
       const auto known = std::find(values.begin(), values.end(), mine);
-      of_trial.push_back(known - values.begin());
+      of_group.push_back(known - values.begin());
       if (known == values.end()) values.push_back(mine);
     }
     const auto count = static_cast<Index>(values.size());
@@ -196,34 +217,33 @@ void GpModel::make_pairs() {
             distance(a, values[static_cast<std::size_t>(i)], values[static_cast<std::size_t>(k)]);
     }
   }
-  for (Index i = 0; i < trials(); ++i) {
-    for (Index k = 0; k < trials(); ++k) {
-      same_point_(i, k) = point_of(i) == point_of(k) ? 1 : 0;
-      same_block_(i, k) =
-          data_.block[static_cast<std::size_t>(i)] == data_.block[static_cast<std::size_t>(k)] ? 1 : 0;
-    }
+  for (Index i = 0; i < groups(); ++i) {
+    for (Index k = 0; k < groups(); ++k) same_point_(i, k) = point_of_group(i) == point_of_group(k) ? 1 : 0;
   }
 }
 
 // How far levels that jump are alike over all that is swept: little, so that more of it is roughness.
 constexpr double rough_length = 1;
 
+double GpModel::rough_kernel(Index a, int value, int other) const {
+  return std::exp(-distance(a, value, other) / rough_length);
+}
+
 void GpModel::make_rough() {
-  rough_ = MatrixXd::Ones(grid_.points(), trials());
+  rough_ = MatrixXd::Ones(grid_.points(), groups());
   for (Index a = 0; a < axes(); ++a) {
     const auto n = static_cast<Index>(axis(a).x.size());
     MatrixXd kernel(n, n);
     for (Index i = 0; i < n; ++i) {
-      for (Index k = 0; k < n; ++k)
-        kernel(i, k) = std::exp(-distance(a, static_cast<int>(i), static_cast<int>(k)) / rough_length);
+      for (Index k = 0; k < n; ++k) kernel(i, k) = rough_kernel(a, static_cast<int>(i), static_cast<int>(k));
     }
-    for (Index i = 0; i < trials(); ++i) {
-      for (int p = 0; p < grid_.points(); ++p) rough_(p, i) *= kernel(cell(p, a), cell(point_of(i), a));
+    for (Index i = 0; i < groups(); ++i) {
+      for (int p = 0; p < grid_.points(); ++p) rough_(p, i) *= kernel(cell(p, a), cell(point_of_group(i), a));
     }
     kernel.diagonal().array() += smallest_variance;  // values may be equal
-    rough_factors_.push_back(Eigen::LLT<MatrixXd>(kernel).matrixL());
+    rough_factors_.push_back(axis(a).ordered ? MatrixXd() : MatrixXd(Eigen::LLT<MatrixXd>(kernel).matrixL()));
   }
-  rough_of_trials_ = of_trials(rough_);
+  rough_of_groups_ = of_groups(rough_);
 }
 
 void GpModel::make_expectations() {
@@ -253,25 +273,22 @@ ArrayXXd GpModel::axis_kernel(const ArrayXXd& distance, double theta, Index a) c
 }
 
 ArrayXXd GpModel::of_pairs(const ArrayXXd& of_values, Index a) const {
-  ArrayXXd pairs(trials(), trials());
-  for (Index k = 0; k < trials(); ++k) {
-    const Index column = value_of_trial(a, k);
-    for (Index i = 0; i < trials(); ++i) pairs(i, k) = of_values(value_of_trial(a, i), column);
+  ArrayXXd pairs(groups(), groups());
+  for (Index k = 0; k < groups(); ++k) {
+    const Index column = value_of_group(a, k);
+    for (Index i = 0; i < groups(); ++i) pairs(i, k) = of_values(value_of_group(a, i), column);
   }
   return pairs;
 }
 
 MatrixXd GpModel::base_covariance(const VectorXd& theta, ArrayXXd* smooth) const {
-  ArrayXXd product = ArrayXXd::Constant(trials(), trials(), std::exp(2 * theta(0)));
+  ArrayXXd product = ArrayXXd::Constant(groups(), groups(), std::exp(2 * theta(0)));
   for (Index a = 0; a < axes(); ++a)
     product *= of_pairs(axis_kernel(distances_[static_cast<std::size_t>(a)], theta(at_length(a)), a), a);
   MatrixXd whole = trend_ + product.matrix() + std::exp(2 * theta(at_scatter())) * same_point_ +
-                   std::exp(2 * theta(at_block())) * same_block_ +
-                   std::exp(2 * theta(at_rough())) * rough_of_trials_;
+                   std::exp(2 * theta(at_rough())) * rough_of_groups_;
   if (shapes_.size() > 0) whole += std::exp(2 * theta(at_shapes())) * shapes_;
   if (nodes_ > 1) whole += std::exp(2 * theta(at_node())) * same_node_;
-  for (Index i = 0; i < trials(); ++i)
-    whole(i, i) += std::exp(2 * theta(at_noise())) + known_sd(i) * known_sd(i) + smallest_variance;
   if (smooth != nullptr) *smooth = std::move(product);
   return whole;
 }
@@ -279,11 +296,11 @@ MatrixXd GpModel::base_covariance(const VectorXd& theta, ArrayXXd* smooth) const
 MatrixXd GpModel::covariance(const GpComponent& component) const {
   MatrixXd whole = base_covariance(component.theta, nullptr);
   if (component.bend >= 0) {
-    const VectorXd bend = of_trials(bends_.col(component.bend));
+    const VectorXd bend = of_groups(bends_.col(component.bend));
     whole += bend * bend.transpose();
   }
   if (component.step_axis >= 0) {
-    const VectorXd step = of_trials(this->step(component.step_axis, component.step));
+    const VectorXd step = of_groups(this->step(component.step_axis, component.step));
     whole += step * step.transpose();
   }
   return whole;
@@ -291,15 +308,18 @@ MatrixXd GpModel::covariance(const GpComponent& component) const {
 
 double GpModel::log_posterior(const VectorXd& theta, VectorXd* gradient) const {
   ArrayXXd smooth;
-  const Eigen::LLT<MatrixXd> factor(base_covariance(theta, &smooth) + mean_breaks_);
+  const MatrixXd values = base_covariance(theta, &smooth) + mean_breaks_;
+  const PooledTrials trials = pooled(theta);
+  const VectorXd means = trials.means(y_);
+  const Eigen::LLT<MatrixXd> factor(values + trials.noise());
   if (factor.info() != Eigen::Success) return -std::numeric_limits<double>::infinity();
-  const VectorXd alpha = factor.solve(y_);
+  const VectorXd alpha = factor.solve(means);
   const VectorXd off = (theta - centre_).cwiseQuotient(spread_);
-  const double value =
-      -0.5 * y_.dot(alpha) - factor.matrixLLT().diagonal().array().log().sum() - 0.5 * off.squaredNorm();
+  const double value = -0.5 * means.dot(alpha) - factor.matrixLLT().diagonal().array().log().sum() -
+                       trials.log_rest(y_) - 0.5 * off.squaredNorm();
   if (gradient == nullptr) return value;
-  const ArrayXXd w =
-      (alpha * alpha.transpose() - factor.solve(MatrixXd::Identity(trials(), trials()))).array();
+  const MatrixXd inverse = factor.solve(MatrixXd::Identity(groups(), groups()));
+  const ArrayXXd w = (alpha * alpha.transpose() - inverse).array();
   gradient->resize(dimensions());
   const ArrayXXd of_smooth = w * smooth;
   (*gradient)(0) = of_smooth.sum();
@@ -315,10 +335,16 @@ double GpModel::log_posterior(const VectorXd& theta, VectorXd* gradient) const {
     }
     (*gradient)(at_length(a)) = 0.5 * (of_smooth * of_pairs(change, a)).sum();
   }
-  (*gradient)(at_noise()) = std::exp(2 * theta(at_noise())) * w.matrix().trace();
+  // Of all trials: what is left of each, and the covariance of the values behind them once they are known.
+  const MatrixXd posterior = trials.noise() - trials.noise() * inverse * trials.noise();
+  const VectorXd expected = values * alpha;
+  const VectorXd left = trials.inverse_times(y_ - expected(group_of_trial_));
+  (*gradient)(at_noise()) =
+      std::exp(2 * theta(at_noise())) * (left.squaredNorm() - trials.trace_of_inverse(posterior));
   (*gradient)(at_scatter()) = std::exp(2 * theta(at_scatter())) * (w * same_point_.array()).sum();
-  (*gradient)(at_block()) = std::exp(2 * theta(at_block())) * (w * same_block_.array()).sum();
-  (*gradient)(at_rough()) = std::exp(2 * theta(at_rough())) * (w * rough_of_trials_.array()).sum();
+  (*gradient)(at_block()) = std::exp(2 * theta(at_block())) *
+                            (trials.of_blocks(left).squaredNorm() - trials.trace_of_blocks(posterior));
+  (*gradient)(at_rough()) = std::exp(2 * theta(at_rough())) * (w * rough_of_groups_.array()).sum();
   if (shapes_.size() > 0)
     (*gradient)(at_shapes()) = std::exp(2 * theta(at_shapes())) * (w * shapes_.array()).sum();
   if (nodes_ > 1) (*gradient)(at_node()) = std::exp(2 * theta(at_node())) * (w * same_node_.array()).sum();

@@ -1,7 +1,7 @@
 // The Gaussian process behind gaussian_process.hpp, for one set of hyper-parameters at a time. Internal to
 // this folder:
 //
-//   gp_model.cpp   covariance of the trials, marginal likelihood and its gradient
+//   gp_model.cpp   covariance of what the trials are of, marginal likelihood and its gradient
 //   gp_fit.cpp     which hyper-parameters the trials leave possible
 //   gp_draws.cpp   joint draws of the quantity at all points
 #pragma once
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "results/surface/gaussian_process.hpp"
+#include "results/surface/pooled_trials.hpp"
 
 namespace dvfs_plan {
 
@@ -50,6 +51,13 @@ class GpModel {
   const SurfacePrior& prior() const { return prior_; }
   const Observations& data() const { return data_; }
   int point_of(Eigen::Index trial) const { return data_.point[static_cast<std::size_t>(trial)]; }
+  // Trials of one point on one machine are a group: pooled_trials.hpp.
+  Eigen::Index groups() const { return static_cast<Eigen::Index>(point_of_group_.size()); }
+  Eigen::Index group_of(Eigen::Index trial) const { return group_of_trial_[static_cast<std::size_t>(trial)]; }
+  int point_of_group(Eigen::Index group) const { return point_of_group_[static_cast<std::size_t>(group)]; }
+  Eigen::Index node_of_group(Eigen::Index group) const {
+    return node_of_group_[static_cast<std::size_t>(group)];
+  }
   Eigen::Index nodes() const { return nodes_; }  // machines; of one nothing is to be told apart
   Eigen::Index node_of(Eigen::Index trial) const { return data_.node[static_cast<std::size_t>(trial)]; }
   // What a machine's surface may differ by, in units of its hyper-parameter: points x terms.
@@ -78,25 +86,29 @@ class GpModel {
 
   // Of two values of an axis, by index; of words 0 or 1.
   double distance(Eigen::Index a, int value, int other) const;
-  // The values of an axis at which there are trials, and which of them each trial has. Kernels are worked out
-  // once a value: trials share them.
+  // The values of an axis at which there are trials, and which of them each group has. Kernels are worked out
+  // once a value: groups share them.
   const std::vector<int>& values_run(Eigen::Index a) const {
     return values_run_[static_cast<std::size_t>(a)];
   }
-  Eigen::Index value_of_trial(Eigen::Index a, Eigen::Index trial) const {
-    return value_of_trial_[static_cast<std::size_t>(a)][static_cast<std::size_t>(trial)];
+  Eigen::Index value_of_group(Eigen::Index a, Eigen::Index group) const {
+    return value_of_group_[static_cast<std::size_t>(a)][static_cast<std::size_t>(group)];
   }
   Eigen::ArrayXXd axis_kernel(const Eigen::ArrayXXd& distance, double theta, Eigen::Index a) const;
-  // Of the rough part, of variance 1: covariance of points x trials, and a factor L of an axis' kernel L L'.
+  // Of the rough part, of variance 1: the kernel of two values of an axis, covariance of points x groups, and of an axis of
+  // words a factor L of its kernel L L'.
+  double rough_kernel(Eigen::Index a, int value, int other) const;
   const Eigen::MatrixXd& rough() const { return rough_; }
   const Eigen::MatrixXd& rough_factor(Eigen::Index a) const {
     return rough_factors_[static_cast<std::size_t>(a)];
   }
 
-  // Of the trials, noise and blocks included.
+  // Of the groups' values, noise and blocks apart.
   Eigen::MatrixXd covariance(const GpComponent& component) const;
-  // Rows of a points' matrix, one a trial.
-  Eigen::MatrixXd of_trials(const Eigen::MatrixXd& of_points) const;
+  // What the trials say of these.
+  PooledTrials pooled(const Eigen::VectorXd& theta) const;
+  // Rows of a points' matrix, one a group.
+  Eigen::MatrixXd of_groups(const Eigen::MatrixXd& of_points) const;
 
   // Logarithm of marginal likelihood times prior density, with all bends and steps there a little; for
   // finding theta. Minus infinity where the covariance is not positive definite.
@@ -106,6 +118,7 @@ class GpModel {
 
  private:
   int scenario_of(int point) const;
+  void make_groups();
   void take_levels_out();
   void make_features();
   void make_bends();
@@ -123,13 +136,15 @@ class GpModel {
   Eigen::VectorXd y_, levels_, centre_, spread_;
   Eigen::MatrixXd features_, bends_, node_terms_;
   Eigen::Index nodes_ = 1;
-  // Of pairs of trials.
-  Eigen::MatrixXd trend_, mean_breaks_, shapes_, same_point_, same_block_, same_node_, rough_,
-      rough_of_trials_;
+  std::vector<Eigen::Index> group_of_trial_, node_of_group_;
+  std::vector<int> point_of_group_;
+  Eigen::VectorXd known_variance_;  // of each trial
+  // Of pairs of groups.
+  Eigen::MatrixXd trend_, mean_breaks_, shapes_, same_point_, same_node_, rough_, rough_of_groups_;
   std::vector<Gap> gaps_;
   std::vector<Eigen::MatrixXd> rough_factors_;  // of each axis
   std::vector<std::vector<int>> values_run_;
-  std::vector<std::vector<Eigen::Index>> value_of_trial_;
+  std::vector<std::vector<Eigen::Index>> value_of_group_;
   std::vector<Eigen::ArrayXXd> distances_;  // of the values run
 };
 

@@ -86,13 +86,15 @@ std::vector<MetricRecord> BoundedMetrics::take(std::vector<EventRecord>& events)
   all.insert(all.end(), std::make_move_iterator(current_.begin()), std::make_move_iterator(current_.end()));
   for (auto& [key, sum] : more_of_current_) tell(sum, all);
   if (folded_ > 0)
-    events.push_back({"metrics_aggregated",
-                      fmt::format("{} metrics were told, and {} as they were told are kept at most; of {} between these there is what "
-                                  "each name adds up to{}. Units of work and the last values are whole",
-                                  told_, 2 * most_, folded_,
-                                  nameless_ == 0 ? ""
-                                                 : fmt::format(", but for {} of further names than the {} that are kept",
-                                                               nameless_, names_))});
+    events.push_back(
+        {"metrics_aggregated",
+         fmt::format("{} metrics were told, and {} as they were told are kept at most; of {} between these "
+                     "there is what "
+                     "each name adds up to{}. Units of work and the last values are whole",
+                     told_, 2 * most_, folded_,
+                     nameless_ == 0 ? ""
+                                    : fmt::format(", but for {} of further names than the {} that are kept",
+                                                  nameless_, names_))});
   *this = BoundedMetrics(per_, most_, names_);
   return all;
 }

@@ -41,7 +41,7 @@ class BoundedMetrics {
   std::size_t most_, names_;
   std::vector<MetricRecord> first_, current_;
   std::map<Key, MetricRecord> between_;
-  std::map<int, MetricRecord> units_between_;          // by run
+  std::map<int, MetricRecord> units_between_;           // by run
   std::map<std::pair<int, Key>, Sum> more_of_current_;  // by run
   std::uint64_t told_ = 0, folded_ = 0, nameless_ = 0;
 };

@@ -1,5 +1,5 @@
 // bench_search tables FOLDER SEEDS: every search on every table of recorded landscapes, side by side.
-// bench_search cost: what one proposal costs.
+// bench_search cost [TRIALS]: what one proposal costs.
 // bench_search learning FOLDER SEEDS: what earlier results on the board are worth.
 #include <dlib/global_optimization.h>
 #include <fmt/format.h>
@@ -8,10 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "orchestrator/replay/play.hpp"
@@ -211,24 +214,34 @@ Plan made_up(const std::vector<int>& sizes) {
   return plan;
 }
 
-void cost() {
-  for (const auto& sizes : {std::vector{250}, std::vector{125, 2}, std::vector{10, 10, 5}}) {
+// Between two trials, early, in the middle and late in a search that has no end of its own; and which points were
+// chosen, as a number: changes that make it faster leave these as they are.
+void cost(int most) {
+  for (const auto& sizes : {std::vector{36}, std::vector{250}, std::vector{125, 2}, std::vector{10, 10, 5}}) {
     const Plan plan = made_up(sizes);
     const auto strategy = make_strategy({plan});
     History history;
-    std::vector<double> late;
-    std::uint64_t state = 88172645463325252ULL;
+    std::map<int, std::vector<double>> took;  // by the trials so far
+    std::uint64_t state = 88172645463325252ULL, chosen = 14695981039346656037ULL;
     const auto noise = [&] {
       state ^= state << 13;
       state ^= state >> 7;
       state ^= state << 17;
       return (static_cast<double>(state >> 11) / 9007199254740992.0 - 0.5) * 3.46;
     };
-    while (history.workload_trials() < 66) {
+    std::string names;
+    std::set<int> run;
+    while (history.workload_trials() < most) {
       const auto began = std::chrono::steady_clock::now();
       const PlannedTrial* trial = strategy->next(history);
-      const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      if (history.workload_trials() >= 63) late.push_back(took);
+      if (trial == nullptr) break;
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      for (const int n : {20, 65, 200, 400}) {
+        if (std::abs(history.workload_trials() - n) <= 2) took[n].push_back(seconds);
+      }
+      if (history.workload_trials() < 100)
+        chosen = (chosen ^ static_cast<std::uint64_t>(trial->point)) * 1099511628211ULL;
+      run.insert(trial->point);
       double time = 0.2, power = 50;
       for (const auto& value : plan.points[static_cast<std::size_t>(trial->point)].values) {
         const double f = *value->number / 2e9, v = 1 + 0.8 * std::max(0.0, f - 0.55);
@@ -243,9 +256,12 @@ void cost() {
       done.objective = done.work_energy_j;
       history.add(done);
     }
-    fmt::print("{} axes, {} points: {:.1f} ms a proposal at 63 to 65 trials (the mean of three)\n",
-               sizes.size(), plan.points.size(),
-               1e3 * std::accumulate(late.begin(), late.end(), 0.0) / static_cast<double>(late.size()));
+    fmt::print("{} axes, {} points, {} of them run:", sizes.size(), plan.points.size(), run.size());
+    for (auto& [n, all] : took) {
+      std::sort(all.begin(), all.end());
+      fmt::print(" {:.1f} ms behind {} trials,", 1e3 * all[all.size() / 2], n);
+    }
+    fmt::print(" the first 100 are {:016x}\n", chosen);
   }
 }
 
@@ -298,7 +314,7 @@ void learning(const std::string& folder, int seeds) {
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "cost") {
-    dvfs_plan::cost();
+    dvfs_plan::cost(argc > 2 ? std::atoi(argv[2]) : 403);
   } else if (argc == 4 && std::atoi(argv[3]) < 1) {
     fmt::print(stderr, "bench_search: SEEDS must be a number above 0, not {}\n", argv[3]);
     return 2;
@@ -307,7 +323,7 @@ int main(int argc, char** argv) {
   } else if (what == "learning" && argc == 4) {
     dvfs_plan::learning(argv[2], std::atoi(argv[3]));
   } else {
-    fmt::print(stderr, "bench_search cost | tables FOLDER SEEDS | learning FOLDER SEEDS\n");
+    fmt::print(stderr, "bench_search cost [TRIALS] | tables FOLDER SEEDS | learning FOLDER SEEDS\n");
     return 2;
   }
   return 0;
