@@ -13,7 +13,7 @@ namespace dvfs_plan {
 struct ProgramAnswer {
   int exit_code = -1;   // -1 if it did not exit by itself
   std::string output;   // standard output and standard error, as they came, at most 4 MiB
-  std::string problem;  // why there is no exit code: "did not answer within 30 s"
+  std::string problem;  // why there is no exit code: "/usr/bin/nvidia-smi did not answer within 30 s"
   bool timed_out = false;
   bool ran() const { return problem.empty(); }
 };

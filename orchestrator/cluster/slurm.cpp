@@ -80,7 +80,7 @@ std::string Slurm::ask(const std::string& program, const std::vector<std::string
                        Seconds patience) const {
   const ProgramAnswer answer = run_program(programs_.at(program), arguments, patience);
   if (!answer.ran())
-    throw SlurmSilent(ExitCode::machine_refuses, fmt::format("{} {}", program, answer.problem),
+    throw SlurmSilent(ExitCode::machine_refuses, answer.problem,
                       "is the controller up? `scontrol ping` says");
   if (answer.exit_code == 0) return answer.output;
   const std::string said = said_by(program, answer.output);

@@ -66,11 +66,18 @@ bool can_be_read_here(sqlite3* database) {
 
 struct PrivateFolder {
   PrivateFolder() {
-    const char* const place = std::getenv("TMPDIR");
-    path = (place != nullptr && place[0] == '/' ? std::string(place) : "/var/tmp") + "/dvfs-plan-copy.XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr)
-      throw Error(ExitCode::machine_refuses, system_error_text("make a folder " + path, errno),
-                  "the result was cut off in a commit, and is read in a copy: is there room?");
+    const char* const wanted = std::getenv("TMPDIR");
+    int error = 0;
+    for (const std::string& place :
+         {std::string(wanted != nullptr ? wanted : ""), std::string("/var/tmp"), std::string("/tmp")}) {
+      if (!place.starts_with('/')) continue;
+      path = place + "/dvfs-plan-copy.XXXXXX";
+      if (::mkdtemp(path.data()) != nullptr) return;
+      if (error == 0) error = errno;
+    }
+    throw Error(ExitCode::machine_refuses,
+                system_error_text("make a folder in TMPDIR, /var/tmp or /tmp", error),
+                "the result was cut off in a commit, and is read in a copy: is there room?");
   }
   ~PrivateFolder() {
     std::error_code ignored;

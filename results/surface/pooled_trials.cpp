@@ -64,7 +64,8 @@ double PooledTrials::trace_of_inverse(const MatrixXd& posterior) const {
 
 double PooledTrials::trace_of_blocks(const MatrixXd& posterior) const {
   MatrixXd sums = MatrixXd::Zero(block_weight_.size(), groups_);
-  for (Index i = 0; i < to_groups_.rows(); ++i) sums.row(block_[static_cast<std::size_t>(i)]) += to_groups_.row(i);
+  for (Index i = 0; i < to_groups_.rows(); ++i)
+    sums.row(block_[static_cast<std::size_t>(i)]) += to_groups_.row(i);
   return block_weight_.sum() - shared_.dot(block_weight_.cwiseAbs2()) -
          (posterior.array() * (sums.transpose() * sums).array()).sum();
 }

@@ -133,7 +133,7 @@ class BadDays(OnACluster):
         if not testbed.LONG:
             return  # its time limit is a minute: --long
         status, _, err = self.run_all("sweep.yaml", seconds=120)
-        self.assertEqual((status, err), (3, "error: sbatch did not answer within 60 s\n  hint: is the controller up? `scontrol ping` says\n"))
+        self.assertEqual((status, err), (3, f"error: {sbatch} did not answer within 60 s\n  hint: is the controller up? `scontrol ping` says\n"))
 
 
 if __name__ == "__main__":

@@ -131,6 +131,7 @@ machines: {{slurm: {{{machines}}}}}
         counted = self.rows("SELECT block, count(*) FROM trials WHERE counts AND left_out IS NULL GROUP BY block")
         self.assertEqual(counted, [(block, 4) for block in range(1, 5)])
 
+    @testbed.on_a_busy_host
     def test_power_as_cray_and_slurm_tell_it(self):
         """120 W by the node's counters, through our probe and through Slurm's own gathering."""
         self.set_up(more="AcctGatherEnergyType=acct_gather_energy/pm_counters\nAcctGatherNodeFreq=1", on_node={"n1": PM_COUNTERS})
