@@ -36,6 +36,13 @@ bool lasts(Verdict verdict) {
   }
 }
 
+// A meter that stalls comes back, or is started again: of short trials many pass meanwhile.
+constexpr Seconds stall{10};
+bool may_be_a_stall(Verdict verdict) {
+  return verdict == Verdict::sensor_absent || verdict == Verdict::sensor_gone ||
+         verdict == Verdict::sensor_frozen || verdict == Verdict::sensor_gap;
+}
+
 std::string last_lines(const std::string& text) {
   constexpr std::size_t most = 300;
   const std::string_view end = trim(text);
@@ -52,8 +59,10 @@ std::optional<std::string> Brake::stops_behind(const TrialRecord& trial) {
     keys_.clear();
     return std::nullopt;
   }
+  if (keys_.empty()) since_ = trial.child.started;
   keys_.push_back(trial.key);
   if (static_cast<int>(keys_.size()) < after_) return std::nullopt;
+  if (may_be_a_stall(trial.verdict) && seconds(trial.child.ended - since_) < stall) return std::nullopt;
   const std::string said = last_lines(trial.child.errors.tail);
   return fmt::format("{} trials in a row failed in the same way ({}); the last, {}: {}{}", keys_.size(),
                      to_string(trial.verdict), printable(trial.key), printable(trial.verdict_text),

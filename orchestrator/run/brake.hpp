@@ -12,7 +12,7 @@ namespace dvfs_plan {
 
 class Brake {
  public:
-  // `after` so many in a row; 0: never.
+  // `after` so many in a row, and for what may be a meter that stalls, ten seconds of them; 0: never.
   explicit Brake(int after) : after_(after) {}
 
   // A trial is finished. Why the night is to stop now; nullopt: it goes on.
@@ -23,6 +23,7 @@ class Brake {
  private:
   int after_;
   Verdict cause_ = Verdict::ok;
+  Nanoseconds since_ = 0;  // the first of these began
   std::vector<std::string> keys_;
 };
 

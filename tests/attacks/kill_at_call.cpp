@@ -23,7 +23,8 @@ const char* folder() {
   return name;
 }
 long wanted() {
-  static const long number = std::getenv("KILL_AT_CALL") != nullptr ? std::atol(std::getenv("KILL_AT_CALL")) : 0;
+  static const long number =
+      std::getenv("KILL_AT_CALL") != nullptr ? std::atol(std::getenv("KILL_AT_CALL")) : 0;
   return number;
 }
 bool behind() {
@@ -81,43 +82,53 @@ extern "C" {
 
 ssize_t write(int fd, const void* bytes, size_t count) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
-  return counted(is_below(fd), [&] { return real(fd, bytes, count); }, [&] { real(fd, bytes, count / 2); });
+  return counted(
+      is_below(fd), [&] { return real(fd, bytes, count); }, [&] { real(fd, bytes, count / 2); });
 }
 ssize_t pwrite(int fd, const void* bytes, size_t count, off_t at) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite64");
-  return counted(is_below(fd), [&] { return real(fd, bytes, count, at); }, [&] { real(fd, bytes, count / 2, at); });
+  return counted(
+      is_below(fd), [&] { return real(fd, bytes, count, at); }, [&] { real(fd, bytes, count / 2, at); });
 }
 ssize_t pwrite64(int fd, const void* bytes, size_t count, off64_t at) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");
-  return counted(is_below(fd), [&] { return real(fd, bytes, count, at); }, [&] { real(fd, bytes, count / 2, at); });
+  return counted(
+      is_below(fd), [&] { return real(fd, bytes, count, at); }, [&] { real(fd, bytes, count / 2, at); });
 }
 int fsync(int fd) {
   static const auto real = next<int (*)(int)>("fsync");
-  return counted(is_below(fd), [&] { return real(fd); }, [] {});
+  return counted(
+      is_below(fd), [&] { return real(fd); }, [] {});
 }
 int fdatasync(int fd) {
   static const auto real = next<int (*)(int)>("fdatasync");
-  return counted(is_below(fd), [&] { return real(fd); }, [] {});
+  return counted(
+      is_below(fd), [&] { return real(fd); }, [] {});
 }
 int ftruncate(int fd, off_t length) {
   static const auto real = next<int (*)(int, off_t)>("ftruncate64");
-  return counted(is_below(fd), [&] { return real(fd, length); }, [] {});
+  return counted(
+      is_below(fd), [&] { return real(fd, length); }, [] {});
 }
 int ftruncate64(int fd, off64_t length) {
   static const auto real = next<int (*)(int, off64_t)>("ftruncate64");
-  return counted(is_below(fd), [&] { return real(fd, length); }, [] {});
+  return counted(
+      is_below(fd), [&] { return real(fd, length); }, [] {});
 }
 int unlink(const char* path) {
   static const auto real = next<int (*)(const char*)>("unlink");
-  return counted(is_below(path), [&] { return real(path); }, [] {});
+  return counted(
+      is_below(path), [&] { return real(path); }, [] {});
 }
 int rename(const char* from, const char* to) {
   static const auto real = next<int (*)(const char*, const char*)>("rename");
-  return counted(is_below(from), [&] { return real(from, to); }, [] {});
+  return counted(
+      is_below(from), [&] { return real(from, to); }, [] {});
 }
 int link(const char* from, const char* to) {
   static const auto real = next<int (*)(const char*, const char*)>("link");
-  return counted(is_below(from), [&] { return real(from, to); }, [] {});
+  return counted(
+      is_below(from), [&] { return real(from, to); }, [] {});
 }
 
 }  // extern "C"

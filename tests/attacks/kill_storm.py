@@ -15,10 +15,10 @@ NIGHT = f"""name: night
 objective: time
 {attack.QUIET}repeat: 4000
 settle: 1 ms
-services: [{{name: server, command: [sleep, '8887'], ready: {{after: 1 ms}}}}]
+services: [{{name: server, command: [sleep, '8887'], ready: {{command: ['true']}}}}]
 workloads:
   - name: w
-    shell: "for rank in 0 1; do RANK=$rank sleep 0.0$(($rank + 2)) & done; sleep 8889 & wait %1 %2; kill %3"
+    shell: "sleep 8889 & other=$!; RANK=0 sleep 0.02 & RANK=1 sleep 0.03 & wait $!; kill $other"
 axes: {{instances: [1, 2], sysfs.mtu: [1400, 1300]}}
 sysfs: {{mtu: {{path: {attack.MTU}, values: [1300, 1400]}}}}
 """
@@ -42,13 +42,16 @@ class KillStorm(attack.AttackCase):
 
     def test_storm(self):
         self.addCleanup(lambda: [attack.kill(pid) for pid in left()])
-        chance, before, a_night = random.Random(2311), set(), 0
+        chance, before, a_night, was_set, trials = random.Random(2311), set(), 0, 0, 0
         for i in range(1000 if attack.LONG else 24):
             if i % 100 == 0:
                 before, a_night = set(), a_night + 1
             result = f"night{a_night}.sqlite"
             run = self.start(NIGHT, "-o", result)
-            time.sleep(0.15 + 0.6 * chance.random())
+            if chance.random() < 0.85:  # else while the night begins
+                self.wait_until_set(run)
+            time.sleep(0.5 * chance.random())
+            was_set = was_set + self.is_set()
             guardian, what = self.guardian_of(run), chance.choice(["run", "guardian", "both", "restore"])
             began = self.finished(result)
             self.account.tried += 1
@@ -72,6 +75,7 @@ class KillStorm(attack.AttackCase):
                 there = self.finished(result)
                 self.account.lost += len((before | began) - there)
                 self.assertLessEqual(before | began, there)
+                trials += len(there - before)
                 before = there
                 if i % 20 == 19 and there:
                     with contextlib.closing(sqlite3.connect(self.folder / result)) as database:
@@ -80,6 +84,9 @@ class KillStorm(attack.AttackCase):
                     self.assertIn(report.returncode, (0, 1), report.stderr)
                     self.assertNotIn("damaged", report.stdout)
                 self.account.survived += 1
+        print(f"{trials} trials were finished between the kills; {was_set} of {self.account.tried} came while a setting was changed")
+        self.assertGreater(trials, self.account.tried)
+        self.assertGreater(was_set, self.account.tried // 2)  # the moments are worth testing
         self.assertEqual(self.account.lost, 0)
         self.assertEqual(self.account.survived, self.account.tried)
 
