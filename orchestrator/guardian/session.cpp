@@ -578,7 +578,9 @@ int restore_now(const GuardianOptions& options) {
   try {
     StateFolder folder(options.state_folder);
     folder.keep_copies();
-    const UniqueFd lock = folder.try_lock();
+    // A session that was just killed holds it until the kernel has done with it.
+    UniqueFd lock;
+    for (int i = 0; i < 50 && !(lock = folder.try_lock()); ++i) ::usleep(20'000);
     if (!lock) return 0;                        // a session has the machine, and put back first what was left
     const Policy policy = policy_of_unbound();  // what may be set no more is put back all the same
     if (const auto outcome = put_back_left(folder, sysfs, policy, false)) {

@@ -28,13 +28,15 @@ TEST_F(BrakeTest, ThreeInARowThatFailAlike) {
   EXPECT_FALSE(ends(Verdict::exited));
   EXPECT_FALSE(ends(Verdict::exited));
   EXPECT_EQ(ends(Verdict::exited),
-            "3 trials in a row failed in the same way (exited); the last, w n=4 #3: why; it said: the disk is full");
+            "3 trials in a row failed in the same way (exited); the last, w n=4 #3: why; it said: the disk "
+            "is full");
   EXPECT_THAT(brake_.keys(), testing::ElementsAre("w n=4 #1", "w n=4 #2", "w n=4 #3"));
 }
 
 TEST_F(BrakeTest, NotWhereAnotherCauseOrAGoodTrialIsBetween) {
-  for (const Verdict verdict : {Verdict::exited, Verdict::exited, Verdict::signalled, Verdict::exited, Verdict::exited,
-                                Verdict::ok, Verdict::exited, Verdict::exited, Verdict::foreign_load, Verdict::exited})
+  for (const Verdict verdict :
+       {Verdict::exited, Verdict::exited, Verdict::signalled, Verdict::exited, Verdict::exited, Verdict::ok,
+        Verdict::exited, Verdict::exited, Verdict::foreign_load, Verdict::exited})
     EXPECT_FALSE(ends(verdict));
 }
 
@@ -53,7 +55,8 @@ TEST_F(BrakeTest, AMeterMayStallForTenSeconds) {
 }
 
 TEST_F(BrakeTest, WhatPassesOrIsAResultEndsNothing) {
-  for (const Verdict verdict : {Verdict::foreign_load, Verdict::throttled, Verdict::censored, Verdict::stopped}) {
+  for (const Verdict verdict :
+       {Verdict::foreign_load, Verdict::throttled, Verdict::censored, Verdict::stopped}) {
     for (int i = 0; i < 9; ++i) EXPECT_FALSE(ends(verdict));
   }
 }
