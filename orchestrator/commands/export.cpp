@@ -34,6 +34,8 @@ int export_table(Store& store, const ExportOptions& options, std::ostream& out) 
                           ? parquet_writer(out, path != nullptr ? path : "/usr/bin:/bin")
                           : csv_writer(out);
   if (options.table != "readings") {
+    if (const std::string damaged = store.damaged_text(); !damaged.empty())
+      write_stderr(fmt::format("warning: {}\n", damaged));
     write_trials_table(store, *writer);
     return 0;
   }

@@ -133,6 +133,8 @@ int sql_command(const SqlOptions& options) {
     store.go_on_in_private_copy();
     conclude(store);
   }
+  if (const std::string damaged = store.damaged_text(); !damaged.empty())
+    write_stderr(fmt::format("warning: {}\n", damaged));
   store.database().protect();
   try {
     Statement s = store.database().prepare(options.query);

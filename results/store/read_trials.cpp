@@ -228,6 +228,24 @@ std::vector<PriorShape> Store::prior() {
   return shapes;
 }
 
+std::string Store::damaged_text() {
+  const auto damaged = damaged_trials(database_);
+  if (damaged.empty()) return {};
+  std::vector<std::string> keys;
+  Statement key = database_.prepare("SELECT key FROM trial WHERE id = ?");
+  for (const std::int64_t id : damaged) {
+    constexpr std::size_t most = 5;
+    if (keys.size() == most) break;
+    key.reset();
+    key.bind(id);
+    if (key.step()) keys.push_back(printable(key.text(0)));
+  }
+  return fmt::format(
+      "{} of the trials {} not as written (the checksum differs): {}{}; a report leaves {} out",
+      damaged.size(), damaged.size() == 1 ? "is" : "are", join(keys, ", "),
+      keys.size() < damaged.size() ? ", ..." : "", damaged.size() == 1 ? "it" : "them");
+}
+
 std::vector<TrialRow> Store::trials() {
   std::map<std::string, std::vector<AxisSetting>> settings;
   Statement values = database_.prepare(

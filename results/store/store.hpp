@@ -108,6 +108,9 @@ class Store {
   // Warnings of whole sessions (sensors that were dead at the start, say), each once.
   std::vector<std::string> session_warnings();
   ExperimentRow experiment();
+  // A text of the trials whose rows are not those that were written; empty: there is none. For who hands rows out as they
+  // are: trials() says so of each.
+  std::string damaged_text();
   std::vector<TrialRow> trials();
   std::vector<NoticedRow> noticed();  // in the order of the trials
   // Throws DamagedReadings.
