@@ -50,7 +50,9 @@ struct CapturedOutput {
   std::uint64_t bytes = 0;  // all that was written
   // What was left out ended in the middle of a line: the first line of `tail` is not whole.
   bool cut_in_line = false;
-  bool truncated() const { return bytes > tail.size(); }
+  // Of `bytes`, those of earlier runs of the same command, of whose output nothing is kept.
+  std::uint64_t of_earlier_runs = 0;
+  bool truncated() const { return bytes - of_earlier_runs > tail.size(); }
   std::string_view whole_lines() const;
   // What a module of ours said of marks that it cannot write (region_fifo.hpp), wherever in the stream;
   // empty: nothing.

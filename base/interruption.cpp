@@ -13,6 +13,15 @@
 #include "base/error.hpp"
 
 namespace dvfs_plan {
+namespace {
+
+std::atomic<int> last_asked{0};
+
+}  // namespace
+
+int Interruption::asked() {
+  return last_asked;
+}
 
 Interruption::Interruption() {
   sigset_t signals;
@@ -44,6 +53,7 @@ int Interruption::pending() {
       continue;
     }
     signal_ = static_cast<int>(info.ssi_signo);
+    last_asked = signal_.load();
     ++count_;
   }
   return signal_;

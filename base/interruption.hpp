@@ -15,6 +15,8 @@ class Interruption {
   int fd() const { return fd_.get(); }  // readable once a signal is there
   // The signal that asked us to stop, 0 if none did. Each call takes what has arrived since.
   int pending();
+  // Of any that there was in this process, for its exit code: shells say 128 + the signal. 0: none.
+  static int asked();
   // Signals received so far: a second one means "now".
   int count() const { return count_; }
   // Whether this program was stopped and continued (SIGCONT) since the last call.

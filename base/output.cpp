@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -118,6 +119,8 @@ void write_what_fits(int fd, std::string_view text) {
   }
 }
 
+std::optional<bool> chosen_colour;  // by the command line, before there is a thread
+
 bool has_a_reader(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 && !S_ISREG(info.st_mode);
@@ -159,6 +162,18 @@ void write_answer(std::string_view text) {
 
 bool is_terminal_stdout() {
   return ::isatty(STDOUT_FILENO) != 0;
+}
+
+bool uses_colour() {
+  if (chosen_colour) return *chosen_colour;
+  const char* const no_colour = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  return is_terminal_stdout() && (no_colour == nullptr || *no_colour == '\0') &&
+         (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+void choose_colour(std::optional<bool> always) {
+  chosen_colour = always;
 }
 
 }  // namespace dvfs_plan

@@ -4,6 +4,7 @@
 // and says how many lines it left out once he reads again.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace dvfs_plan {
@@ -14,6 +15,10 @@ void write_stdout(std::string_view text);
 void write_answer(std::string_view text);
 void write_stderr(std::string_view text);
 bool is_terminal_stdout();
+// Whether an answer on stdout is coloured: a terminal's, unless NO_COLOR is set (https://no-color.org) or it can do
+// nothing (TERM=dumb); always or never where choose_colour() says so.
+bool uses_colour();
+void choose_colour(std::optional<bool> always);
 // All of it to a descriptor; the error that ended it, 0 if none did.
 int write_all(int fd, std::string_view text);
 

@@ -66,7 +66,7 @@ struct PrepareChild {
   template <class ChildLauncher>
   process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&,
                                     const char* const* argv) {
-    ::setsid();
+    if (spec.own_session) ::setsid();
     // Before the change of user, who may not write there.
     if (spec.control_group >= 0 && ::write(spec.control_group, "0", 1) != 1) said.outside_because = errno;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -180,7 +180,12 @@ Spawned spawn(const SpawnSpec& spec) {
   for (const int fd : spec.more) places.push_back(fd >= 0 ? copy_of(fd) : -1);
   places.push_back(closed_by_exec.get());
   process::process_stdio stdio{{or_null(spec.input)}, {or_null(spec.output)}, {or_null(spec.errors)}};
-  if (!copied || !closed_by_exec) return {-1, system_error_text("copy a descriptor", errno), 0};
+  if (!copied || !closed_by_exec)
+    return {-1,
+            errno == EINVAL || errno == EMFILE
+                ? std::string("too few files may be open at once here (ulimit -n); 1024 are enough")
+                : system_error_text("copy a descriptor", errno),
+            0};
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   for (const int cpu : spec.cpus) CPU_SET(static_cast<std::size_t>(cpu), &cpus);

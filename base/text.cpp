@@ -155,4 +155,31 @@ std::string shell_quote(std::string_view word) {
   return quoted + "'";
 }
 
+bool NaturalOrder::operator()(std::string_view a, std::string_view b) const {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0, k = 0;
+  while (i < a.size() && k < b.size()) {
+    if (!is_digit(a[i]) || !is_digit(b[k])) {
+      if (a[i] != b[k]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[k]);
+      ++i, ++k;
+      continue;
+    }
+    const auto number = [&](std::string_view text, std::size_t& at) {
+      while (at < text.size() && text[at] == '0') ++at;
+      const std::size_t begin = at;
+      while (at < text.size() && is_digit(text[at])) ++at;
+      return text.substr(begin, at - begin);
+    };
+    const auto one = number(a, i), other = number(b, k);
+    if (one.size() != other.size()) return one.size() < other.size();
+    if (one != other) return one < other;
+  }
+  // "a01" and "a1" are two names.
+  return a.size() - i != b.size() - k ? a.size() - i < b.size() - k : a < b;
+}
+
+std::string counted(int n, std::string_view what) {
+  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
+
 }  // namespace dvfs_plan

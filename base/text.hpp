@@ -29,4 +29,12 @@ std::size_t first_invalid_utf8(std::string_view text);
 // One word for /bin/sh, quoted where it needs to be.
 std::string shell_quote(std::string_view word);
 
+// "w n=2" before "w n=10": runs of digits by their number.
+struct NaturalOrder {
+  bool operator()(std::string_view a, std::string_view b) const;
+};
+
+// "1 trial", "3 trials".
+std::string counted(int n, std::string_view what);
+
 }  // namespace dvfs_plan

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""write_names.py PROGRAM [--check]: the lists of knobs, probes, searches and commands in experiment.schema.json and the
-README, as PROGRAM registers them (base/registered.hpp). --check: writes nothing, and exits with 1 if a list is not as
+"""write_names.py PROGRAM [--check]: the lists of knobs, probes, searches, forms and commands in experiment.schema.json, the
+README and docs/, as PROGRAM registers them (base/registered.hpp). --check: writes nothing, and exits with 1 if a list is not as
 it should be."""
 import json
 import pathlib
@@ -27,8 +27,8 @@ def schema_with(names, text):
     return text
 
 
-def readme_with(registered, text):
-    """Between <!-- knobs --> and <!-- /knobs -->, and so on; `full` names of families end in NAME."""
+def prose_with(registered, text, kinds):
+    """Of these kinds, between <!-- knobs --> and <!-- /knobs -->, and so on; `full` names of families end in NAME."""
     def inline(kind):
         return ", ".join(f"`{one['name']}NAME`" if one["name"].endswith(".") else f"`{one['name']}`" for one in registered[kind])
 
@@ -37,18 +37,21 @@ def readme_with(registered, text):
         return "\n| command | does |\n| --- | --- |\n" + rows
 
     for kind, made in (("knobs", inline("knobs")), ("probes", inline("probes")), ("searches", inline("searches")),
-                       ("commands", listed("commands"))):
+                       ("forms", inline("forms")), ("commands", listed("commands"))):
+        if kind not in kinds:
+            continue
         text, found = re.subn(rf"(<!-- {kind} -->).*?(<!-- /{kind} -->)", lambda m: m[1] + made + m[2], text, flags=re.S)
-        assert found == 1, f"README.md has no place for {kind}"
+        assert found == 1, f"there is no place for {kind}"
     return text
 
 
 def main():
     registered = json.loads(subprocess.run([sys.argv[1], "registered"], check=True, capture_output=True, text=True).stdout)
-    names = {kind: [one["name"] for one in registered[kind]] for kind in ("knobs", "probes", "searches", "commands")}
+    names = {kind: [one["name"] for one in registered[kind]] for kind in ("knobs", "probes", "searches", "forms", "commands")}
     stale = []
     for path, made in ((ROOT / "experiments/experiment.schema.json", lambda text: schema_with(names, text)),
-                       (ROOT / "README.md", lambda text: readme_with(registered, text))):
+                       (ROOT / "README.md", lambda text: prose_with(registered, text, ("forms", "commands"))),
+                       (ROOT / "docs/experiment.md", lambda text: prose_with(registered, text, ("knobs", "probes", "searches")))):
         before = path.read_text()
         after = made(before)
         if before == after:

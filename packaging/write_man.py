@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""write_man.py PROGRAM FOLDER: dvfs-plan(1) of what the program's --help says, dvfs-plan-experiment(5) of README's table of keys."""
+"""write_man.py PROGRAM FOLDER: dvfs-plan(1) of what the program's --help says, dvfs-plan-experiment(5) of the table of keys in docs/experiment.md."""
 import pathlib
 import re
 import subprocess
@@ -10,7 +10,7 @@ root = pathlib.Path(__file__).resolve().parents[1]
 
 
 def roff(text):
-    text = re.sub(r"<!--.*?-->", "", text).replace("\\", "\\e").replace("-", "\\-")
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r"<!--.*?-->", "", text)).replace("\\", "\\e").replace("-", "\\-")
     text = re.sub(r"`([^`]*)`", r"\\fB\1\\fR", text)
     return "\n".join(("\\&" + line if line[:1] in (".", "'") else line) for line in text.splitlines())
 
@@ -32,7 +32,7 @@ body += ".SH SEE ALSO\n.BR dvfs-plan-experiment (5),\n.BR dvfs-guardian (8)\n"
 (folder / "dvfs-plan.1").write_text(page("dvfs-plan", 1, "finds the frequency at which a program costs the least energy", body))
 
 rows = []
-lines = (root / "README.md").read_text().splitlines()
+lines = (root / "docs/experiment.md").read_text().splitlines()
 start = lines.index("| key | says |")
 for line in lines[start + 2:]:
     if not line.startswith("|"):

@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <optional>
+#include <thread>
+#include <utility>
 
+#include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -19,7 +25,6 @@ class CommandProbe : public Probe {
   CommandProbe(CommandProbeSettings settings, LaunchSpec launch, Child child, Launcher& launcher,
                const Clock& clock)
       : settings_(std::move(settings)), launch_(std::move(launch)), launcher_(launcher), clock_(clock) {
-    take_over(std::move(child));
     for (const Channel& channel : settings_.channels) {
       words_.push_back(channel.name);
       Channel full = channel;
@@ -29,9 +34,12 @@ class CommandProbe : public Probe {
       full.source = join(settings_.launch.argv, " ");
       channels_.push_back(full);
     }
+    said_.resize(channels_.size());
+    take_over(std::move(child));
   }
   ~CommandProbe() override {
-    if (child_) launcher_.group().disown(child_->pid());
+    stop_listening();
+    end_child();
   }
 
   const std::string& name() const override { return settings_.name; }
@@ -40,13 +48,20 @@ class CommandProbe : public Probe {
 
   // One that has ended, or says nothing any more, is started again, as long as that is of any use.
   std::string begin() override {
-    before_the_trial_ = true;
-    const std::string why = ended_ ? "it had ended" : fell_silent() ? "it said nothing any more" : "";
-    if (why.empty() || vain_starts_ >= most_vain_starts) return {};
-    ++vain_starts_;
-    if (child_) launcher_.group().disown(child_->pid());
-    child_.reset();  // ends it
-    partial_.clear();
+    std::string why;
+    {
+      const std::lock_guard lock(mutex_);
+      before_the_trial_ = true;
+      // What cannot be, said before the trial, spoils none.
+      for (std::size_t i = 0; i < said_.size(); ++i) {
+        if (said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()) said_[i] = {};
+      }
+      why = ended_ ? "it had ended" : fell_silent() ? "it said nothing any more" : "";
+      if (why.empty() || vain_starts_ >= most_vain_starts) return not_understood();
+      ++vain_starts_;
+    }
+    stop_listening();
+    end_child();
     ended_ = true;
     auto launched = launcher_.launch(launch_, clock_);
     if (!launched.child) return fmt::format("{}, and it cannot be started again: {}", why, launched.problem);
@@ -56,18 +71,10 @@ class CommandProbe : public Probe {
   }
 
   void read(std::span<Sample> samples) override {
-    for (Sample& sample : samples) sample = {std::nullopt, ended_ ? ReadingStatus::gone : ReadingStatus::ok};
-    char buffer[4096];
-    while (!ended_) {
-      const ssize_t count = ::read(child_->output_fd(), buffer, sizeof buffer);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) break;
-      if (count == 0) {
-        ended_ = true;
-        break;
-      }
-      partial_.append(buffer, static_cast<std::size_t>(count));
-      take_lines(samples);
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      samples[i] = std::exchange(said_[i], {});
+      if (!samples[i].value && ended_) samples[i].status = ReadingStatus::gone;
     }
     before_the_trial_ = false;
   }
@@ -76,8 +83,49 @@ class CommandProbe : public Probe {
   void take_over(Child child) {
     child_.emplace(std::move(child));
     launcher_.group().own(child_->pid());
+    if (!settings_.mark.empty()) launcher_.group().own_marked(settings_.mark);
     ended_ = false;
     heard_ = clock_.now();
+    partial_.clear();
+    stop_.reset(::eventfd(0, EFD_CLOEXEC));
+    // What it says is as old as the look that finds it, unless it is listened to all the time.
+    listener_ = std::thread([this, fd = child_->output_fd(), stop = stop_.get()] { listen(fd, stop); });
+  }
+
+  // And what left its group: a meter's helpers in sessions of their own.
+  void end_child() {
+    if (child_) launcher_.group().disown(child_->pid());
+    child_.reset();
+    constexpr int rounds = 5;  // one that is just being started has the mark a moment later
+    for (int i = 0; i < rounds && !settings_.mark.empty() && kill_marked(settings_.mark); ++i) ::usleep(5000);
+    if (!settings_.mark.empty()) launcher_.group().disown_marked(settings_.mark);
+  }
+
+  void stop_listening() {
+    if (!listener_.joinable()) return;
+    const std::uint64_t one = 1;
+    if (::write(stop_.get(), &one, sizeof one) < 0) return;
+    listener_.join();
+  }
+
+  void listen(int fd, int stop) {
+    char buffer[65536];
+    for (;;) {
+      pollfd waiting[] = {{fd, POLLIN, 0}, {stop, POLLIN, 0}};
+      if (::poll(waiting, 2, -1) < 0 && errno != EINTR) return;
+      if (waiting[1].revents != 0) return;
+      const ssize_t count = ::read(fd, buffer, sizeof buffer);
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      const std::lock_guard lock(mutex_);
+      if (count <= 0) {
+        ended_ = true;
+        return;
+      }
+      partial_.append(buffer, static_cast<std::size_t>(count));
+      take_lines(clock_.now());
+      // One that floods is not listened to more often than this.
+      if (count == sizeof buffer) ::usleep(1000);
+    }
   }
 
   // Of one that speaks seldom by nature nothing follows from a pause.
@@ -85,16 +133,19 @@ class CommandProbe : public Probe {
     constexpr Seconds shortest{5};
     constexpr double updates = 20;
     const double expected = std::max(settings_.every.value_or(Seconds{0}).value(), longest_pause_.value());
-    if (!said_something_ ||
-        seconds(clock_.now() - heard_).value() <= std::max(shortest.value(), updates * expected))
-      return false;
-    // Between trials nobody reads what it says.
-    pollfd said{child_->output_fd(), POLLIN, 0};
-    return ::poll(&said, 1, 0) == 0;
+    return said_something_ &&
+           seconds(clock_.now() - heard_).value() > std::max(shortest.value(), updates * expected);
   }
 
-  void note_value() {
-    const Nanoseconds now = clock_.now();
+  // Lines came, and none was of any use: said once.
+  std::string not_understood() {
+    if (said_something_ || strange_line_.empty() || told_of_strange_) return {};
+    told_of_strange_ = true;
+    return fmt::format("it says what is not understood: '{}'; wanted are lines such as '{} 12.5 {}'",
+                       printable(strange_line_), words_.front(), channels_.front().unit);
+  }
+
+  void note_value(Nanoseconds now) {
     if (said_something_ && vain_starts_ == 0 && !before_the_trial_)
       longest_pause_ = std::max(longest_pause_, seconds(now - heard_));
     said_something_ = true;
@@ -102,41 +153,63 @@ class CommandProbe : public Probe {
     heard_ = now;
   }
 
-  void take_lines(std::span<Sample> samples) {
-    for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
-      for (std::size_t i = 0; i < words_.size(); ++i) {
-        if (const auto value =
-                parse_meter_line(std::string_view(partial_).substr(0, end), words_[i], channels_[i].unit)) {
-          note_value();
-          const bool cannot_be = !impossible_because(channels_[i], *value).empty();
-          // Said before the trial began, it spoils none; said in it, it is not covered up by a later line.
-          if (cannot_be && before_the_trial_) continue;
-          if (samples[i].value && !impossible_because(channels_[i], *samples[i].value).empty()) continue;
-          samples[i] = {*value, ReadingStatus::ok, partial_.substr(0, end)};
-        }
-      }
-      partial_.erase(0, end + 1);
+  void take_lines(Nanoseconds now) {
+    std::size_t from = 0;
+    for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', from)) {
+      take_line(std::string_view(partial_).substr(from, end - from), now);
+      from = end + 1;
     }
+    partial_.erase(0, from);
     constexpr std::size_t longest_line = 4096;
-    if (partial_.size() > longest_line) partial_.clear();
+    if (partial_.size() > longest_line) {
+      note_strange(std::string_view(partial_).substr(0, longest_shown));
+      partial_.clear();
+    }
+  }
+
+  void take_line(std::string_view line, Nanoseconds now) {
+    bool of_use = false;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const auto value = parse_meter_line(line, words_[i], channels_[i].unit);
+      if (!value) continue;
+      of_use = true;
+      note_value(now);
+      const bool cannot_be = !impossible_because(channels_[i], *value).empty();
+      // Said before the trial began, it spoils none; said in it, it is not covered up by a later line.
+      if (cannot_be && before_the_trial_) continue;
+      if (said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()) continue;
+      said_[i] = {*value, ReadingStatus::ok, std::string(line), now};
+    }
+    if (!of_use) note_strange(line);
+  }
+
+  void note_strange(std::string_view line) {
+    if (strange_line_.empty()) strange_line_ = line.substr(0, longest_shown);
   }
 
   static constexpr int most_vain_starts = 5;  // in a row without a value between
+  static constexpr std::size_t longest_shown = 80;
 
   CommandProbeSettings settings_;
   LaunchSpec launch_;
-  std::optional<Child> child_;
   Launcher& launcher_;
   const Clock& clock_;
+  std::vector<std::string> words_;
+  std::vector<Channel> channels_;
+  std::optional<Child> child_;
+  UniqueFd stop_;  // ends the listener
+  std::thread listener_;
+
+  std::mutex mutex_;           // of all below, while the listener runs
+  std::vector<Sample> said_;  // last of each channel, and not read yet
   Nanoseconds heard_ = 0;
   Seconds longest_pause_{0};
   int vain_starts_ = 0;
-  bool said_something_ = false;
-  std::vector<std::string> words_;
-  std::vector<Channel> channels_;
+  bool said_something_ = false, told_of_strange_ = false;
+  std::string strange_line_;  // the first of no channel
   std::string partial_;
   bool ended_ = false;
-  bool before_the_trial_ = false;  // what is in the pipe now was said before
+  bool before_the_trial_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/reading.hpp"
 #include "base/units.hpp"
 
@@ -16,6 +17,7 @@ struct Sample {
   std::optional<double> value;  // in the channel's unit
   ReadingStatus status = ReadingStatus::ok;
   std::string text = {};  // as the source said it, where it is text; for the error that names it
+  std::optional<Nanoseconds> told_at = {};  // where the source tells by itself; nullopt: when it was read
 };
 
 class Probe {

@@ -19,4 +19,12 @@ std::vector<ProbeFinding> find_probes(const ProbeRequest& request) {
   return findings;
 }
 
+std::vector<Channel> channels_of(const ProbeFinding& finding) {
+  std::vector<Channel> channels;
+  if (finding.probe) channels = finding.probe->channels();
+  for (const auto& part : finding.others)
+    channels.insert(channels.end(), part->channels().begin(), part->channels().end());
+  return channels;
+}
+
 }  // namespace dvfs_plan

@@ -48,5 +48,7 @@ struct ProbeKind {
 ProbeFinding find_probe(std::string_view name, const ProbeRequest& request);
 // All of them; those of boards only if there are boards in the request.
 std::vector<ProbeFinding> find_probes(const ProbeRequest& request);
+// Of the probe and what belongs to it; none where there is no probe.
+std::vector<Channel> channels_of(const ProbeFinding& finding);
 
 }  // namespace dvfs_plan

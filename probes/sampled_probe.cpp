@@ -58,9 +58,9 @@ Nanoseconds SampledProbe::read() {
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     Sample& sample = samples_[i];
     if (!sample.value && sample.status == ReadingStatus::ok) continue;
-    if (sample.value) refuse_impossible(i, middle, sample);
-    readings_.push_back(
-        {first_channel_ + static_cast<std::uint32_t>(i), middle, sample.value, sample.status});
+    const Nanoseconds time = sample.told_at.value_or(middle);
+    if (sample.value) refuse_impossible(i, time, sample);
+    readings_.push_back({first_channel_ + static_cast<std::uint32_t>(i), time, sample.value, sample.status});
   }
   return middle;
 }

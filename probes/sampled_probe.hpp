@@ -49,8 +49,8 @@ class SampledProbe {
   void read_due(Nanoseconds now);
   // Reads once; plans nothing. Returns when the value was read.
   Nanoseconds read();
-  // What it said since begin(), or since the last take(). Each reading has the time in the middle of its
-  // read.
+  // What it said since begin(), or since the last take(). Each reading has the time at which the source told it,
+  // else the middle of its read; the first may be from before begin().
   std::vector<Reading> take();
   // The first two of each channel since begin().
   const std::vector<ImpossibleValue>& impossible() const { return impossible_; }

@@ -145,9 +145,8 @@ std::vector<Reading> Sampler::stop() {
     }
   }
   append(readings, std::exchange(gone_, {}));
-  if (probes_.size() > 1)
-    std::stable_sort(readings.begin(), readings.end(),
-                     [](const Reading& a, const Reading& b) { return a.time < b.time; });
+  std::stable_sort(readings.begin(), readings.end(),
+                   [](const Reading& a, const Reading& b) { return a.time < b.time; });
   return readings;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "experiments/plan/plan.hpp"
 
@@ -117,7 +118,178 @@ void compare(const Json& before, const Json& after, const std::string& where,
   }
 }
 
+// What a key of the plan means for trials that are there, where it is another one now.
+enum class Kind { asks, adds, incomparable };
+
+Kind kind_of(const std::string& key) {
+  static const std::set<std::string> asks{"name", "reference", "objective / minimise", "objective / price", "objective / subject to", "objective / across",
+                                          "conditions / drift"},
+      adds{"repeat / min", "repeat / max", "repeat / until", "repeat / confirm", "budget", "budget / time", "budget / trials", "search / regret",
+           "search / confidence", "search / for", "search / at most", "order", "seed", "conditions / reruns", "conditions / settle limit",
+           "conditions / temperature limit", "gpu processes", "timeout", "grace"};
+  return asks.contains(key) ? Kind::asks : adds.contains(key) ? Kind::adds : Kind::incomparable;
+}
+
+class Changes {
+ public:
+  Changes(const Json& before, const Json& after) : before_(before), after_(after) {}
+
+  PlanChange find() {
+    maps("", before_, after_, {"workloads", "services", "axes", "sysfs", "set by", "points", "reference"});
+    named("workloads", [&](const std::string& name, const Json& was, const Json& is) { workload(name, was, is); });
+    named("services", [&](const std::string& name, const Json& was, const Json& is) { plain("services / " + name, was, is); });
+    axes();
+    for (const char* key : {"sysfs", "set by"}) {
+      const Json was = at(before_, key), is = at(after_, key);
+      for (const auto& [name, value] : was.items()) {
+        if (is.contains(name)) plain(std::string(key) + " / " + name, value, is[name]);
+      }
+    }
+    points();
+    if (at(before_, "reference") != at(after_, "reference") && !reference_follows_) references();
+    return std::move(change_);
+  }
+
+ private:
+  static Json at(const Json& json, const std::string& key) { return json.contains(key) ? json[key] : Json::object(); }
+
+  std::vector<std::string>& of(Kind kind) {
+    return kind == Kind::asks ? change_.asks : kind == Kind::adds ? change_.adds : change_.incomparable;
+  }
+
+  void plain(const std::string& where, const Json& was, const Json& is) { compare(was, is, where, change_.incomparable); }
+
+  // Key by key; what is a map is looked into.
+  void maps(const std::string& inside, const Json& was, const Json& is, const std::set<std::string>& but) {
+    std::set<std::string> keys;
+    for (const Json* json : {&was, &is}) {
+      for (const auto& [key, value] : json->items()) keys.insert(key);
+    }
+    for (const std::string& key : keys) {
+      if (but.contains(key)) continue;
+      const std::string where = inside.empty() ? key : inside + " / " + key;
+      if (was.contains(key) && is.contains(key) && was[key].is_object() && is[key].is_object()) {
+        maps(where, was[key], is[key], {});
+        continue;
+      }
+      std::vector<std::string>& into = of(kind_of(where));
+      if (!was.contains(key))
+        into.push_back(fmt::format("{}: added", where));
+      else if (!is.contains(key))
+        into.push_back(fmt::format("{}: taken away", where));
+      else
+        compare(was[key], is[key], where, into);
+    }
+  }
+
+  // Workloads and services that are in both; those of one file alone are added or taken away.
+  template <class Both>
+  void named(const std::string& what, Both both) {
+    const Json was = at(before_, what), is = at(after_, what);
+    for (const auto& [name, value] : was.items()) {
+      if (is.contains(name))
+        both(name, value, is[name]);
+      else if (what == "workloads")
+        change_.drops.push_back(fmt::format("workloads / {}: taken away", name));
+    }
+    for (const auto& [name, value] : is.items()) {
+      if (!was.contains(name) && what == "workloads") change_.adds.push_back(fmt::format("workloads / {}: added", name));
+    }
+  }
+
+  void workload(const std::string& name, const Json& was, const Json& is) {
+    Json plain_was = was, plain_is = is;
+    for (Json* json : {&plain_was, &plain_is}) {
+      for (const char* key : {"objective", "timeout", "grace"}) json->erase(key);
+    }
+    const std::string where = "workloads / " + name;
+    plain(where, plain_was, plain_is);
+    for (const char* key : {"timeout", "grace"}) {
+      if (at(was, key) != at(is, key)) compare(was[key], is[key], where + " / " + key, change_.adds);
+    }
+    // Its own objective, or the experiment's: what differs decides.
+    const Json own_was = was.contains("objective") ? was["objective"] : at(before_, "objective"),
+               own_is = is.contains("objective") ? is["objective"] : at(after_, "objective");
+    if (!was.contains("objective") && !is.contains("objective")) return;
+    PlanChange mine = Changes(Json::object({{"objective", own_was}}), Json::object({{"objective", own_is}})).find();
+    for (const std::string& text : mine.asks) change_.asks.push_back(where + " / " + text);
+    for (const std::string& text : mine.incomparable) change_.incomparable.push_back(where + " / " + text);
+  }
+
+  void axes() {
+    const Json was = at(before_, "axes"), is = at(after_, "axes");
+    const auto names = [](const Json& of, const Json& in) {
+      std::vector<std::string> both;
+      for (const auto& [name, values] : of.items()) {
+        if (in.contains(name)) both.push_back(name);
+      }
+      return both;
+    };
+    if (names(was, is) != names(is, was)) change_.incomparable.push_back("axes: in another order");
+    for (const auto& [name, values] : was.items()) {
+      if (!is.contains(name)) {
+        change_.incomparable.push_back(fmt::format("axes / {}: taken away, and the trials that are there differ in it", name));
+        continue;
+      }
+      const Json &old_values = values, &new_values = is[name];
+      for (const Json& value : old_values) {
+        if (std::find(new_values.begin(), new_values.end(), value) == new_values.end())
+          change_.drops.push_back(fmt::format("axes / {}: {} taken away", name, shown(value)));
+      }
+      for (const Json& value : new_values) {
+        if (std::find(old_values.begin(), old_values.end(), value) == old_values.end())
+          change_.adds.push_back(fmt::format("axes / {}: {} added", name, shown(value)));
+      }
+    }
+    for (const auto& [name, values] : is.items()) {
+      if (!was.contains(name))
+        change_.incomparable.push_back(fmt::format("axes / {}: added, and at which of its values the trials that are there ran is not known", name));
+    }
+  }
+
+  // What `exclude` takes away or gives back, beside axes and workloads.
+  void points() {
+    const Json was = at(before_, "points"), is = at(after_, "points");
+    const auto count = [](const Json& of, const Json& in) {
+      return std::count_if(of.begin(), of.end(), [&](const Json& key) { return std::find(in.begin(), in.end(), key) == in.end(); });
+    };
+    const auto added = count(is, was), dropped = count(was, is);
+    if (added > 0 && change_.adds.empty()) change_.adds.push_back(fmt::format("exclude: {} point{} more", added, added == 1 ? "" : "s"));
+    if (dropped > 0 && change_.drops.empty() && change_.incomparable.empty())
+      change_.drops.push_back(fmt::format("exclude: {} point{} fewer", dropped, dropped == 1 ? "" : "s"));
+    reference_follows_ = added > 0 || dropped > 0;
+  }
+
+  void references() {
+    std::vector<std::string> keys;
+    for (const Json& key : at(after_, "reference")) keys.push_back(shown(key));
+    std::string text;
+    for (const std::string& key : keys) text += (text.empty() ? "" : ", ") + key;
+    change_.asks.push_back("reference: " + text);
+  }
+
+  const Json before_, after_;
+  PlanChange change_;
+  bool reference_follows_ = false;
+};
+
 }  // namespace
+
+PlanChange plan_change(const std::string& old_canonical, const std::string& new_canonical) {
+  const Json before = Json::parse(old_canonical, nullptr, false), after = Json::parse(new_canonical, nullptr, false);
+  if (before.is_discarded() || after.is_discarded()) return {{}, {}, {}, {"the stored plan cannot be read"}};
+  PlanChange change = Changes(before, after).find();
+  if (!change.any() && before != after) change.incomparable.push_back("in another order");
+  // A search chooses by all that it knows, and cannot forget.
+  if (after.contains("search") && !change.drops.empty()) {
+    for (std::string& text : change.drops) change.incomparable.push_back(std::move(text));
+    change.drops.clear();
+  }
+  // Earlier results are read once, for the settings that there were.
+  if (after.contains("search") && after["search"].contains("prior") && before.value("points", Json()) != after.value("points", Json()))
+    change.incomparable.push_back("points: others than earlier results ('prior') were read for");
+  return change;
+}
 
 std::string canonical_plan(const Plan& plan) {
   const Experiment& e = plan.experiment;

@@ -72,6 +72,11 @@ std::vector<std::string> placeholders(std::string_view text) {
   return names;
 }
 
+bool is_for_a_shell(std::string_view word) {
+  static constexpr std::string_view signs[] = {">", ">>", "<", "<<", "|", "||", "&&", ";", "&", "2>", "2>>", "&>", "2>&1"};
+  return std::find(std::begin(signs), std::end(signs), word) != std::end(signs);
+}
+
 bool placeholder_inside_quotes(std::string_view shell_text) {
   char quote = 0;
   bool inside = false;

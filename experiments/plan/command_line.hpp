@@ -17,6 +17,8 @@ namespace dvfs_plan {
 
 // The axis names that `text` refers to, in order.
 std::vector<std::string> placeholders(std::string_view text);
+// A word that means something to a shell alone: ">", "|", "&&".
+bool is_for_a_shell(std::string_view word);
 // `text` with the values put in. `more`: words in braces that have a value beside the axes, which go first.
 std::string filled(std::string_view text, const std::vector<PlanAxis>& axes,
                    const std::vector<std::optional<AxisValue>>& values,

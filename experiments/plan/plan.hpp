@@ -160,6 +160,27 @@ Seconds longest_run(const Plan& plan, int workload);
 // What the command of one of them has in braces beside the axes.
 std::map<std::string, std::string> instance_words(const WorkloadSpec& spec, const Instance& instance);
 
+// How an experiment that has grown is scheduled: each stage is what one change of its file added, in blocks of its own behind all that
+// were run before. The first is the file that the result was made with.
+struct PlanStage {
+  int first_block = 1, first_position = 1;
+  int new_blocks = 0;  // in which the points that it brought are run; of the first stage, all there were
+  int old_blocks = 0;  // in which the points that were there are run again; less than 0: so many fewer than were planned are left of theirs
+  std::vector<std::string> references;  // keys of the points that savings were against
+};
+// Sets plan.trials. `stage_of_point`: by key, where it is not the first. A point of the plan that no stage knows is left out.
+void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages, const std::map<std::string, int>& stage_of_point);
+
+// What another file asks of a result that is there.
+struct PlanChange {
+  std::vector<std::string> asks;          // of the trials that are there: another objective, limit or reference
+  std::vector<std::string> adds;          // further trials
+  std::vector<std::string> drops;         // points that it has no more: their trials stay, and do not count
+  std::vector<std::string> incomparable;  // whose trials could not be compared with those that are there
+  bool any() const { return !asks.empty() || !adds.empty() || !drops.empty() || !incomparable.empty(); }
+};
+PlanChange plan_change(const std::string& old_canonical, const std::string& new_canonical);
+
 // What resolving needs of the world besides the knobs.
 struct ResolveWorld {
   MachineOffers offers;

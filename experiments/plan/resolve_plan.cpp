@@ -621,6 +621,12 @@ class PlanResolver {
     if (spec.folder && !std::filesystem::is_directory(folder_of(spec), ignored))
       error(spec.folder->mark,
             fmt::format("{} '{}': there is no folder '{}'", kind, spec.name, folder_of(spec)));
+    for (const RawValue& word : spec.command) {
+      if (is_for_a_shell(word.text))
+        diagnostics_.warning(word.mark, fmt::format("{} '{}': '{}' is a word for the program, as no shell reads it; for a "
+                                                    "redirection or a pipe write  shell: TEXT  in place of  command: [...]",
+                                                    kind, spec.name, word.text));
+    }
     std::set<std::string> programs;
     if (spec.shell)
       programs.insert("/bin/sh");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -154,6 +155,8 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
 
   std::vector<int> order, references, idle;
   std::set<std::string> operating_points;
+  std::map<std::string, int> first_at;  // an idle window is of the operating point: the first that has it stands for it in every block
+  for (std::size_t i = 0; i < points.size(); ++i) first_at.emplace(points[i].operating_point, static_cast<int>(i));
   for (std::size_t i = 0; i < points.size(); ++i) {
     const PlanPoint& point = points[i];
     const bool first_and_last = options.references && point.reference && size_of_scenario[point.scenario] > 1;
@@ -165,7 +168,7 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
     else
       continue;
     if (options.idle && operating_points.insert(point.operating_point).second)
-      idle.push_back(static_cast<int>(i));
+      idle.push_back(first_at.at(point.operating_point));
   }
   Block result(points, block, position);
   if (options.shuffled) shuffle(idle, options.seed, block);
@@ -192,6 +195,47 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
   }
   for (const int i : idle) result.add(i, TrialRole::idle_after);
   return std::move(result).trials();
+}
+
+namespace {
+
+// In which blocks a point that came with a stage is planned.
+std::vector<int> blocks_of(const std::vector<PlanStage>& stages, std::size_t stage) {
+  std::vector<int> blocks;
+  int planned = stages[stage].new_blocks;
+  for (int i = 0; i < stages[stage].new_blocks; ++i) blocks.push_back(stages[stage].first_block + i);
+  for (std::size_t later = stage + 1; later < stages.size(); ++later) {
+    planned += stages[later].old_blocks;
+    for (int i = 0; i < stages[later].old_blocks; ++i) blocks.push_back(stages[later].first_block + i);
+  }
+  blocks.resize(std::min(blocks.size(), static_cast<std::size_t>(std::max(0, planned))));
+  return blocks;
+}
+
+}  // namespace
+
+void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages, const std::map<std::string, int>& stage_of_point) {
+  const ScheduleOptions options = schedule_options(plan.experiment);
+  std::map<int, std::vector<int>> chosen;  // by block
+  for (std::size_t i = 0; i < plan.points.size(); ++i) {
+    const auto known = stage_of_point.find(plan.points[i].key);
+    if (known == stage_of_point.end()) continue;
+    for (const int block : blocks_of(stages, static_cast<std::size_t>(known->second))) chosen[block].push_back(static_cast<int>(i));
+  }
+  plan.trials.clear();
+  std::vector<PlanPoint> points = plan.points;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const std::set<std::string> references(stages[stage].references.begin(), stages[stage].references.end());
+    for (PlanPoint& point : points) point.reference = references.contains(point.key);
+    const int end = stage + 1 < stages.size() ? stages[stage + 1].first_block : std::numeric_limits<int>::max();
+    int position = stages[stage].first_position;
+    for (const auto& [block, of_block] : chosen) {
+      if (block < stages[stage].first_block || block >= end) continue;
+      const auto trials = schedule_block(points, of_block, block, position, options);
+      position += static_cast<int>(trials.size());
+      plan.trials.insert(plan.trials.end(), trials.begin(), trials.end());
+    }
+  }
 }
 
 std::vector<PlannedTrial> schedule(const std::vector<PlanPoint>& points, int blocks,

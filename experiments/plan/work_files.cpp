@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "base/child.hpp"
 #include "base/sha256.hpp"
@@ -123,17 +124,40 @@ std::vector<std::string> named_work_files(const std::vector<std::string>& words,
     else if (on_path && word.find_first_of("/=") == std::string::npos)
       found.insert(find_executable(word, folder, path));
   };
+  const auto is_wrapper = [](const std::string& word) {
+    return std::find(wrappers.begin(), wrappers.end(), fs::path(word).filename().string()) != wrappers.end();
+  };
+  // Others' -c (python's) is in a language of their own.
+  const auto is_shell = [](const std::string& word) {
+    constexpr std::array shells{"sh", "bash", "dash", "ash", "zsh", "ksh", "fish"};
+    return std::find(shells.begin(), shells.end(), fs::path(word).filename().string()) != shells.end();
+  };
+  // A program is what a command begins with; `rate` in "echo rate" is none.
   const auto look_in_shell_text = [&](std::string text) {
+    constexpr std::string_view between_commands = ";|&()`\n";
     for (char& c : text) {
-      if (std::string_view(";|&()<>\"'`{}").find(c) != std::string_view::npos) c = ' ';
+      if (between_commands.find(c) != std::string_view::npos)
+        c = '\n';
+      else if (std::string_view("<>\"'{}").find(c) != std::string_view::npos)
+        c = ' ';
     }
-    for (const std::string& word : split_words(text)) look(word, true);
+    static const std::set<std::string> before_a_command{"do", "then", "else", "elif", "if",     "while",
+                                                        "until", "!",   "exec", "command"};
+    std::istringstream commands(text);
+    for (std::string command; std::getline(commands, command);) {
+      bool may_be_program = true, wrapped = false;
+      for (const std::string& word : split_words(command)) {
+        look(word, may_be_program);
+        const bool is_assignment = word.find('=') != std::string::npos;
+        wrapped = wrapped || (may_be_program && is_wrapper(word));
+        may_be_program = wrapped || (may_be_program && (before_a_command.contains(word) || is_assignment));
+      }
+    }
   };
   look_in_shell_text(shell_text);
-  const std::string program = words.empty() ? "" : fs::path(words[0]).filename().string();
-  const bool wrapped = std::find(wrappers.begin(), wrappers.end(), program) != wrappers.end();
+  const bool wrapped = !words.empty() && is_wrapper(words[0]);
   for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i - 1] == "-c")
+    if (words[i - 1] == "-c" && (wrapped || is_shell(words[0])))
       look_in_shell_text(words[i]);
     else
       look(words[i], wrapped);

@@ -36,6 +36,12 @@ bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vec
     return false;
   }
   for (const YamlEntry& entry : node.entries) {
+    if (entry.key == "<<") {
+      diagnostics_.error(entry.key_mark, fmt::format("'<<' in {}: YAML 1.2 has no merge keys; write the keys themselves "
+                                                     "here (an alias, *NAME, stands for one whole value)",
+                                                     what));
+      continue;
+    }
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     const std::string nearest = did_you_mean(entry.key, known);
     diagnostics_.error(entry.key_mark,

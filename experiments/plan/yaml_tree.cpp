@@ -193,6 +193,16 @@ bool fit_to_read(std::string_view text, Diagnostics& diagnostics, const YamlLimi
   return true;
 }
 
+// A line whose indentation has a tab, which YAML forbids (https://yaml.org/spec/1.2.2/, 6.1) and most editors do not show.
+bool is_indented_with_a_tab(std::string_view text, int line) {
+  for (; line > 1 && !text.empty(); --line) {
+    const auto end = text.find('\n');
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  const auto indentation = text.substr(0, text.find_first_not_of(" \t"));
+  return indentation.find('\t') != std::string_view::npos;
+}
+
 }  // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
@@ -214,7 +224,10 @@ YamlPointer parse_yaml(std::string_view text, Diagnostics& diagnostics, const Ya
     diagnostics.error(stop.mark, stop.message);
     return nullptr;
   } catch (const YAML::Exception& fault) {
-    diagnostics.error(to_mark(fault.mark), fmt::format("not valid YAML: {}", fault.msg));
+    const Mark mark = to_mark(fault.mark);
+    diagnostics.error(mark, is_indented_with_a_tab(text, mark.line)
+                                ? "not valid YAML: the line is indented with a tab; YAML allows spaces alone there"
+                                : fmt::format("not valid YAML: {}", fault.msg));
     return nullptr;
   }
   if (!builder.root() || builder.root()->kind == YamlNode::Kind::null) {
@@ -222,6 +235,16 @@ YamlPointer parse_yaml(std::string_view text, Diagnostics& diagnostics, const Ya
     return nullptr;
   }
   return builder.root();
+}
+
+bool say_the_same(const YamlNode& one, const YamlNode& other) {
+  const auto alike = [](const auto& a, const auto& b) { return say_the_same(*a, *b); };
+  return one.kind == other.kind && one.scalar == other.scalar && one.quoted == other.quoted &&
+         std::equal(one.items.begin(), one.items.end(), other.items.begin(), other.items.end(), alike) &&
+         std::equal(one.entries.begin(), one.entries.end(), other.entries.begin(), other.entries.end(),
+                    [&](const YamlEntry& a, const YamlEntry& b) {
+                      return a.key == b.key && alike(a.value, b.value);
+                    });
 }
 
 }  // namespace dvfs_plan

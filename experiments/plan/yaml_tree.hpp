@@ -47,4 +47,7 @@ struct YamlLimits {
 // still returned so that further faults are found.
 YamlPointer parse_yaml(std::string_view text, Diagnostics& diagnostics, const YamlLimits& limits = {});
 
+// Whether two trees say the same: comments, white space and marks apart.
+bool say_the_same(const YamlNode& one, const YamlNode& other);
+
 }  // namespace dvfs_plan

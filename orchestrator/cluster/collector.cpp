@@ -107,7 +107,6 @@ Collected Collector::collect() {
     Transaction transaction(store_.database());
     std::vector<std::string> done;
     const std::size_t end = std::min(names.size(), at + most_of_a_transaction);
-    const int before = collected.parts;
     for (; at < end; ++at) {
       const std::string& name = names[at];
       const std::string bytes = folder_.read(name);
@@ -121,7 +120,7 @@ Collected Collector::collect() {
       ++collected.parts;
       collected.trials += name.find(".t") != std::string::npos ? 1 : 0;
     }
-    if (collected.parts > before) taker_.settle();
+    taker_.settle();
     transaction.commit();
     done_.insert(done.begin(), done.end());
   }

@@ -26,6 +26,10 @@ std::string look_name(const std::string& task) {
   return name;
 }
 
+std::string text_name(std::string_view text) {
+  return fmt::format("experiment.{}.yaml", sha256(text).substr(0, 16));
+}
+
 std::string look_bytes(std::string_view file) {
   return fmt::format("{}{}\n{}", look_head, sha256(file), file);
 }

@@ -12,6 +12,9 @@ std::string look_name(const std::string& task);
 std::string look_bytes(std::string_view file);
 std::string look_content(std::string_view bytes);
 
+// The name in the shared folder of an experiment's text as it was submitted: of its digest, so that it is what it says.
+std::string text_name(std::string_view text);
+
 std::string read_file(const std::string& path);                    // throws Error
 void write_file(const std::string& path, std::string_view bytes);  // a new one of mode 0600; throws Error
 

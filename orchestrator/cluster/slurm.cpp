@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "base/child.hpp"
@@ -49,6 +50,25 @@ std::string said_by(const std::string& program, const std::string& text) {
   return printable(line);
 }
 
+// "[days-]hours:minutes:seconds" or "minutes:seconds" (man sinfo, %l); nullopt: "infinite", "n/a".
+std::optional<Seconds> slurm_time(const std::string& text) {
+  const auto dash = text.find('-');
+  double days = 0, seconds = 0;
+  if (dash != std::string::npos) {
+    const auto number = parse_number(text.substr(0, dash));
+    if (!number) return std::nullopt;
+    days = *number;
+  }
+  for (std::size_t at = dash == std::string::npos ? 0 : dash + 1; at <= text.size();) {
+    const auto end = std::min(text.find(':', at), text.size());
+    const auto number = parse_number(text.substr(at, end - at));
+    if (!number) return std::nullopt;
+    seconds = seconds * 60 + *number;
+    at = end + 1;
+  }
+  return Seconds{days * 86400 + seconds};
+}
+
 }  // namespace
 
 bool SlurmNode::works() const {
@@ -66,7 +86,9 @@ bool SlurmTask::ended() const {
   return !alive.contains(state);
 }
 
-Slurm::Slurm(const std::string& path) {
+Slurm::Slurm() {
+  const char* variable = std::getenv("PATH");
+  const std::string path = variable != nullptr ? variable : "";
   for (const char* program : slurm_programs) {
     programs_[program] = find_executable(program, {}, path);
     if (programs_[program].empty())
@@ -90,7 +112,7 @@ std::string Slurm::ask(const std::string& program, const std::vector<std::string
   throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", program, said));
 }
 
-std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) const {
+std::vector<std::string> Slurm::arguments_of(const SlurmSubmission& submission) {
   std::string indices;
   for (const int index : submission.indices)
     indices += fmt::format("{}{}", indices.empty() ? "" : ",", index);
@@ -99,7 +121,17 @@ std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) c
                                      "--output=" + submission.output};
   arguments.insert(arguments.end(), submission.options.begin(), submission.options.end());
   arguments.push_back("--wrap=" + submission.command);
-  const std::string said = ask("sbatch", arguments, patience);
+  return arguments;
+}
+
+std::string Slurm::judge(const SlurmSubmission& submission) const {
+  auto arguments = arguments_of(submission);
+  arguments.insert(arguments.begin(), "--test-only");
+  return said_by("sbatch", ask("sbatch", arguments));
+}
+
+std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) const {
+  const std::string said = ask("sbatch", arguments_of(submission), patience);
   // "1234" or "1234;cluster", behind what a site's plugin may have said.
   for (const std::string& line : split_lines(said)) {
     const std::string job = line.substr(0, line.find(';'));
@@ -159,6 +191,17 @@ std::vector<SlurmNode> Slurm::nodes(const std::string& partition) const {
                                   : fmt::format("Slurm has no partition '{}', or it has no nodes", partition),
                 "`sinfo` lists the partitions; write one as  machines: {slurm: {partition: ...}}");
   return nodes;
+}
+
+std::optional<Seconds> Slurm::time_limit(const std::string& partition) const {
+  std::vector<std::string> arguments{"--noheader", "--format=%l|%P"};
+  if (!partition.empty()) arguments.push_back("--partition=" + partition);
+  for (const std::string& line : split_lines(ask("sinfo", arguments))) {
+    const auto parts = fields(line);
+    if (parts.size() < 2 || (partition.empty() && !parts[1].ends_with('*'))) continue;
+    return slurm_time(parts[0]);
+  }
+  return std::nullopt;
 }
 
 int Slurm::most_array_index() const {

@@ -49,8 +49,8 @@ struct SlurmSubmission {
 
 class Slurm {
  public:
-  // Programs are found in `path`. Throws Error where there is no sbatch.
-  explicit Slurm(const std::string& path);
+  // Its commands are found in $PATH. Throws Error where one is not.
+  Slurm();
   // Submits, and returns the job's number. Throws Error with what sbatch said, SlurmSilent if it did not answer.
   std::string submit(const SlurmSubmission& submission, Seconds patience = Seconds{60}) const;
   // Tasks of these jobs that Slurm still knows of. Throws SlurmSilent.
@@ -60,10 +60,15 @@ class Slurm {
   void cancel_waiting(const SlurmTask& task) const;
   // Of a partition; empty: the default one. Throws Error where there is none of that name.
   std::vector<SlurmNode> nodes(const std::string& partition) const;
+  // How long a job of the partition may take (sinfo's %l); nullopt: as long as it likes.
+  std::optional<Seconds> time_limit(const std::string& partition) const;
+  // What sbatch --test-only says of it, nothing being submitted. Throws as submit() does.
+  std::string judge(const SlurmSubmission& submission) const;
   // Indices of an array are below this.
   int most_array_index() const;
 
  private:
+  static std::vector<std::string> arguments_of(const SlurmSubmission& submission);
   std::string ask(const std::string& program, const std::vector<std::string>& arguments,
                   Seconds patience = Seconds{30}) const;
   std::map<std::string, std::string> programs_;

@@ -12,6 +12,8 @@
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/commands/chosen_probes.hpp"
+#include "orchestrator/commands/cluster_check.hpp"
+#include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/commands/result_place.hpp"
@@ -45,14 +47,13 @@ int idle_windows(const Plan& plan) {
                                         [](const PlannedTrial& t) { return is_idle(t.role); }));
 }
 
-ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string& result) {
+ExpectedTime expected_time(const PreparedExperiment& prepared, std::optional<Store>& store) {
   const Plan& plan = prepared.plan;
   ExpectedTime expected;
   const bool one_by_one = plan.experiment.search.one_by_one();
   const double trials = one_by_one ? workload_trials(plan) : static_cast<double>(plan.trials.size());
   if (!prepared.knobs.empty()) expected.settle = plan.experiment.conditions.settle * trials;
   History history;
-  std::optional<Store> store;
   expected.at_most = expected.settle;
   const auto longest = [&](const PlannedTrial& trial) {
     return longest_run(plan, plan.points[static_cast<std::size_t>(trial.point)].workload);
@@ -60,18 +61,7 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, const std::string
   for (const PlannedTrial& trial : plan.trials) {
     if (!is_idle(trial.role)) expected.at_most = expected.at_most + longest(trial);
   }
-  if (::access(result.c_str(), R_OK) == 0) {
-    try {
-      const ActingAs owner(invoking_owner());
-      store.emplace(Store::open(result, Database::Mode::read_only));
-      if (store->plan_hash() == plan.hash)
-        history = History(store->history());
-      else
-        store.reset();
-    } catch (const Error&) {
-      // What is wrong with it is told by look_whether_it_runs().
-    }
-  }
+  if (store) history = History(store->history());
   const Finalists nothing_run_yet = [](int) { return std::vector<int>(); };
   const auto strategy = make_strategy({plan, {}, store ? stored_finalists(*store, plan) : nothing_run_yet});
   // Of these it is not known yet which points they will be.
@@ -147,25 +137,39 @@ struct Runnable {
   std::vector<std::string> refused_axes;  // that the guardian would not set
 };
 
-Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::string& result,
-                              const Sysfs& sysfs, GuardClient& guard) {
-  Runnable runnable;
-  const auto note = [&](const Error& error) {
-    runnable.problems.push_back(error.what() + (error.hint().empty() ? "" : "\n    hint: " + error.hint()));
-    runnable.exit_code = std::max(runnable.exit_code, static_cast<int>(error.code()));
-  };
-  std::string stored;
+void note(const Error& error, Runnable& runnable) {
+  runnable.problems.push_back(error.what() + (error.hint().empty() ? "" : "\n    hint: " + error.hint()));
+  runnable.exit_code = std::max(runnable.exit_code, static_cast<int>(error.code()));
+}
+
+// The result that a run would go on with; where the file changed, a copy of it as it would become. nullopt: there is none, or it could not.
+std::optional<Store> result_to_go_on_with(PreparedExperiment& prepared, const std::string& result, const Sysfs& sysfs,
+                                          Runnable& runnable) {
+  if (::access(result.c_str(), F_OK) != 0) return std::nullopt;
+  const ActingAs owner(invoking_owner());
   try {
-    if (::access(result.c_str(), F_OK) == 0) {
-      const ActingAs owner(invoking_owner());
-      Store store = Store::open(result, Database::Mode::read_only);
-      stored = store.energy_source();
-      require_same_plan(store, prepared.plan, facts_of(prepared, sysfs), result);
-      runnable.resumes = true;
+    std::optional<Store> store(Store::open(result, Database::Mode::read_only));
+    const PlanChange change = change_since(*store, prepared.plan, facts_of(prepared, sysfs), result);
+    for (const auto* texts : {&change.asks, &change.adds, &change.drops}) {
+      for (const std::string& text : *texts) runnable.notes.push_back("a run goes on with what changed: " + printable(text));
     }
+    if (change.any()) {
+      store->go_on_in_private_copy();
+      store->grow(prepared.plan, change, system_clock().wall_time());
+    }
+    follow_result(*store, prepared.plan);
+    runnable.resumes = true;
+    return store;
   } catch (const Error& error) {
-    note(error);
+    note(error, runnable);
+    return std::nullopt;
   }
+}
+
+void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Store>& result, const Sysfs& sysfs,
+                          GuardClient& guard, Runnable& runnable) {
+  const auto note = [&](const Error& error) { dvfs_plan::note(error, runnable); };
+  const std::string stored = result ? result->energy_source() : std::string();
   try {
     workload_users(prepared.plan);
   } catch (const Error& error) {
@@ -178,7 +182,8 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   }
   // Read when the result is made, and kept in it.
   if (!runnable.resumes) try {
-      runnable.notes = read_prior_results(prepared.plan, facts_of(prepared, sysfs)).notes;
+      for (const std::string& text : read_prior_results(prepared.plan, facts_of(prepared, sysfs)).notes)
+        runnable.notes.push_back(text);
     } catch (const Error& error) {
       note(error);
     }
@@ -186,7 +191,7 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   const auto& specs = prepared.plan.experiment.probes;
   const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),
                                               [](const ProbeSpec& spec) { return !spec.command.empty(); });
-  if (own_meter) return runnable;
+  if (own_meter) return;
   try {
     SystemClock clock;
     Launcher launcher;
@@ -199,7 +204,6 @@ Runnable look_whether_it_runs(const PreparedExperiment& prepared, const std::str
   } catch (const Error& error) {
     note(error);
   }
-  return runnable;
 }
 
 std::string check_text(const PreparedExperiment& prepared, const Runnable& runnable, const ExpectedTime& time,
@@ -330,22 +334,22 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
 }
 
 int check_command(const CheckOptions& options) {
+  if (const auto experiment = cluster_experiment(options.file))
+    return check_on_cluster(*experiment, result_path(options.output, *experiment), options.json);
   Sysfs sysfs(options.sysfs_root);
   GuardClient guard({.experiment = options.file,
                      .state_folder = options.state_folder,
                      .sysfs_root = options.sysfs_root,
                      .mode = GuardWish::Mode::looks});
   sysfs.use(&guard);
-  const auto prepared = prepare_experiment(options.file, sysfs);
+  auto prepared = prepare_experiment(options.file, sysfs);
   const std::string result = result_path(options.output, prepared.plan.experiment);
-  const auto time = expected_time(prepared, result);
+  Runnable runnable;
+  std::optional<Store> store = result_to_go_on_with(prepared, result, sysfs, runnable);
+  const auto time = expected_time(prepared, store);
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
-  if (prepared.plan.experiment.slurm)
-    write_stderr(
-        "note: this is what this machine would run; what the nodes offer is asked there when it is "
-        "submitted\n");
-  const Runnable runnable = look_whether_it_runs(prepared, result, sysfs, guard);
-  write_stdout(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
+  look_whether_it_runs(prepared, store, sysfs, guard, runnable);
+  write_answer(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
                                               : check_text(prepared, runnable, time, result, sysfs)));
   return runnable.exit_code;
 }

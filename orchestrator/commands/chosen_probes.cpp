@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
@@ -32,6 +33,10 @@ std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experi
   settings.every = spec.every;
   if (spec.rate) settings.period = Seconds{1 / spec.rate->value()};
   settings.launch = probe_launch(spec, experiment, run);
+  if (!run.empty()) {
+    settings.mark = fmt::format("{}={}/meter {}", service_variable, run, spec.name);
+    settings.launch.environment.push_back(settings.mark);
+  }
   for (const auto& channel : spec.channels) {
     Channel one;
     one.name = channel.name;

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
@@ -15,11 +15,14 @@
 #include "base/output.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "experiments/plan/yaml_tree.hpp"
 #include "orchestrator/cluster/collector.hpp"
 #include "orchestrator/cluster/look.hpp"
+#include "orchestrator/cluster/node_choice.hpp"
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/result_place.hpp"
+#include "orchestrator/commands/vocabulary.hpp"
 #include "orchestrator/run/progress.hpp"
 #include "orchestrator/strategies/one_by_one.hpp"
 #include "results/report/conclusions.hpp"
@@ -28,92 +31,68 @@
 namespace dvfs_plan {
 namespace {
 
+using Json = nlohmann::ordered_json;
 constexpr Seconds between_looks{0.5}, between_questions{2}, between_conclusions{30};
-// A block that was submitted so often and never finished will not.
-constexpr int most_submissions = 6;
+// A block that was submitted so often in a row without one more finished trial will not finish one.
+constexpr int most_fruitless = 3;
 // Time that a finished file may take to be seen on another machine before its task counts as gone without it.
 constexpr Seconds patience_of_folder{5};
-
-std::string path_variable() {
-  const char* path = std::getenv("PATH");
-  return path != nullptr ? path : "";
-}
-
-// How many blocks there are must be known before the first: they are submitted all at once. A search needs no more of them
-// than it may run trials, and says itself when it is over.
-void require_planned_blocks(const Experiment& experiment) {
-  const auto refuse = [&](const std::string& what, const std::string& instead) {
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{}:{}:{}: error: {} is not for 'machines'", experiment.file,
-                            experiment.slurm->mark.line, experiment.slurm->mark.column, what),
-                instead + "; nothing was submitted");
-  };
-  const std::string planned = "write  repeat: N  with as many blocks as the nodes shall share";
-  if (experiment.search.method == "golden")
-    refuse("'search: golden', whose next trial rests on all before it,", "write  search: adaptive");
-  if (experiment.repeat.max > experiment.repeat.min || experiment.repeat.until)
-    refuse("'repeat: {until}', which is decided when the first blocks are known,", planned);
-  if (experiment.repeat.confirm > 0)
-    refuse("'repeat: {confirm}', whose blocks rest on all before them,", planned);
-  if (experiment.budget.time)
-    refuse("'budget' of time, as nodes wait in a queue,",
-           "write  budget: {trials: N}  with a search, or 'time' under 'slurm' for a block");
-  if (experiment.budget.any() && !experiment.search.one_by_one())
-    refuse("'budget', where blocks are planned,", planned);
-}
-
-std::string minutes_text(Seconds time) {
-  return std::to_string(static_cast<int>(std::ceil(time.value() / 60)));
-}
 
 std::string path_of_type(const std::string& path, const std::string& type) {
   if (type.empty()) return path;
   return fmt::format("{}.{}.sqlite", path.substr(0, path.rfind(".sqlite")), type);
 }
 
-bool has_feature(const SlurmSpec& spec, const SlurmNode& node) {
-  // Expressions are for Slurm to judge: it will not place a task where they do not hold.
-  if (spec.constraint.find_first_of("&|[]()*") != std::string::npos || spec.constraint.empty()) return true;
-  return std::find(node.features.begin(), node.features.end(), spec.constraint) != node.features.end();
-}
-
 class ClusterNight {
  public:
-  ClusterNight(const ClusterOptions& options, const Experiment& experiment)
+  ClusterNight(const ClusterOptions& options, std::string path, const Experiment& experiment)
       : options_(options),
         experiment_(experiment),
         spec_(*experiment.slurm),
-        path_(path_of_type(result_path(options.output, experiment), options.type)),
+        path_(std::move(path)),
         folder_(shared_path()),
-        slurm_(path_variable()),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
     require_planned_blocks(experiment);
+    if (submits()) require_time_fits(slurm_, experiment);
   }
 
   int run() {
-    if (options_.what != ClusterOptions::Do::all && options_.what != ClusterOptions::Do::submit)
-      require_submitted();
+    if (!submits()) require_submitted();
+    if (options_.what == ClusterOptions::Do::cancel) return cancel();
     folder_.make();
     CollectorLock lock(folder_);
     lock_ = &lock;
     if (options_.fresh) set_aside();
     if (!exists() && !look()) return static_cast<int>(ExitCode::interrupted);
     Store store = Store::open(path_, Database::Mode::read_write);
-    require_same_experiment(store);
     Collector collector(folder_, store);
-    if (options_.what == ClusterOptions::Do::cancel) return cancel(store, collector);
     const bool waits = options_.what == ClusterOptions::Do::all;
     const bool all_there = watch(store, collector, waits);
-    if (options_.what == ClusterOptions::Do::submit) {
-      if (!options_.says_how_to_collect) return static_cast<int>(ExitCode::done);
-      write_stdout(fmt::format("submitted; {} collects what is finished, {} shows how far it is\n",
-                               shell_text("collect"), "dvfs-plan status " + shell_quote(path_)));
-      return static_cast<int>(ExitCode::done);
-    }
+    if (options_.what == ClusterOptions::Do::submit) return say_submitted(store, all_there);
     return report(store, all_there);
   }
 
  private:
+  bool submits() const {
+    return options_.what == ClusterOptions::Do::all || options_.what == ClusterOptions::Do::submit;
+  }
+
+  int say_submitted(Store& store, bool all_there) const {
+    if (!options_.says_how_to_collect) return static_cast<int>(ExitCode::done);
+    const std::string collects = shell_text("collect"), shows = "dvfs-plan status " + shell_quote(path_);
+    if (options_.json) {
+      Json json{{"result", path_}, {"finished", all_there}, {"jobs", Json::array()}};
+      for (const Submission& one : submissions(store)) json["jobs"].push_back(one.job);
+      write_stdout(json.dump(2) + "\n");
+    } else if (all_there) {
+      write_stdout(fmt::format("nothing is left to submit: all of it is in {}; {} reports\n", path_, collects));
+    } else {
+      write_stdout(
+          fmt::format("submitted; {} collects what is finished, {} shows how far it is\n", collects, shows));
+    }
+    return static_cast<int>(ExitCode::done);
+  }
+
   std::string shared_path() const {
     if (!spec_.folder) return path_.substr(0, path_.rfind(".sqlite")) + ".nodes";
     auto folder = std::filesystem::path(experiment_.folder) / spec_.folder->text;
@@ -146,116 +125,39 @@ class ClusterNight {
     Store::fold_log(path_);
     const std::string aside = aside_stem(path_, clock_);
     std::filesystem::rename(path_, aside + ".sqlite");
+    // Its page, or who opens it takes it for the new one's.
+    std::error_code none;
+    std::filesystem::rename(path_.substr(0, path_.rfind(".sqlite")) + ".html", aside + ".html", none);
     std::filesystem::rename(folder_.path() + "/in", aside + ".in");
     folder_.make();
     progress_.say(fmt::format("the former result is kept as {}.sqlite, what its nodes handed in as {}.in",
                               aside, aside));
   }
 
-  // ---------------------------------------------------------------- nodes
+  // ---------------------------------------------------------------- tasks
 
-  struct Choice {
-    std::vector<std::string> chosen, others;
-  };
-
-  // The nodes to spread blocks over, and those of the partition that are none of them.
-  Choice choose_nodes(const std::set<std::string>& left_out) const {
-    const auto all = slurm_.nodes(spec_.partition);
-    Choice choice;
-    std::map<std::string, std::vector<std::string>> types;
-    int found = 0;
-    for (const SlurmNode& node : all) {
-      const bool wanted =
-          is_of_type(node) && has_feature(spec_, node) && node.works() && !left_out.contains(node.name);
-      found += wanted ? 1 : 0;
-      if (wanted) types[node.hardware].push_back(node.name);
-      if (wanted && choice.chosen.size() < static_cast<std::size_t>(spec_.nodes))
-        choice.chosen.push_back(node.name);
-      else
-        choice.others.push_back(node.name);
-    }
-    if (types.size() > 1) {
-      std::string text;
-      for (const auto& [hardware, nodes] : types)
-        text += fmt::format("\n  {}: {}", join(nodes, ","), printable(hardware));
-      throw Error(
-          ExitCode::machine_refuses,
-          fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
-          "an answer is for one type of machine: narrow them with 'partition' or 'constraint', or write  "
-          "types: each  for a result of each type");
-    }
-    if (choice.chosen.empty())
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("none of the {} nodes of {} can run a block{}", all.size(),
-                              spec_.partition.empty() ? "the default partition"
-                                                      : fmt::format("partition '{}'", spec_.partition),
-                              left_out.empty() ? "" : fmt::format("; left out: {}", left_out_text())),
-                  "`sinfo` shows the nodes' states");
-    if (found < spec_.nodes && left_out.empty() && options_.type.empty())
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("'nodes' asks for {} nodes, and {} work now: {}", spec_.nodes, found,
-                              join(choice.chosen, ",")),
-                  fmt::format("write  nodes: {}  or fewer, or wait until more are up", found));
-    return choice;
-  }
-
-  bool is_of_type(const SlurmNode& node) const {
-    const auto& nodes = options_.nodes_of_type;
-    return nodes.empty() || std::find(nodes.begin(), nodes.end(), node.name) != nodes.end();
-  }
-
-  std::string left_out_text() const {
-    std::string text;
-    for (const auto& [node, why] : left_out_)
-      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", node, printable(why));
-    return text;
-  }
-
-  // How long before its time is over a task is told, to give up the trial at hand and put the node back.
-  int notice_s() const {
-    const double limit = spec_.time ? spec_.time->value() : 600;
-    return std::clamp(static_cast<int>(limit / 10), 5, 60);
-  }
-
-  std::vector<std::string> options_of_task(const std::vector<std::string>& without) const {
-    std::vector<std::string> options{"--nodes=1",
-                                     "--ntasks=1",
-                                     "--requeue",
-                                     "--open-mode=append",
-                                     fmt::format("--signal=B:TERM@{}", notice_s()),
-                                     "--chdir=" + std::filesystem::current_path().string()};
-    // A node that is shared with others measures their work too.
-    const auto is_exclusive = [](const RawValue& word) {
-      return word.text.starts_with("--exclusive") || word.text.starts_with("--oversubscribe");
-    };
-    if (std::none_of(spec_.extra.begin(), spec_.extra.end(), is_exclusive))
-      options.emplace_back("--exclusive");
-    for (const auto& [name, value] :
-         {std::pair{"partition", &spec_.partition}, std::pair{"account", &spec_.account},
-          std::pair{"qos", &spec_.qos}, std::pair{"constraint", &spec_.constraint},
-          std::pair{"reservation", &spec_.reservation}}) {
-      if (!value->empty()) options.push_back(fmt::format("--{}={}", name, *value));
-    }
-    if (spec_.time) options.push_back("--time=" + minutes_text(*spec_.time));
-    if (!without.empty()) options.push_back("--exclude=" + join(without, ","));
-    for (const RawValue& word : spec_.extra) options.push_back(word.text);
-    return options;
-  }
+  NodeChoice choose() const { return choose_nodes(slurm_, spec_, {left_out_, options_.nodes_of_type}); }
 
   std::string task_command(const std::string& more) const {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string file = std::filesystem::absolute(options_.file).lexically_normal().string();
-    return fmt::format("exec {} task {} --folder {}{}", shell_quote(program), shell_quote(file),
-                       shell_quote(folder_.path()), more);
+    return fmt::format("exec {} task {} --folder {} --text {}{}", shell_quote(program), shell_quote(file),
+                       shell_quote(folder_.path()), shell_quote(text_name(experiment_.text)), more);
   }
 
   std::string submit_job(const std::vector<int>& indices, std::optional<int> at_once,
                          const std::vector<std::string>& without, const std::string& more) const {
+    // Tasks that wait run what was submitted, whatever becomes of the file meanwhile.
+    const std::string text = text_name(experiment_.text);
+    if (folder_.read(text) != experiment_.text) {
+      if (const std::string why = folder_.hand_in(text, experiment_.text); !why.empty())
+        throw Error(ExitCode::machine_refuses, why, "nothing was submitted");
+    }
     return slurm_.submit({.name = "dvfs-plan:" + experiment_.name,
                           .command = task_command(more),
                           .indices = indices,
                           .at_once = at_once,
-                          .options = options_of_task(without),
+                          .options = options_of_task(spec_, without),
                           .output = folder_.logs() + "/%A_%a.log"});
   }
 
@@ -263,7 +165,7 @@ class ClusterNight {
 
   // What a node offers is asked there, never here. false: interrupted.
   bool look() {
-    const Choice choice = choose_nodes({});
+    const NodeChoice choice = choose();
     const std::string job = submit_job({0}, std::nullopt, choice.others, "");
     progress_.say(fmt::format("job {} asks a node what it offers", job));
     Nanoseconds asked = 0, gone = 0;
@@ -333,16 +235,6 @@ class ClusterNight {
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} does not hold the plan of {}", folder_.path(), path_),
                 shell_text("") + " --fresh  submits anew; the old result is kept");
-  }
-
-  void require_same_experiment(Store& store) const {
-    Statement text = store.database().prepare("SELECT source_text FROM experiment");
-    text.step();
-    if (text.text(0) == experiment_.text) return;
-    throw Error(
-        ExitCode::bad_experiment, fmt::format("{} was submitted with another {}", path_, experiment_.file),
-        "undo the change, use --fresh to submit anew once its tasks have ended (--cancel ends them; the old "
-        "result is kept), or --output for another file");
   }
 
   // ---------------------------------------------------------------- jobs
@@ -430,9 +322,7 @@ class ClusterNight {
 
   // Blocks over nodes: where fewer work at once than there are nodes, the nodes take turns.
   void submit_blocks(Store& store, const std::vector<int>& blocks) {
-    std::set<std::string> left_out;
-    for (const auto& [node, why] : left_out_) left_out.insert(node);
-    const Choice choice = choose_nodes(left_out);
+    const NodeChoice choice = choose();
     const int nodes = static_cast<int>(choice.chosen.size());
     const int at_once = std::min(nodes, spec_.at_once.value_or(nodes));
     const int groups = (nodes + at_once - 1) / at_once;
@@ -477,7 +367,7 @@ class ClusterNight {
     return text;
   }
 
-  static std::string nodes_without(const Choice& choice, const std::vector<std::string>& without) {
+  static std::string nodes_without(const NodeChoice& choice, const std::vector<std::string>& without) {
     std::vector<std::string> nodes;
     for (const std::string& node : choice.chosen) {
       if (std::find(without.begin(), without.end(), node) == without.end()) nodes.push_back(node);
@@ -493,22 +383,53 @@ class ClusterNight {
     }
   }
 
+  void tell_if_queued_again(const SlurmTask& task, int block) {
+    if (!task.node.empty()) {
+      began_on_[block] = task.node;
+      return;
+    }
+    const auto began = began_on_.find(block);
+    if (began == began_on_.end()) return;
+    progress_.say(fmt::format("warning: block {} began on {}, which gave it up or is down: Slurm queued it again",
+                              block, began->second));
+    began_on_.erase(began);
+  }
+
+  // Throws where the tasks of a block end again and again without one more finished trial.
+  void count_tries(Store& store, const std::vector<int>& blocks) {
+    std::map<int, int> trials;
+    for (const BlockRun& run : block_runs(store)) trials[run.block] += run.trials;
+    for (const int block : blocks) {
+      Tries& tries = tries_[block];
+      if (trials[block] > tries.trials) tries = {0, trials[block]};
+      if (++tries.count <= most_fruitless) continue;
+      throw Error(
+          ExitCode::gave_up,
+          fmt::format("block {} was submitted {} times in a row, and not one more trial of it was finished{}",
+                      block, most_fruitless,
+                      last_fault_.empty() ? "" : "; the last that a task said: " + printable(last_fault_)),
+          fmt::format("'time' under 'slurm' must hold the longest trial, its warm-up and what comes before; what "
+                      "the tasks printed is in {}; all that is finished is in {}",
+                      folder_.logs(), path_));
+    }
+  }
+
   // Submits what no task has, a block not more often than it deserves.
   void submit_what_is_missing(Store& store) {
     const auto open = open_blocks(store);
     if (open.empty()) return;
     std::vector<std::string> jobs;
-    std::map<int, int> times;
+    std::set<int> were_submitted;
     const auto submitted = submissions(store);
     for (const Submission& one : submitted) {
       jobs.push_back(one.job);
-      for (const int block : one.blocks) ++times[block];
+      were_submitted.insert(one.blocks.begin(), one.blocks.end());
     }
     const auto tasks = tasks_of(jobs);
     if (!tasks) return;
     const bool over = found_over();
     std::set<int> taken;
-    int waiting = 0, running = 0;
+    std::vector<SlurmTask> waiting, running;
     for (const SlurmTask& task : *tasks) {
       const auto of = std::find_if(submitted.begin(), submitted.end(), [&](const Submission& one) {
         return one.job == task.job && !one.blocks.empty();
@@ -527,17 +448,18 @@ class ClusterNight {
       taken.insert(block);
       // Thought dead it was queued again, and has finished meanwhile.
       if (task.state == "PENDING" && !is_open) cancel_waiting(task);
-      (task.node.empty() ? waiting : running) += 1;
+      if (is_open) tell_if_queued_again(task, block);
+      (task.node.empty() ? waiting : running).push_back(task);
     }
     if (!cancelled_.empty()) return;
-    if (!jobs.empty()) show(store, waiting, running);
+    if (!jobs.empty()) show(store, static_cast<int>(waiting.size()), running);
     if (over) {
       // What waits is not needed any more; what runs is waited for.
       for (const SlurmTask& task : *tasks) {
         if (!task.ended() && task.node.empty()) cancel_waiting(task);
       }
-      if (running > 0) drained_since_.reset();
-      if (running == 0 && !drained_since_) drained_since_ = clock_.now();
+      if (!running.empty()) drained_since_.reset();
+      if (running.empty() && !drained_since_) drained_since_ = clock_.now();
       drained_ = drained_since_ && clock_.now() - *drained_since_ > nanoseconds(patience_of_folder);
       return;
     }
@@ -549,17 +471,12 @@ class ClusterNight {
       }
       const auto [since, is_new] = gone_since_.try_emplace(block, clock_.now());
       // A task that has just ended: its last file may not be seen here yet.
-      if (times[block] > 0 && clock_.now() - since->second < nanoseconds(patience_of_folder)) continue;
-      if (times[block] >= most_submissions) {
-        throw Error(ExitCode::some_trials_failed,
-                    fmt::format("block {} was submitted {} times and never finished{}", block, times[block],
-                                last_fault_.empty() ? "" : "; the last that a task said: " + last_fault_),
-                    fmt::format("what the tasks printed is in {}; all that is finished is in {}",
-                                folder_.logs(), path_));
-      }
+      if (were_submitted.contains(block) && clock_.now() - since->second < nanoseconds(patience_of_folder))
+        continue;
       missing.push_back(block);
     }
     if (missing.empty()) return;
+    count_tries(store, missing);
     try {
       submit_blocks(store, missing);
     } catch (const SlurmSilent& silence) {
@@ -617,35 +534,63 @@ class ClusterNight {
     return collected.parts > 0;
   }
 
-  void show(Store& store, int waiting, int running) {
-    int complete = 0, trials = 0;
+  void show(Store& store, int waiting, const std::vector<SlurmTask>& running) {
+    int complete = 0, begun = 0;
     for (const BlockRun& run : block_runs(store)) {
-      if (!run.left_out.empty()) continue;
-      complete += run.complete ? 1 : 0;
-      trials += run.trials;
+      complete += run.left_out.empty() && run.complete ? 1 : 0;
+      const auto is_its = [&](const SlurmTask& task) {
+        return run.task.starts_with(fmt::format("{}_{} ", task.job, task.index));
+      };
+      begun += !run.complete && std::any_of(running.begin(), running.end(), is_its) ? 1 : 0;
     }
+    const auto now = store.progress();
     const bool search = experiment_.search.one_by_one();
-    const std::string line =
-        fmt::format("{}{} of {}{} trials; {} node{} at work, {} task{} waiting",
-                    search ? "" : fmt::format("{} of {} blocks, ", complete, experiment_.repeat.min), trials,
-                    search ? "at most " : "", store.experiment().planned_trials, running,
-                    running == 1 ? "" : "s", waiting, waiting == 1 ? "" : "s");
+    // Running for Slurm is not yet measuring: a node may be looked at, or have another sweep.
+    const int not_begun = std::max(0, static_cast<int>(running.size()) - begun);
+    const std::string line = fmt::format(
+        "{}{} of {}{} trials{}; {} at work{}, {} waiting",
+        search ? "" : fmt::format("{} of {} blocks, ", complete, experiment_.repeat.min), now.finished,
+        search ? "at most " : "", now.planned,
+        now.excluded > 0 ? fmt::format(" ({} excluded)", now.excluded) : "", counted(begun, "node"),
+        not_begun > 0 ? fmt::format(", {} about to begin", not_begun) : "", counted(waiting, "task"));
     if (line == shown_) return;
     shown_ = line;
     progress_.say(line);
   }
 
-  int cancel(Store& store, Collector& collector) {
+  // Goes by what was submitted alone, and before whoever collects: jobs can be ended whatever became of the file.
+  int cancel() {
     std::set<std::string> jobs;
-    for (const SlurmTask& task : live_tasks(store)) jobs.insert(task.job);
+    {
+      Store store = Store::open(path_, Database::Mode::read_only);
+      for (const SlurmTask& task : live_tasks(store)) jobs.insert(task.job);
+    }
+    if (silent_)
+      throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; none was cancelled",
+                  "is the controller up? `scontrol ping` says");
     slurm_.cancel({jobs.begin(), jobs.end()});
-    take(store, collector);
-    conclude(store);
-    write_stdout(fmt::format(
-        "{}; what was finished is in {}. {} goes on\n",
-        jobs.empty() ? "no task was waiting or running"
-                     : fmt::format("{} job{} cancelled", jobs.size(), jobs.size() == 1 ? "" : "s"),
-        path_, shell_text("")));
+    std::string by_whom;
+    try {
+      folder_.make();
+      CollectorLock lock(folder_);
+      Store store = Store::open(path_, Database::Mode::read_write);
+      Collector collector(folder_, store);
+      collector.collect();
+      conclude(store);
+    } catch (const Error& error) {
+      by_whom = error.what();
+    }
+    if (options_.json) {
+      write_stdout(Json{{"result", path_}, {"jobs_cancelled", jobs}}.dump(2) + "\n");
+    } else {
+      write_stdout(
+          fmt::format("{}; {}. {} goes on\n",
+                      jobs.empty() ? "no task was waiting or running"
+                                   : counted(static_cast<int>(jobs.size()), "job") + " cancelled",
+                      by_whom.empty() ? "what was finished is in " + path_
+                                      : "what was finished is not collected by this command: " + by_whom,
+                      shell_text("")));
+    }
     return static_cast<int>(ExitCode::done);
   }
 
@@ -657,11 +602,16 @@ class ClusterNight {
       write_page_beside(store, summary, trials, path_,
                         [this](const std::string& line) { progress_.say(line); });
     write_stdout(options_.json ? json_report(store, summary, trials)
-                               : terminal_report(summary, trials, is_terminal_stdout()));
+                               : terminal_report(summary, trials, uses_colour()));
     if (!cancelled_.empty()) {
       progress_.say(fmt::format("tasks of job {} were cancelled by somebody; {} submits what is missing",
                                 cancelled_, shell_text("")));
       return static_cast<int>(ExitCode::interrupted);
+    }
+    if (!all_there && live_tasks(store).empty() && !silent_) {
+      progress_.say(fmt::format("not all of it is there, and no task waits or runs: {} submits what is missing",
+                                shell_text("")));
+      return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
     }
     if (!all_there) {
       progress_.say(
@@ -686,6 +636,11 @@ class ClusterNight {
   std::map<std::string, std::string> left_out_;  // node -> why
   std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
   std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
+  std::map<int, std::string> began_on_;          // by block: the node where its task was seen running
+  struct Tries {
+    int count = 0, trials = -1;  // submissions since `trials` of the block were finished
+  };
+  std::map<int, Tries> tries_;  // by block
   std::string last_fault_, shown_;
   std::string cancelled_;                     // a job that somebody else cancelled; empty: none
   std::optional<Nanoseconds> drained_since_;  // a search is over: since when no task runs
@@ -710,12 +665,53 @@ std::string type_name(const std::string& hardware) {
   return name;
 }
 
+// What a result was submitted with is what its tasks run, whatever the file holds by now. Who would submit more of it must
+// mean the same.
+Experiment as_submitted(const ClusterOptions& options, const std::string& path, const Experiment& file) {
+  if (options.fresh || ::access(path.c_str(), F_OK) != 0) return file;
+  std::string text;
+  {
+    Store store = Store::open(path, Database::Mode::read_only);
+    Statement source = store.database().prepare("SELECT source_text FROM experiment");
+    if (source.step()) text = source.text(0);
+  }
+  if (text == file.text) return file;
+  Diagnostics faults(file.file), none(file.file);
+  auto submitted = parse_experiment(text, file.file, registered_vocabulary(), faults);
+  if (!submitted || faults.has_errors() || !submitted->slurm)
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is not of an experiment that a cluster runs", path),
+                "choose another place with --output");
+  const bool adds = options.what == ClusterOptions::Do::all || options.what == ClusterOptions::Do::submit;
+  if (adds) {
+    const YamlPointer now = parse_yaml(file.text, none), then = parse_yaml(text, none);
+    if (!now || !then || !say_the_same(*now, *then))
+      throw Error(ExitCode::bad_experiment, fmt::format("{} was submitted with another {}", path, file.file),
+                  fmt::format("undo the change, or end its tasks with --cancel and submit anew with --fresh (the old "
+                              "result is kept), or choose another file with --output; `dvfs-plan collect {}` takes what "
+                              "was submitted as it was",
+                              shell_quote(options.file)));
+  } else if (!options.quiet && options.what == ClusterOptions::Do::collect) {
+    write_stderr(fmt::format("note: {} has changed since it was submitted; this is of what was submitted\n",
+                             file.file));
+  }
+  return std::move(*submitted);
+}
+
+int run_night(const ClusterOptions& options, const Experiment& file, int most_nodes) {
+  const std::string path = path_of_type(result_path(options.output, file), options.type);
+  Experiment experiment = as_submitted(options, path, file);
+  SlurmSpec& spec = *experiment.slurm;
+  spec.nodes = std::min(spec.nodes, most_nodes);
+  if (spec.at_once) spec.at_once = std::min(*spec.at_once, spec.nodes);
+  return ClusterNight(options, path, experiment).run();
+}
+
 // Each type is an experiment of its own with the same file: the blocks of all are submitted before those of the first are
 // waited for.
 int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
   std::map<std::string, std::vector<std::string>> types;
   std::map<std::string, bool> works;
-  for (const SlurmNode& node : Slurm(path_variable()).nodes(experiment.slurm->partition)) {
+  for (const SlurmNode& node : Slurm().nodes(experiment.slurm->partition)) {
     if (has_feature(*experiment.slurm, node)) types[node.hardware].push_back(node.name);
     works[node.hardware] = works[node.hardware] || node.works();
   }
@@ -739,13 +735,10 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
       mine.nodes_of_type = nodes;
       mine.what = what;
       mine.says_how_to_collect = says;
-      Experiment own = experiment;
-      own.slurm->nodes = std::min(own.slurm->nodes, static_cast<int>(nodes.size()));
-      if (own.slurm->at_once) own.slurm->at_once = std::min(*own.slurm->at_once, own.slurm->nodes);
       mine.fresh = fresh;
       if (!options.quiet && !options.json)
         write_stderr(fmt::format("{}: {}\n", join(nodes, ","), printable(hardware)));
-      const int code = ClusterNight(mine, own).run();
+      const int code = run_night(mine, experiment, static_cast<int>(nodes.size()));
       worst = std::max(worst, code);
       results.push_back(path);
       if (code == static_cast<int>(ExitCode::interrupted)) break;
@@ -768,7 +761,7 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
 
 int run_on_cluster(const ClusterOptions& options, const Experiment& experiment) {
   if (experiment.slurm->each_type) return run_each_type(options, experiment);
-  return ClusterNight(options, experiment).run();
+  return run_night(options, experiment, experiment.slurm->nodes);
 }
 
 }  // namespace dvfs_plan

@@ -17,8 +17,11 @@ namespace dvfs_plan {
 struct CommonOptions {
   std::string file;  // the experiment or the result, where a command is about one
   bool json = false;
+  std::string colour = "auto";  // or 'always', 'never'
   std::string state_folder;  // empty: the current user's
   std::string sysfs_root;    // "": this machine
+  // Of a command that runs another: the words behind `--`, which are none of ours.
+  std::vector<std::string> behind;
 };
 void add_common_options(CLI::App& app, CommonOptions& options);
 
@@ -40,6 +43,7 @@ struct CommandKind {
   std::string_view what;      // it does: for --help
   bool needs_rights = false;  // of root, where it has them; else it becomes the user behind sudo first
   bool hidden = false;        // nobody but this program itself calls it
+  bool runs_another = false;  // a program and its words stand behind `--`
   DeclaredCommand (*declare)(CLI::App& app) = nullptr;
 };
 

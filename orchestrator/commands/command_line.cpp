@@ -1,6 +1,7 @@
 #include "orchestrator/commands/command_line.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,11 +9,14 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/bus_errors.hpp"
 #include "base/error.hpp"
+#include "base/interruption.hpp"
 #include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
@@ -43,7 +47,8 @@ Ctrl-C, a kill or a power cut lose no finished trial, and the settings are put b
 Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is wrong; 3 the machine
 refuses; 4 the machine could not be put back (with the commands that would); 5 done, but the result file was
 lost meanwhile: all of it is in the file that the last line names; 6 it
-stopped by itself, since one trial after another failed in the same way; 130 interrupted.)";
+stopped by itself, since one trial after another failed in the same way; 128 + the signal: interrupted
+(130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP).)";
 
 void print_error(const Error& error) {
   // A diagnostic of an experiment file says where it stands itself.
@@ -74,8 +79,19 @@ class CommandLineParser {
       std::replace_if(
           words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; },
           between_sides);
+    // Words of another program's, as they are: the parser would make a list of "[a]".
+    std::vector<std::string> behind;
+    const auto end = std::find_if(words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; });
+    const auto runs_another = [](const char* word) {
+      const CommandKind* const kind = Registered<CommandKind>::find(word);
+      return kind != nullptr && kind->runs_another;
+    };
+    if (end != words.end() && std::any_of(words.begin() + 1, end, runs_another)) {
+      behind.assign(end + 1, words.end());
+      words.erase(end, words.end());
+    }
     try {
-      app_.parse(argc, words.data());
+      app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
       if (code != 0) say_what_was_meant();
@@ -86,10 +102,12 @@ class CommandLineParser {
     const bool named = called != commands_.end();
     const DeclaredCommand& command = named ? called->command : run_;
     if (named) take_over(*run_.options, *command.options);
+    command.options->behind = std::move(behind);
     if (!named && command.options->file.empty()) {
       write_stderr(fmt::format("{}", app_.help()));
       return static_cast<int>(ExitCode::bad_experiment);
     }
+    if (command.options->colour != "auto") choose_colour(command.options->colour == "always");
     give_up_rights(*command.options, !named || called->kind->needs_rights);
     return command.run();
   }
@@ -111,6 +129,7 @@ class CommandLineParser {
   // What all commands take may stand before the command's name too.
   static void take_over(const CommonOptions& before, CommonOptions& options) {
     options.json = options.json || before.json;
+    if (before.colour != "auto") options.colour = before.colour;
     if (options.state_folder.empty()) options.state_folder = before.state_folder;
     if (options.sysfs_root.empty()) options.sysfs_root = before.sysfs_root;
   }
@@ -140,6 +159,8 @@ class CommandLineParser {
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_flag("--json", options.json, "print JSON on stdout");
+  app.add_option("--color", options.colour, "auto (a terminal, unless NO_COLOR is set), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--state-folder", options.state_folder, "where the journal and the lock are kept")
       ->group("Diagnostics");
   app.add_option("--sysfs-root", options.sysfs_root, "read a recorded machine below this folder instead")
@@ -154,21 +175,59 @@ std::vector<std::string> command_names() {
   return names;
 }
 
+namespace {
+
+// What is read recursively (YAML, a plan's JSON) would end in a fault of memory with less, before anything is put back.
+void require_stack() {
+  constexpr rlim_t least = 512 * 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least) return;
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("the stack may be no larger than {} KiB here (ulimit -s); dvfs-plan needs {} KiB",
+                          limit.rlim_cur / 1024, least / 1024),
+              "ulimit -s 8192 gives it what is usual");
+}
+
+// As a shell says it: 128 + the signal.
+int by_signal(int code) {
+  constexpr int from = 128;
+  const bool interrupted = code == static_cast<int>(ExitCode::interrupted) && Interruption::asked() != 0;
+  return interrupted ? from + Interruption::asked() : code;
+}
+
+int fail_as_usual(const Error& error) {
+  print_error(error);
+  return by_signal(static_cast<int>(error.code()));
+}
+
+int fail_of_ours(const std::exception& fault) {
+  return fail_as_usual(Error(ExitCode::machine_refuses, fault.what(),
+                             "this is a fault of dvfs-plan itself; please report it with the command you gave"));
+}
+
+}  // namespace
+
 int main_program(int argc, char** argv) {
   // A file that may not become larger is an error to handle (setrlimit(2), RLIMIT_FSIZE), not a death.
   std::signal(SIGXFSZ, SIG_IGN);
   survive_bus_errors();
   try {
-    return CommandLineParser().run(argc, argv);
+    require_stack();
+    return by_signal(CommandLineParser().run(argc, argv));
   } catch (const Error& error) {
-    print_error(error);
-    return static_cast<int>(error.code());
+    return fail_as_usual(error);
+  } catch (const std::bad_alloc&) {
+    return fail_as_usual(Error(ExitCode::machine_refuses, "there is not enough memory",
+                               "give it more (ulimit -v, ulimit -d, memory.max of its control group)"));
+  } catch (const std::system_error& fault) {
+    // pthread_create(3): no memory for a stack, or as many threads as may be.
+    if (fault.code() == std::errc::resource_unavailable_try_again)
+      return fail_as_usual(
+          Error(ExitCode::machine_refuses, "no more threads or processes may be started here",
+                "lift the limit (ulimit -u, pids.max of its control group), or give it more memory (ulimit -v, ulimit -d)"));
+    return fail_of_ours(fault);
   } catch (const std::exception& fault) {
-    write_stderr(
-        fmt::format("error: {}\n  hint: this is a fault of dvfs-plan itself; please report it with the "
-                    "command you gave\n",
-                    fault.what()));
-    return static_cast<int>(ExitCode::machine_refuses);
+    return fail_of_ours(fault);
   }
 }
 

@@ -92,7 +92,7 @@ int compare_command(const CompareOptions& options) {
     if (!options.json) return static_cast<int>(verdict);
   }
   write_answer(options.json ? json_comparison(comparison)
-                            : terminal_comparison(comparison, is_terminal_stdout()));
+                            : terminal_comparison(comparison, uses_colour()));
   return static_cast<int>(verdict);
 }
 

@@ -38,13 +38,6 @@ struct Diagnosis {
   std::vector<std::pair<std::string, std::string>> notes;  // what, fix
 };
 
-std::string offers_text(const AxisOffer& offer) {
-  if (offer.continuous) return fmt::format("{} to {}", offer.values.front().text, offer.values.back().text);
-  std::vector<std::string> texts;
-  for (const AxisValue& value : offer.values) texts.push_back(value.text);
-  return join(texts, ", ");
-}
-
 // Why the guardian would set it to no value at all; empty: it would to one at least.
 SettingAnswer refusal_of(const Knob& knob, GuardClient& guard) {
   SettingAnswer first;
@@ -76,13 +69,6 @@ std::vector<KnobReport> look_at_knobs(const Sysfs& sysfs, const UsedBoards& gpus
     reports.push_back(report);
   }
   return reports;
-}
-
-UsedBoards all_boards(const Sysfs& sysfs) {
-  UsedBoards gpus;
-  gpus.all = find_gpu_boards(sysfs);
-  gpus.used = gpus.all.boards;
-  return gpus;
 }
 
 // What a sweep of boards should know beforehand.
@@ -133,14 +119,6 @@ Diagnosis diagnose(const Sysfs& sysfs, GuardClient& guard) {
         "sudo sysctl kernel.perf_event_paranoid=0");
   }
   return d;
-}
-
-std::vector<Channel> channels_of(const ProbeFinding& finding) {
-  std::vector<Channel> channels;
-  if (finding.probe) channels = finding.probe->channels();
-  for (const auto& part : finding.others)
-    channels.insert(channels.end(), part->channels().begin(), part->channels().end());
-  return channels;
 }
 
 std::string doctor_text(const Diagnosis& d) {
@@ -216,7 +194,7 @@ int doctor_command(const CommonOptions& options) {
   sysfs.use(&guard);
   Diagnosis diagnosis = diagnose(sysfs, guard);
   for (const GuardNote& note : guard.notes()) diagnosis.notes.emplace_back(note.text, note.next_step);
-  write_stdout(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
+  write_answer(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
   return static_cast<int>(ExitCode::done);
 }
 

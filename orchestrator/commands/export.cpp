@@ -33,9 +33,9 @@ int export_table(Store& store, const ExportOptions& options, std::ostream& out) 
                       : options.format == "parquet"
                           ? parquet_writer(out, path != nullptr ? path : "/usr/bin:/bin")
                           : csv_writer(out);
+  if (const std::string damaged = store.damaged_text(); !damaged.empty())
+    write_stderr(fmt::format("warning: {}\n", damaged));
   if (options.table != "readings") {
-    if (const std::string damaged = store.damaged_text(); !damaged.empty())
-      write_stderr(fmt::format("warning: {}\n", damaged));
     write_trials_table(store, *writer);
     return 0;
   }
@@ -51,7 +51,7 @@ int export_command(const ExportOptions& options) {
                 "leave one of them out; --format jsonl is JSON, a line a row");
   refuse_the_result_itself(options.output, "--output", options.file);
   if (options.format == "parquet" && options.output.empty())
-    throw Error(ExitCode::bad_experiment, "Parquet is no text: it does not go to the terminal",
+    throw Error(ExitCode::bad_experiment, "Parquet is written to a file: its end says where its columns are",
                 "name a file: --output table.parquet");
   std::optional<FileReplacement> file;
   if (!options.output.empty()) file.emplace(options.output);

@@ -37,7 +37,9 @@ std::string machine_of(Store& store) {
 }
 
 void require_alike(Store& first, const std::string& first_file, Store& other, const std::string& file) {
-  if (first.plan_hash() != other.plan_hash()) {
+  // What is only asked of the trials, or what the experiment is called, makes them no others.
+  const PlanChange change = plan_change(first.canonical_plan(), other.canonical_plan());
+  if (!change.adds.empty() || !change.drops.empty() || !change.incomparable.empty()) {
     const auto differences = plan_differences(first.canonical_plan(), other.canonical_plan());
     throw Error(ExitCode::bad_experiment,
                 fmt::format("{} and {} are of different plans:\n  {}", first_file, file,
@@ -80,27 +82,47 @@ int merge_command(const MergeOptions& options) {
           "machine are "
           "compared, not merged");
     require_alike(results.front(), files.front().file, results.back(), one.file);
+    // What is merged gets checksums of its own: a damaged trial would pass for a sound one.
+    for (const std::string& damaged : {results.back().damaged_text(), results.back().damaged_readings_text()}) {
+      if (damaged.empty()) continue;
+      throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", one.file, damaged),
+                  "copy it again from where it was made, or leave it out; nothing was written");
+    }
   }
   const std::string unfinished = options.output + ".new";
   std::filesystem::copy_file(files.front().file, unfinished,
                              std::filesystem::copy_options::overwrite_existing);
   Store::fold_log(unfinished);
-  int trials = 0;
-  {
+  Store::Progress merged;
+  try {
     Store all = Store::open(unfinished, Database::Mode::read_write);
     {
       Transaction transaction(all.database());
       forget_trials(all);
       PartTaker taker(all);
-      for (std::size_t i = 0; i < files.size(); ++i) trials += taker.take_result(results[i], files[i].node);
+      int planned = 0;
+      for (std::size_t i = 0; i < files.size(); ++i) {
+        planned += results[i].experiment().planned_trials;
+        if (taker.take_result(results[i], files[i].node) > 0 || results[i].progress().finished == 0) continue;
+        throw Error(ExitCode::bad_experiment,
+                    fmt::format("{} holds no trial that is not in the results before it: it is the same night",
+                                files[i].file),
+                    "name each result once; nothing was written");
+      }
       taker.settle();
+      note_planned_trials(all, planned);
       transaction.commit();
     }
     conclude(all);
+    merged = all.progress();
     all.seal();
+  } catch (const Error&) {
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(unfinished + ending);
+    throw;
   }
   std::filesystem::rename(unfinished, options.output);
-  write_stdout(fmt::format("{} trials of {} results are in {}\n", trials, files.size(), options.output));
+  write_answer(fmt::format("{} of {} trials of {} results are in {}\n", merged.finished, merged.planned, files.size(),
+                           options.output));
   return static_cast<int>(ExitCode::done);
 }
 

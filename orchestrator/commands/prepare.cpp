@@ -30,9 +30,11 @@ void refuse_overlaps(const Experiment& experiment, const std::vector<KnobFinding
 
 }  // namespace
 
-PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs) {
+PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs,
+                                      const std::optional<std::string>& text_given) {
   Diagnostics diagnostics(file);
-  auto experiment = parse_experiment(read_experiment_file(file), file, registered_vocabulary(), diagnostics);
+  auto experiment = parse_experiment(text_given ? *text_given : read_experiment_file(file), file,
+                                     registered_vocabulary(), diagnostics);
   PreparedExperiment prepared;
   if (experiment) {
     experiment->folder = std::filesystem::absolute(experiment->folder).lexically_normal().string();

@@ -22,8 +22,9 @@ struct PreparedExperiment {
   std::string warnings;  // diagnostics that do not keep it from running
 };
 
-// Throws Error (exit code 2) with all faults of the file.
-PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs);
+// `text`: of the file as it was submitted; nullopt: as it is now. Throws Error (exit code 2) with all faults of it.
+PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysfs,
+                                      const std::optional<std::string>& text = std::nullopt);
 
 // The machine's facts and those of the boards used.
 std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs);

@@ -1,9 +1,10 @@
-// dvfs-plan registered: all knobs, probes, searches and commands, and the schema of the result file, for
+// dvfs-plan registered: all knobs, probes, searches, forms of a setting and commands, and the schema of the result file, for
 // `./dev schema`, which makes the lists of the JSON schema and of the README and results/SCHEMA.md of them.
 #include <nlohmann/json.hpp>
 
 #include "base/output.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/setting_form.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "probes/probe_table.hpp"
@@ -25,6 +26,7 @@ int registered_command(const CommonOptions&) {
   nlohmann::ordered_json json{{"knobs", names_of_all<KnobKind>()},
                               {"probes", names_of_all<ProbeKind>()},
                               {"searches", names_of_all<StrategyKind>()},
+                              {"forms", names_of_all<SettingForm>()},
                               {"commands", nlohmann::ordered_json::array()},
                               {"schema_version", newest_schema_version()},
                               {"schema", schema_sql()},
@@ -38,7 +40,7 @@ int registered_command(const CommonOptions&) {
 
 const Registered<CommandKind> registered({.name = "registered",
                                           .place = 210,
-                                          .what = "knobs, probes, searches and commands, as JSON",
+                                          .what = "knobs, probes, searches, forms and commands, as JSON",
                                           .hidden = true,
                                           .declare = [](CLI::App& app) {
                                             return declared(app, std::make_shared<CommonOptions>(),

@@ -19,9 +19,15 @@ struct ReportOptions : CommonOptions {
   std::string html;        // the page to write
   std::string svg, png;    // prefixes of the figures to draw
   bool recompute = false;  // judge anew from the readings
+  std::string objective;   // what is asked otherwise (experiments/plan/question.hpp)
+  std::vector<std::string> subject_to, reference;
 };
 
 int report_command(const ReportOptions& options) {
+  const Question question = parse_question(options.objective, options.subject_to, options.reference);
+  if (question.any() && options.recompute)
+    throw Error(ExitCode::bad_experiment, "--recompute judges each trial anew, whatever is asked of them together",
+                "leave it out, or --objective, --subject-to and --reference");
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
   if (options.recompute) {
@@ -29,8 +35,8 @@ int report_command(const ReportOptions& options) {
     write_answer(options.json ? json_recomputed(recomputed) : recomputed_text(recomputed));
     return static_cast<int>(ExitCode::done);
   }
-  const auto trials = store.trials();
-  const Summary summary = summary_of(store, trials);
+  auto trials = store.trials();
+  const Summary summary = question.any() ? summary_of(store, trials, question) : summary_of(store, trials);
   const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();
   if (!options.html.empty()) {
     refuse_the_result_itself(options.html, "--html", options.file);
@@ -46,7 +52,7 @@ int report_command(const ReportOptions& options) {
   }
   if (to_files && !options.json) return static_cast<int>(ExitCode::done);
   write_answer(fmt::format("{}", options.json ? json_report(store, summary, trials)
-                                              : terminal_report(summary, trials, is_terminal_stdout())));
+                                              : terminal_report(summary, trials, uses_colour())));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -65,6 +71,13 @@ const Registered<CommandKind> report(
        app.add_flag(
            "--recompute", options->recompute,
            "judge all energies anew from the stored readings, and say what differs from what is stored");
+       app.add_option("--objective", options->objective,
+                      "minimise this instead: energy, time, edp, ed2p, or '{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}}'");
+       app.add_option("--subject-to", options->subject_to,
+                      "what must hold instead of what the experiment says, such as 'slowdown<=3%'; or none")
+           ->type_size(1);
+       app.add_option("--reference", options->reference, "compare with this point instead, such as 'cpu.frequency=2.2 GHz'")
+           ->type_size(1);
        return declared(app, options, report_command);
      }});
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -41,18 +43,70 @@ std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
   return differences;
 }
 
+namespace {
+
+// Blocks that are there have the reference that they were run with.
+void keep_references(Store& store, Plan& plan) {
+  if (!plan.experiment.reference.empty()) return;
+  std::map<std::string, std::string> stored;  // by scenario
+  for (const PointRow& point : store.points()) {
+    if (point.is_reference) stored[point.scenario] = point.key;
+  }
+  for (PlanPoint& point : plan.points) {
+    const auto known = stored.find(point.scenario);
+    const bool still_there =
+        known != stored.end() && std::any_of(plan.points.begin(), plan.points.end(),
+                                             [&](const PlanPoint& one) { return one.key == known->second; });
+    if (still_there) point.reference = point.key == known->second;
+  }
+}
+
+std::string trials_text(Store& store) {
+  std::map<std::string, int> trials;
+  for (const TrialRow& trial : store.trials()) trials[trial.workload] += trial.role == TrialRole::warm_up ? 0 : 1;
+  std::vector<std::string> texts;
+  for (const auto& [workload, count] : trials) texts.push_back(fmt::format("{} of {}", count, printable(workload)));
+  return texts.empty() ? "no trial" : "trials: " + join(texts, ", ");
+}
+
+[[noreturn]] void refuse_changes(Store& store, const std::vector<std::string>& differences, const std::string& path) {
+  std::string message = fmt::format("{} holds trials of another plan; what changed:", path);
+  constexpr std::size_t most = 12;
+  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i) message += "\n  " + printable(differences[i]);
+  if (differences.size() > most) message += fmt::format("\n  ... and {} more", differences.size() - most);
+  message += fmt::format("\n  it has {}", trials_text(store));
+  throw Error(ExitCode::bad_experiment, message,
+              "undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file");
+}
+
+}  // namespace
+
 void require_same_plan(Store& store, const Plan& plan, const std::map<std::string, std::string>& facts,
                        const std::string& path) {
   const auto differences = resume_obstacles(store, plan, facts);
   if (differences.empty()) return;
-  std::string message = fmt::format("{} holds trials of another plan; what changed:", path);
-  constexpr std::size_t most = 12;
-  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i)
-    message += "\n  " + printable(differences[i]);
-  if (differences.size() > most) message += fmt::format("\n  ... and {} more", differences.size() - most);
-  throw Error(ExitCode::bad_experiment, message,
-              "undo the change to resume, use --fresh to start a new result (the old one is kept), or "
-              "--output for another file");
+  refuse_changes(store, differences, path);
+}
+
+PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path) {
+  PlanChange change;
+  if (store.plan_hash() != plan.hash) change = plan_change(store.canonical_plan(), plan.canonical);
+  std::vector<std::string> obstacles = change.incomparable;
+  for (std::string& difference : decisive_differences(store.machine_facts(), facts)) obstacles.push_back(std::move(difference));
+  if (!obstacles.empty()) refuse_changes(store, obstacles, path);
+  keep_references(store, plan);
+  return change;
+}
+
+void follow_result(Store& store, Plan& plan) {
+  std::set<std::string> references;
+  for (const PointRow& point : store.points()) {
+    if (point.is_reference) references.insert(point.key);
+  }
+  for (PlanPoint& point : plan.points) point.reference = references.contains(point.key);
+  const Store::Stages stages = store.stages();
+  if (!stages.stages.empty() && !plan.experiment.search.one_by_one()) schedule_stages(plan, stages.stages, stages.of_point);
+  store.use_plan(plan);
 }
 
 }  // namespace dvfs_plan

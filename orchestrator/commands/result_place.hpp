@@ -17,6 +17,12 @@ std::string result_path(const std::string& output, const Experiment& experiment)
 // Where a former result goes, without its ending: "NAME.2026-11-23T17-09-08.123Z".
 std::string aside_stem(const std::string& path, const Clock& clock);
 
+// What of the plan is other than in the result, where the trials that are there and those to come compare; where they do not, or the machine
+// is another one, throws Error (exit code 2) with what changed. A reference that the file does not name stays what it was.
+PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path);
+// The plan as the result goes on with it: its references, what is in which block. Its trials are then known by it.
+void follow_result(Store& store, Plan& plan);
+
 // What differs between the plan and machine of a stored result and those of now; empty if it may be resumed.
 std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
                                           const std::map<std::string, std::string>& facts);

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/cluster_run.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/experiment_text.hpp"
@@ -16,19 +17,6 @@ struct NightOptions : RunOptions {
   bool cancel = false;
 };
 
-std::optional<Experiment> cluster_experiment(const std::string& file) {
-  try {
-    Diagnostics diagnostics(file);
-    auto experiment =
-        parse_experiment(read_experiment_file(file), file, registered_vocabulary(), diagnostics);
-    if (experiment && !diagnostics.has_errors() && experiment->slurm) return experiment;
-  } catch (const Error&) {
-  }
-  // A file with faults is told of by who resolves it, all of them at once, and behind what comes first of all: that a
-  // machine which an earlier run left is put back.
-  return std::nullopt;
-}
-
 int run_blocks(const RunOptions& options, ClusterOptions::Do what, const Experiment& experiment) {
   ClusterOptions cluster;
   static_cast<RunOptions&>(cluster) = options;
@@ -40,6 +28,9 @@ int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
   Diagnostics diagnostics(options.file);
   const auto experiment = parse_experiment(read_experiment_file(options.file), options.file,
                                            registered_vocabulary(), diagnostics);
+  // What was submitted decides what is cancelled: a file that is being edited will do for its name.
+  if (what == ClusterOptions::Do::cancel && experiment && experiment->slurm)
+    return run_blocks(options, what, *experiment);
   if (diagnostics.has_errors()) {
     std::string text = diagnostics.text();
     text.pop_back();

@@ -69,9 +69,9 @@ class Run {
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
     launcher_.group().own_marked(clock_holder_mark());
-    auto prepared = prepare_experiment(options_.file, sysfs_);
+    auto prepared = prepare_experiment(options_.file, sysfs_, options_.text);
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
-    const Plan& plan = prepared.plan;
+    Plan& plan = prepared.plan;
     const std::string path = part_ != nullptr ? part_->file() : result_path(options_.output, plan.experiment);
     const auto users = workload_users(plan);
     service_users_ = service_users(plan);
@@ -82,8 +82,10 @@ class Run {
     writer_ = std::make_unique<WriterLock>(path, invoking_owner());
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
+      if (part_ == nullptr) grow_where_the_file_changed(plan, facts, path);
       Store existing = open_as_owner(path, Database::Mode::read_only);
       require_same_plan(existing, plan, facts, path);
+      follow_result(existing, plan);
       if (strategy_for(plan, existing)->next(History(existing.history())) == nullptr) {
         if (part_ != nullptr) return part_->ended(existing, RunEnd::done);
         progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
@@ -150,6 +152,22 @@ class Run {
   }
 
  private:
+  void grow_where_the_file_changed(Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path) {
+    PlanChange change;
+    {
+      Store existing = open_as_owner(path, Database::Mode::read_only);
+      change = change_since(existing, plan, facts, path);
+    }
+    if (!change.any()) return;
+    Store store = open_as_owner(path, Database::Mode::read_write);
+    store.grow(plan, change, clock_.wall_time());
+    conclude(store);
+    for (const auto& [what, texts] : {std::pair{"asked otherwise", &change.asks}, {"added", &change.adds}, {"no more in the experiment", &change.drops}}) {
+      if (!texts->empty()) progress_.say(fmt::format("{}: {}", what, printable(join(*texts, "; "))));
+    }
+    if (!change.drops.empty()) progress_.say("its trials stay in the result, and do not count");
+  }
+
   std::unique_ptr<Strategy> strategy_for(const Plan& plan, Store& store) {
     StrategyRequest request{plan, store.prior(), stored_finalists(store, plan)};
     return part_ != nullptr ? part_->strategy(std::move(request), interruption_)
@@ -305,7 +323,7 @@ class Run {
 
   void rescued(const Store::Rescued& result) {
     write_stderr(fmt::format(
-        "warning: the result file is lost ({}); all finished trials are in {}, and the night goes "
+        "warning: the result file cannot be used any more ({}); all finished trials are in {}, and the night goes "
         "on there\n",
         result.what, result.where));
     rescued_ = true;
@@ -359,6 +377,8 @@ class Run {
     rescue_if_lost(store);  // what is written into a file makes it ours, whatever became of it
     try {
       conclude(store);
+      const auto best = best_so_far(store.progress());
+      if (!best.empty()) progress_.best(best.size() == 1 ? best.front() : fmt::format("{} answers", best.size()));
     } catch (const Error&) {
       // Somebody holds the file, or it is lost: the next trial's write finds out.
     }
@@ -388,6 +408,7 @@ class Run {
                    const std::map<std::string, std::string>& facts, const SensorCheck& sensors) {
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
       Store store = open_as_owner(path, Database::Mode::read_write);
+      store.use_plan(plan);
       energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
       store.use_channels(channels);
       progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
@@ -456,8 +477,9 @@ class Run {
       write_page_beside(store, summary, trials, path,
                         [this](const std::string& line) { progress_.say(line); });
     interruption_.let_signals_end_us();
-    write_stdout(fmt::format("{}", options_.json ? json_report(store, summary, trials)
-                                                 : terminal_report(summary, trials, is_terminal_stdout())));
+    const bool answered = answer(options_.json ? json_report(store, summary, trials)
+                                               : terminal_report(summary, trials, uses_colour()),
+                                 path);
     if (end_ == RunEnd::interrupted) {
       progress_.say(
           fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
@@ -470,6 +492,7 @@ class Run {
     }
     progress_.say(fmt::format("all of it is in {}", path));
     if (end_ == RunEnd::gave_up) return static_cast<int>(ExitCode::gave_up);
+    if (!answered && !rescued_) return static_cast<int>(ExitCode::machine_refuses);
     if (rescued_) {
       write_stderr(fmt::format(
           "warning: {} is not the file that this run began with, which was lost; to go on with it: "
@@ -478,6 +501,18 @@ class Run {
       return static_cast<int>(ExitCode::result_rescued);
     }
     return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
+  }
+
+  // False: what reads it (a script, a later command) has not got all of it.
+  static bool answer(const std::string& text, const std::string& path) {
+    try {
+      write_answer(text);
+      return true;
+    } catch (const Error& error) {
+      write_stderr(fmt::format("error: {}\n  hint: nothing is lost: dvfs-plan report {} says it again\n", error.what(),
+                               shell_quote(path)));
+      return false;
+    }
   }
 
   const RunOptions& options_;

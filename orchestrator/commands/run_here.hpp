@@ -21,6 +21,7 @@ struct RunOptions : CommonOptions {
   bool quiet = false;    // no progress on stderr
   bool no_html = false;  // leave the page out
   bool wait = false;     // where somebody else has the machine
+  std::optional<std::string> text = std::nullopt;  // of the experiment, where it is not what the file holds by now
 };
 
 // What makes a run a part of something larger. It has a file of its own, and makes no report.

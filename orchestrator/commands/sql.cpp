@@ -135,6 +135,10 @@ int sql_command(const SqlOptions& options) {
   }
   if (const std::string damaged = store.damaged_text(); !damaged.empty())
     write_stderr(fmt::format("warning: {}\n", damaged));
+  // Rows of all trials at once, which no trial's own look protects.
+  const bool asks_readings = options.query.find("reading") != std::string::npos;
+  if (const std::string damaged = asks_readings ? store.damaged_readings_text() : ""; !damaged.empty())
+    write_stderr(fmt::format("warning: {}\n", damaged));
   store.database().protect();
   try {
     Statement s = store.database().prepare(options.query);
@@ -143,7 +147,7 @@ int sql_command(const SqlOptions& options) {
     else if (options.csv)
       print_csv(s);
     else
-      print_table(s, is_terminal_stdout());
+      print_table(s, uses_colour());
   } catch (const StoreBusy&) {
     throw;
   } catch (const StoreDamaged&) {

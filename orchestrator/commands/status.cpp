@@ -13,8 +13,10 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
+#include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "results/report/report.hpp"
 #include "results/store/parts.hpp"
 
 namespace dvfs_plan {
@@ -51,7 +53,27 @@ struct ClusterProgress {
   std::map<std::string, std::string> left_out;
   std::vector<std::string> jobs;
   int not_collected = 0;  // trials that lie in the shared folder beside the result
+  struct Tasks {
+    int running = 0, waiting = 0;
+    std::string reason;  // why the first of them waits, as Slurm says it
+  };
+  std::optional<Tasks> tasks;  // nullopt: Slurm cannot be asked here
+  std::string silence;         // then why
 };
+
+void ask_slurm(ClusterProgress& progress) {
+  try {
+    ClusterProgress::Tasks tasks;
+    for (const SlurmTask& task : Slurm().tasks(progress.jobs)) {
+      if (task.ended()) continue;
+      (task.node.empty() ? tasks.waiting : tasks.running) += 1;
+      if (task.node.empty() && tasks.reason.empty() && task.reason != "None") tasks.reason = task.reason;
+    }
+    progress.tasks = tasks;
+  } catch (const Error& error) {
+    progress.silence = error.what();
+  }
+}
 
 std::optional<ClusterProgress> cluster_progress(Store& store, const std::string& file) {
   ClusterProgress progress;
@@ -67,7 +89,26 @@ std::optional<ClusterProgress> cluster_progress(Store& store, const std::string&
   const SharedFolder folder(file.substr(0, file.rfind(".sqlite")) + ".nodes");
   for (const std::string& name : folder.names(part_ending))
     progress.not_collected += name.find(".t") != std::string::npos && !taken.contains(name) ? 1 : 0;
+  ask_slurm(progress);
   return progress;
+}
+
+std::string tasks_text(const Store::Progress& p, const ClusterProgress& cluster) {
+  const std::string jobs =
+      fmt::format("job{} {}", cluster.jobs.size() == 1 ? "" : "s", join(cluster.jobs, ", "));
+  if (!cluster.tasks)
+    return fmt::format("submitted as {}; whether they wait or run is not known: {}\n", jobs,
+                       printable(cluster.silence));
+  const auto& tasks = *cluster.tasks;
+  if (tasks.running + tasks.waiting > 0)
+    return fmt::format("{}: {} at work, {} waiting{}\n", jobs, counted(tasks.running, "node"),
+                       counted(tasks.waiting, "task"),
+                       tasks.reason.empty() ? "" : fmt::format(" ({})", printable(tasks.reason)));
+  if (p.finished >= p.planned) return "done\n";
+  if (p.may_end_early && cluster.not_collected == 0) return "no task waits or runs: the search is over, or was ended\n";
+  return fmt::format("no task of {} waits or runs; the command that began it collects what is finished and submits what "
+                     "is missing\n",
+                     jobs);
 }
 
 std::string cluster_text(const Store::Progress& p, const ClusterProgress& cluster) {
@@ -80,16 +121,27 @@ std::string cluster_text(const Store::Progress& p, const ClusterProgress& cluste
     text += fmt::format("{} is left out: {}\n", printable(node), printable(why));
   if (cluster.not_collected > 0)
     text += fmt::format("{} more trials are finished and not collected yet\n", cluster.not_collected);
-  text += fmt::format("submitted as job{} {}: `squeue` says what waits and runs; the same command goes on\n",
-                      cluster.jobs.size() == 1 ? "" : "s", join(cluster.jobs, ", "));
+  text += tasks_text(p, cluster);
   for (const EventRecord& event : p.last_warnings)
     text += fmt::format("warning: {}: {}\n", printable(event.kind), printable(event.message));
+  return text;
+}
+
+// What would be answered by now.
+std::string so_far(const Store::Progress& p) {
+  constexpr std::size_t most = 5;
+  const auto texts = best_so_far(p);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, texts.size()); ++i)
+    text += fmt::format("so far, of {}: {}\n", counted(p.best_of_trials, "trial"), texts[i]);
+  if (texts.size() > most) text += fmt::format("and {} more: dvfs-plan report\n", texts.size() - most);
   return text;
 }
 
 std::string status_text(const Store::Progress& p, bool running) {
   std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
                                  p.finished, p.planned, p.counted);
+  text += so_far(p);
   if (running) {
     text += fmt::format("running (pid {}, since {})", p.session_pid, printable(p.session_started_at));
     if (!p.current_trial.empty()) text += fmt::format(", now: {}", printable(p.current_trial));
@@ -119,6 +171,8 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   if (cluster) {
     json["jobs"] = cluster->jobs;
     json["not_collected"] = cluster->not_collected;
+    json["tasks"] = cluster->tasks ? Json{{"running", cluster->tasks->running}, {"waiting", cluster->tasks->waiting}}
+                                   : Json(nullptr);
     json["blocks"] = Json::array();
     for (const BlockRun& run : cluster->runs)
       json["blocks"].push_back(
@@ -129,6 +183,14 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   json["eta_s"] = running && p.mean_trial_seconds && p.planned > p.finished
                       ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
                       : Json(nullptr);
+  json["best"] = Json::array();
+  for (const auto& one : p.best)
+    json["best"].push_back({{"point", one.point},
+                            {"reference", one.reference.empty() ? Json(nullptr) : Json(one.reference)},
+                            {"gain", one.gain ? Json(*one.gain) : Json(nullptr)},
+                            {"low_95", one.low ? Json(*one.low) : Json(nullptr)},
+                            {"high_95", one.high ? Json(*one.high) : Json(nullptr)}});
+  json["best_of_trials"] = p.best.empty() ? Json(nullptr) : Json(p.best_of_trials);
   json["last_session_ended"] = p.session_ended_how.empty() ? Json(nullptr) : Json(p.session_ended_how);
   json["last_warnings"] = Json::array();
   for (const EventRecord& event : p.last_warnings)
@@ -151,17 +213,19 @@ int status_command(const StatusOptions& options) {
   while (true) {
     const auto [progress, cluster] = look(options.file);
     // A cluster's sessions were others' processes.
-    const bool running = cluster ? progress.finished < progress.planned : is_running(progress, sysfs);
+    const bool running = !cluster        ? is_running(progress, sysfs)
+                         : cluster->tasks ? cluster->tasks->running + cluster->tasks->waiting > 0
+                                          : progress.finished < progress.planned;
     // Over what was there before, where a terminal can; below it elsewhere.
     const bool over = options.watch && !options.json && is_terminal_stdout();
-    write_stdout((over ? "\x1b[H\x1b[2J" : "") + (options.json
+    write_answer((over ? "\x1b[H\x1b[2J" : "") + (options.json
                                                       ? status_json(progress, cluster, running, options.watch)
                                                   : cluster ? cluster_text(progress, *cluster)
                                                             : status_text(progress, running)));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
     if (!interruption->sleep_until(clock.now() + nanoseconds(between_lines), clock))
       return static_cast<int>(ExitCode::interrupted);
-    if (!over && !options.json) write_stdout("\n");
+    if (!over && !options.json) write_answer("\n");
   }
 }
 

@@ -30,6 +30,7 @@ namespace {
 struct TaskOptions : CommonOptions {
   std::string folder;  // that all share
   std::string plan;    // the look that the plan is in; empty: this is the look
+  std::string text;    // name there of the experiment as it was submitted
   int offset = 0;      // block = index in the array + this
 };
 
@@ -198,6 +199,7 @@ class Block : public RunPart {
       origin_ = known->origin;
     }
     if (search_.stopped) how = RunEnd::interrupted;
+    if (how == RunEnd::interrupted) tell_that_it_was_ended(store);
     if (how == RunEnd::done && search_.barren && gave_up_.empty()) gave_up_ = "none of its trials counts";
     if (!gave_up_.empty()) throw NodeFault(ExitCode::some_trials_failed, gave_up_ + last_fault(store));
     // What is finished is worth waiting for.
@@ -254,6 +256,18 @@ class Block : public RunPart {
     }
   }
 
+  // By its time, by who comes first, by its user: the login node cannot tell from Slurm what it was at.
+  void tell_that_it_was_ended(Store& store) {
+    const auto now = store.progress();
+    std::string name = fmt::format("{}.{}.end{}", node_name(), task_name(), fault_ending);
+    std::replace(name.begin(), name.end(), ' ', '-');
+    folder_.hand_in(name, fault_bytes({node_name(), task_name(),
+                                       fmt::format("it was told to end (its 'time' is over, or somebody ended it){}; {} of the block are finished",
+                                                   now.current_trial.empty() ? "" : ", at " + now.current_trial,
+                                                   counted(now.finished, "trial")),
+                                       block_, false}));
+  }
+
   // Whether all that is finished has been handed in now.
   bool hand_in_what_is_not(Store& store) {
     if (!listed_) {
@@ -306,8 +320,19 @@ class Block : public RunPart {
   int copies_ = 0;
 };
 
+// As it was submitted: the file itself may have been changed since.
+std::string submitted_text(const TaskOptions& options) {
+  std::string text = SharedFolder(options.folder).read(options.text);
+  if (text_name(text) != options.text)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{}/in/{} is not there, or not what was submitted", options.folder, options.text),
+                "submit again with --fresh");
+  return text;
+}
+
 int run_part(const TaskOptions& options, RunPart& part) {
   RunOptions run;
+  run.text = submitted_text(options);
   static_cast<CommonOptions&>(run) = options;
   run.no_html = true;
   // A block before this one may still be putting the machine back.
@@ -358,6 +383,7 @@ const Registered<CommandKind> task(
        app.add_option("FILE", options->file, "the experiment")->required();
        app.add_option("--folder", options->folder, "that the nodes share")->required();
        app.add_option("--plan", options->plan, "the look that holds the plan; without: look");
+       app.add_option("--text", options->text, "the experiment as it was submitted")->required();
        app.add_option("--offset", options->offset, "of blocks against the array's indices");
        return declared(app, options, task_command);
      }});

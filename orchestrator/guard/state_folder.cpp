@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -158,10 +161,17 @@ void StateFolder::remove(const std::string& name) {
 
 std::string default_state_folder() {
   if (::geteuid() == 0) return "/var/lib/dvfs-plan";
+  std::string host(HOST_NAME_MAX + 1, '\0');
+  ::gethostname(host.data(), host.size() - 1);
+  host.resize(std::strlen(host.c_str()));
+  std::replace(host.begin(), host.end(), '/', '_');
+  const auto of_this_machine = [&](const std::string& state) {
+    return state + "/dvfs-plan/" + (host.empty() || host[0] == '.' ? "localhost" : host);
+  };
   if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/')
-    return std::string(state) + "/dvfs-plan";
+    return of_this_machine(state);
   if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::string(home) + "/.local/state/dvfs-plan";
+    return of_this_machine(std::string(home) + "/.local/state");
   throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal",
               "set one of them, or use --state-folder");
 }

@@ -1,6 +1,7 @@
 // Where the guardian keeps what must survive it: the lock, its queue and the journal of former settings.
 //
-// /var/lib/dvfs-plan for root, $XDG_STATE_HOME/dvfs-plan for others; ours alone (0700), never /tmp. Files
+// /var/lib/dvfs-plan for root, $XDG_STATE_HOME/dvfs-plan/HOST for others, since the nodes of a cluster may share a home and
+// each has clocks of its own; ours alone (0700), never /tmp. Files
 // are opened relative to the folder's descriptor and symbolic links are not followed.
 //
 // Somebody who tidies up may delete what lies there in the middle of a night. So what is written durably can be

@@ -3,6 +3,7 @@
 #include <cpufreq.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
 #include "orchestrator/knobs/cpufreq_access.hpp"
@@ -27,6 +28,9 @@ class CpufreqLibcpupower : public CpufreqAccess {
     const std::string folder = "/sys/devices/system/cpu/cpufreq/";
     for (const std::string& name : sysfs.list(folder)) {
       if (!name.starts_with("policy")) continue;
+      // It takes a number for unreadable where errno is ERANGE behind strtoul(3), which does not clear it: what an
+      // earlier call of anybody left there (lib/cpufreq.c, sysfs_cpufreq_get_one_value).
+      errno = 0;
       // A policy is named after its first CPU, which may be offline: ask one that it affects.
       CpufreqPolicy policy;
       policy.name = name;

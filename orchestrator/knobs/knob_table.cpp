@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.hpp"
+
 namespace dvfs_plan {
 
 const KnobKind* kind_of_axis(const std::string& axis) {
@@ -87,6 +89,13 @@ std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
     }
   }
   return all;
+}
+
+std::string offers_text(const AxisOffer& offer) {
+  if (offer.continuous) return fmt::format("{} to {}", offer.values.front().text, offer.values.back().text);
+  std::vector<std::string> texts;
+  for (const AxisValue& value : offer.values) texts.push_back(value.text);
+  return join(texts, ", ");
 }
 
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs) {

@@ -74,6 +74,9 @@ struct AxisRequest {
 std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
                                      const std::map<std::string, std::vector<AxisValue>>& values);
 
+// "1 GHz, 1.8 GHz", "1 GHz to 3 GHz": what it can be set to, for people.
+std::string offers_text(const AxisOffer& offer);
+
 MachineOffers offers_of(const std::vector<KnobFinding>& knobs);
 
 }  // namespace dvfs_plan

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
-#include <array>
+#include <algorithm>
 #include <set>
 
 #include "base/text.hpp"
@@ -15,6 +15,34 @@ std::string after_colon(const std::string& line) {
   const auto colon = line.find(':');
   return colon == std::string::npos ? std::string{}
                                     : std::string(trim(std::string_view(line).substr(colon + 1)));
+}
+
+using Facts = std::map<std::string, std::string>;
+
+bool is_board(const std::string& name) {
+  return name.starts_with("gpu-") && name.find('.') == std::string::npos;
+}
+
+// "NVIDIA H200, GPU-..., NVIDIA 580.159.04": what it is, which one, its driver (board_facts()).
+std::vector<std::string> parts_of(const std::string& fact) {
+  std::vector<std::string> parts;
+  std::size_t from = 0;
+  for (std::size_t comma = 0; comma != std::string::npos; from = comma + 2) {
+    comma = fact.find(", ", from);
+    parts.push_back(fact.substr(from, comma == std::string::npos ? comma : comma - from));
+  }
+  return parts;
+}
+
+std::string both(const std::string& name, const std::string& there, const std::string& here) {
+  return fmt::format("{}: {} there, {} here", name, there, here);
+}
+
+void compare_both(const std::string& name, const Facts& there, const Facts& here,
+                  std::vector<std::string>& differences) {
+  const auto old_fact = there.find(name), new_fact = here.find(name);
+  if (old_fact != there.end() && new_fact != here.end() && old_fact->second != new_fact->second)
+    differences.push_back(both(name, old_fact->second, new_fact->second));
 }
 
 }  // namespace
@@ -67,9 +95,6 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
                            "intel_pstate.status", "kernel"})
     compare(name);
   // The boards themselves and their driver; their settings may differ from day to day.
-  const auto is_board = [](const std::string& name) {
-    return name.starts_with("gpu-") && name.find('.') == std::string::npos;
-  };
   for (const auto& [name, old_text] : before) {
     const auto new_fact = now.find(name);
     if (is_board(name) && (new_fact == now.end() || new_fact->second != old_text))
@@ -87,6 +112,41 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
       differences.push_back(fmt::format("machine / {}: none -> {}", name, new_text));
   }
   for (const std::string& name : also) compare(name);
+  return differences;
+}
+
+std::vector<std::string> differences_of_kind(const Facts& there, const Facts& here) {
+  std::vector<std::string> differences;
+  for (const char* name : {"architecture", "cpu.model", "cpu.online"})
+    compare_both(name, there, here, differences);
+  std::set<std::string> boards;
+  for (const Facts* facts : {&there, &here}) {
+    for (const auto& [name, fact] : *facts) {
+      if (is_board(name)) boards.insert(name);
+    }
+  }
+  for (const std::string& name : boards) {
+    const auto old_fact = there.find(name), new_fact = here.find(name);
+    const std::string was = old_fact == there.end() ? "none" : parts_of(old_fact->second).front();
+    const std::string is = new_fact == here.end() ? "none" : parts_of(new_fact->second).front();
+    if (was != is) differences.push_back(both(name, was, is));
+  }
+  return differences;
+}
+
+std::vector<std::string> differences_of_state(const Facts& there, const Facts& here) {
+  std::vector<std::string> differences;
+  for (const char* name : {"kernel", "cpu.microcode", "bios", "cpu.smt", "cpufreq.driver", "intel_pstate.status"})
+    compare_both(name, there, here, differences);
+  for (const auto& [name, fact] : there) {
+    const auto now = here.find(name);
+    if (!name.starts_with("gpu-") || now == here.end()) continue;
+    const auto was = parts_of(fact), is = parts_of(now->second);
+    // Which board it is (its UUID) is no difference; what follows is the driver, or settings one by one.
+    for (std::size_t i = is_board(name) ? 2 : 0; i < std::min(was.size(), is.size()); ++i) {
+      if (was[i] != is[i]) differences.push_back(both(name, was[i], is[i]));
+    }
+  }
   return differences;
 }
 

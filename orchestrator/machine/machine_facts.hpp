@@ -20,4 +20,12 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
                                               const std::map<std::string, std::string>& now,
                                               const std::vector<std::string>& also = {});
 
+// For who uses here what was found elsewhere, or earlier. What makes it another kind of machine: architecture, processor, which CPUs
+// are online, kinds and number of boards. "cpu.model: A there, B here".
+std::vector<std::string> differences_of_kind(const std::map<std::string, std::string>& there,
+                                             const std::map<std::string, std::string>& here);
+// What may have moved the answer on one of the same kind: kernel, drivers, firmware, limits of boards. Of facts that both have.
+std::vector<std::string> differences_of_state(const std::map<std::string, std::string>& there,
+                                              const std::map<std::string, std::string>& here);
+
 }  // namespace dvfs_plan

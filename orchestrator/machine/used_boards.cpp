@@ -137,6 +137,13 @@ std::map<std::string, std::string> board_facts(const std::vector<GpuBoard>& boar
   return facts;
 }
 
+UsedBoards all_boards(const Sysfs& sysfs) {
+  UsedBoards gpus;
+  gpus.all = find_gpu_boards(sysfs);
+  gpus.used = gpus.all.boards;
+  return gpus;
+}
+
 std::map<std::string, double> power_limits(const std::vector<GpuBoard>& boards, const Sysfs& sysfs) {
   std::map<std::string, double> limits;
   const auto smi = NvidiaSmi::find(sysfs);

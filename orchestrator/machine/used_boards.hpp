@@ -23,6 +23,9 @@ struct UsedBoards {
 UsedBoards find_used_boards(const Experiment& experiment, const Sysfs& sysfs,
                             const std::map<std::string, std::string>& environment);
 
+// All boards of the machine, as if each were used.
+UsedBoards all_boards(const Sysfs& sysfs);
+
 // CUDA_VISIBLE_DEVICES and its like, so that a workload sees the boards that are measured and no others.
 std::map<std::string, std::string> visible_devices(const UsedBoards& boards);
 

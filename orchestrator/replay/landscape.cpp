@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "experiments/plan/parse_measurement.hpp"
+#include "experiments/plan/question.hpp"
 #include "results/trial/judge.hpp"
 
 namespace dvfs_plan {
@@ -351,17 +351,9 @@ int Landscape::best() const {
 }
 
 ObjectiveSpec objective_of_tables(const std::string& text) {
-  Diagnostics diagnostics("--objective");
-  ObjectiveSpec objective;
-  const auto refuse = [](const std::string& why) {
-    throw Error(ExitCode::bad_experiment, "--objective: " + why,
-                "write it as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'");
-  };
-  if (const YamlPointer tree = parse_yaml(text, diagnostics)) {
-    YamlReader reader(diagnostics);
-    parse_objective_spec(*tree, reader, objective);
-  }
-  if (!diagnostics.all().empty()) refuse(diagnostics.all().front().message);
+  constexpr const char* hint = "write it as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'";
+  const ObjectiveSpec objective = parse_objective_words(text, "--objective", hint);
+  const auto refuse = [](const std::string& why) { throw Error(ExitCode::bad_experiment, "--objective: " + why, hint); };
   if (!objective.per.empty() || !objective.across.empty() || objective.energy_of)
     refuse("a table tells neither units of work nor domains: leave out 'per', 'across' and 'of'");
   for (const ConstraintSpec& constraint : objective.constraints) {

@@ -55,10 +55,10 @@ class RunLoop {
     return RunEnd::gave_up;
   }
 
-  // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again, for a
-  // while even if we are asked to stop, since what is finished is not to be lost.
+  // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again. Where we are
+  // asked to stop it goes into a new file, since what is finished is not to be lost.
   void write(const TrialRecord& record) {
-    constexpr Seconds patience{600}, patience_when_asked{30}, pause{1};
+    constexpr Seconds patience{600}, pause{0.25};
     const Nanoseconds began = run_.clock.now();
     constexpr int most_rescues = 20;
     std::string damage;
@@ -79,11 +79,11 @@ class RunLoop {
         if (rescues_ >= most_rescues) throw;
         damage = fault.what();
       } catch (const StoreBusy& busy) {
-        const Seconds waited = seconds(run_.clock.now() - began);
-        if (waited >= (run_.interruption.pending() != 0 ? patience_when_asked : patience)) throw;
+        if (!damage.empty() || seconds(run_.clock.now() - began) >= patience) throw;
         if (!told && events_.waits) events_.waits(busy.what());
         told = true;
-        run_.clock.sleep_until(run_.clock.now() + nanoseconds(pause));
+        if (run_.interruption.pending() != 0) damage = busy.what();
+        if (damage.empty()) run_.interruption.sleep_until(run_.clock.now() + nanoseconds(pause), run_.clock);
       }
     }
   }

@@ -400,18 +400,41 @@ bool Services::has_ended(Running& running) {
   return true;
 }
 
-std::string Services::died() {
-  std::vector<int> ended;
+// SIGSTOP, a job that reads from a terminal: since the last look. Of a process that is no child of ours nobody tells.
+bool Services::was_stopped(const Running& running) {
+  if (!running.ours || running.pid <= 0) return false;
+  siginfo_t info{};
+  bool stopped = false;
+  while (::waitid(P_PID, static_cast<id_t>(running.pid), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+         info.si_pid == running.pid) {
+    stopped = true;
+    info = {};
+  }
+  return stopped;
+}
+
+std::string Services::died(bool work_failed) {
+  constexpr Seconds moment{0.3};
+  if (work_failed && !running_.empty()) {
+    std::vector<pollfd> waits;
+    for (const auto& [index, running] : running_) {
+      if (running.pidfd) waits.push_back({running.pidfd.get(), POLLIN, 0});
+    }
+    ::poll(waits.data(), waits.size(), static_cast<int>(moment.value() * 1000));
+  }
+  std::vector<std::pair<int, std::string>> ended;  // and what happened to it
   for (auto& [index, running] : running_) {
     if (has_ended(running))
-      ended.push_back(index);
+      ended.emplace_back(index, *running.ended);
+    else if (was_stopped(running))
+      ended.emplace_back(index, "was stopped by a signal for a while, or still is");
     else
       failures_[index][running.as].in_row = 0;
   }
   std::vector<std::string> texts;
-  for (const int index : ended) {
+  for (const auto& [index, what] : ended) {
     const Running& running = running_.at(index);
-    texts.push_back(failed(index, std::string(running.as), *running.ended + last_words(running)));
+    texts.push_back(failed(index, std::string(running.as), what + last_words(running)));
   }
   return join(texts, "; ");
 }

@@ -46,8 +46,9 @@ class Services {
   std::set<pid_t> processes() const;
   // CPU time that they took so far.
   Seconds cpu_time() const;
-  // After a trial: which have ended since they got ready, how, and the end of what they said; empty: none.
-  std::string died();
+  // After a trial: which have ended since they got ready, how, and the end of what they said; empty: none. Where the trial's own
+  // work failed, a service may be dying of which its client only knew first: it has a moment to be gone.
+  std::string died(bool work_failed);
   // What grew without end: told once of each.
   std::vector<EventRecord> grown();
 
@@ -90,6 +91,7 @@ class Services {
   void clear_away(Running& running);
   std::set<pid_t> processes_of(const Running& running) const;
   bool has_ended(Running& running);
+  static bool was_stopped(const Running& running);
   std::string last_words(const Running& running) const;
   std::string tail(const Running& running, std::size_t most) const;
   const ServiceSpec& spec_of(int index) const {

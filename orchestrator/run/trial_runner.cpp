@@ -93,7 +93,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (!measure(point, trial)) return std::nullopt;
     if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point, trial, true);
-    if (const std::string died = services_.died(); !died.empty())
+    if (const std::string died = services_.died(trial.child.end != ChildResult::End::exited || trial.child.exit_code != 0);
+        !died.empty())
       set_verdict(trial, Verdict::service_died, died);
     for (EventRecord& event : services_.grown()) trial.events.push_back(std::move(event));
     // Whatever was measured, it was of another setting.
@@ -109,6 +110,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
       set_verdict(trial, Verdict::throttled, capped);
     judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
+    note_units(point, trial);
     for (const Reading& reading : trial.readings) {
       if (reading.value) machine_.sensors.last_values[reading.channel] = *reading.value;
     }
@@ -337,7 +339,7 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool idle = is_idle(trial.role);
   machine_.sensors.sampler.start();
   for (const std::string& told : machine_.sensors.sampler.told())
-    trial.events.push_back({"meter_restarted", told});
+    trial.events.push_back({"meter_told", told});
   // At another phase of the sensor each time, or its edges would err the same way in all trials.
   bool went_on = sleep(lead_ + std::min(update_, longest_lead) * share_of(trial.key));
   // Around the command only: during the lead nothing of ours runs.
@@ -529,7 +531,19 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, bool idle) {
   input.models = machine_.sensors.models;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
   input.impossible = impossible_;
+  input.told_before = units_told_[point.workload];
   return input;
+}
+
+// The first trial that counts says in which units a workload tells what decides.
+void TrialRunner::note_units(const PlanPoint& point, const TrialRecord& trial) {
+  if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
+  const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
+  for (const std::string& name : deciding_metrics(objective_of(plan_.experiment, workload))) {
+    const auto told = std::find_if(trial.metrics.begin(), trial.metrics.end(),
+                                   [&](const MetricRecord& one) { return one.name == name && !one.count_of; });
+    if (told != trial.metrics.end()) units_told_[point.workload].try_emplace(name, JudgeInput::ToldBefore{told->unit, trial.key});
+  }
 }
 
 }  // namespace dvfs_plan

@@ -50,6 +50,7 @@ class TrialRunner {
   std::optional<double> busiest_of(const std::string& target) const;
   void note_rules(const PlanPoint& point, TrialRecord& trial) const;
   JudgeInput judge_input(const PlanPoint& point, bool idle);
+  void note_units(const PlanPoint& point, const TrialRecord& trial);
   bool sleep(Seconds length);
 
   LocalMachine& machine_;
@@ -74,6 +75,7 @@ class TrialRunner {
   std::set<std::string> ran_;                         // workloads and services that ran in this session
   std::set<std::string> marked_;                      // scenarios of which a trial marked regions in it
   std::map<std::uint32_t, std::string> impossible_;   // of the trial at hand
+  std::map<int, std::map<std::string, JudgeInput::ToldBefore>> units_told_;  // by workload, of metrics that decide
 };
 
 }  // namespace dvfs_plan

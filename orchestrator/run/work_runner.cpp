@@ -63,6 +63,8 @@ struct WorkRunner::Totals {
                           errors = child.errors.bytes + one.errors.bytes;
       child.output = std::move(one.output);
       child.errors = std::move(one.errors);
+      child.output.of_earlier_runs = output - child.output.bytes;
+      child.errors.of_earlier_runs = errors - child.errors.bytes;
       child.output.bytes = output;
       child.errors.bytes = errors;
     } else {
@@ -211,10 +213,18 @@ void WorkRunner::keep(const Instance& instance, ChildResult& result, TrialRecord
   marked_.push_back({result.started, result.ended, std::move(result.regions), {}});
   for (const CapturedOutput* stream : {&result.output, &result.errors}) {
     if (marked_.back().told_lost.empty()) marked_.back().told_lost = stream->lost_marks;
-    find_metrics(stream->whole_lines(), spec_of(instance).metrics, [&](MetricRecord metric) {
-      metric.run = static_cast<int>(marked_.size());
-      metrics_.add(std::move(metric));
-    });
+    find_metrics(
+        stream->whole_lines(), spec_of(instance).metrics,
+        [&](MetricRecord metric) {
+          metric.run = static_cast<int>(marked_.size());
+          trial.unreadable_at_last.erase(metric.name);
+          metrics_.add(std::move(metric));
+        },
+        [&](const std::string& name, const std::string& line) {
+          constexpr std::size_t most = 100;
+          if (trial.unreadable_at_last.size() < most) trial.unreadable_at_last[name] = line.substr(0, 120);
+          if (name == per_ && trial.units_unreadable.empty()) trial.units_unreadable = line.substr(0, 120);
+        });
   }
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 // Long enough for a RAPL counter (1 ms) and for sensors that renew every 100 ms.
 constexpr Seconds rest{0.3}, load_lasts{0.6}, more_for_slow_sensors{4};
+// A program of the user's own may take seconds to its first line (an interpreter, a serial port), and speak once a second.
+constexpr Seconds patience_with_programs{10}, between_their_lines{0.5};
 // As fast as any sensor we know renews its value.
 constexpr Seconds fast_look{0.002};
 // A probe whose reads keep a CPU busy is read more seldom: measuring must not be what is measured.
@@ -43,6 +45,28 @@ bool any_slow(const std::vector<Channel>& channels, const std::vector<Reading>& 
     if ((changes > 0 || counter) && changes < 6 && mine.size() > 20) return true;
   }
   return false;
+}
+
+// A program that lives and has told too little to be judged: a gauge nothing yet, a counter not enough to be seen moving.
+bool says_too_little(const std::vector<Channel>& channels, const std::vector<Reading>& readings) {
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    if (!measures_energy(channels[i]) || !channels[i].told_when_new) continue;
+    const std::ptrdiff_t enough = channels[i].kind == ChannelKind::counter ? 3 : 1;
+    const auto mine = of_channel(readings, i);
+    if (!mine.empty() && (mine.back().status == ReadingStatus::gone || mine.back().status == ReadingStatus::denied))
+      continue;
+    if (std::count_if(mine.begin(), mine.end(), [](const Reading& one) { return one.value.has_value(); }) < enough)
+      return true;
+  }
+  return false;
+}
+
+// What a probe tells at a start (a program that was started again, lines that are not understood) it tells once.
+void start_and_note(Sampler& sampler, SensorCheck& check) {
+  sampler.start();
+  for (const std::string& told : sampler.told()) {
+    if (std::find(check.notes.begin(), check.notes.end(), told) == check.notes.end()) check.notes.push_back(told);
+  }
 }
 
 // A counter that is renewed seldom enough for its phase to matter, alone in its probe (two have two phases),
@@ -109,7 +133,7 @@ void look_under_loads(Sampler& sampler, const TestLoads& loads, Interruption* in
         if (loads.say)
           loads.say(fmt::format("{} by turns for some seconds, to see how the sensors answer",
                                 boards ? "boards compute" : "CPUs compute"));
-        sampler.start();
+        start_and_note(sampler, check);
       }
       running[domain] = std::async(std::launch::async, loads.of_domain.at(domain));
     }
@@ -170,21 +194,26 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
     for (const auto& [channel, own] : *periods) sampler.set_period(channel, std::min(own, fast_look));
   }
 
-  sampler.start();
+  start_and_note(sampler, check);
   const Nanoseconds from = clock.now();
   compute_until(from, clock, false, rest, interruption);
   const Nanoseconds load_from = clock.now();
   compute_until(load_from, clock, true, load_lasts, interruption);
   Nanoseconds to = clock.now();
   auto readings = sampler.stop();
-  // A slow sensor has said too little by now to know how slow it is.
-  if (any_slow(channels, readings)) {
-    sampler.start();
-    compute_until(to, clock, true, more_for_slow_sensors, interruption);
+  const auto look_on = [&](Seconds length) {
+    start_and_note(sampler, check);
+    compute_until(to, clock, true, length, interruption);
     to = clock.now();
     const auto more = sampler.stop();
     readings.insert(readings.end(), more.begin(), more.end());
-  }
+  };
+  for (Seconds waited{0}; waited < patience_with_programs && says_too_little(channels, readings) && check.notes.empty() &&
+                          (interruption == nullptr || interruption->pending() == 0);
+       waited = waited + between_their_lines)
+    look_on(between_their_lines);
+  // A slow sensor has said too little by now to know how slow it is.
+  if (any_slow(channels, readings)) look_on(more_for_slow_sensors);
 
   check.audit = audit_sensors(channels, readings, from, to, load_from);
   if (interruption == nullptr || interruption->pending() == 0)

@@ -28,6 +28,7 @@ class RandomisedBlocks : public Strategy {
         only_block_(only_block),
         at_block_(only_block.value_or(1)) {
     for (const PlannedTrial& trial : plan.trials) {
+      last_planned_ = std::max(last_planned_, trial.block);
       if (!only_block || trial.block == *only_block) blocks_[trial.block].push_back(trial);
     }
     for (std::size_t i = 0; i < plan.points.size(); ++i) {
@@ -43,9 +44,10 @@ class RandomisedBlocks : public Strategy {
       if (trial != nullptr && affordable(*trial, history)) return trial;
       if (trial == nullptr && is_under_way(at_block_, history)) return next_ahead(history);
       if (trial == nullptr && only_block_) return nullptr;
-      if (trial == nullptr && !trials.empty()) {
+      // Blocks that were added to an earlier form of the experiment, whose file then changed, are what they are.
+      if (trial == nullptr && (!trials.empty() || at_block_ < last_planned_)) {
         ++at_block_;
-      } else if (confirms_from_ == 0 && repeat_.confirm > 0 && finalists_ && at_block_ > repeat_.min) {
+      } else if (confirms_from_ == 0 && repeat_.confirm > 0 && finalists_ && at_block_ > last_planned_) {
         // What was begun and is not affordable beside the confirmation stays as it is.
         if (!trials.empty()) ++at_block_;
         confirms_from_ = at_block_;
@@ -149,7 +151,7 @@ class RandomisedBlocks : public Strategy {
   void find_where_it_confirms(const History& history) {
     if (confirms_from_ != 0) return;
     for (const FinishedTrial& trial : history.trials()) {
-      if (trial.confirms && (confirms_from_ == 0 || trial.block < confirms_from_))
+      if (trial.confirms && trial.block > last_planned_ && (confirms_from_ == 0 || trial.block < confirms_from_))
         confirms_from_ = trial.block;
     }
     if (confirms_from_ == 0) return;
@@ -183,7 +185,7 @@ class RandomisedBlocks : public Strategy {
   // While others are under way: of the blocks that are planned from the start, which rest on no trial's
   // outcome.
   const PlannedTrial* next_ahead(const History& history) {
-    for (int number = at_block_ + 1; number <= repeat_.min && blocks_.contains(number); ++number) {
+    for (int number = at_block_ + 1; number <= last_planned_ && blocks_.contains(number); ++number) {
       const PlannedTrial* trial = next_of_block(blocks_.at(number), history);
       if (trial != nullptr) return affordable(*trial, history) ? trial : nullptr;
     }
@@ -213,7 +215,7 @@ class RandomisedBlocks : public Strategy {
   bool affordable(const PlannedTrial& trial, const History& history) const {
     const auto& budget = plan_.experiment.budget;
     // Further blocks leave what the confirmation will take.
-    const int reserved = trial.block > repeat_.min && !trial.confirms ? trials_to_confirm() : 0;
+    const int reserved = trial.block > last_planned_ && !trial.confirms ? trials_to_confirm() : 0;
     // Once the trials are spent, only the windows that close a block are still of use.
     if (budget.trials && trial.role != TrialRole::idle_after &&
         history.begun_workload_trials() + reserved >= *budget.trials)
@@ -249,7 +251,7 @@ class RandomisedBlocks : public Strategy {
   // Composed from the blocks before it only: the same whether it is asked for before or in the middle of the
   // block.
   std::vector<PlannedTrial> further_block(int number, const History& history) {
-    if (number <= repeat_.min || repeat_.max <= repeat_.min) return {};
+    if (number <= last_planned_ || repeat_.max <= repeat_.min) return {};
     int spent = 0;
     for (const FinishedTrial& trial : history.trials()) {
       if (trial.block < number && !is_idle(trial.role) && trial.role != TrialRole::warm_up) ++spent;
@@ -321,7 +323,10 @@ class RandomisedBlocks : public Strategy {
   // Of the first trial after all blocks that are composed.
   int next_position() const {
     int position = 1;
-    for (const auto& [block, trials] : blocks_) position += static_cast<int>(trials.size());
+    for (const auto& [block, trials] : blocks_) {
+      position += static_cast<int>(trials.size());
+      if (!trials.empty()) position = std::max(position, trials.back().position + 1);
+    }
     return position;
   }
 
@@ -332,10 +337,15 @@ class RandomisedBlocks : public Strategy {
     std::vector<BlockedValue> values;
     for (const FinishedTrial& trial : history.trials()) {
       const bool mine = plan_.points[static_cast<std::size_t>(trial.point)].scenario == scenario;
-      if (mine && trial.block <= repeat_.min && trial.counts && trial.objective && *trial.objective > 0)
+      if (mine && is_planned(trial.block) && trial.counts && trial.objective && *trial.objective > 0)
         values.push_back({trial.point, trial.block, *trial.objective});
     }
     return values;
+  }
+
+  // Not one that was added, to this form of the experiment or an earlier one.
+  bool is_planned(int block) const {
+    return std::any_of(plan_.trials.begin(), plan_.trials.end(), [&](const PlannedTrial& one) { return one.block == block; });
   }
 
   // How noisy each point is, by the first blocks alone and with the others in view: to look again and again,
@@ -408,6 +418,7 @@ class RandomisedBlocks : public Strategy {
   Finalists finalists_;
   std::optional<std::vector<int>> to_confirm_;
   int confirms_from_ = 0;  // the first block that does; 0: not begun
+  int last_planned_ = 0;   // of the blocks that are planned from the start
   std::map<std::string, int> reference_of_;
   std::map<int, std::vector<PlannedTrial>> blocks_;
   std::deque<PlannedTrial> reruns_;  // stable addresses: next() hands them out

@@ -25,6 +25,28 @@ bool taken_at_random(const std::vector<Look>& looks) {
   return gaps[3 * gaps.size() / 4] - gaps[gaps.size() / 4] >= least_jitter * gaps[gaps.size() / 2];
 }
 
+// Whether each rise is some few of the least there is (a plug that counts in Wh): it then stands still until another
+// one is full, however long that takes.
+bool counts_in_quanta(const std::vector<double>& rises) {
+  constexpr double most_at_once = 16, exact = 1e-3;
+  double least = INFINITY;
+  for (const double rise : rises) {
+    if (rise > 0) least = std::min(least, rise);
+  }
+  return std::all_of(rises.begin(), rises.end(), [&](double rise) {
+    const double quanta = rise / least;
+    return quanta < most_at_once && std::abs(quanta - std::round(quanta)) < exact;
+  });
+}
+
+// Whether a meter says its counter more often than that is renewed: the same number again is no news.
+bool says_it_again(const std::vector<Look>& looks) {
+  constexpr double few = 0.1;
+  std::size_t again = 0;
+  for (std::size_t i = 1; i < looks.size(); ++i) again += looks[i].value == looks[i - 1].value ? 1 : 0;
+  return static_cast<double>(again) > few * static_cast<double>(looks.size());
+}
+
 EnergyFault fault_without_values(std::span<const Reading> readings) {
   for (const Reading& reading : readings) {
     if (reading.status == ReadingStatus::denied) return EnergyFault::denied;
@@ -133,7 +155,7 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Look>& known) const {
   // Too short to tell a dead one from a slow one: in either case nothing is known.
   if (flat && known.size() > 1) return EnergyFault::gap;
   // One that moved and then did not for half a second and five of its own steps died midway.
-  std::vector<double> steps;
+  std::vector<double> steps, rises;
   double since = known.front().time, longest = 0;
   for (std::size_t i = 1; i < known.size(); ++i) {
     if (known[i].value == known[i - 1].value) {
@@ -141,9 +163,15 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Look>& known) const {
       continue;
     }
     steps.push_back(known[i].time - since);
+    rises.push_back(known[i].value - known[i - 1].value);
     since = known[i].time;
   }
-  if (!steps.empty() && longest >= 0.5 && longest > 5 * upper_median(steps)) return EnergyFault::dead;
+  if (steps.empty()) return EnergyFault::none;
+  const double step = upper_median(steps);
+  if (longest >= 0.5 && longest > 5 * step) return EnergyFault::dead;
+  // One that counts finely stands still for no longer than its update: nothing that runs draws 0 W.
+  constexpr double shortest = 0.15, updates = 4;
+  if (longest >= shortest && longest > updates * step && !counts_in_quanta(rises)) return EnergyFault::dead;
   return EnergyFault::none;
 }
 
@@ -176,7 +204,8 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
 
 void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const auto known_update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
-  FreshValues fresh = model_.told_when_new ? told_values(looks)
+  const bool told = model_.told_when_new && !(counter_ && says_it_again(looks));
+  FreshValues fresh = told                 ? told_values(looks)
                       : counter_           ? fresh_counts(looks, known_update)
                                            : fresh_levels(looks, known_update);
   if (fresh.update) update_ = Seconds{*fresh.update};
@@ -364,7 +393,7 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     energy.fault = fault_between(stretch.from, stretch.to);
     if (energy.fault != EnergyFault::none) return energy;
   }
-  double joules = 0, half_width = 0, systematic = 0;
+  double joules = 0, half_width = 0, systematic = 0, sums = 0;
   if (counter_) {
     const CountedEnergy counted =
         counted_energy(counts_, stretches, model_.lag.value(), update_ ? update_->value() : 0);
@@ -387,11 +416,18 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     energy.fresh += static_cast<int>(interval_of(to) - interval_of(from));
     const Edge begin = gauge_edge(from), end = gauge_edge(to);
     joules += end.joules - begin.joules;
+    sums = std::max({sums, std::abs(end.joules), std::abs(begin.joules)});
     // Errors of many stretches have the same sign (the same load ends and begins at each), so they add up.
     // A gauge is late at each of them, in all trials.
     systematic += std::hypot(begin.half_width, end.half_width);
     half_width += std::sqrt(begin.half_width * begin.half_width + end.half_width * end.half_width +
                             gauge_square(from, to));
+  }
+  // What said 0 W all through what counts leaves the rounding of two sums. Nothing that runs draws 0 W: it had died.
+  constexpr double rounding = 1e-12;
+  if (!counter_ && joules >= 0 && joules <= rounding * sums) {
+    energy.fault = EnergyFault::dead;
+    return energy;
   }
   // A sum that overflows is not known, and neither is what is made of it.
   if (!std::isfinite(joules) || !std::isfinite(half_width)) {

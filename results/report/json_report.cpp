@@ -362,7 +362,8 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
             {"tool_version", e.tool_version},
             {"planned_trials", e.planned_trials},
             {"finished_trials", summary.finished},
-            {"not_counted", summary.not_counted}};
+            {"not_counted", summary.not_counted},
+            {"asked", summary.asked}};
   json["answer"] = answer_sentences(summary);
   json["answers"] = Json::array();  // the same, each with its scenario
   for (std::size_t i = 0; i < summary.scenarios.size(); ++i)

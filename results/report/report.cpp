@@ -9,33 +9,18 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/asked.hpp"
+#include "results/report/cells.hpp"
 #include "results/report/nodes.hpp"
+#include "results/report/overview.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/sparklines.hpp"
 #include "results/report/text_table.hpp"
+#include "results/report/units_told.hpp"
+#include "results/store/parts.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-// "52.8 J ±0.3 %"; a dash for what is not known.
-std::string cell(const std::optional<Estimate>& value, std::string_view unit) {
-  if (!value) return "—";
-  std::string text = fmt::format("{:#.4g} {}", value->mean, unit);
-  if (!value->half_width) return text;
-  // Of a value near zero a share says nothing.
-  if (*value->half_width < std::abs(value->mean))
-    text += fmt::format(" ±{:.1f} %", 100 * *value->half_width / std::abs(value->mean));
-  else
-    text += fmt::format(" ±{:.2g} {}", *value->half_width, unit);
-  return text;
-}
-
-std::string cell(const std::optional<Change>& change) {
-  if (!change) return "—";
-  std::string text = fmt::format("{:.1f} %", 100 * change->value);
-  if (change->low) text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *change->low, 100 * *change->high);
-  return text;
-}
 
 // "holds", "slowdown <= 5 %: 8.1 %".
 std::string constraint_cell(const PointSummary& point) {
@@ -195,24 +180,65 @@ Summary summary_of(Store& store) {
   return summary_of(store, store.trials());
 }
 
-Summary summary_of(Store& store, const std::vector<TrialRow>& trials) {
-  const ExperimentRow experiment = store.experiment();
-  Summary summary = summarise(
-      experiment, trials, store.session_warnings(), store.sensor_lines(),
-      experiment.search ? summarise_searches(experiment, store.history(), store.points(), store.prior())
-                        : Searches{});
+namespace {
+
+Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vector<PointRow>& points,
+                   const std::vector<TrialRow>& trials) {
+  Summary summary =
+      summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
+                experiment.search ? summarise_searches(experiment, store.history(), points, store.prior()) : Searches{});
   summary.noticed = store.noticed();
+  for (const auto& [node, why] : nodes_left_out(store))
+    summary.warnings.push_back(fmt::format("{} is left out: {}", node, why));
+  for (std::string& sentence : told_in_several_units(summary, trials))
+    summary.warnings.push_back(std::move(sentence));
+  // Of any role: a trial whose role was changed by hand is among none of those that are looked at.
+  if (std::string damaged = store.damaged_text(); !damaged.empty()) summary.warnings.push_back(std::move(damaged));
   return summary;
+}
+
+}  // namespace
+
+Summary summary_of(Store& store, const std::vector<TrialRow>& trials) {
+  return summary_of(store, store.experiment(), store.points(), trials);
+}
+
+Summary summary_of(Store& store, std::vector<TrialRow>& trials, const Question& question) {
+  ExperimentRow experiment = store.experiment();
+  std::vector<PointRow> points = store.points();
+  auto asked = ask(question, experiment, points, trials);
+  Summary summary = summary_of(store, experiment, points, trials);
+  summary.asked = std::move(asked);
+  return summary;
+}
+
+std::vector<std::string> best_so_far(const Store::Progress& progress) {
+  std::vector<std::string> texts;
+  for (const auto& one : progress.best) {
+    std::string text = printable(one.point);
+    if (one.gain && !one.reference.empty() && one.reference != one.point) {
+      const bool better = *one.gain >= 0;
+      text += fmt::format(", {:.1f} % {} than {}", 100 * std::abs(*one.gain), better ? "better" : "worse",
+                          printable(one.reference));
+      if (one.low && one.high)
+        text += fmt::format(" ({:.1f} to {:.1f})", 100 * (better ? *one.low : -*one.high),
+                            100 * (better ? *one.high : -*one.low));
+    }
+    texts.push_back(std::move(text));
+  }
+  return texts;
 }
 
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour) {
   const ExperimentRow& e = summary.experiment;
   std::string text =
-      fmt::format("{}: {} trials, objective {}, energy of {}\n", printable(e.name),
-                  summary.left > 0 ? fmt::format("{} of {}", summary.finished, summary.planned)
-                                   : std::to_string(summary.finished),
+      fmt::format("{}: {}, objective {}, energy of {}\n", printable(e.name),
+                  summary.left > 0 ? fmt::format("{} of {}", summary.finished, counted(summary.planned, "trial"))
+                                   : counted(summary.finished, "trial"),
                   to_string(e.objective.minimise),
                   e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
+  for (const std::string& line : summary.asked) text += fmt::format("asked of it here: {}\n", printable(line));
+  text += overview_table(summary, colour);
   for (const ScenarioSummary& scenario : summary.scenarios) {
     scenario_table(scenario, text, colour);
     text += sparkline_table(scenario);

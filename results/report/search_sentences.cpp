@@ -8,9 +8,8 @@
 #include "results/report/summary.hpp"
 
 namespace dvfs_plan {
-namespace {
 
-// What no other does. Rounded to a tenth of a percent so that a bound that is said is never tighter than the one found.
+// Rounded to a tenth of a percent so that a bound that is said is never tighter than the one found.
 // The bound is by how much this one is above the least: of little trials it may be some 100 %, and nothing is 400 % better.
 std::string at_most_better(double bound) {
   if (!std::isfinite(bound)) return "is known well enough yet to be judged";
@@ -19,6 +18,8 @@ std::string at_most_better(double bound) {
   const double tenths = std::ceil(bound * 1000 - 1e-9);
   return tenths < 1 ? "is better" : fmt::format("is more than {:.1f} % better", tenths / 10);
 }
+
+namespace {
 
 std::string settings_of_point(const SearchSummary& search, const std::string& key) {
   const auto point = std::find_if(search.points.begin(), search.points.end(),

@@ -63,10 +63,6 @@ std::string change_text(const Change& change, std::string_view more, std::string
   return text;
 }
 
-std::string counted(int n, std::string_view what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
-
 // "1 throttled, 2 foreign_load"
 std::string causes(const std::map<std::string, int>& not_counted) {
   std::vector<std::string> texts;
@@ -86,6 +82,8 @@ std::string amount(const ObjectiveSpec& objective, const PointSummary& best) {
   return text;
 }
 
+}  // namespace
+
 std::string against_the_reference(const ScenarioSummary& scenario, const PointSummary& best) {
   if (scenario.planned_points == 1) return ". It is the only point.";
   if (scenario.points.size() == 1) return ". No other point has been run yet.";
@@ -99,7 +97,8 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   const Objective objective = scenario.objective.minimise;
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
   // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
-  const std::optional<Change>& gain = scenario.gain_of_best;
+  const bool is_best = scenario.best && &best == &scenario.points[*scenario.best];
+  const std::optional<Change> gain = is_best ? scenario.gain_of_best : std::nullopt;
   // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all
   // there is.
   const auto gained = [&](const std::string& less, const std::string& more, const std::string& of_how) {
@@ -131,6 +130,8 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   }
   return text;
 }
+
+namespace {
 
 std::string not_told_apart(const ScenarioSummary& scenario) {
   if (scenario.points.size() == 1) return {};
@@ -328,6 +329,9 @@ std::vector<std::string> further_sentences(const Summary& summary) {
   for (const auto& [why, trials] : summary.left_out)
     sentences.push_back(
         fmt::format("{} do{} not count: {}", counted(trials, "trial"), trials == 1 ? "es" : "", why));
+  for (const ExperimentRow::Growth& growth : summary.experiment.grown)
+    sentences.push_back(fmt::format("the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
+                                    growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block) : ""));
   for (const ScenarioSummary& scenario : summary.scenarios) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
     std::vector<std::string> flagged;
@@ -371,7 +375,9 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       const PointSummary& point = scenario.points[one.point];
       within.push_back(
           fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
-                      point.saving ? fmt::format(" (saves {})", percent(point.saving->value)) : ""));
+                      !point.saving               ? ""
+                      : point.saving->value >= 0 ? fmt::format(" (saves {})", percent(point.saving->value))
+                                                  : fmt::format(" ({} more energy)", percent(-point.saving->value))));
     }
     if (scenario.points.size() > 1 && !within.empty())
       say(among + "least energy within a slowdown of " + join(within, "; "));
@@ -410,7 +416,7 @@ std::string unfinished_sentence(const Summary& summary) {
   if (reached) return {};
   if (e.search) return "Unfinished: the same command goes on with the search; this is what is known so far.";
   if (e.last_session_ended == "done")
-    return fmt::format("The budget ended the run: {} of {} planned trials were not run.", summary.left,
+    return fmt::format("{}{} of {} planned trials were not run.", e.has_budget ? "The budget ended the run: " : "The run ended, and ", summary.left,
                        summary.planned);
   return fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.",
                      summary.left, summary.planned);

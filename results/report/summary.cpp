@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/settings_order.hpp"
@@ -46,6 +47,7 @@ class Scenario {
         objective_spec_(experiment.objective_for(trials.front()->workload)),
         trials_(std::move(trials)) {
     result_.objective = objective_spec_;
+    for (const ExperimentRow::Growth& growth : experiment.grown) grown_from_ = std::max(grown_from_, growth.first_block.value_or(0));
     if (const auto target = experiment.targets.find(trials_.front()->workload);
         target != experiment.targets.end())
       result_.target = target->second;
@@ -298,7 +300,8 @@ class Scenario {
       add(energy_, trial->work_energy());
       add(time_, trial->work_time());
       add(objective_, trial->objective_value);
-      if (trial->confirms) add(fresh_, trial->objective_value);
+      // Before the experiment grew others were confirmed, or against others.
+      if (trial->confirms && trial->block >= grown_from_) add(fresh_, trial->objective_value);
       blocks_of_[index_of(*trial)].insert(replicate_of(*trial));
     }
     // Of several machines each is one repetition: its blocks share what it is.
@@ -670,6 +673,7 @@ class Scenario {
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
   std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
+  int grown_from_ = 0;                 // first block of what was added last
   std::map<int, std::set<int>> blocks_of_;
   std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
   std::vector<int> asked_;            // in brief: the points that are asked about; empty: all
@@ -692,7 +696,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   std::map<std::string, bool>
       owed;  // trials that are run again when the night goes on, by the first attempt's key
   std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
-  std::map<std::string, std::vector<const TrialRow*>> scenarios;
+  std::map<std::string, std::vector<const TrialRow*>, NaturalOrder> scenarios;
   for (const TrialRow& trial : trials) {
     if (trial.role == TrialRole::warm_up) continue;
     if (!trial.left_out.empty()) {

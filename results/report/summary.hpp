@@ -212,6 +212,7 @@ struct Summary {
   std::vector<std::string> warnings;  // of the run as a whole
   std::vector<std::string> sensors;   // the audit in lines
   std::vector<NoticedRow> noticed;    // trial by trial
+  std::vector<std::string> asked;     // what is asked of the trials otherwise than by their experiment, a line each
 };
 
 // By scenario; empty where every point is run.
@@ -238,6 +239,11 @@ std::vector<std::string> further_sentences(const Summary& summary);
 std::string unfinished_sentence(const Summary& summary);
 // The bound of an adaptive search and what would narrow it (search_sentences.cpp).
 std::string bound_sentences(const SearchSummary& search);
+// What no other setting does: "is more than 1.2 % better".
+std::string at_most_better(double bound);
+// ". Against the reference (cpu.frequency = 2.4 GHz): 12.3 % less energy (95 % interval 11.2 to 13.4 %), 3.1 % slower (...)."; for one of
+// the scenario's own points (sentences.cpp).
+std::string against_the_reference(const ScenarioSummary& scenario, const PointSummary& point);
 // "cpu.frequency = 1.8 GHz"; "gpu.core = 1395 MHz delivered (1980 MHz requested)" where that is so.
 std::string settings_text(const PointSummary& point);
 // The value of one axis, likewise.

@@ -108,8 +108,11 @@ std::optional<Spread> spread_between(const std::vector<std::vector<double>>& gro
     for (const double w : within_draws)
       variances.push_back(std::max(0.0, (n - 1) * of_means / b - squares / (size * w)));
   }
+  const double high = quantile(variances, 0.975);
+  spread.buried = high <= 0 && squares > 0;
+  if (spread.buried) return spread;
   spread.low = std::sqrt(quantile(variances, 0.025));
-  spread.high = std::sqrt(quantile(variances, 0.975));
+  spread.high = std::sqrt(high);
   return spread;
 }
 

@@ -34,8 +34,10 @@ struct Spread {
   int groups = 0;
   double deviation = 0;
   // 95 %, generalised confidence interval (Weerahandi 1993), group sizes by their harmonic mean (Thomas and Hultquist
-  // 1978). nullopt: of one value a group the scatter is not known, and `deviation` holds it too.
+  // 1978). nullopt: of one value a group the scatter is not known, and `deviation` holds it too; or the groups differ by so
+  // much less than single values scatter that the interval would say none at all (`buried`).
   std::optional<double> low, high;
+  bool buried = false;
 };
 // nullopt: fewer than two groups.
 std::optional<Spread> spread_between(const std::vector<std::vector<double>>& groups);

@@ -20,15 +20,22 @@ constexpr const char* tables_of_rows[] = {
     "region", "trial_setting", "trial_power_limit", "channel_energy", "metric", "trial_instance", "event"};
 constexpr const char* tables_of_readings[] = {"reading_times", "reading_values"};
 constexpr const char* tables_of_looks[] = {"sensor_audit", "sensor_agreement"};
+constexpr const char* tables_of_conclusions[] = {
+    "answer",            "point_answer", "point_quantity", "point_change",
+    "constraint_answer", "block_drift",  "search_model",   "search_answer"};
 constexpr const char* tables_of_plan[] = {"experiment",  "search",      "constraint_rule",
                                           "workload",    "axis",        "point",
-                                          "point_value", "prior_shape", "machine_fact"};
+                                          "point_value", "prior_shape", "machine_fact",
+                                          "growth"};
+
+constexpr const char* tables_of_later[] = {"session", "block_run", "node_fact", "node_left_out", "submission"};
 
 bool is_left_out(const std::string& table, const std::string& column) {
   static const std::set<std::string> of_trial{"given_up", "digest", "readings_digest"},
-      of_experiment{"planned_trials"};
+      of_experiment{"planned_trials"}, of_session{"current_trial", "trials_left"};
   return (table == "trial" && of_trial.contains(column)) ||
-         (table == "experiment" && of_experiment.contains(column));
+         (table == "experiment" && of_experiment.contains(column)) ||
+         (table == "session" && of_session.contains(column));
 }
 
 // splitmix64's finaliser (Steele, Lea, Flood 2014): a sum of CRCs alone would be blind to some swaps.
@@ -168,6 +175,7 @@ struct TrialSeals::Prepared {
         channels_of_trial(database.prepare("SELECT channel_id FROM channel_energy WHERE trial_id = ?")),
         update(database.prepare("UPDATE trial SET digest = ?, readings_digest = ? WHERE id = ?")),
         sum_now(database.prepare("SELECT trials FROM seal")),
+        digest(database.prepare("SELECT digest FROM trial WHERE id = ?")),
         new_sum(database.prepare("UPDATE seal SET trials = ?")) {
     rows.emplace_back(database, "trial", "id", true);
     for (const char* const table : tables_of_rows) rows.emplace_back(database, table, "trial_id", true);
@@ -193,7 +201,7 @@ struct TrialSeals::Prepared {
 
   std::vector<Rows> rows, readings;
   Channels channels;
-  Statement channels_of_trial, update, sum_now, new_sum;
+  Statement channels_of_trial, update, sum_now, digest, new_sum;
 };
 
 TrialSeals::TrialSeals(Database& database) : prepared_(std::make_unique<Prepared>(database)) {}
@@ -209,18 +217,48 @@ void TrialSeals::seal(std::int64_t trial) {
   p.new_sum.bind(static_cast<std::int64_t>(before + rows)).run();
 }
 
+void TrialSeals::seal_again(std::int64_t trial) {
+  Prepared& p = *prepared_;
+  p.digest.bind(trial);
+  const std::uint64_t was = p.digest.step() ? static_cast<std::uint64_t>(p.digest.integer(0)) : 0;
+  p.digest.reset();
+  const std::uint64_t before = p.sum_now.step() ? static_cast<std::uint64_t>(p.sum_now.integer(0)) : 0;
+  p.sum_now.reset();
+  p.new_sum.bind(static_cast<std::int64_t>(before - was)).run();
+  seal(trial);
+}
+
 namespace {
 
 template <class Tables>
 std::int64_t digest_of(Database& database, const Tables& tables) {
   std::uint64_t sum = 0;
-  for (const char* const table : tables)
-    Rows(database, table, "", false).each([&](std::int64_t, std::uint64_t number) { sum += number; });
+  Statement has = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+  for (const char* const table : tables) {
+    // A file that is being brought up to date has not got those of later versions yet: they would be empty.
+    has.reset();
+    has.bind(table);
+    if (has.step()) Rows(database, table, "", false).each([&](std::int64_t, std::uint64_t number) { sum += number; });
+  }
   return static_cast<std::int64_t>(sum);
 }
 
 std::int64_t digest_of_looks(Database& database) {
   return digest_of(database, tables_of_looks);
+}
+
+std::int64_t digest_of_later(Database& database) {
+  auto sum = static_cast<std::uint64_t>(digest_of(database, tables_of_later));
+  // Of what has its other columns elsewhere: how many are planned, and the ids of the trials that were given up.
+  for (const char* const sql :
+       {"SELECT 0, planned_trials FROM experiment", "SELECT 1, id FROM trial WHERE given_up = 1"}) {
+    Statement rows = database.prepare(sql);
+    while (rows.step()) {
+      const std::string text = fmt::format("{} {}", rows.integer(0), rows.integer(1));
+      sum += mixed(::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
+    }
+  }
+  return static_cast<std::int64_t>(sum);
 }
 
 }  // namespace
@@ -244,6 +282,22 @@ void seal_look(Database& database, std::int64_t session) {
   database.prepare("UPDATE seal SET looks = ?").bind(static_cast<std::int64_t>(sum)).run();
 }
 
+LaterSeal::LaterSeal(Database& database) : database_(database), was_whole_(later_is_whole(database)) {}
+
+void LaterSeal::seal() {
+  if (was_whole_) seal_later(database_);
+}
+
+void seal_later(Database& database) {
+  database.prepare("UPDATE seal SET later = ?").bind(digest_of_later(database)).run();
+}
+
+bool later_is_whole(Database& database) {
+  const OneState state(database);
+  Statement written = database.prepare("SELECT later FROM seal");
+  return written.step() && written.integer(0) == digest_of_later(database);
+}
+
 void seal_all(Database& database) {
   seal_plan(database);
   database.prepare("UPDATE seal SET looks = ?").bind(digest_of_looks(database)).run();
@@ -254,8 +308,23 @@ void seal_all(Database& database) {
   for (const std::int64_t trial : trials) seals.seal(trial);
 }
 
+void seal_conclusions(Database& database) {
+  database.prepare("UPDATE conclusion SET digest = ?").bind(digest_of(database, tables_of_conclusions)).run();
+}
+
+bool conclusions_are_whole(Database& database) {
+  const OneState state(database);
+  Statement written = database.prepare("SELECT digest FROM conclusion WHERE digest IS NOT NULL");
+  return written.step() && written.integer(0) == digest_of(database, tables_of_conclusions);
+}
+
 bool plan_is_whole(Database& database) {
   const OneState state(database);
+  for (const char* const table : {"trial", "sensor_audit", "sensor_agreement"}) {
+    Statement lost = database.prepare(
+        fmt::format("SELECT 1 FROM {} WHERE session_id NOT IN (SELECT id FROM session) LIMIT 1", table));
+    if (lost.step()) return false;
+  }
   Statement written = database.prepare("SELECT plan, looks FROM seal");
   return written.step() && written.integer(0) == digest_of(database, tables_of_plan) &&
          written.integer(1) == digest_of_looks(database);
@@ -293,6 +362,15 @@ std::set<std::int64_t> damaged_trials(Database& database) {
     if (static_cast<std::int64_t>(sums[trial]) != digest) damaged.insert(trial);
   }
   return damaged;
+}
+
+std::vector<std::int64_t> trials_without_their_readings(Database& database) {
+  std::vector<std::int64_t> trials;
+  Statement lost = database.prepare(
+      "SELECT id FROM trial WHERE readings_digest <> 0 AND (id NOT IN (SELECT trial_id FROM reading_values) OR "
+      "id NOT IN (SELECT trial_id FROM reading_times)) ORDER BY id");
+  while (lost.step()) trials.push_back(lost.integer(0));
+  return trials;
 }
 
 bool readings_are_whole(Database& database, std::int64_t trial) {

@@ -119,7 +119,7 @@ void pack_readings(Database& database) {
   database.execute("DROP TABLE reading");
 }
 
-constexpr int last_with_readings_as_rows = 4, last_without_checksums = 13;
+constexpr int last_with_readings_as_rows = 4, last_without_checksums = 13, last_without_a_seal_of_later = 15;
 
 // The SQL that makes the next version of `version`.
 std::string migration_from(int version) {
@@ -144,6 +144,7 @@ void migrate(Database& database, int from, int to) {
     database.execute(migration_from(version));
     if (version == last_with_readings_as_rows) pack_readings(database);
     if (version == last_without_checksums) seal_all(database);
+    if (version == last_without_a_seal_of_later) seal_later(database);
   }
   database.execute(views_sql());
   database.execute(fmt::format("PRAGMA user_version = {}", to));

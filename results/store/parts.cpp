@@ -172,6 +172,8 @@ int column_of(const PartJson& rows, std::string_view name) {
 }  // namespace
 
 void note_block_run(Store& own, const BlockRun& run) {
+  Transaction transaction(own.database());
+  LaterSeal later(own.database());
   own.database()
       .prepare(
           "INSERT OR IGNORE INTO block_run (id, origin, block, node, task, complete) VALUES (1,?,?,?,?,0)")
@@ -181,6 +183,8 @@ void note_block_run(Store& own, const BlockRun& run) {
       .bind(run.task.empty() ? std::nullopt : std::optional(run.task))
       .run();
   own.database().execute("UPDATE session SET block_run_id = 1 WHERE id = (SELECT max(id) FROM session)");
+  later.seal();
+  transaction.commit();
 }
 
 void forget_trials(Store& store) {
@@ -207,6 +211,7 @@ void forget_trials(Store& store) {
                             "node_left_out"})
     store.database().execute(fmt::format("DELETE FROM {}", table));
   store.database().execute("UPDATE seal SET trials = 0, looks = 0");
+  seal_later(store.database());
 }
 
 std::vector<BlockRun> block_runs(Store& store) {
@@ -302,6 +307,11 @@ struct PartTaker::Impl {
     }
   }
 
+  // Once for all that is taken until it is settled: its sum is made anew each time.
+  void will_change_later() {
+    if (!later) later.emplace(db);
+  }
+
   // Where it was begun to be taken; what was remembered of rows may be of those.
   void forget_part() {
     if (!std::exchange(in_part, false)) return;
@@ -317,6 +327,7 @@ struct PartTaker::Impl {
     if (part.contains("complete")) {
       const auto session = session_id(run, part.at("of_session"));
       if (!session) return no_session_yet();
+      will_change_later();
       db.prepare("UPDATE session SET ended_how = 'done' WHERE id = ?").bind(*session).run();
       db.prepare("UPDATE block_run SET complete = 1 WHERE id = ?").bind(run).run();
       return {};
@@ -335,6 +346,7 @@ struct PartTaker::Impl {
     find.bind(origin);
     if (find.step()) return runs[origin] = find.integer(0);
     const std::string task = run.at("task").get<std::string>();
+    will_change_later();
     db.prepare("INSERT INTO block_run (origin, block, node, task, complete) VALUES (?,?,?,?,0)")
         .bind(origin)
         .bind(run.at("block").get<int>())
@@ -372,6 +384,7 @@ struct PartTaker::Impl {
     if (session_id(run, {at("pid"), at("boot_id"), at("started_at")})) return;
     for (const PartJson& channel : part.at("channels").at("rows"))
       insert("channel", part.at("channels").at("columns"), channel, {{"id", nullptr}}, true);
+    will_change_later();
     insert("session", rows.at("columns"), row, {{"id", nullptr}, {"block_run_id", run}});
     const std::int64_t session = db.last_row();
     for (const auto& [name, table] :
@@ -405,6 +418,7 @@ struct PartTaker::Impl {
     if (same.step()) return {TakenPart::How::taken};
     // Until it is settled which machine's block counts it is beside the others.
     row[key_at] = set_aside;
+    if (row.at(static_cast<std::size_t>(column_of(rows, "given_up"))) != 0) will_change_later();
     insert("trial", rows.at("columns"), row, {{"id", nullptr}, {"session_id", *session}});
     const std::int64_t trial = db.last_row();
     std::map<std::int64_t, std::int64_t> times;
@@ -534,6 +548,7 @@ struct PartTaker::Impl {
       const std::int64_t run = run_id(part["run"]);
       touched.insert(new_block);
       take_session(part, run);
+      will_change_later();
       db.prepare("UPDATE block_run SET complete = 1 WHERE id = ?").bind(run).run();
       trials.bind(session).bind(block);
       while (trials.step()) {
@@ -544,6 +559,7 @@ struct PartTaker::Impl {
       }
       trials.reset();
     }
+    will_change_later();
     db.prepare(
           "UPDATE experiment SET planned_trials = (SELECT count(*) FROM trial WHERE attempt = 1 AND role NOT "
           "IN "
@@ -617,6 +633,7 @@ struct PartTaker::Impl {
             &one == best ? "" : fmt::format("block {} counts as {} ran it", block, best->node);
         if (why != one.left_out) {
           changed = true;
+          will_change_later();
           db.prepare("UPDATE block_run SET left_out = ? WHERE id = ?")
               .bind(why.empty() ? std::nullopt : std::optional(why))
               .bind(one.id)
@@ -631,6 +648,8 @@ struct PartTaker::Impl {
         if (is_best == counts) rename(run, counts);
       }
     }
+    if (later) later->seal();
+    later.reset();
     // What was concluded before is of other trials.
     if (changed) db.execute("DELETE FROM conclusion");
   }
@@ -665,6 +684,7 @@ struct PartTaker::Impl {
   std::map<std::string, std::int64_t> sessions;
   std::map<std::pair<std::string, std::string>, std::int64_t> numbers;
   std::map<std::string, Statement> inserts;
+  std::optional<LaterSeal> later;
   std::set<int> touched;  // blocks of which something was taken since it was settled
   bool in_part = false;   // one is being taken
   bool settled = false;   // at all: what another collector left is settled once
@@ -690,12 +710,16 @@ std::map<std::string, std::map<std::string, std::string>> node_facts(Store& stor
 }
 
 void note_submission(Store& store, const Submission& submission) {
+  Transaction transaction(store.database());
+  LaterSeal later(store.database());
   store.database()
       .prepare("INSERT INTO submission (job, blocks, submitted_at) VALUES (?,?,?)")
       .bind(submission.job)
       .bind(PartJson(submission.blocks).dump())
       .bind(submission.submitted_at)
       .run();
+  later.seal();
+  transaction.commit();
 }
 
 std::vector<Submission> submissions(Store& store) {
@@ -709,12 +733,22 @@ std::vector<Submission> submissions(Store& store) {
   return all;
 }
 
+void note_planned_trials(Store& store, int trials) {
+  LaterSeal later(store.database());
+  store.database().prepare("UPDATE experiment SET planned_trials = ?").bind(trials).run();
+  later.seal();
+}
+
 void leave_node_out(Store& store, const std::string& node, const std::string& why) {
+  Transaction transaction(store.database());
+  LaterSeal later(store.database());
   store.database()
       .prepare("INSERT OR IGNORE INTO node_left_out (node, why) VALUES (?,?)")
       .bind(node)
       .bind(why)
       .run();
+  later.seal();
+  transaction.commit();
 }
 
 std::map<std::string, std::string> nodes_left_out(Store& store) {

@@ -93,15 +93,17 @@ std::vector<FinishedTrial> Store::history() {
       "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up, t.id FROM trial t JOIN "
       "session s "
       "ON s.id = "
-      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL ORDER BY t.id");
+      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id JOIN point p ON p.id = t.point_id WHERE r.left_out IS NULL AND "
+      "(p.in_plan OR t.role IN ('idle_before', 'idle_after')) ORDER BY t.id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
   const auto damaged = damaged_trials(database_);
   while (s.step()) {
     FinishedTrial trial;
     trial.key = s.text(0);
-    trial.point = static_cast<int>(s.integer(1)) - 1;
-    trial.block = static_cast<int>(s.integer(2));
     trial.role = parse_role(s.text(3));
+    trial.point = point_index(s.integer(1), trial.role);
+    if (trial.point < 0) continue;
+    trial.block = static_cast<int>(s.integer(2));
     trial.attempt = static_cast<int>(s.integer(4));
     const std::string verdict =
         damaged.contains(s.integer(16)) ? to_string(Verdict::damaged).data() : s.text(5);
@@ -151,7 +153,7 @@ ExperimentRow Store::experiment() {
     row.search = SearchRow{search.text(0), search.real(1), search.real(2), std::nullopt};
     if (const auto most = search.maybe_integer(3)) row.search->at_most = static_cast<int>(*most);
   }
-  Statement points = database_.prepare("SELECT scenario, count(*) FROM point GROUP BY scenario");
+  Statement points = database_.prepare("SELECT scenario, count(*) FROM point WHERE in_plan GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
   Statement session =
       database_.prepare("SELECT ended_how, trials_left FROM session ORDER BY id DESC LIMIT 1");
@@ -189,8 +191,16 @@ ExperimentRow Store::experiment() {
       "WHEN json_valid(e.plan_json) THEN "
       "e.plan_json ELSE '{}' END, '$.workloads') w WHERE json_extract(w.value, '$.instances') LIKE '{%}'");
   while (plan.step()) row.axes_of_instances.insert(plan.text(0));
+  Statement budget = database_.prepare(
+      "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.budget') IS NOT NULL FROM experiment");
+  row.has_budget = budget.step() && budget.integer(0) != 0;
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
+  Statement grown = database_.prepare("SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks) FROM growth ORDER BY id");
+  while (grown.step()) {
+    const bool blocks = grown.integer(3) > 0;
+    row.grown.push_back({grown.text(0), grown.text(1), blocks ? std::optional(static_cast<int>(grown.integer(2))) : std::nullopt});
+  }
   return row;
 }
 
@@ -230,20 +240,43 @@ std::vector<PriorShape> Store::prior() {
 
 std::string Store::damaged_text() {
   const auto damaged = damaged_trials(database_);
+  std::vector<std::string> texts;
+  if (!damaged.empty())
+    texts.push_back(fmt::format(
+        "{} of the trials {} not as written (the checksum differs): {}; a report leaves {} out", damaged.size(),
+        damaged.size() == 1 ? "is" : "are", some_keys({damaged.begin(), damaged.end()}),
+        damaged.size() == 1 ? "it" : "them"));
+  if (const auto lost = trials_without_their_readings(database_); !lost.empty())
+    texts.push_back(fmt::format("the readings of {} trial{} are not in the file any more: {}", lost.size(),
+                                lost.size() == 1 ? "" : "s", some_keys(lost)));
+  if (!later_is_whole(database_))
+    texts.push_back(
+        "what it says of sessions, nodes, trials that were given up and how many were planned is not as written (the "
+        "checksum differs)");
+  return join(texts, "; ");
+}
+
+std::string Store::damaged_readings_text() {
+  std::vector<std::int64_t> damaged;
+  Statement trials = database_.prepare("SELECT id FROM trial ORDER BY id");
+  while (trials.step()) {
+    if (!readings_are_whole(database_, trials.integer(0))) damaged.push_back(trials.integer(0));
+  }
   if (damaged.empty()) return {};
+  return fmt::format("the readings of {} trial{} are not those that were written (the checksum differs): {}",
+                     damaged.size(), damaged.size() == 1 ? "" : "s", some_keys(damaged));
+}
+
+std::string Store::some_keys(const std::vector<std::int64_t>& trials) {
+  constexpr std::size_t most = 5;
   std::vector<std::string> keys;
   Statement key = database_.prepare("SELECT key FROM trial WHERE id = ?");
-  for (const std::int64_t id : damaged) {
-    constexpr std::size_t most = 5;
-    if (keys.size() == most) break;
+  for (std::size_t i = 0; i < std::min(most, trials.size()); ++i) {
     key.reset();
-    key.bind(id);
+    key.bind(trials[i]);
     if (key.step()) keys.push_back(printable(key.text(0)));
   }
-  return fmt::format(
-      "{} of the trials {} not as written (the checksum differs): {}{}; a report leaves {} out",
-      damaged.size(), damaged.size() == 1 ? "is" : "are", join(keys, ", "),
-      keys.size() < damaged.size() ? ", ..." : "", damaged.size() == 1 ? "it" : "them");
+  return join(keys, ", ") + (keys.size() < trials.size() ? ", ..." : "");
 }
 
 std::vector<TrialRow> Store::trials() {

@@ -130,10 +130,10 @@ struct Store::Rescue {
       Database as_seen(path, Database::Mode::read_only);
       Statement check = as_seen.prepare("PRAGMA quick_check(1)");
       return check.step() && check.text(0) == "ok" && contents_of(as_seen) == contents_of(copy->database_);
-    } catch (const StoreBusy&) {
-      return true;  // held by somebody: the next look tells
-    } catch (const Error&) {
+    } catch (const StoreDamaged&) {
       return false;
+    } catch (const Error&) {
+      return true;  // held by somebody, no room to look at it: the next look or write tells
     }
   }
 };
@@ -170,6 +170,8 @@ std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileO
     copy->session_ = session_;
     copy->channel_ids_ = channel_ids_;
     copy->channel_kinds_ = channel_kinds_;
+    copy->point_ids_ = point_ids_;
+    copy->idle_indices_ = idle_indices_;
     copy->database_.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     copy->prepare_statements();
     rescue_->copy = std::move(copy);
@@ -194,14 +196,26 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what) {
   const ActingAs owner(rescue.owner);
   const auto folder = std::filesystem::path(rescue.path).parent_path();
   std::string where = make_beside(rescue.first_path, folder, rescue.file ? rescue.file->mode : 0644);
+  std::string why = std::strerror(errno);
+  if (!where.empty()) {
+    try {
+      return move_to(where, what);
+    } catch (const StoreBusy& full) {
+      why = full.what();
+    }
+  }
   // A folder of everybody's is no place for what may have been private.
-  if (where.empty()) where = make_beside(rescue.first_path, "/var/tmp", 0600);
-  if (where.empty())
-    throw StoreBusy(ExitCode::machine_refuses,
-                    fmt::format("the result file {} is lost ({}), and no new one can be made beside it or in "
-                                "/var/tmp: {}",
-                                rescue.path, what, std::strerror(errno)),
-                    "make room, or the folder writable; what is finished is kept in memory meanwhile");
+  where = make_beside(rescue.first_path, "/var/tmp", 0600);
+  if (!where.empty()) return move_to(where, what);
+  throw StoreBusy(ExitCode::machine_refuses,
+                  fmt::format("the result file {} cannot be used ({}), and no new one can be made beside it or in "
+                              "/var/tmp: {}",
+                              rescue.path, what, why),
+                  "make room, or the folder writable; what is finished is kept in memory meanwhile");
+}
+
+Store::Rescued Store::move_to(const std::string& where, const std::string& what) {
+  Rescue& rescue = *rescue_;
   try {
     Store fresh{Database(where, Database::Mode::read_write)};
     // Without a copy: what we opened is still ours to read, if it was only moved away.
@@ -227,7 +241,7 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what) {
   }
   rescue.path = where;
   write_event({"result_rescued",
-               fmt::format("the result file was lost while it was written ({}); it goes on here", what)});
+               fmt::format("the result file could not be used any more ({}); it goes on here", what)});
   rescue.remember(database_);
   return {what, where};
 }

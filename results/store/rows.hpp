@@ -46,6 +46,13 @@ struct ExperimentRow {
     const auto own = own_objectives.find(workload);
     return own == own_objectives.end() ? objective : own->second;
   }
+  bool has_budget = false;
+  // How the file changed since the first trial.
+  struct Growth {
+    std::string at, changes;         // "axes / cpu.frequency: 2.2 GHz added; repeat / min: 3 -> 4"
+    std::optional<int> first_block;  // of those that it added
+  };
+  std::vector<Growth> grown = {};
   std::string
       last_session_ended;  // 'done', 'interrupted', 'gave_up', 'error'; '' while it runs or if it was killed
 };

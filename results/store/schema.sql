@@ -32,7 +32,8 @@ CREATE TABLE seal (
   id     INTEGER PRIMARY KEY CHECK (id = 1),
   plan   INTEGER NOT NULL,         -- of the experiment, its points, axes, workloads, constraints and facts of the machine
   looks  INTEGER NOT NULL,         -- at the sensors, as sessions began: the sum over all
-  trials INTEGER NOT NULL          -- the sum of all trials' own: none is missing
+  trials INTEGER NOT NULL,         -- the sum of all trials' own: none is missing
+  later  INTEGER NOT NULL DEFAULT 0  -- of what is written as nights go on: sessions, nodes, jobs, trials given up, how many are planned
 ) STRICT;
 
 -- How points are chosen, where not all of them are run.
@@ -135,7 +136,23 @@ CREATE TABLE point (
   workload_id  INTEGER NOT NULL REFERENCES workload,
   scenario     TEXT NOT NULL,      -- points of one scenario do the same work
   operating_point TEXT NOT NULL,   -- its knobs' settings; '' where no knob is set
-  is_reference INTEGER NOT NULL CHECK (is_reference IN (0, 1))
+  is_reference INTEGER NOT NULL CHECK (is_reference IN (0, 1)),
+  in_plan      INTEGER NOT NULL DEFAULT 1 CHECK (in_plan IN (0, 1)),  -- 0: the experiment's file has it no more; its trials stay, and do not count
+  growth_id    INTEGER REFERENCES growth  -- with which it came; NULL: it was there from the start
+) STRICT;
+
+-- How the experiment's file changed since the first trial.
+CREATE TABLE growth (
+  id                INTEGER PRIMARY KEY,
+  grown_at          TEXT NOT NULL,
+  changes           TEXT NOT NULL,     -- for people: "axes / cpu.frequency: 2.2 GHz added; repeat / min: 3 -> 4"
+  first_block       INTEGER NOT NULL,  -- what it added is in blocks from this one on
+  first_position    INTEGER NOT NULL,
+  new_blocks        INTEGER NOT NULL,  -- in which the points that came with it are run
+  old_blocks        INTEGER NOT NULL,  -- in which those that were there are run again; less than 0: so many that were planned are not run
+  blocks_before     INTEGER NOT NULL,  -- of the points that were there, planned until then
+  references_before TEXT NOT NULL,     -- JSON list of keys: what savings were against until then
+  source_before     TEXT NOT NULL      -- the experiment file as it was until then
 ) STRICT;
 
 -- What earlier results on the same machine say of the points: the shape of one of their workloads, its mean level
@@ -152,7 +169,8 @@ CREATE TABLE prior_shape (
 -- session, all of it anew.
 CREATE TABLE conclusion (
   id            INTEGER PRIMARY KEY CHECK (id = 1),
-  of_all_trials INTEGER NOT NULL   -- rows of trial it was made from: with more of them it is out of date
+  of_all_trials INTEGER NOT NULL,  -- rows of trial it was made from: with more of them it is out of date
+  digest        INTEGER            -- checksum over what is concluded: where it differs, it is concluded anew
 ) STRICT;
 CREATE TABLE answer (
   scenario       TEXT PRIMARY KEY,

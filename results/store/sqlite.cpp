@@ -1,6 +1,7 @@
 #include "results/store/sqlite.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,25 +15,56 @@
 namespace dvfs_plan {
 namespace {
 
+// Where the first bytes beyond the limit are written, the system tells a short write and no reason.
+bool files_are_limited() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+// A log's index that cannot be made larger has no other reason; of the rest the system's own error tells.
+bool is_for_want_of_room(sqlite3* database) {
+  const int extended = sqlite3_extended_errcode(database), cause = sqlite3_system_errno(database);
+  return extended == SQLITE_IOERR_SHMSIZE ||
+         ((extended & 0xff) == SQLITE_IOERR && (cause == ENOSPC || cause == EDQUOT));
+}
+
+// What SQLite says of a statement is for who wrote it: in its own words where it cannot be understood, else by what
+// has happened to the file (https://sqlite.org/rescode.html).
 [[noreturn]] void fail(sqlite3* database, std::string_view doing) {
   const int code = sqlite3_extended_errcode(database) & 0xff;
-  const std::string message = fmt::format("result file: {}: {}", doing, sqlite3_errmsg(database));
-  if (code == SQLITE_FULL)
-    throw StoreBusy(ExitCode::machine_refuses, message,
+  const std::string sqlite = sqlite3_errmsg(database);
+  if (code == SQLITE_NOMEM)
+    throw Error(ExitCode::machine_refuses, "result file: there is not enough memory to read or write it",
+                "give it more (ulimit -v, ulimit -d, memory.max of its control group)");
+  if (code == SQLITE_IOERR && !is_for_want_of_room(database) &&
+      (sqlite3_system_errno(database) == EFBIG || files_are_limited()))
+    throw StoreBusy(
+        ExitCode::machine_refuses, "result file: no file may become larger here",
+        "lift the limit (ulimit -f unlimited); what is finished is kept, the same command goes on");
+  if (code == SQLITE_FULL || is_for_want_of_room(database))
+    throw StoreBusy(ExitCode::machine_refuses,
+                    fmt::format("result file: there is no room left beside it ({})", sqlite),
                     "free some space; what is finished is kept, the same command goes on");
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-    throw StoreBusy(ExitCode::machine_refuses, message,
-                    "another program holds the result file; close it and run the same command again");
+    throw StoreBusy(ExitCode::machine_refuses,
+                    fmt::format("result file: another program holds it ({})", sqlite),
+                    "close it and run the same command again");
   }
-  if (code == SQLITE_IOERR && sqlite3_system_errno(database) == EFBIG)
-    throw StoreBusy(
-        ExitCode::machine_refuses, message + ": no file may become larger here",
-        "lift the limit (ulimit -f unlimited); what is finished is kept, the same command goes on");
-  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR ||
-      sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
-    throw StoreDamaged(ExitCode::machine_refuses, message);
+  const std::string restore = "copy it again from where it was made, or from a backup; `sqlite3 FILE .recover` saves what is left of it";
+  if (code == SQLITE_IOERR) {
+    const int cause = sqlite3_system_errno(database);
+    throw StoreDamaged(
+        ExitCode::machine_refuses,
+        fmt::format("result file: it cannot be read or written ({}{})", sqlite, cause != 0 ? system_error_text("", cause) : ""),
+        restore);
+  }
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+    throw StoreDamaged(ExitCode::machine_refuses, fmt::format("result file: it is damaged ({})", sqlite), restore);
+  if (sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
+    throw StoreDamaged(ExitCode::machine_refuses, "result file: it was moved or deleted while it was open", restore);
+  const std::string message = fmt::format("result file: {}: {}", doing, sqlite);
   if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) {
-    throw Error(ExitCode::machine_refuses, message,
+    throw Error(ExitCode::machine_refuses, fmt::format("result file: it may not be written ({})", sqlite),
                 "the log beside it (NAME.sqlite-wal) is still needed, and reading it takes a folder that you "
                 "may write to: copy both to one");
   }

@@ -35,6 +35,8 @@ void create_empty(const std::string& path) {
               "choose another place with --output");
 }
 
+}  // namespace
+
 std::string command_text(const WorkloadSpec& spec) {
   if (spec.shell) return spec.shell->text;
   nlohmann::ordered_json words = nlohmann::ordered_json::array();
@@ -46,8 +48,6 @@ std::string command_text(const WorkloadSpec& spec) {
   return words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace
-
 Store Store::create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                     const ExperimentFacts& facts, std::optional<FileOwner> owner) {
   const ActingAs owner_acts(owner);
@@ -55,7 +55,7 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   const std::string unfinished = path + ".new";
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
   create_empty(unfinished);
-  {
+  try {
     Store store{Database(unfinished, Database::Mode::read_write)};
     store.database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
                                         application_id, newest_schema_version()));
@@ -65,7 +65,11 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
     store.write_plan(plan, facts);
     store.write_prior(facts.prior);
     seal_plan(store.database_);
+    seal_later(store.database_);
     transaction.commit();
+  } catch (...) {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
+    throw;
   }
   // rename() would replace a file that came meanwhile; link() refuses.
   if (::link(unfinished.c_str(), path.c_str()) != 0) {
@@ -104,7 +108,25 @@ std::map<std::string, std::string> columns_of(Database& database, const std::str
 
 }  // namespace
 
+namespace {
+
+// SQLite would wait for ever for who writes into a FIFO.
+void require_regular_file(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || S_ISREG(file.st_mode)) return;
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("{} is no result file: it is a {}", path,
+                          S_ISDIR(file.st_mode)    ? "folder"
+                          : S_ISFIFO(file.st_mode) ? "FIFO"
+                          : S_ISSOCK(file.st_mode) ? "socket"
+                                                   : "device"),
+              "name another one; a run takes  --output FILE.sqlite");
+}
+
+}  // namespace
+
 Store Store::open(const std::string& path, Database::Mode mode) {
+  require_regular_file(path);
   Store store{Database(path, mode)};
   store.check_whole(path);
   const int version = store.check_version(path);
@@ -146,15 +168,24 @@ void Store::fold_log(const std::string& path) {
   store.database_.execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
+static void refuse_experiment_file(const std::string& path) {
+  std::filesystem::path file(path);
+  if (file.extension() != ".yaml" && file.extension() != ".yml") return;
+  throw Error(ExitCode::machine_refuses, fmt::format("{} is an experiment file, and no result", path),
+              fmt::format("what a run of it wrote is {} (`dvfs-plan check` says where)",
+                          file.replace_extension(".sqlite").string()));
+}
+
 // A number that the file says of itself; what is no database cannot.
 std::int64_t Store::pragma(const char* sql, const std::string& path) {
   try {
     Statement statement = database_.prepare(sql);
     return statement.step() ? statement.integer(0) : 0;
-  } catch (const Error& error) {
-    if (!error.hint().empty()) throw;
+  } catch (const StoreDamaged&) {
+    refuse_experiment_file(path);
     throw Error(ExitCode::machine_refuses,
-                fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path, error.what()),
+                fmt::format("{} is not a result file of dvfs-plan, or it is damaged: {}", path,
+                            sqlite3_errmsg(database_.handle())),
                 "a result file is what a run wrote, NAME.sqlite; look at it with: sqlite3 FILE 'PRAGMA "
                 "integrity_check'");
   }
@@ -162,6 +193,7 @@ std::int64_t Store::pragma(const char* sql, const std::string& path) {
 
 void Store::check_ours(const std::string& path) {
   if (pragma("PRAGMA application_id", path) != application_id) {
+    refuse_experiment_file(path);
     throw Error(
         ExitCode::machine_refuses, fmt::format("{} is not a result file of dvfs-plan", path),
         "a result file is what a run wrote, NAME.sqlite; a run finds another place for it with --output");
@@ -342,27 +374,7 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
         .bind(own.target ? std::optional(constraint_text(*own.target)) : std::nullopt)
         .run();
   }
-  int number = 0;
-  const auto add_rules = [&](const ObjectiveSpec& objective, std::optional<int> workload) {
-    for (const ConstraintSpec& c : objective.constraints) {
-      database_
-          .prepare(
-              "INSERT INTO constraint_rule (id, name, relation, bound, text, workload_id) VALUES "
-              "(?,?,?,?,?,?)")
-          .bind(++number)
-          .bind(c.name)
-          .bind(to_string(c.relation))
-          .bind(c.limit)
-          .bind(constraint_text(c))
-          .bind(workload)
-          .run();
-    }
-  };
-  add_rules(o, std::nullopt);
-  for (std::size_t i = 0; i < plan.workloads.size(); ++i) {
-    const WorkloadSpec& spec = plan.workloads[i].spec;
-    if (spec.objective) add_rules(*spec.objective, static_cast<int>(i) + 1);
-  }
+  write_rules(e);
   for (std::size_t i = 0; i < plan.axes.size(); ++i) {
     database_.prepare("INSERT INTO axis (id, name, kind) VALUES (?,?,?)")
         .bind(static_cast<int>(i) + 1)
@@ -392,6 +404,32 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
           .bind(point.values[a]->number)
           .run();
     }
+  }
+}
+
+void Store::write_rules(const Experiment& experiment) {
+  int number = 0;
+  const auto add_rules = [&](const ObjectiveSpec& objective, std::optional<int> workload) {
+    for (const ConstraintSpec& c : objective.constraints) {
+      database_
+          .prepare(
+              "INSERT INTO constraint_rule (id, name, relation, bound, text, workload_id) VALUES "
+              "(?,?,?,?,?,?)")
+          .bind(++number)
+          .bind(c.name)
+          .bind(to_string(c.relation))
+          .bind(c.limit)
+          .bind(constraint_text(c))
+          .bind(workload)
+          .run();
+    }
+  };
+  add_rules(experiment.objective, std::nullopt);
+  for (const WorkloadSpec& spec : experiment.workloads) {
+    if (!spec.objective) continue;
+    Statement id = database_.prepare("SELECT id FROM workload WHERE name = ?");
+    id.bind(spec.name);
+    if (id.step()) add_rules(*spec.objective, static_cast<int>(id.integer(0)));
   }
 }
 
@@ -428,6 +466,11 @@ void Store::use_channels(const std::vector<Channel>& channels) {
 
 std::string Store::plan_hash() {
   Statement s = database_.prepare("SELECT plan_hash FROM experiment");
+  return s.step() ? s.text(0) : std::string{};
+}
+
+std::string Store::experiment_file() {
+  Statement s = database_.prepare("SELECT source_text FROM experiment");
   return s.step() ? s.text(0) : std::string{};
 }
 
@@ -475,6 +518,8 @@ std::vector<Channel> Store::channels() {
 
 void Store::begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
                           const std::string& now) {
+  Transaction transaction(database_);
+  LaterSeal later(database_);
   database_.prepare("INSERT INTO session (pid, boot_id, tool_version, started_at) VALUES (?,?,?,?)")
       .bind(pid)
       .bind(boot_id)
@@ -482,16 +527,20 @@ void Store::begin_session(int pid, const std::string& boot_id, const std::string
       .bind(now)
       .run();
   session_ = database_.last_row();
+  later.seal();
+  transaction.commit();
 }
 
 void Store::end_session(const std::string& how, const std::string& now,
                         const std::optional<Conclusions>& conclusions) {
   Transaction transaction(database_);
+  LaterSeal later(database_);
   database_.prepare("UPDATE session SET ended_how = ?, ended_at = ?, current_trial = NULL WHERE id = ?")
       .bind(how)
       .bind(now)
       .bind(session_)
       .run();
+  later.seal();
   if (conclusions) put_conclusions(*conclusions);
   transaction.commit();
   into_copy([&](Store& copy) { copy.end_session(how, now, conclusions); });
@@ -518,10 +567,10 @@ Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
       "SELECT name, planned_trials, finished, counted, (SELECT max(started_at) FROM trial), (SELECT count(*) "
-      "FROM search) FROM experiment, (SELECT count(CASE WHEN t.attempt = 1 THEN 1 END) AS finished, "
-      "count(CASE WHEN t.verdict = 'ok' THEN 1 END) AS counted FROM trial t JOIN session s ON s.id = "
-      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL AND t.role NOT "
-      "IN "
+      "FROM search), excluded FROM experiment, (SELECT count(CASE WHEN t.attempt = 1 THEN 1 END) AS finished, "
+      "count(CASE WHEN t.verdict = 'ok' THEN 1 END) AS counted, count(CASE WHEN t.verdict NOT IN ('ok', 'censored') THEN 1 END) AS excluded FROM trial t JOIN session s ON s.id = "
+      "t.session_id JOIN point p ON p.id = t.point_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL AND p.in_plan AND "
+      "t.role NOT IN "
       "('warm_up', 'idle_before', 'idle_after'))");
   if (counts.step()) {
     progress.name = counts.text(0);
@@ -530,6 +579,7 @@ Store::Progress Store::progress() {
     progress.counted = static_cast<int>(counts.integer(3));
     progress.last_finished_at = counts.text(4);
     progress.may_end_early = counts.integer(5) != 0;
+    progress.excluded = static_cast<int>(counts.integer(6));
   }
   Statement pace = database_.prepare(
       // By the monotonic clock: wall clocks are set back.
@@ -553,6 +603,15 @@ Store::Progress Store::progress() {
   Statement warnings =
       database_.prepare("SELECT kind, message FROM event WHERE kind <> 'budget' ORDER BY id DESC LIMIT 5");
   while (warnings.step()) progress.last_warnings.push_back({warnings.text(0), warnings.text(1)});
+  if (!conclusions_are_whole(database_)) return progress;
+  Statement best = database_.prepare(
+      "SELECT p.key, r.key, a.gain, a.gain_low, a.gain_high, a.trials FROM answer a JOIN point p ON p.id = "
+      "a.best_point_id LEFT JOIN point r ON r.id = a.reference_point_id WHERE a.planned_points > 1 ORDER BY p.id");
+  while (best.step()) {
+    progress.best.push_back(
+        {best.text(0), best.text(1), best.maybe_real(2), best.maybe_real(3), best.maybe_real(4)});
+    progress.best_of_trials += static_cast<int>(best.integer(5));
+  }
   return progress;
 }
 

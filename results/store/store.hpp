@@ -29,6 +29,9 @@ struct ExperimentFacts {
   std::vector<PriorShape> prior = {};  // one value a point of the plan
 };
 
+// As the view `workloads` shows it.
+std::string command_text(const WorkloadSpec& spec);
+
 // What one channel delivered during one trial.
 struct ChannelTrace {
   std::uint32_t channel = 0;  // index into Store::channels()
@@ -54,12 +57,26 @@ class Store {
   static void fold_log(const std::string& path);
 
   std::string plan_hash();
+  std::string experiment_file();  // its text
   std::string canonical_plan();
   std::string energy_source();
   std::map<std::string, std::string> machine_facts();
   std::vector<Channel> channels();
   // The channels of this session by the ids the file gives them; channels not in the file yet are added.
   void use_channels(const std::vector<Channel>& channels);
+
+  // Another file's plan in place of the one that is there (experiments/plan/plan.hpp: PlanChange): what it adds is planned in blocks behind all
+  // that are there, what it asks is asked of the trials that are there. What is concluded of the former is gone. Nothing is changed where
+  // it throws.
+  void grow(const Plan& plan, const PlanChange& change, const std::string& now);
+  struct Stages {
+    std::vector<PlanStage> stages;  // empty: it never grew
+    std::map<std::string, int> of_point;
+  };
+  Stages stages();
+  // From here on trials' points are indices into this plan's points, which are all in the file; else into points(). Trials of points that it
+  // has no more are none.
+  void use_plan(const Plan& plan);
 
   void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
                      const std::string& now);
@@ -93,6 +110,7 @@ class Store {
     int planned = 0;
     int finished = 0;
     int counted = 0;
+    int excluded = 0;                          // of all runs of trials, reruns among them
     bool may_end_early = false;                // a search one by one: `planned` is the most
     std::optional<double> mean_trial_seconds;  // with warm-ups and idle windows, over the last trials
     std::string last_finished_at;
@@ -102,6 +120,13 @@ class Store {
     std::string session_started_at;
     std::string session_ended_how;  // empty: running, or killed
     std::vector<EventRecord> last_warnings;
+    // What is concluded by now, of so many trials; empty: nothing is, or it is not as written.
+    struct BestSoFar {
+      std::string point, reference;  // keys; empty: none
+      std::optional<double> gain, low, high;
+    };
+    std::vector<BestSoFar> best;
+    int best_of_trials = 0;
   };
   Progress progress();
 
@@ -111,6 +136,8 @@ class Store {
   // A text of the trials whose rows are not those that were written; empty: there is none. For who hands rows out as they
   // are: trials() says so of each.
   std::string damaged_text();
+  // The same of readings, all of which are read for it.
+  std::string damaged_readings_text();
   std::vector<TrialRow> trials();
   std::vector<NoticedRow> noticed();  // in the order of the trials
   // Throws DamagedReadings.
@@ -146,10 +173,17 @@ class Store {
 
  private:
   explicit Store(Database database);
+  Rescued move_to(const std::string& where, const std::string& what);
+  std::string some_keys(const std::vector<std::int64_t>& trials);
   void write_readings(std::int64_t trial, const std::vector<Reading>& readings);
   void put_conclusions(const Conclusions& conclusions);
   void write_plan(const Plan& plan, const ExperimentFacts& facts);
   void write_prior(const std::vector<PriorShape>& shapes);
+  void write_rules(const Experiment& experiment);
+  void add_growth(const Plan& plan, const PlanChange& change, const std::string& now);
+  void ask_of_trials(const Plan& plan);
+  int point_index(std::int64_t id, TrialRole role) const;
+  std::int64_t point_id(int index) const;
   std::int64_t pragma(const char* sql, const std::string& path);
   void check_ours(const std::string& path);
   void check_whole(const std::string& path);
@@ -162,6 +196,8 @@ class Store {
   std::int64_t session_ = 0;
   std::vector<std::int64_t> channel_ids_;
   std::vector<ChannelKind> channel_kinds_;
+  std::vector<std::int64_t> point_ids_;  // by the index of the plan's point; empty: in their order
+  std::map<std::int64_t, int> idle_indices_;  // of who stands for their operating point, by id; -1: none is left
   struct TrialStatements;  // trial_statements.hpp
   std::shared_ptr<TrialStatements> statements_;
   std::shared_ptr<Statement> read_traces_;

@@ -162,9 +162,9 @@ const std::vector<TrialColumn>& trial_columns() {
       {"energy_systematic_j", "REAL", "of energy_half_width_j, what may be the same in all trials of a point",
        otherwise, [](Statement& s, T t) { s.bind(t.energy_systematic_j); }},
       {"objective", "REAL", "per run or per unit", otherwise, [](Statement& s, T t) { s.bind(t.objective); }},
-      {"output_tail", "BLOB NOT NULL", "the last of stdout", otherwise,
+      {"output_tail", "BLOB NOT NULL", "the last of stdout; of a command that was run several times, of its last run", otherwise,
        [](Statement& s, T t) { s.bind_blob(t.child.output.tail); }},
-      {"error_tail", "BLOB NOT NULL", "the last of stderr", otherwise,
+      {"error_tail", "BLOB NOT NULL", "the last of stderr, likewise", otherwise,
        [](Statement& s, T t) { s.bind_blob(t.child.errors.tail); }},
   };
   return columns;

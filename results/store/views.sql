@@ -21,6 +21,26 @@ CREATE VIEW experiments AS
          coalesce((SELECT of_all_trials = (SELECT count(*) FROM trial) FROM conclusion), 0) AS concluded, plan_hash, source_file, tool_version, created_at
   FROM experiment;
 
+-- What machine it is, as it was looked at when the result was begun; of several machines: node_facts.
+--| name: of the fact: 'cpu model', 'kernel', 'gpu-0'
+--| value: its text
+CREATE VIEW machine AS SELECT name, value FROM machine_fact;
+
+-- Each run of the program on this file.
+--| session: its number
+--| started_at: UTC, ISO 8601
+--| ended_at: likewise; NULL: it runs, or was killed
+--| ended_how: 'done', 'interrupted', 'gave_up', 'error'; NULL: it runs, or was killed
+--| tool_version: of dvfs-plan
+--| pid: its process
+--| boot_id: of the machine's kernel since its start
+--| node: the machine that it was; NULL: there is one
+--| trials: finished in it, warm-ups and idle windows apart
+CREATE VIEW sessions AS
+  SELECT s.id AS session, s.started_at, s.ended_at, s.ended_how, s.tool_version, s.pid, s.boot_id, r.node,
+         (SELECT count(*) FROM trial t WHERE t.session_id = s.id AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after')) AS trials
+  FROM session s LEFT JOIN block_run r ON r.id = s.block_run_id;
+
 -- What was run.
 --| workload: its name
 --| command: as the experiment file has it: a JSON list of words, or text for a shell
@@ -53,7 +73,7 @@ CREATE VIEW idle AS
 --| is_reference: 1: savings of its scenario are against this point
 --| counts: 1: it goes into its point's means
 --| node: the machine that ran it, where there are several; NULL: there is one
---| left_out: why it does not count whatever its verdict: its block counts as another machine ran it; NULL: that is not so
+--| left_out: why it does not count whatever its verdict: its block counts as another machine ran it, or the experiment's file has its point no more; NULL: that is not so
 --| COLUMNS OF A TRIAL: results/store/trial_columns.cpp
 --| time_s: of one run: the length of the region
 --| energy_j: of one run, over the region, of experiments.energy_source; NULL: not known
@@ -68,13 +88,13 @@ CREATE VIEW idle AS
 --| objective_value: what is minimised, in the objective's unit; NULL where the trial is not ok
 --| more_than: the same of a trial that did not reach its target: what it takes is more; NULL: it is no such trial
 --| process_s: from the first launch to the last end
---| output_tail: the last of stdout
---| error_tail: the last of stderr
+--| output_tail: the last of stdout; of a command that was run several times, of its last run
+--| error_tail: the last of stderr, likewise
 CREATE VIEW trials AS
   SELECT t.id AS trial, t.key, w.name AS workload, p.scenario,
          -- THE COLUMNS OF A TRIAL THAT ARE SHOWN AS THEY ARE
-         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up' AND r.left_out IS NULL) AS counts,
-         r.node, r.left_out,
+         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up' AND r.left_out IS NULL AND p.in_plan) AS counts,
+         r.node, coalesce(r.left_out, CASE WHEN NOT p.in_plan THEN 'the experiment has its point no more' END) AS left_out,
          t.region_s / max(1, t.runs) AS time_s,
          t.energy_j / max(1, t.runs) AS energy_j,
          t.energy_half_width_j / max(1, t.runs) AS energy_half_width_j,
@@ -91,6 +111,15 @@ CREATE VIEW trials AS
   JOIN session s ON s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id
   LEFT JOIN idle i ON i.operating_point = p.operating_point AND i.block = t.block
   WHERE t.role NOT IN ('idle_before', 'idle_after');
+
+-- How the experiment's file changed since the first trial: what it asks of trials that were there, and what it added.
+--| grown_at: UTC
+--| changes: what changed, in words
+--| first_block: what it added was run in blocks from this one on; NULL: it added no trial
+--| file_before: the experiment file as it was until then
+CREATE VIEW growths AS
+  SELECT grown_at, changes, CASE WHEN new_blocks > 0 OR old_blocks > 0 THEN first_block END AS first_block, source_before AS file_before
+  FROM growth ORDER BY id;
 
 -- The machines that ran blocks, where there are several (the nodes of a cluster, or results that were merged).
 --| node: its name

@@ -1,4 +1,5 @@
 #include "results/store/conclusions.hpp"
+#include "results/store/digest.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
@@ -135,6 +136,7 @@ void Store::put_conclusions(const Conclusions& conclusions) {
   for (const Conclusions::Scenario& scenario : conclusions.scenarios) write_scenario(database_, scenario);
   write_searches(database_, conclusions.searches);
   database_.execute("INSERT INTO conclusion (id, of_all_trials) VALUES (1, (SELECT count(*) FROM trial))");
+  seal_conclusions(database_);
 }
 
 void Store::write_conclusions(const Conclusions& conclusions) {
@@ -147,7 +149,7 @@ void Store::write_conclusions(const Conclusions& conclusions) {
 
 bool Store::is_concluded() {
   Statement s = database_.prepare("SELECT of_all_trials = (SELECT count(*) FROM trial) FROM conclusion");
-  return s.step() && s.integer(0) != 0;
+  return s.step() && s.integer(0) != 0 && conclusions_are_whole(database_);
 }
 
 }  // namespace dvfs_plan

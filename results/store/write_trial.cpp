@@ -72,7 +72,7 @@ void Store::prepare_statements() {
 void Store::write_trial(const TrialRecord& trial) {
   TrialStatements& s = *statements_;
   Transaction transaction(database_);
-  s.trial.bind(trial.key).bind(trial.point + 1).bind(session_);
+  s.trial.bind(trial.key).bind(point_id(trial.point)).bind(session_);
   for (const TrialColumn& column : trial_columns()) column.bind(s.trial, trial);
   s.trial.run();
   const std::int64_t id = database_.last_row();
@@ -191,8 +191,10 @@ void Store::write_event(const EventRecord& event) {
 
 void Store::give_up(const std::vector<std::string>& keys, const std::string& why) {
   Transaction transaction(database_);
+  LaterSeal later(database_);
   Statement mark = database_.prepare("UPDATE trial SET given_up = 1 WHERE key = ?");
   for (const std::string& key : keys) mark.bind(key).run();
+  later.seal();
   statements_->event.bind(session_).bind_null().bind("gave_up").bind(why).run();
   transaction.commit();
   into_copy([&](Store& copy) { copy.give_up(keys, why); });

@@ -96,6 +96,23 @@ std::string end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveS
   return {};
 }
 
+// How values of what decides were told in more than one unit, in this trial or since earlier ones; empty: they were not.
+std::string in_two_units(const TrialRecord& trial, const std::string& name, const JudgeInput& input) {
+  const std::string* first = nullptr;
+  for (const MetricRecord& metric : trial.metrics) {
+    if (metric.name != name || metric.count_of) continue;
+    if (first == nullptr) first = &metric.unit;
+    if (plain_unit(*first) != plain_unit(metric.unit))
+      return fmt::format("come in two units, {} and {}", unit_in_words(*first), unit_in_words(metric.unit));
+  }
+  const auto before = input.told_before.find(name);
+  if (first == nullptr || before == input.told_before.end() ||
+      plain_unit(*first) == plain_unit(before->second.unit))
+    return {};
+  return fmt::format("come in {} here and in {} in {}", unit_in_words(*first), unit_in_words(before->second.unit),
+                     printable(before->second.trial));
+}
+
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;
   if (input.objective.per.empty()) {
@@ -108,7 +125,28 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
     return;
   }
   const double units = units_told(trial.metrics, input.objective.per).value_or(0);
-  if (!std::isfinite(units)) {
+  // What is divided by it, and squared, stays a number.
+  constexpr double least = 1e-100, most = 1e100;
+  if (!trial.units_unreadable.empty()) {
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("a value of '{}', which the objective is per, cannot be read: '{}'; wanted is a name, a "
+                            "number such as 1234.5, and a unit or none",
+                            input.objective.per, printable(trial.units_unreadable)));
+  } else if (const std::string units_told = in_two_units(trial, input.objective.per, input); !units_told.empty()) {
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("values of '{}', which the objective is per, {}", input.objective.per, units_told));
+  } else if (const auto negative = std::find_if(
+                 trial.metrics.begin(), trial.metrics.end(),
+                 [&](const MetricRecord& one) { return one.name == input.objective.per && one.value < 0; });
+             negative != trial.metrics.end()) {
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("a value of '{}', which the objective is per, is below 0: {:g}; work that was done is not taken back",
+                            input.objective.per, negative->value));
+  } else if (std::isfinite(units) && units > 0 && (units < least || units > most)) {
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("the workload's '{}', which the objective is per, is {:g}: no amount of work",
+                            input.objective.per, units));
+  } else if (!std::isfinite(units)) {
     set_verdict(
         trial, Verdict::no_metric,
         fmt::format("the workload's values of '{}', which the objective is per, add up to no finite number",
@@ -125,6 +163,23 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
     set_verdict(
         trial, Verdict::no_metric,
         fmt::format("the workload printed no '{}' above 0, which the objective is per", input.objective.per));
+  }
+}
+
+// The last value is what a constraint is about: an older one would hold it, or break it, in its place.
+void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
+  if (is_idle(trial.role)) return;
+  for (const ConstraintSpec& constraint : input.objective.constraints) {
+    if (const std::string units = in_two_units(trial, constraint.name, input); !units.empty())
+      set_verdict(trial, Verdict::no_metric,
+                  fmt::format("values of '{}', which the constraint {} is about, {}", constraint.name,
+                              constraint_text(constraint), units));
+    const auto bad = trial.unreadable_at_last.find(constraint.name);
+    if (bad == trial.unreadable_at_last.end()) continue;
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("the last value of '{}', which the constraint {} is about, cannot be read{}", constraint.name,
+                            constraint_text(constraint),
+                            bad->second.empty() ? std::string() : fmt::format(": '{}'", printable(bad->second))));
   }
 }
 
@@ -145,8 +200,9 @@ void say_what_was_left(TrialRecord& trial) {
        {std::pair{&trial.child.output, "output"}, std::pair{&trial.child.errors, "error output"}}) {
     if (stream->truncated()) {
       trial.events.push_back(
-          {"output_truncated", fmt::format("{} of {} bytes of its {} were kept, from the end",
-                                           stream->tail.size(), stream->bytes, name)});
+          {"output_truncated",
+           fmt::format("{} of {} bytes of its {}{} were kept, from the end", stream->tail.size(),
+                       stream->bytes - stream->of_earlier_runs, stream->of_earlier_runs > 0 ? "last run's " : "", name)});
     }
   }
   if (trial.child.leftovers > 0) {
@@ -167,6 +223,22 @@ void set_verdict(TrialRecord& trial, Verdict verdict, std::string text) {
   }
   trial.verdict = verdict;
   trial.verdict_text = std::move(text);
+}
+
+std::vector<std::string> deciding_metrics(const ObjectiveSpec& objective) {
+  std::vector<std::string> names;
+  if (!objective.per.empty()) names.push_back(objective.per);
+  for (const ConstraintSpec& constraint : objective.constraints) names.push_back(constraint.name);
+  if (objective.target) names.push_back(objective.target->name);
+  return names;
+}
+
+std::string plain_unit(const std::string& unit) {
+  return unit == "1" ? std::string() : unit;
+}
+
+std::string unit_in_words(const std::string& unit) {
+  return plain_unit(unit).empty() ? "no unit" : "'" + printable(unit) + "'";
 }
 
 std::optional<double> objective_value(const ObjectiveSpec& objective, std::optional<double> joules,
@@ -219,6 +291,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());
   trial.events.insert(trial.events.end(), regions.events.begin(), regions.events.end());
   trial.units_incomplete = trial.units_incomplete || regions.bad_metrics.contains(input.objective.per);
+  for (const std::string& name : regions.bad_metrics) trial.unreadable_at_last.emplace(name, "");
   // Before "did not mark": a mark that was lost, or its other half, is why.
   if (!regions.lost.empty())
     set_verdict(trial, Verdict::marks_lost,
@@ -240,6 +313,7 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   judge_instances(trial, regions, input.per_of_workload);
   const bool delivered = judge_readings(trial, input, regions);
   judge_foreign_load(trial, input);
+  judge_last_values(trial, input);
   judge_units(trial, input);
   // Whatever spoiled it may be why: only of a trial that is fine otherwise it is a bound.
   if (!not_reached.empty() && trial.verdict == Verdict::ok)

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "results/trial/regions.hpp"
@@ -23,10 +24,21 @@ struct JudgeInput {
   ObjectiveSpec objective;
   std::map<std::string, std::string> per_of_workload =
       {};  // what counts units of each of those that run at once
+  // Of metrics that decide: the unit in which earlier trials of the workload told them, and the first that did.
+  struct ToldBefore {
+    std::string unit, trial;
+  };
+  std::map<std::string, ToldBefore> told_before = {};
   // The first impossible value of a channel, as it was said and why it cannot be.
   std::map<std::uint32_t, std::string> impossible;
   std::optional<double> foreign_limit;  // CPUs' worth of other processes' time; nullopt: not judged
 };
+
+// Metrics that decide: what counts units of work, what a constraint or a target is about.
+std::vector<std::string> deciding_metrics(const ObjectiveSpec& objective);
+// As it is compared: "1" is none.
+std::string plain_unit(const std::string& unit);
+std::string unit_in_words(const std::string& unit);
 
 // Fills delivered values, energies, energy_j, the objective and the verdict of `trial`, whose child,
 // settings, power limits and readings are there. What a board delivers instead of the request is a result of

@@ -2,6 +2,7 @@
 
 #include <re2/re2.h>
 
+
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t longest_line = 65536;
 using Take = std::function<void(MetricRecord)>;
+using Unreadable = std::function<void(const std::string& name, const std::string& line)>;
 
 bool is_name(std::string_view word) {
   return !word.empty() && word.size() <= 64 &&
@@ -33,17 +35,40 @@ std::optional<MetricRecord> from_count(const std::vector<std::string>& words) {
   return metric;
 }
 
+// What was meant as a number, and is none: "1,234", "nan", "5e".
+bool is_meant_as_number(const std::string& word) {
+  const auto from = word.find_first_not_of("+-.");
+  if (from == std::string::npos) return false;
+  if (word[from] >= '0' && word[from] <= '9') return true;
+  for (const char* name : {"nan", "inf", "infinity"}) {
+    if (equal_ignoring_case(word.substr(from), name)) return true;
+  }
+  return false;
+}
+
 // "throughput 1234.5 1/s": exactly a name, a number, a unit ("1" or none for a plain number).
-void from_words(const std::string& line, const Take& take) {
+void from_words(const std::string& line, const Take& take, const Unreadable& unreadable) {
   const auto words = split_words(line);
   if (auto share = from_count(words)) take(std::move(*share));
   if (words.size() < 2 || words.size() > 3 || !is_name(words[0])) return;
-  if (const auto value = parse_number(words[1])) take({words[0], *value, words.size() == 3 ? words[2] : ""});
+  const auto value = parse_number(words[1]);
+  if (value && std::isfinite(*value))
+    take({words[0], *value, words.size() == 3 ? words[2] : ""});
+  else if (is_meant_as_number(words[1]))
+    unreadable(words[0], line);
 }
 
-void from_json(const std::string& line, const Take& take) {
+// A document that cannot be read names what it may have told: Python writes NaN, which is no JSON.
+void from_broken_json(const std::string& line, const Unreadable& unreadable) {
+  static const RE2 name(R"re("([^"\\]{1,64})"\s*:)re");
+  re2::StringPiece rest(line);
+  for (std::string found; RE2::FindAndConsume(&rest, name, &found);) unreadable(found, line);
+}
+
+void from_json(const std::string& line, const Take& take, const Unreadable& unreadable) {
   if (trim(line).empty() || trim(line).front() != '{') return;
   const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (json.is_discarded()) return from_broken_json(line, unreadable);
   if (!json.is_object()) return;
   if (json.contains("metric") && json["metric"].is_string() && json.contains("value") &&
       json["value"].is_number()) {
@@ -52,7 +77,10 @@ void from_json(const std::string& line, const Take& take) {
     return;
   }
   for (const auto& [name, value] : json.items()) {
-    if (value.is_number()) take({name, value.get<double>(), ""});
+    if (value.is_number())
+      take({name, value.get<double>(), ""});
+    else if (value.is_null() || (value.is_string() && is_meant_as_number(value.get<std::string>())))
+      unreadable(name, line);
   }
 }
 
@@ -102,8 +130,12 @@ std::optional<MetricRecord> find_in_document(std::string_view document, const Me
   return json.is_discarded() ? std::nullopt : at_pointer(json, rule);
 }
 
-void find_metrics(std::string_view output, const std::vector<MetricRule>& rules, const Take& take_any) {
+void find_metrics(std::string_view output, const std::vector<MetricRule>& rules, const Take& take_any,
+                  const Unreadable& told_unreadable) {
   if (rules.empty()) return;
+  const Unreadable unreadable = [&](const std::string& name, const std::string& line) {
+    if (told_unreadable) told_unreadable(name, line);
+  };
   const Take take = [&](MetricRecord metric) {
     if (std::isfinite(metric.value)) take_any(std::move(metric));
   };
@@ -115,11 +147,15 @@ void find_metrics(std::string_view output, const std::vector<MetricRule>& rules,
   for (const std::string& line : split_lines(output)) {
     if (line.size() > longest_line) continue;
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (rules[i].kind == MetricRule::Kind::lines) from_words(line, take);
-      if (rules[i].kind == MetricRule::Kind::json) from_json(line, take);
+      if (rules[i].kind == MetricRule::Kind::lines) from_words(line, take, unreadable);
+      if (rules[i].kind == MetricRule::Kind::json) from_json(line, take, unreadable);
       std::string number;
       if (patterns[i] && RE2::PartialMatch(line, *patterns[i], &number)) {
-        if (const auto value = parse_number(number)) take({rules[i].name, *value, rules[i].unit});
+        const auto value = parse_number(number);
+        if (value && std::isfinite(*value))
+          take({rules[i].name, *value, rules[i].unit});
+        else
+          unreadable(rules[i].name, line);
       }
     }
   }

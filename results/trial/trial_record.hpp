@@ -165,6 +165,8 @@ struct TrialRecord : PlannedTrial {
   std::optional<double> all_running_s = {}, all_running_j = {};
   std::optional<double> units;    // of work, in all runs, if the objective is per unit
   bool units_incomplete = false;  // a run printed none, or its output was cut
+  std::map<std::string, std::string> unreadable_at_last = {};  // metrics whose last value cannot be read, and the line that gave it
+  std::string units_unreadable = {};  // a line that gave a number of them which cannot be read
   std::optional<double> objective;
   std::vector<SettingRecord> settings;
   std::map<std::string, double> power_limits_w = {};  // in force, by domain of the boards used

@@ -107,7 +107,7 @@ class Soak(attack.AttackCase):
         self.assertGreater(counted, 0.9 * TRIALS, bad)
         for verdict in ("exited", "signalled", "timed_out"):
             self.assertTrue(not attack.LONG or bad.get(verdict, 0) > 5, bad)
-        restarts, = self.rows("SELECT count(*) FROM event WHERE kind = 'meter_restarted'")[0]
+        restarts, = self.rows("SELECT count(*) FROM event WHERE kind = 'meter_told'")[0]
         report = attack.json.loads(attack.subprocess.run([attack.PROGRAM, "report", self.folder / "night.sqlite", "--json"], capture_output=True, text=True).stdout)
         scenario = report["scenarios"][0]
         self.assertEqual(scenario["best_settings"], {"sysfs.mtu": "1400"})

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
 
@@ -73,6 +75,16 @@ TEST(Text, FindsTheFirstByteThatIsNotUtf8) {
   EXPECT_EQ(first_invalid_utf8("ab\xC0\xAF"), 2U);     // overlong
   EXPECT_EQ(first_invalid_utf8("\xED\xA0\x80"), 0U);   // a surrogate
   EXPECT_EQ(first_invalid_utf8("x\xF0\x9F\x98"), 1U);  // cut short
+}
+
+TEST(Text, NumbersAreInTheirOrder) {
+  std::vector<std::string> names{"w n=10", "w n=2 b", "v n=3", "w n=02", "w n=2", "w", "w n=100 x", "w n=2 a"};
+  std::sort(names.begin(), names.end(), NaturalOrder());
+  EXPECT_EQ(join(names, ", "), "v n=3, w, w n=02, w n=2, w n=2 a, w n=2 b, w n=10, w n=100 x");
+  for (const std::string& a : names) {
+    EXPECT_FALSE(NaturalOrder()(a, a)) << a;
+    for (const std::string& b : names) EXPECT_TRUE(a == b || NaturalOrder()(a, b) != NaturalOrder()(b, a)) << a << b;
+  }
 }
 
 TEST(Text, QuotesForTheShell) {

@@ -379,10 +379,18 @@ TEST(HostileFile, BrokenYaml) {
   EXPECT_EQ(faults("workloads: [{name: w\n"),
             "sweep.yaml:1:13: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
   EXPECT_EQ(faults("a: [1, 2\n"), "sweep.yaml:2:1: error: not valid YAML: end of sequence flow not found\n");
+  EXPECT_EQ(faults("name: n\nworkloads:\n\t- name: w\n"),
+            "sweep.yaml:3:2: error: not valid YAML: the line is indented with a tab; YAML allows spaces alone there\n");
   EXPECT_EQ(faults("a: 1\n---\nb: 2\n"),
             "sweep.yaml:2:1: error: a second document ('---'); an experiment is one document\n");
   EXPECT_EQ(faults("? [a]\n: b\n"),
             "sweep.yaml:1:3: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
+}
+
+TEST(HostileFile, MergeKeysAreNamed) {
+  EXPECT_THAT(faults("name: n\nworkloads: [&b {name: w, command: [x, '{n}']}, {<<: *b, name: v}]\naxes: {n: [1]}\n"),
+              testing::HasSubstr("sweep.yaml:2:49: error: '<<' in a workload: YAML 1.2 has no merge keys; write the keys "
+                                 "themselves here (an alias, *NAME, stands for one whole value)\n"));
 }
 
 TEST(HostileFile, ControlCharactersInNamesAreShownNotSent) {

@@ -5,11 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "experiments/plan/command_line.hpp"
+#include "experiments/plan/work_files.hpp"
 #include "tests/support/parse.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -385,6 +388,38 @@ TEST(TrialKeys, SayWhichTrialItIs) {
   EXPECT_EQ(key({0, 1, TrialRole::idle_after}), "idle cpu.frequency=1.8 GHz #1 after");
   EXPECT_TRUE(same_but_for_attempt({0, 2, TrialRole::point, 1, 2}, {0, 2}));
   EXPECT_FALSE(same_but_for_attempt({0, 2, TrialRole::point, 2}, {0, 2}));
+}
+
+TEST(Commands, AWordForAShellIsNamed) {
+  Diagnostics diagnostics("x.yaml");
+  const auto parsed = parse_experiment("workloads: [{name: a, command: [sort, x, '>', y]}]\nobjective: time\n", "x.yaml",
+                                       diagnostics);
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics));
+  EXPECT_EQ(diagnostics.text(),
+            "x.yaml:1:42: warning: workload 'a': '>' is a word for the program, as no shell reads it; for a redirection or "
+            "a pipe write  shell: TEXT  in place of  command: [...]\n");
+}
+
+TEST(WorkFiles, AProgramIsWhatACommandBeginsWith) {
+  TemporaryFolder folder;
+  for (const char* name : {"rate", "sort", "nice", "timeout", "prepare"}) {
+    folder.file(name, "#!/bin/sh\n");
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  }
+  const std::string elsewhere = TemporaryFolder().path();
+  const auto named = [&](const std::vector<std::string>& words, const std::string& shell) {
+    std::string names;
+    for (const std::string& file : named_work_files(words, shell, elsewhere, folder.path()))
+      names += (names.empty() ? "" : " ") + std::filesystem::path(file).filename().string();
+    return names;
+  };
+  EXPECT_EQ(named({}, "echo rate=1 rate 5; sort <big.txt | cat"), "sort");
+  EXPECT_EQ(named({}, "X=1 prepare && for i in 1 2; do rate; done"), "prepare rate");
+  EXPECT_EQ(named({}, "timeout 5 nice sort x"), "nice sort timeout");
+  EXPECT_EQ(named({"sh", "-c", "if prepare; then echo sort; fi"}, ""), "prepare");
+  EXPECT_EQ(named({"python3", "-c", "rate = 1; sort; print(rate)"}, ""), "");
+  EXPECT_EQ(named({"nice", "-n", "5", "sort"}, ""), "sort");
 }
 
 }  // namespace

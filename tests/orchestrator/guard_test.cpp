@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -214,6 +215,22 @@ TEST(GuardClient, ASecondSweepIsRefusedWithTheHolder) {
   EXPECT_THAT(message_of([&] { GuardClient second(wish(root, folder, "second.yaml")); }),
               HasSubstr("another sweep is running on this machine (pid " + std::to_string(::getpid()) +
                         ", first.yaml, since "));
+}
+
+// Nodes of a cluster share their users' homes: one of them must not wait for another, nor put back what is set on another.
+TEST(StateFolderOfAUser, IsTheMachinesOwn) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) ::_exit(2);
+    ::setenv("XDG_STATE_HOME", "/home/u/state", 1);
+    char host[256] = {};
+    ::gethostname(host, sizeof host - 1);
+    ::_exit(default_state_folder() == std::string("/home/u/state/dvfs-plan/") + host ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

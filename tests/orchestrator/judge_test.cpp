@@ -270,5 +270,32 @@ TEST(MachineFacts, AnotherKernelIsAnotherMachine) {
               testing::ElementsAre("machine / kernel: Linux 6.1 -> Linux 6.2"));
 }
 
+TEST(MachineFacts, WhatMakesAnotherKindOfMachineAndWhatMayMoveAnAnswer) {
+  const std::map<std::string, std::string> there{{"architecture", "x86_64"},
+                                                 {"host", "a"},
+                                                 {"cpu.model", "Xeon 8468"},
+                                                 {"kernel", "Linux 6.1"},
+                                                 {"gpu-0", "NVIDIA H200, GPU-1, NVIDIA 580.1"},
+                                                 {"gpu-0.settings", "power limit 700 W, persistence on"}};
+  auto here = there;
+  here["host"] = "b";
+  here["gpu-0"] = "NVIDIA H200, GPU-2, NVIDIA 580.1";  // another one of the same kind
+  EXPECT_THAT(differences_of_kind(there, here), testing::ElementsAre());
+  EXPECT_THAT(differences_of_state(there, here), testing::ElementsAre());
+  here["kernel"] = "Linux 6.2";
+  here["gpu-0"] = "NVIDIA H200, GPU-2, NVIDIA 590.1";
+  here["gpu-0.settings"] = "power limit 500 W, persistence on";
+  EXPECT_THAT(differences_of_kind(there, here), testing::ElementsAre());
+  EXPECT_THAT(differences_of_state(there, here),
+              testing::ElementsAre("kernel: Linux 6.1 there, Linux 6.2 here", "gpu-0: NVIDIA 580.1 there, NVIDIA 590.1 here",
+                                   "gpu-0.settings: power limit 700 W there, power limit 500 W here"));
+  here["cpu.model"] = "Xeon 6448";
+  here["gpu-0"] = "NVIDIA H100, GPU-2, NVIDIA 590.1";
+  here["gpu-1"] = "NVIDIA H100, GPU-3, NVIDIA 590.1";
+  EXPECT_THAT(differences_of_kind(there, here),
+              testing::ElementsAre("cpu.model: Xeon 8468 there, Xeon 6448 here", "gpu-0: NVIDIA H200 there, NVIDIA H100 here",
+                                   "gpu-1: none there, NVIDIA H100 here"));
+}
+
 }  // namespace
 }  // namespace dvfs_plan

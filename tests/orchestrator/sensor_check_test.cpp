@@ -76,6 +76,42 @@ TEST_F(SensorChecks, AGaugeThatIsAllItsDomainHasIsLoadedThoughItIsSteadyAtRest) 
   EXPECT_FALSE(found.audit.channels[0].window);
 }
 
+// A program of the user's own: an interpreter that starts, a meter that speaks seldom.
+class SlowProgram : public Probe {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::vector<Channel>& channels() const override { return channels_; }
+  Seconds period() const override { return Seconds{0.05}; }
+  void read(std::span<Sample> samples) override {
+    if (starts_ == Nanoseconds{}) starts_ = clock_.now();
+    const int told = static_cast<int>(seconds(clock_.now() - starts_).value() / 1.3);
+    const bool is_new = std::exchange(told_, told) != told;
+    samples[0] = is_new ? Sample{50.0, ReadingStatus::ok, {}} : Sample{std::nullopt, ReadingStatus::absent, {}};
+    samples[1] = is_new ? Sample{65.0 * told, ReadingStatus::ok, {}} : Sample{std::nullopt, ReadingStatus::absent, {}};
+  }
+  SlowProgram() : channels_{gauge("system"), counter("system")} {
+    for (Channel& channel : channels_) channel.told_when_new = true;
+  }
+
+ private:
+  std::string name_ = "probe";
+  SystemClock clock_;
+  std::vector<Channel> channels_;
+  Nanoseconds starts_{};
+  int told_ = 0;
+};
+
+TEST(SlowPrograms, AreHeardBeforeTheyAreJudged) {
+  std::vector<std::unique_ptr<Probe>> probes;
+  probes.push_back(std::make_unique<SlowProgram>());
+  SystemClock clock;
+  Sampler sampler(std::move(probes), clock);
+  const auto found = check_sensors(sampler, clock, {}, nullptr, {});
+  EXPECT_TRUE(found.faults.empty());
+  EXPECT_EQ(found.audit.channels[0].state, SensorState::steady);
+  EXPECT_EQ(found.audit.channels[1].state, SensorState::alive);
+}
+
 TEST(BoardLoad, WithoutCudaItSaysSo) {
   const auto refused = load_cuda_board("GPU-none", Seconds{0.1}, 1);
   EXPECT_TRUE(refused.on.empty());

@@ -98,25 +98,28 @@ TEST_F(GpuProbes, ARecordedStepOfLoadIsReadAsItWas) {
   const auto average = of(*played, readings, "nvidia:gpu-0/power_average");
   const auto clock = of(*played, readings, "nvidia:gpu-0/core_clock");
   ASSERT_GT(energy.size(), 20U);
-  // Every value is one of the recording's, and they come in its order.
-  std::vector<double> recorded;
-  std::ifstream file(root_ / "gpu/trace.csv");
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::size_t at = 0;
-    for (int comma = 0; comma < 5; ++comma) at = line.find(',', at) + 1;
-    recorded.push_back(std::stod(line.substr(at)) * 1e-3);
-  }
-  auto next = recorded.begin();
-  for (const Reading& reading : energy) {
-    next = std::find_if(next, recorded.end(), [&](double v) { return std::abs(v - *reading.value) < 1e-6; });
-    ASSERT_NE(next, recorded.end()) << *reading.value << " J was never recorded, or not after the one before";
-  }
+  // Every value is one of the recording's, and they come in its order: how late the first look is, is the machine's business.
+  const auto are_recorded = [&](const std::vector<Reading>& read, int column, double unit) {
+    std::ifstream file(root_ / "gpu/trace.csv");
+    std::vector<double> recorded;
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+      std::size_t at = 0;
+      for (int comma = 0; comma < column; ++comma) at = line.find(',', at) + 1;
+      recorded.push_back(std::stod(line.substr(at)) * unit);
+    }
+    auto next = recorded.begin();
+    for (const Reading& reading : read) {
+      next = std::find_if(next, recorded.end(), [&](double v) { return std::abs(v - *reading.value) < 1e-6; });
+      ASSERT_NE(next, recorded.end()) << *reading.value << " was never recorded, or not after the one before";
+    }
+  };
+  are_recorded(energy, 5, 1e-3);
+  are_recorded(clock, 6, 1e6);
   // 32 bit power in a 64 bit union: no neighbour's bits in it.
   for (const Reading& reading : power) EXPECT_LT(*reading.value, 1000);
   for (const Reading& reading : average) EXPECT_LT(*reading.value, 1000);
-  EXPECT_EQ(*clock.front().value, 1845e6);
   // The counter against the integral of the instant power, by our own curves.
   SensorModel model;
   model.update = Seconds{0.1};

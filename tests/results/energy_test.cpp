@@ -69,6 +69,15 @@ TEST(Energy, ASteadyPowerIsNoZero) {
   EXPECT_NEAR(*energy_between(gauge(), readings, 0, 10 * s).joules, 300 * 9.9 + 16, 1e-6);
 }
 
+TEST(Energy, WhatRoundingLeavesIsNoEnergy) {
+  std::vector<Reading> readings;
+  for (int i = 0; i < 100; ++i) readings.push_back(at(i * 100 * ms, i >= 50 && i < 54 ? 0 : 97.3 + 0.1 * i));
+  const auto said_nothing = energy_between(gauge(), readings, 5010 * ms, 5290 * ms, told);
+  EXPECT_EQ(said_nothing.fault, EnergyFault::dead);
+  EXPECT_FALSE(said_nothing.joules);
+  EXPECT_NEAR(energy_between(gauge(), readings, 1000 * ms, 4000 * ms, told).joules.value_or(0), 300, 5);
+}
+
 TEST(Energy, DeadFrozenGoneDeniedAndAbsentAreToldApart) {
   std::vector<Reading> zeros, frozen, gone, absent, denied, still;
   for (int i = 0; i <= 20; ++i) {

@@ -30,6 +30,15 @@ TEST(Groups, SpreadOfOneValueEachHasNoInterval) {
   EXPECT_FALSE(spread->low);
 }
 
+TEST(Groups, ASpreadThatSingleValuesHideIsNotKnownToBeNone) {
+  // Means that are far more alike than values scatter: an interval of 0 to 0 would claim that machines are all the same.
+  const auto spread = spread_between({{1.0, 1.2}, {1.2, 1.0}, {1.1001, 1.0999}});
+  EXPECT_EQ(spread->deviation, 0);
+  EXPECT_TRUE(spread->buried);
+  EXPECT_FALSE(spread->low || spread->high);
+  EXPECT_FALSE(spread_between({{1.0, 1.2}, {1.4, 1.6}, {1.1, 1.3}})->buried);
+}
+
 TEST(Groups, OneFarFromTheOthersIsNamed) {
   std::vector<std::vector<double>> groups(8, {0.0, 0.001});
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i][0] += 0.002 * static_cast<double>(i % 3);

@@ -324,6 +324,7 @@ TEST_F(Parts, NothingIsLostOrDoubledInALargeNightWithDeaths) {
   EXPECT_EQ(count("SELECT count(*) FROM trials WHERE left_out IS NULL"),
             static_cast<int>(plan_.trials.size()));
   EXPECT_EQ(count("SELECT count(DISTINCT trial) FROM readings"), handed);
+  EXPECT_EQ(into.damaged_text(), "");
   std::printf(
       "%zu trials of %d blocks planned, %d deaths, %d of which only seemed to be; %td handed in: each there "
       "once\n",
@@ -346,6 +347,7 @@ TEST_F(Parts, ResultsMadeByHandAreJoined) {
   EXPECT_EQ(taker.take_result(b, "b"), static_cast<int>(plan_.trials.size()));
   EXPECT_EQ(taker.take_result(b, "b"), 0);
   taker.settle();
+  EXPECT_EQ(all.damaged_text(), "");
   const auto rows = all.trials();
   EXPECT_EQ(rows.size(), 2 * plan_.trials.size());
   const Summary summary = summary_of(all);

@@ -12,6 +12,7 @@
 #include "results/report/finalists.hpp"
 #include "results/report/report.hpp"
 #include "results/store/migrate.hpp"
+#include "results/store/parts.hpp"
 #include "results/store/store.hpp"
 #include "tests/support/parse.hpp"
 #include "tests/support/sensors.hpp"
@@ -382,6 +383,42 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
   EXPECT_EQ(readings.integer(0), 3);
   EXPECT_EQ(readings.integer(1), 2);  // absent is NULL, not 0
   EXPECT_EQ(readings.text(2), "absent");
+}
+
+TEST_F(StoreTest, WhatIsWrittenAsNightsGoOnHasAChecksum) {
+  for (const char* change :
+       {"UPDATE session SET ended_how = 'done'", "UPDATE session SET started_at = 'sooner'",
+        "UPDATE trial SET given_up = 0", "UPDATE experiment SET planned_trials = planned_trials + 1",
+        "UPDATE node_left_out SET why = ''", "DELETE FROM node_left_out",
+        "INSERT INTO node_fact (node, name, value) VALUES ('n1', 'cpu model', 'another')",
+        "INSERT INTO submission (job, blocks, submitted_at) VALUES ('7', '[1]', 'now')",
+        "INSERT INTO block_run (origin, block, node, complete) VALUES ('o', 1, 'n1', 1)"}) {
+    std::filesystem::remove(path_);
+    Store store = create();
+    EXPECT_EQ(store.damaged_text(), "");
+    store.begin_session(1, "boot", "test", "now");
+    store.write_trial(trial(0, 50));
+    store.note_current("next", 3);
+    store.give_up({plan_.trials[0].key}, "why");
+    leave_node_out(store, "n3", "slow");
+    note_submission(store, {"6", {1}, "now"});
+    note_planned_trials(store, 7);
+    store.end_session("gave_up", "later", {});
+    EXPECT_EQ(store.damaged_text(), "");
+    Statement sessions = store.database().prepare("SELECT ended_how, trials FROM sessions");
+    ASSERT_TRUE(sessions.step());
+    EXPECT_EQ(sessions.text(0), "gave_up");
+    EXPECT_EQ(sessions.integer(1), 1);
+    sessions.reset();
+    store.database().execute(change);
+    EXPECT_EQ(store.damaged_text(),
+              "what it says of sessions, nodes, trials that were given up and how many were planned is not "
+              "as written (the checksum differs)")
+        << change;
+    // What is written next does not make it look whole.
+    leave_node_out(store, "n4", "slower");
+    EXPECT_NE(store.damaged_text(), "") << change;
+  }
 }
 
 TEST_F(StoreTest, ATrialIsStoredWholeOrNotAtAll) {

@@ -1,13 +1,19 @@
 """The program as its user meets it, on this machine: no knobs are set, real workloads misbehave."""
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import re
 import shutil
 import signal
 import sqlite3
 import stat
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -29,7 +35,7 @@ class CommandLine(unittest.TestCase):
         for name in ("SUDO_UID", "SUDO_USER", "PKEXEC_UID"):
             environment.pop(name, None)
         environment.update(options.pop("environment", {}))
-        state = [] if "SUDO_UID" in environment or arguments[0] in ("report", "status", "export", "sql", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
+        state = [] if "SUDO_UID" in environment or arguments[0] in ("init", "report", "status", "export", "sql", "--help", "--version") else ["--state-folder", str(self.folder / "state")]
         return subprocess.run([PROGRAM, *arguments, *state], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120, **options)
 
@@ -137,7 +143,7 @@ workloads:
         self.assertEqual(status["pid"], running.pid)
         running.terminate()
         output, errors = running.communicate(timeout=30)
-        self.assertEqual(running.returncode, 130)
+        self.assertEqual(running.returncode, 143)
         self.assertIn("Unfinished: ", output)
         self.assertRegex(errors, r"The same command goes on: (sudo )?dvfs-plan slow.yaml\n")
         done = self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"]
@@ -182,24 +188,47 @@ workloads:
         again = self.call("twice.yaml")
         self.assertIn("is finished", again.stderr)
 
-    def test_a_changed_file_is_refused_with_what_changed(self):
+    def test_a_changed_file_goes_on_with_what_it_adds_and_asks(self):
         self.write("slow.yaml", self.SLOW % "0.11")
         self.assertEqual(self.call("slow.yaml").returncode, 0)
-        self.write("slow.yaml", (self.SLOW % "0.12").replace("repeat: 4", "repeat: 1"))
+        before = self.query("slow.sqlite", "SELECT key, time_s FROM trials ORDER BY trial")
+        self.write("slow.yaml", self.SLOW % "0.11, 0.12")
+        check = self.call("check", "slow.yaml")
+        self.assertIn("a run goes on with what changed: axes / t: 0.12 added\n", check.stdout + check.stderr)
+        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM growths"), [{"n": 0}])
+        grown = self.call("slow.yaml")
+        self.assertEqual(grown.returncode, 0, grown.stderr)
+        self.assertIn("added: axes / t: 0.12 added\n", grown.stderr)
+        rows = self.query("slow.sqlite", "SELECT key, time_s FROM trials ORDER BY trial")
+        self.assertEqual(rows[:len(before)], before)
+        self.assertEqual(self.query("slow.sqlite", "SELECT changes, first_block FROM growths"), [{"changes": "axes / t: 0.12 added", "first_block": 5}])
+        self.assertEqual(sum("t=0.12 " in row["key"] for row in rows), 4)
+        self.assertEqual(testbed.integrity(self.folder / "slow.sqlite"), "ok")
+        self.assertIn("the experiment's file changed on ", grown.stdout)
+        # Taken away it counts no more, and its trials stay.
+        self.write("slow.yaml", self.SLOW % "0.11")
+        fewer = self.call("slow.yaml")
+        self.assertEqual(fewer.returncode, 0, fewer.stderr)
+        self.assertIn("no more in the experiment: axes / t: 0.12 taken away\nits trials stay in the result, and do not count\n", fewer.stderr)
+        self.assertEqual(len(self.query("slow.sqlite", "SELECT * FROM trials")), len(rows))
+        self.assertEqual(self.query("slow.sqlite", "SELECT DISTINCT left_out FROM trials WHERE point LIKE '%t=0.12' AND NOT counts"), [{"left_out": "the experiment has its point no more"}])
+
+    def test_a_changed_file_is_refused_where_trials_would_not_compare(self):
+        self.write("slow.yaml", self.SLOW % "0.11")
+        self.assertEqual(self.call("slow.yaml").returncode, 0)
+        self.write("slow.yaml", (self.SLOW % "0.11").replace("warm up: 0", "warm up: 1"))
         refused = self.call("slow.yaml", "--quiet")
         self.assertEqual(refused.returncode, 2)
         self.assertEqual(refused.stderr, f"""error: {self.folder.resolve()}/slow.sqlite holds trials of another plan; what changed:
-  axes / t: 0.11 taken away
-  axes / t: 0.12 added
-  repeat / min: 4 -> 1
-  repeat / max: 4 -> 1
+  conditions / warm up: 0 -> 1
+  it has trials: 8 of w
   hint: undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file
 """)
         self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
         kept = [f for f in self.folder.glob("slow.*.sqlite")]
         self.assertEqual(len(kept), 1)
         self.assertEqual(testbed.rows(kept[0], "SELECT count(*) AS n FROM trials")[0]["n"], 8)
-        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 2)
+        self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials WHERE role <> 'warm_up'")[0]["n"], 8)
 
     def test_check_changes_nothing_and_says_what_a_run_would_do(self):
         self.write("slow.yaml", self.SLOW % "0.3")
@@ -275,6 +304,78 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
             self.assertEqual((energy.returncode, energy.stderr), (3, "error: the objective is energy, but no energy sensor works here\n"
                                                                      "  hint: `dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, of: DOMAIN}` names one; without energy there is `objective: time`\n"))
         self.assertIn("A first experiment", self.call("--help").stdout)
+
+    def test_a_flood_of_warnings_is_counted(self):
+        self.write("fails.yaml", "name: fails\nworkloads: [{name: w, shell: 'exit 3'}]\nrepeat: 12\nobjective: time\nconditions: {warm up: 0, foreign load: off, temperature: off, idle: none, reruns: 0, give up after: never}\n")
+        said = [line for line in self.call("fails.yaml", "--no-html").stderr.splitlines() if "does not count" in line]
+        self.assertEqual(said[:2], [f"warning: w #{n} does not count (exited): the workload exited with 3" for n in (1, 2)])
+        self.assertEqual(said[2], "warning: w #3 does not count (exited): the workload exited with 3; further ones like it are counted")
+        self.assertEqual(said[3:], ["warning: 10 times so far (exited); the last: w #10 does not count (exited): the workload exited with 3"])
+
+    def on_a_terminal(self, columns, *arguments):
+        """What the program writes to a terminal of so many columns, until it ends."""
+        terminal, line = pty.openpty()
+        fcntl.ioctl(line, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        run = subprocess.Popen([PROGRAM, *arguments, "--state-folder", str(self.folder / "state")], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=line)
+        os.close(line)
+        written = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has it open any more
+            while read := os.read(terminal, 65536):
+                written += read
+        os.close(terminal)
+        self.assertEqual(run.wait(timeout=60), 0)
+        return written.decode()
+
+    def test_the_line_that_moves(self):
+        self.write("moves.yaml", "name: moves\nworkloads: [{name: w, shell: 'sleep 0.0{n}'}]\naxes: {n: [1, 5]}\nrepeat: 6\nobjective: {minimise: time, across: [n], same work: true}\nreference: {n: 5}\n"
+                                 "conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}\n")
+        for columns in (60, 160):
+            with self.subTest(columns):
+                lines = [line for line in re.split(r"\r|\n", self.on_a_terminal(columns, "moves.yaml", "--fresh", "--no-html").replace("\x1b[K", "")) if line.startswith("[")]
+                self.assertRegex(lines[0], r"^\[0/18\] -{20} 0 m?s gone, ETA after the first ")
+                self.assertRegex(lines[9], r"^\[9/18\] #{10}-{10} [0-9.]+ m?s gone, ETA [0-9.]+ m?s")
+                self.assertLess(max(map(len, lines)), columns)
+                self.assertEqual(any(re.search(r"so far w n=1, [0-9.]+ % better than w n=5 \(-?[0-9.]+ to [0-9.]+\)$", line) for line in lines), columns == 160, lines)
+        for coloured, environment, words in ((False, {}, []), (True, {}, ["--color", "always"]), (True, {"NO_COLOR": "1"}, ["--color=always"]), (False, {"NO_COLOR": "1"}, [])):
+            self.assertEqual("\x1b[1m" in self.call("report", "moves.sqlite", *words, environment=environment).stdout, coloured, words)
+        self.assertIn("--color: ", self.call("report", "moves.sqlite", "--color", "red").stderr)
+        status = self.call("status", "moves.sqlite").stdout
+        self.assertRegex(status, r"\nso far, of 18 trials: w n=1, [0-9.]+ % better than w n=5 \(-?[0-9.]+ to [0-9.]+\)\ndone\n$")
+        self.assertEqual(json.loads(self.call("status", "moves.sqlite", "--json").stdout)["best"][0]["point"], "w n=1")
+
+    def test_several_answers_are_in_one_table_first(self):
+        self.write("many.yaml", "name: many\nworkloads: [{name: w, shell: 'sleep 0.0{m}; : {n}'}]\naxes: {n: [10, 2], m: [1, 5]}\nrepeat: 4\nobjective: {minimise: time, across: [m], same work: true}\nreference: {m: 5}\n"
+                                "conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}\n")
+        lines = self.call("many.yaml", "--no-html", "--quiet").stdout.splitlines()
+        self.assertEqual(lines[:2], ["many: 24 trials, objective time, energy of nothing (no energy sensor)", ""] if "nothing" in lines[0] else lines[:2])
+        self.assertRegex(lines[2], r"^ +answer +energy +time +better by +slowdown +how sure$")
+        for line, n in zip(lines[3:5], (2, 10)):
+            self.assertRegex(line, rf"^w n={n} +n = {n}, m = 1 +\S.* +0\.0\d+ s ±[0-9.]+ % +[0-9.]+ % \[[0-9.]+, [0-9.]+\] +-[0-9.]+ % \[-[0-9.]+, -[0-9.]+\] +all others are worse$")
+
+    def test_a_first_experiment_is_written(self):
+        import yaml
+        self.write("big.txt", "b\na\n")
+        said = self.call("init", "--", "sort", "--parallel=1", "big.txt")
+        self.assertEqual((said.returncode, said.stdout, said.stderr), (0, "sort.yaml is written. What it would do, changing nothing:  dvfs-plan check sort.yaml\n", ""))
+        text = (self.folder / "sort.yaml").read_text()
+        self.assertIn("\n    command: [sort, '--parallel=1', big.txt]  # ", text)
+        checked = self.call("check", "sort.yaml")
+        self.assertEqual(checked.returncode, 0, checked.stderr + text)
+        again = self.call("init", "--", "sort", "big.txt")
+        self.assertEqual((again.returncode, again.stderr), (2, "error: sort.yaml is there already\n  hint: name another one:  dvfs-plan init --output FILE.yaml -- COMMAND\n"))
+        self.assertEqual((self.folder / "sort.yaml").read_text(), text)
+        missing = self.call("init", "--", "no-such-program")
+        self.assertEqual((missing.returncode, missing.stderr), (2, "error: there is no program 'no-such-program' on the PATH\n  hint: give its path, such as ./no-such-program; nothing was written\n"))
+        nothing = subprocess.run([PROGRAM, "init"], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual((nothing.returncode, nothing.stderr), (2, "error: init wants the command that is to be measured\n  hint: dvfs-plan init -- xz -T4 --keep --stdout big.tar\n"))
+        for words in (["sort", "it's", "a b", "-", "--", "x: y", "# no", "null", "5", "[a]", "tab\there", ""], ["sort", "caf\u00e9", "*", "&a", "!x", "%y", "@z", "a,b", "'"]):
+            with self.subTest(words):
+                shown = self.call("init", "-o", "-", "--", *words)
+                self.assertEqual(yaml.load(shown.stdout, Loader=yaml.BaseLoader)["workloads"][0]["command"], words, shown.stderr)
+        self.assertEqual(yaml.safe_load(self.call("init", "-o", "-", "--", "sort", "{a}{a} {b").stdout)["workloads"][0]["command"], ["sort", "{{a}}{{a}} {b"])
+        for words, shell in ((["sort", "big.txt", ">", "/dev/null"], "sort big.txt > /dev/null"), (["sh", "-c", "sort big.txt | head -1"], "sort big.txt | head -1")):
+            shown = self.call("init", "-o", "-", "--", *words).stdout
+            self.assertEqual(yaml.safe_load(shown)["workloads"][0], {"name": "sort", "shell": shell})
 
     def completed(self, *words):
         """What bash offers behind these words."""
@@ -412,7 +513,7 @@ probes:
         self.write("slow.yaml", self.SLOW % "0.05")
         with open("/dev/full", "w") as full:
             code = subprocess.run([PROGRAM, "slow.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=full, stderr=full).returncode
-        self.assertEqual(code, 0)
+        self.assertEqual(code, 3)  # the report is not there for who looks for it
         self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 8)
 
     def test_nohup_holds(self):
@@ -438,7 +539,7 @@ probes:
         holder.close()
         _, errors = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 0, errors)
-        self.assertIn("database is locked; trying again for ten minutes", errors)
+        self.assertIn("warning: result file: another program holds it (database is locked); trying again for ten minutes", errors)
         self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"], 8)
 
     def test_an_invoking_user_who_cannot_be_found_is_not_root(self):

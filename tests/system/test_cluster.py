@@ -68,10 +68,12 @@ class Cluster(OnACluster):
         counts = next(run for run in runs if run[0] == left_out[0][0] and run[3] is None)
         self.assertEqual(left_out[0][3], f"block {counts[0]} counts as {counts[1]} ran it")
         self.assertIn(left_out[0][3], out)
-        # Collected again by another collector: the same.
-        before = self.rows("SELECT key, energy_j FROM trials ORDER BY key")
+        # Collected again by another collector: the same, but for what the one that does not count has handed in since.
+        counted, all_of_them = "SELECT key, energy_j FROM trials WHERE left_out IS NULL ORDER BY key", "SELECT key, energy_j FROM trials ORDER BY key"
+        before, there = self.rows(counted), self.rows(all_of_them)
         self.assertEqual(self.run_all("collect", "sweep.yaml", "--quiet")[0], 0)
-        self.assertEqual(self.rows("SELECT key, energy_j FROM trials ORDER BY key"), before)
+        self.assertEqual(self.rows(counted), before)
+        self.assertLessEqual(set(there), set(self.rows(all_of_them)))
 
     def test_submitted_left_and_collected_while_the_controller_restarts(self):
         self.write(experiment(blocks=3, clocks=CLOCKS[:4]))
@@ -191,15 +193,85 @@ class Cluster(OnACluster):
         self.assertEqual({row[0] for row in self.rows("SELECT DISTINCT node FROM block_run WHERE left_out IS NULL")} & set(left_out), set())
         self.assertTrue(left_out, err)
 
-    def test_a_plan_that_is_changed_while_tasks_wait(self):
-        self.write(experiment(blocks=2, clocks=CLOCKS[:4], machines="nodes: 1"))
+    def test_a_file_that_is_changed_while_tasks_wait(self):
+        """They run what was submitted; --cancel and collect go by it; only what means the same is gone on with."""
+        submitted = experiment(blocks=3, clocks=CLOCKS[:4], machines="nodes: 1")
+        self.write(submitted)
         status, _, err = self.run_all("submit", "sweep.yaml")
         self.assertEqual(status, 0, err)
-        self.write(experiment(blocks=2, clocks=CLOCKS[:5], machines="nodes: 1"))
+        self.write(experiment(blocks=3, clocks=CLOCKS[:5], machines="nodes: 1"))
         status, _, err = self.run_all("sweep.yaml")
         self.assertEqual((status, err), (2, f"error: {self.folder}/sweep.sqlite was submitted with another sweep.yaml\n"
-                                            "  hint: undo the change, use --fresh to submit anew once its tasks have ended (--cancel ends them; the old result is kept), or "
-                                            "--output for another file\n"))
+                                            "  hint: undo the change, or end its tasks with --cancel and submit anew with --fresh (the old result is kept), or choose another file with "
+                                            "--output; `dvfs-plan collect sweep.yaml` takes what was submitted as it was\n"))
+        status, _, err = self.run_all("sweep.yaml", "--fresh")
+        self.assertEqual((status, err.splitlines()[1]), (3, "  hint: dvfs-plan sweep.yaml --cancel  ends them"), err)
+        self.wait_for(lambda: self.handed_in("z") > 0, "a block that began after the change")
+        status, out, err = self.run_all("collect", "sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.assertTrue(err.startswith("note: sweep.yaml has changed since it was submitted; this is of what was submitted\n"), err)
+        self.assertIn("the tasks go on by themselves", err)
+        self.write(submitted.replace("seconds", "seconds  # thought about") + "\n# a comment\n")
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, err)
+        self.require_each_trial_once(3, CLOCKS[:4])
+        status, out, err = self.run_all("submit", "sweep.yaml", "--quiet")
+        self.assertEqual((status, out), (0, f"nothing is left to submit: all of it is in {self.folder}/sweep.sqlite; dvfs-plan collect sweep.yaml reports\n"), err)
+        self.assertIn("done", self.run_all("status", "sweep.sqlite")[1].splitlines())  # beside warnings, where the machine is busy
+        self.write("workloads: [\n  - broken\n" + submitted)
+        self.assertEqual(self.run_all("sweep.yaml", "--fresh")[0], 2)
+        self.write(submitted)
+        status, out, err = self.run_all("submit", "sweep.yaml", "--fresh", "--json", "--quiet")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(len(list(self.folder.glob("sweep.2*.html"))), 1, "the old page is kept beside the old result")
+        jobs = json.loads(out)["jobs"]
+        self.assertEqual(len(jobs), 1)
+        self.write(submitted.replace("repeat: 3", "repeat: three"))
+        status, out, err = self.run_all("sweep.yaml", "--cancel", "--json")
+        self.assertEqual((status, json.loads(out)), (0, {"result": f"{self.folder}/sweep.sqlite", "jobs_cancelled": jobs}), err)
+        self.wait_for(lambda: not self.cluster.call("squeue", "-h").stdout.strip(), "no task is left")
+        self.assertIn("no task of job", self.run_all("status", "sweep.sqlite", "--watch")[1])
+        self.write(submitted)
+        status, _, err = self.run_all("collect", "sweep.yaml")
+        self.assertIn("not all of it is there, and no task waits or runs: dvfs-plan sweep.yaml submits what is missing\n", err)
+
+    def test_a_trial_that_never_fits_into_its_time(self):
+        """Each task is told to end before its first trial is finished, as Slurm does when its time is over."""
+        (self.folder / "work.py").write_text(WORK.replace("clock = ", """
+pid = os.getpid()
+while b"--folder" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\\0"):
+    pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+os.kill(pid, 15)
+time.sleep(5)
+clock = """, 1))
+        self.write(experiment(blocks=1, clocks=CLOCKS[:2], machines="nodes: 1"))
+        status, _, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 6, err)
+        self.assertIn("warning: block 1 on n1: it was told to end (its 'time' is over, or somebody ended it)", err)
+        self.assertIn("error: block 1 was submitted 3 times in a row, and not one more trial of it was finished; the last that a task said: n1: it was told to end", err)
+        self.assertIn("  hint: 'time' under 'slurm' must hold the longest trial, its warm-up and what comes before; what the tasks printed is in ", err)
+
+    def test_check_says_what_slurm_would_do(self):
+        self.write(experiment(clocks=CLOCKS[:4], machines="nodes: 3, at once: 2, time: 30 min"))
+        status, out, err = self.run_all("check", "sweep.yaml")
+        self.assertEqual((status, err), (0, ""), out)
+        lines = out.splitlines()
+        self.assertEqual((lines[0], lines[2]), ("sweep: Slurm can run it", "  n1,n2,n3: 2 CPUs (1:2:1), 1000 MB, (null), features (null)"))
+        self.assertRegex(lines[3], r"^  Job \d+ to start at \S+ using 2 processors on nodes n\d in partition batch$")
+        self.assertEqual(lines[4:], ["  6 blocks over 3 nodes, 2 at once", "  4 points, 30 trials",
+                                     "  clocks, sensors and programs are the nodes': one of them is asked first when it is submitted", "", f"result file: {self.folder}/sweep.sqlite"])
+        self.assertEqual(self.cluster.call("squeue", "-h", "--states=all").stdout, "")
+        self.write(experiment(machines="nodes: 8, time: 2 h").replace("repeat: 6", "repeat: {min: 2, max: 9, until: 1 %}"))
+        status, out, err = self.run_all("check", "sweep.yaml", "--json")
+        self.assertEqual(status, 3, err)
+        found = json.loads(out)
+        self.assertFalse(found["runnable"])
+        self.assertEqual(found["problems"], [
+            "sweep.yaml:17:19: error: 'repeat: {until}', which is decided when the first blocks are known, is not for 'machines'\n"
+            "    hint: write  repeat: N  with as many blocks as the nodes shall share; nothing was submitted",
+            "sweep.yaml:17:19: error: 'time' asks for 120 min, and partition 'batch' ends jobs after 60 min\n"
+            "    hint: write  time: 60 min  or less: a block that its time cuts off goes on where it was; nothing was submitted".replace("partition 'batch'", "the default partition"),
+            "'nodes' asks for 8 nodes, and 3 work now: n1,n2,n3\n    hint: write  nodes: 3  or fewer, or wait until more are up"])
 
     def test_what_slurm_refuses_is_said(self):
         self.write(experiment(machines="nodes: 4"))
@@ -208,6 +280,13 @@ class Cluster(OnACluster):
         self.write(experiment(machines="nodes: 1, partition: night"))
         self.assertEqual(self.run_all("sweep.yaml")[2], "error: Slurm has no partition 'night', or it has no nodes\n"
                                                         "  hint: `sinfo` lists the partitions; write one as  machines: {slurm: {partition: ...}}\n")
+        self.write(experiment(machines="nodes: 1, constraint: icelake"))
+        self.assertEqual(self.run_all("sweep.yaml")[2], "error: no node of the default partition has the feature 'icelake' that 'constraint' asks for\n"
+                                                        "  hint: its nodes have no features: leave 'constraint' out\n")
+        self.write(experiment(machines="nodes: 1, partition: batch, time: 90 min"))
+        status, _, err = self.run_all("sweep.yaml")
+        self.assertEqual((status, err), (2, "sweep.yaml:17:19: error: 'time' asks for 90 min, and partition 'batch' ends jobs after 60 min\n"
+                                            "  hint: write  time: 60 min  or less: a block that its time cuts off goes on where it was; nothing was submitted\n"))
         self.write(experiment(machines="nodes: 1, reservation: none"))
         status, _, err = self.run_all("sweep.yaml")
         self.assertEqual(status, 3)

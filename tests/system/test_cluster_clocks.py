@@ -1,6 +1,7 @@
 """Clocks that a real Slurm sets (srun --cpu-freq), and power that it and Cray's counters tell, on nodes whose cpufreq and pm_counters are files."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -56,7 +57,8 @@ PM_COUNTERS = OVER_SYS + """
 over /sys "$was/all"
 mkdir -p /sys/cray/pm_counters; cd /sys/cray/pm_counters
 echo '60 J' >energy; echo '120 W' >power; echo 1 >startup; echo 1 >generation; echo 10 >raw_scan_hz; echo 1 >freshness
-(n=1; while sleep 0.1; do n=$((n+1)); echo "$((n*12)) J" >energy.new; mv energy.new energy; echo $n >freshness.new; mv freshness.new freshness; done) &
+# By the clock: on a busy machine a turn takes longer than its pause.
+(began=$(date +%s%N); n=1; while sleep 0.1; do n=$((n+1)); echo "$((60 + ($(date +%s%N) - began) / 1000000 * 120 / 1000)) J" >energy.new; mv energy.new energy; echo $n >freshness.new; mv freshness.new freshness; done) &
 cd /
 """
 
@@ -104,6 +106,13 @@ machines: {{slurm: {{{machines}}}}}
             self.assertEqual(f"work cpu.frequency={value / 1e6:g} GHz", key)
         left = self.on("n1", "sh", "-c", "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m*_freq")
         self.assertEqual(sorted(set(left.split())), ["1200000", "2400000"], left)
+        with self.subTest("the setting that was found, as a job's own option"):
+            lines = subprocess.run([testbed.BIN / "dvfs-plan", "setting", "sweep.sqlite", "--as", "slurm"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+            option, clock = re.search(r"^#SBATCH (--cpu-freq=(\d+)-\d+)$", lines, re.M).groups()
+            found, = self.rows("SELECT point FROM best")[0]
+            self.assertEqual(f"work cpu.frequency={int(clock) / 1e6:g} GHz", found)
+            held = self.cluster.call("srun", "-w", "n1", "-N1", option, "sh", "-c", "sleep 0.5; cat /sys/devices/system/cpu/cpufreq/policy0/scaling_m*_freq").stdout
+            self.assertEqual(set(held.split()), {clock}, held)
 
     def test_a_node_that_dies_in_a_trial_comes_back_as_it_was(self):
         """Knobs on a cluster: each node's own guardian sets and puts back, at the next boot too (the unit dvfs-plan-restore does this)."""

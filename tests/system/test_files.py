@@ -34,7 +34,7 @@ class Files(Whole):
         code, said = self.night(after_two)
         rescue = self.folder / "night.rescued.sqlite"
         self.assertEqual(code, 5, said)
-        self.assertRegex(said, rf"warning: the result file is lost \({what}\); all finished trials are in {rescue}, and the night goes on there\n")
+        self.assertRegex(said, rf"warning: the result file cannot be used any more \({what}\); all finished trials are in {rescue}, and the night goes on there\n")
         self.assertIn(f"all of it is in {rescue}\n", said)
         self.assertEqual(testbed.integrity(rescue), "ok")
         self.assertEqual(testbed.rows(rescue, "SELECT count(*) AS n, sum(verdict = 'ok') AS ok FROM trials"), [{"n": 8, "ok": 8}])

@@ -121,6 +121,49 @@ class Gpu(unittest.TestCase):
         self.assertEqual(facts["gpu-0"], f"NVIDIA H200, {UUID}, NVIDIA 580.159.04")
         self.assertIn("power limit 700.00 W", facts["gpu-0.settings"])
 
+    def test_a_command_runs_at_the_clock_that_was_found(self):
+        self.board()
+        self.sweep()
+        self.assertEqual(self.call("sweep.yaml").returncode, 0)
+
+        def use(*command, options=()):
+            done = subprocess.run(self.arguments("use", "sweep.sqlite", *options) + ["--", *command], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(self.state(), {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0})
+            return done
+
+        during = use("sh", "-c", f"cat {self.gpu / 'state.json'}; echo; echo $CUDA_VISIBLE_DEVICES")
+        self.assertEqual(during.returncode, 0, during.stderr)
+        state, boards = during.stdout.splitlines()
+        self.assertEqual(json.loads(state)[UUID]["lgc"], 1395)
+        self.assertEqual(boards, UUID)
+        self.assertRegex(during.stderr, r"^dvfs-plan: w: gpu\.core = 1395 MHz, gpu\.memory = [23]201 MHz\. Against the reference .* less energy .*\n$")
+
+        # Another driver may move the answer; another board is another machine.
+        recorded = testbed.ROOT / "tests/recorded/nvidia-h200"
+        (self.gpu / "recorded").unlink()
+        shutil.copytree(recorded, self.gpu / "recorded", ignore=shutil.ignore_patterns("driver_*"))
+
+        def record(before, after):
+            for path in (self.gpu / "recorded").iterdir():
+                text = path.read_text(errors="surrogateescape") if path.is_file() else ""
+                if before in text:
+                    path.write_text(text.replace(before, after), errors="surrogateescape")
+
+        record("580.159.04", "590.00.01")
+        (self.tree / "usr/lib/libnvidia-ml.so.1").unlink()  # it says what it was compiled with
+        during = use("true")
+        self.assertEqual(during.returncode, 0, during.stderr)
+        self.assertIn("dvfs-plan: warning: since it was measured something changed that may move the answer: gpu-0: NVIDIA 580.159.04 there, NVIDIA 590.00.01 here\n", during.stderr)
+        record("NVIDIA H200", "NVIDIA H100")
+        sets = len(self.sets())
+        during = use("touch", "it-ran")
+        self.assertEqual(during.returncode, 3, during.stderr)
+        self.assertTrue(during.stderr.endswith("error: sweep.sqlite was measured on another kind of machine:\n  gpu-0: NVIDIA H200 there, NVIDIA H100 here\n  hint: nothing was set; measure on this one: "
+                                               "the experiment file is in the result,  dvfs-plan sql sweep.sqlite 'SELECT source_text FROM experiment'\n"), during.stderr)
+        self.assertEqual(len(self.sets()), sets)
+        self.assertFalse((self.folder / "it-ran").exists())
+
     @unittest.skipIf(os.geteuid() != 0, "only root's own")
     def test_roots_own_run_sets_by_the_nvidia_smi_on_its_path(self):
         self.board(library=False)

@@ -50,7 +50,8 @@ for round in $(seq %d); do
     grep -q '^State:.Z' /proc/[0-9]*/status 2>/dev/null && problems="$problems zombie"
     pidof dvfs-mixed dvfs-plan dvfs-guardian >/dev/null && problems="$problems left-running"
     [ -e /var/lib/dvfs-plan/journal ] && problems="$problems journal-left"
-    case $signal in KILL) [ $code = 137 ] || problems="$problems code";; *) [ $code = 130 ] || problems="$problems code";; esac
+    case $signal in KILL) wanted=137;; TERM) wanted=143;; HUP) wanted=129;; *) wanted=130;; esac
+    [ $code = $wanted ] || problems="$problems code"
     testbedctl busy 0  # a killed workload left the machine's busy line up; a real one cannot
     echo "case $n $signal set=$set took=$took code=$code finished=$now problems:$problems"
     [ -z "$problems" ] || cat run.log

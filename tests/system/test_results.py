@@ -82,8 +82,8 @@ class Results(unittest.TestCase):
         before = hashlib.sha256(file.read_bytes()).hexdigest()
         for statement in ["delete from trial", "attach '/tmp/x.sqlite' as x", "drop view best"]:
             self.assertEqual(self.call("sql", file, statement).returncode, 2, statement)
-        views = ("best, block_runs, block_times, changes, drift, energy, experiments, idle, instances, iterations, metrics, node_facts, nodes, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
-                 "searches, sensor_agreements, sensors, settings, trials, warnings, workloads")
+        views = ("best, block_runs, block_times, changes, drift, energy, experiments, growths, idle, instances, iterations, machine, metrics, node_facts, nodes, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
+                 "searches, sensor_agreements, sensors, sessions, settings, trials, warnings, workloads")
         wrong = self.call("sql", file, "select * from bst")
         self.assertEqual((wrong.returncode, wrong.stderr), (2, f"error: result file: select * from bst: no such table: bst\n  hint: the views are {views}; their columns: results/SCHEMA.md\n"))
         two = self.call("sql", file, "select 1; select 2")
@@ -154,7 +154,7 @@ class Results(unittest.TestCase):
         self.assertEqual((refused.returncode, refused.stderr), (3, "error: Parquet is written by hyparquet-writer, which needs node, and there is none in $PATH\n"
                                                                    "  hint: apt-get install nodejs, or export CSV or JSON Lines (--format jsonl), which any tool reads too\n"))
         self.assertEqual([p.name for p in self.folder.iterdir() if "parquet" in p.name], [])
-        self.assertEqual(self.call("export", file, "--format", "parquet").stderr, "error: Parquet is no text: it does not go to the terminal\n  hint: name a file: --output table.parquet\n")
+        self.assertEqual(self.call("export", file, "--format", "parquet").stderr, "error: Parquet is written to a file: its end says where its columns are\n  hint: name a file: --output table.parquet\n")
 
     # ---------------------------------------------------------------- reports
 
@@ -197,9 +197,12 @@ class Results(unittest.TestCase):
         with sqlite3.connect(self.folder / "other.sqlite") as other:
             other.execute("create table t (x)")
         (self.folder / "text.sqlite").write_text("no database, but long enough to look like one, a little more, and yet more of it until a header is full..")
+        (self.folder / "short.yaml").write_text("name: x\n")
+        (self.folder / "long.yaml").write_text("name: x\n" + "# " * 500)
         for name, said in [("cut.sqlite", f"cut.sqlite is cut short: it should be {len(whole)} bytes long and is {len(whole) // 2}"),
                            ("other.sqlite", "other.sqlite is not a result file of dvfs-plan"),
-                           ("text.sqlite", "text.sqlite is not a result file of dvfs-plan, or it is damaged: result file: PRAGMA application_id: file is not a database")]:
+                           ("text.sqlite", "text.sqlite is not a result file of dvfs-plan, or it is damaged: file is not a database"),
+                           ("short.yaml", "short.yaml is an experiment file, and no result"), ("long.yaml", "long.yaml is an experiment file, and no result")]:
             for command in [("report",), ("status",), ("export",), ("sql",), ("compare",)]:
                 more = ["select 1"] if command == ("sql",) else [name] if command == ("compare",) else []
                 refused = self.call(*command, name, *more)
@@ -365,7 +368,7 @@ settle: 0 s
 
     def test_two_results_become_one(self):
         result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "all.sqlite")
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "12 trials of 2 results are in all.sqlite\n", ""))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "12 of 12 trials of 2 results are in all.sqlite\n", ""))
         report = json.loads(self.call("report", "all.sqlite", "--json").stdout)
         self.assertEqual([(n["node"], n["blocks"]) for n in report["scenarios"][0]["nodes"]], [("left", 2), ("right", 2)])
         self.assertEqual(report["scenarios"][0]["best"], "w n=3")
@@ -381,6 +384,9 @@ settle: 0 s
         result = self.call("merge", "a.sqlite", "b.sqlite", "-o", "all.sqlite")
         self.assertEqual((result.returncode, result.stderr), (2, f"error: b.sqlite: its machine is called '{host}', as that of a file before it\n  hint: give each a name:  "
                          "dvfs-plan merge left=a.sqlite right=b.sqlite -o all.sqlite; nights of one machine are compared, not merged\n"))
+        result = self.call("merge", "left=a.sqlite", "right=a.sqlite", "-o", "all.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: a.sqlite holds no trial that is not in the results before it: it is the same night\n"
+                         "  hint: name each result once; nothing was written\n"))
         (self.folder / "night.yaml").write_text(self.NIGHT.replace("[3, 6]", "[3, 9]"))
         self.assertEqual(self.call("night.yaml", "-o", "c.sqlite", "--no-html", "--quiet").returncode, 0)
         result = self.call("merge", "left=a.sqlite", "right=c.sqlite", "-o", "all.sqlite")

@@ -157,10 +157,10 @@ class Services(Whole):
         self.assertEqual(self.left(), [])
 
     def test_one_that_never_gets_ready_ends_the_night_with_the_cause(self):
-        self.experiment("  - {name: server, command: [python3, server.py, '8101', silent], ready: {port: 8101, within: 300 ms}}")
+        self.experiment("  - {name: server, command: [python3, server.py, '8101', silent], ready: {port: 8101, within: 2 s}}")
         run = self.call("s.yaml")
         self.assertEqual(run.returncode, 3, run.stderr)
-        self.assertIn(f"error: service 'server' was not ready within 300 ms; it said: I never listen; 3 times in a row\n  hint: what it said is in {self.folder}/s.logs/server.log; "
+        self.assertIn(f"error: service 'server' was not ready within 2.0 s; it said: I never listen; 3 times in a row\n  hint: what it said is in {self.folder}/s.logs/server.log; "
                       "the trials up to here are kept, and the same command goes on; a longer time is  ready: {within: 5 min}\n", run.stderr)
         self.assertEqual(self.left(), [])
 
@@ -198,6 +198,20 @@ class Services(Whole):
                         client="[sh, -c, 'python3 client.py 8101 asked {n}; (sleep 0.02; kill -9 $(tail -1 asked | cut -d\" \" -f1)) >/dev/null 2>&1 & sleep 0.3']")
         run = self.call("s.yaml")
         self.assertIn("does not count (service_died): service 'server' was ended by SIGKILL; it said: now listening at 8101", run.stderr)
+
+    def test_one_that_is_stopped_for_a_while_spoils_its_trial(self):
+        for what in ("kill -STOP $pid", "kill -STOP $pid; sleep 0.05; kill -CONT $pid"):
+            with self.subTest(what):
+                for old in [*self.folder.glob("s.sqlite*"), self.folder / "stopped"]:
+                    old.unlink(missing_ok=True)
+                self.experiment("  - {name: server, command: [python3, server.py, '8101'], ready: {port: 8101}, grace: 300 ms}", axes="axes: {n: [1, 2, 3]}\n", repeat=1,
+                                conditions=QUIET.replace("reruns: 0", "reruns: 1"),
+                                client=f"[sh, -c, 'python3 client.py 8101 asked {{n}}; pid=$(tail -1 asked | cut -d\" \" -f1); if [ ! -e stopped ]; then touch stopped; {what}; sleep 0.05; fi']")
+                run = self.call("s.yaml")
+                self.assertRegex(run.stderr, r"does not count \(service_died\): service 'server' was stopped by a signal for a while, or still is; it said: now listening at 8101", run.stderr)
+                verdicts = [row["verdict"] for row in self.rows("s.sqlite", "SELECT verdict FROM trials ORDER BY trial")]
+                self.assertEqual((verdicts[0], sorted(verdicts)), ("service_died", ["ok", "ok", "ok", "service_died"]), run.stderr)
+                self.assertEqual(self.left(), [])
 
     def test_what_a_service_takes_with_it_into_the_background_is_its_own(self):
         # Without a mark in its environment only a control group tells whose it is.

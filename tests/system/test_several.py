@@ -142,8 +142,8 @@ axes: {seconds: [0.2], word: [fails]}
             (self.folder / "s.sqlite").unlink(missing_ok=True)
             self.run_one(f"""
 workloads:
-  - {{name: soon, command: [python3, work.py, "0.1", "1", gate], metrics: [lines], timeout: 3 s}}
-  - {{name: late, command: [python3, work.py, "0.1", "1", {word}], timeout: 1 s}}
+  - {{name: soon, command: [python3, work.py, "0.1", "1", gate], metrics: [lines], timeout: 9 s}}
+  - {{name: late, command: [python3, work.py, "0.1", "1", {word}], timeout: 3 s}}
   - {{name: both, together: [soon, late]}}
 """, code=1, name="s")
             trial = self.rows("s.sqlite", "SELECT verdict, verdict_text FROM trials WHERE workload = 'both'")[0]

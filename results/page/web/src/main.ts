@@ -33,7 +33,7 @@ const tile = (name: string, value: string): HTMLElement => el("div", { class: "t
 function answer(report: Report, scenario: Scenario): HTMLElement {
   const best = scenario.points.find((p) => p.point === scenario.best);
   const sentence = report.answers.find((a) => a.scenario === scenario.scenario)?.sentence ?? "";
-  return section("answer", "The answer", el("p", { class: "sentence" }, sentence), report.unfinished ? el("p", { class: "warning" }, report.unfinished) : null,
+  return section("answer", "The answer", ...(report.asked ?? []).map((line) => el("p", { class: "asked" }, `Asked of it here: ${line}.`)), el("p", { class: "sentence" }, sentence), report.unfinished ? el("p", { class: "warning" }, report.unfinished) : null,
     best ? el("dl", { class: "tiles" }, tile("at", best.called), tile(scenario.per ? `energy per ${scenario.per}` : "energy", withInterval(best.work_energy_j, "J")),
       tile(scenario.per ? `time per ${scenario.per}` : "time", withInterval(best.work_time_s, "s")),
       tile("saves", best.reference ? "is the reference" : changeText(best.saving)), tile("slower by", best.reference ? dash : changeText(best.slowdown)),

@@ -41,7 +41,7 @@ export interface Noticed { trial: number; key: string; kind: string; message: st
 export interface Report {
   experiment: string; description: string; objective: string; per: string | null; energy_source: string | null; created_at: string; tool_version: string;
   planned_trials: number; finished_trials: number; not_counted: Record<string, number>; answer: string[]; answers: { scenario: string; sentence: string }[];
-  unfinished: string; notes: string[]; warnings: string[]; noticed: Noticed[]; sensors: string[]; constraint_rules: { name: string; relation: string; bound: number }[];
+  unfinished: string; asked?: string[]; notes: string[]; warnings: string[]; noticed: Noticed[]; sensors: string[]; constraint_rules: { name: string; relation: string; bound: number }[];
   axes: { name: string; kind: string }[]; scenarios: Scenario[]; trials: Trial[]; machine: Record<string, string>;
   node_facts?: { node: string; name: string; value: string }[];
   sensor_audit: Record<string, string | number | null>[]; sessions: Record<string, string | null>[];

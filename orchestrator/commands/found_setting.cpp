@@ -1,0 +1,84 @@
+#include "orchestrator/commands/found_setting.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/invoking_user.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "orchestrator/commands/run_as.hpp"
+#include "orchestrator/commands/stored_experiment.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
+#include "results/report/report.hpp"
+#include "results/store/store.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+double parse_slowdown(const std::string& text) {
+  const auto quantity = parse_quantity(text);
+  if (!quantity || quantity->value < 0 ||
+      (quantity->dimension != Dimension::ratio && quantity->dimension != Dimension::none))
+    throw Error(ExitCode::bad_experiment, fmt::format("--slowdown {}: wanted a share, such as 5%", printable(text)),
+                "nothing was set");
+  return quantity->value;
+}
+
+}  // namespace
+
+FoundSetting::FoundSetting(const std::string& file, const std::string& workload, const std::string& slowdown)
+    : file_(file) {
+  AnswerWish wish{workload, {}};
+  if (!slowdown.empty()) wish.slowdown = parse_slowdown(slowdown);
+  Store store = Store::open(file, Database::Mode::read_only);
+  store.hold_snapshot();
+  summary_ = std::make_unique<Summary>(summary_of(store));
+  answer_ = std::make_unique<ChosenAnswer>(choose_answer(*summary_, wish));
+  doubts_ = answer_doubts(*summary_, *answer_, wish);
+  there_ = store.machine_facts();
+  experiment_ = stored_experiment(store, file);
+  measured_at_ = store.experiment().created_at;
+}
+
+const AxisSetting* FoundSetting::setting_of(const std::string& axis) const {
+  const auto found = std::find_if(settings().begin(), settings().end(),
+                                  [&](const AxisSetting& one) { return one.axis == axis; });
+  return found == settings().end() ? nullptr : &*found;
+}
+
+void FoundSetting::find_here(const Sysfs& sysfs) {
+  std::vector<std::string> axes;
+  for (const AxisSetting& one : settings()) {
+    if (is_knob_axis(one.axis)) axes.push_back(one.axis);
+  }
+  boards_ = find_used_boards(experiment_, sysfs, current_environment());
+  knobs_ = find_knobs(axes, sysfs, experiment_.sysfs, boards_);
+  for (const KnobFinding& knob : knobs_) {
+    if (!knob.knob)
+      throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", knob.axis, knob.problem),
+                  "`dvfs-plan doctor` shows what this machine has; nothing was set");
+  }
+  auto here = machine_facts(sysfs);
+  here.merge(board_facts(boards_.used, sysfs));
+  const auto kind = differences_of_kind(there_, here);
+  if (!kind.empty())
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} was measured on another kind of machine:\n  {}", file_,
+                            printable(join(kind, "\n  "), true)),
+                fmt::format("nothing was set; measure on this one: the experiment file is in the result,  dvfs-plan sql "
+                            "{} 'SELECT source_text FROM experiment'",
+                            shell_quote(file_)));
+  changes_.clear();
+  for (const std::string& difference : differences_of_state(there_, here))
+    changes_.push_back(fmt::format("since it was measured something changed that may move the answer: {}",
+                                   printable(difference)));
+}
+
+AxisValue FoundSetting::value_of(const KnobFinding& knob) const {
+  const AxisSetting& setting = *setting_of(knob.axis);
+  return {setting.text, setting.number, knob.knob->offer().dimension};
+}
+
+}  // namespace dvfs_plan

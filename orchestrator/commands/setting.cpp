@@ -1,0 +1,102 @@
+// dvfs-plan setting: the setting that a result found, for those who apply it in their own way.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/setting_form.hpp"
+#include "orchestrator/settings/nvidia_doors.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+struct SettingOptions : CommonOptions {
+  std::string as = "sysfs", workload, slowdown;
+};
+
+std::string forms_text() {
+  std::vector<std::string> texts;
+  for (const SettingForm* form : Registered<SettingForm>::all())
+    texts.push_back(fmt::format("{} ({})", form->name, form->what));
+  return join(texts, ", ");
+}
+
+// What stands where it will write, in the order in which it is put back.
+std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests, const std::vector<KnobFinding>& knobs) {
+  std::set<std::string> written;
+  for (const AxisRequest& one : requests) written.insert(one.request.path);
+  std::vector<SavedSetting> now = settings_of(knobs);
+  std::erase_if(now, [&](const SavedSetting& one) { return !written.contains(one.path); });
+  return now;
+}
+
+std::string as_json(const FormRequest& request, const SettingForm& form, const std::string& text) {
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object(), requests = nlohmann::ordered_json::array();
+  for (const AxisSetting& one : request.found.settings()) settings[one.axis] = one.text;
+  for (const AxisRequest& one : request.requests)
+    requests.push_back({{"axis", one.axis}, {"where", one.request.path}, {"text", one.request.text}});
+  const nlohmann::ordered_json answer{
+      {"form", form.name}, {"settings", settings}, {"requests", requests}, {"text", text}};
+  return answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+int setting_command(const SettingOptions& options) {
+  const SettingForm* const form = Registered<SettingForm>::find(options.as);
+  if (form == nullptr) {
+    std::vector<std::string> names;
+    for (const SettingForm* one : Registered<SettingForm>::all()) names.emplace_back(one->name);
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--as {}: there is no such form{}", printable(options.as), did_you_mean(options.as, names)),
+                "there are: " + join(names, ", "));
+  }
+  FoundSetting found(options.file, options.workload, options.slowdown);
+  FormRequest request{.found = found, .comment = {}};
+  request.comment.push_back(answer_text(found.answer()));
+  const auto host = found.machine().find("host");
+  request.comment.push_back(fmt::format("By dvfs-plan: {}, begun {}{}", options.file, found.measured_at(),
+                                        host == found.machine().end() ? "" : " on " + host->second));
+  const Sysfs sysfs(options.sysfs_root);
+  SettingAccess access(sysfs, nvidia_doors());
+  if (form->of_this_machine) {
+    found.find_here(sysfs);
+    std::map<std::string, std::vector<AxisValue>> values;
+    for (const KnobFinding& knob : found.knobs()) values[knob.axis] = {found.value_of(knob)};
+    request.requests = requests_of(found.knobs(), values);
+    request.now = now_at(request.requests, found.knobs());
+    request.access = &access;
+    request.sysfs = &sysfs;
+  }
+  for (const auto& lines : {found.doubts(), found.changes()}) {
+    for (const std::string& line : lines) {
+      request.comment.push_back("warning: " + line);
+      write_stderr(fmt::format("dvfs-plan: warning: {}\n", line));
+    }
+  }
+  const std::string text = form->write(request);
+  write_answer(options.json ? as_json(request, *form, text) : text);
+  return static_cast<int>(ExitCode::done);
+}
+
+const Registered<CommandKind> setting(
+    {.name = "setting",
+     .place = 56,
+     .what = "the setting that a result found as commands, a service, a profile or a narrower experiment; sets nothing",
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<SettingOptions>();
+       app.add_option("RESULT", options->file, "the result file")->required();
+       app.add_option("--as", options->as, "one of: " + forms_text())->capture_default_str();
+       app.add_option("--workload", options->workload,
+                      "whose answer, where there are several: a workload, or a whole line of the report");
+       app.add_option("--slowdown", options->slowdown,
+                      "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
+       return declared(app, options, setting_command);
+     }});
+
+}  // namespace
+}  // namespace dvfs_plan

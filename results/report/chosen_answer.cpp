@@ -1,0 +1,87 @@
+#include "results/report/chosen_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string workload_of(const ScenarioSummary& scenario) {
+  return scenario.points.empty() ? scenario.scenario : scenario.points.front().workload;
+}
+
+const ScenarioSummary& choose_scenario(const Summary& summary, const std::string& of) {
+  std::vector<const ScenarioSummary*> meant;
+  std::vector<std::string> words;  // that would have chosen one
+  std::set<std::string> workloads;
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    const std::string workload = workload_of(scenario);
+    if (workloads.insert(workload).second) words.push_back(workload);
+    if (scenario.scenario != workload) words.push_back(scenario.scenario);
+    if (scenario.scenario == of) return scenario;
+    if (of.empty() || workload == of) meant.push_back(&scenario);
+  }
+  if (meant.size() == 1) return *meant.front();
+  std::vector<std::string> names;
+  for (const ScenarioSummary* scenario : meant) names.push_back(shell_quote(printable(scenario->scenario)));
+  if (!meant.empty())
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} has {} answers{}: {}", printable(summary.experiment.name), meant.size(),
+                            of.empty() ? "" : fmt::format(" for workload '{}'", printable(of)), join(names, ", ")),
+                fmt::format("say which: --workload {}", names.front()));
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("{} has no answer for '{}'{}", printable(summary.experiment.name), printable(of),
+                          did_you_mean(of, words)),
+              words.empty() ? "it has none at all yet: `dvfs-plan report` says why"
+                            : fmt::format("there are: {}", printable(join(words, ", "))));
+}
+
+}  // namespace
+
+ChosenAnswer choose_answer(const Summary& summary, const AnswerWish& wish) {
+  const ScenarioSummary& scenario = choose_scenario(summary, wish.of);
+  if (!wish.slowdown) {
+    if (!scenario.best)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{}: there is no best point", printable(scenario.scenario)),
+                  "`dvfs-plan report` says why; nothing was set");
+    return {scenario, scenario.points[*scenario.best]};
+  }
+  const SlowdownOptimum* chosen = nullptr;
+  for (const SlowdownOptimum& one : scenario.by_slowdown) {
+    if (one.limit <= *wish.slowdown) chosen = &one;
+  }
+  if (chosen == nullptr)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{}: of no point the energy and a slowdown within {:g} % are known",
+                            printable(scenario.scenario), *wish.slowdown * 100),
+                "`dvfs-plan report` says what is known; nothing was set");
+  return {scenario, scenario.points[chosen->point]};
+}
+
+std::string answer_text(const ChosenAnswer& answer) {
+  const std::string settings = settings_text(answer.point);
+  return printable(fmt::format("{}: {}{}", answer.scenario.scenario, settings.empty() ? "no setting" : settings,
+                               against_the_reference(answer.scenario, answer.point)));
+}
+
+std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswer& answer,
+                                       const AnswerWish& wish) {
+  std::vector<std::string> doubts;
+  const PointSummary& point = answer.point;
+  if (wish.slowdown && point.slowdown && point.slowdown->high && *point.slowdown->high > *wish.slowdown)
+    doubts.push_back(fmt::format("its slowdown is within {:g} % by the estimate; the 95 % interval reaches {:.1f} %",
+                                 *wish.slowdown * 100, *point.slowdown->high * 100));
+  if (wish.slowdown && point.saving && point.saving->low && *point.saving->low <= 0)
+    doubts.push_back("that it takes less energy than the reference is not shown: the 95 % interval holds zero");
+  if (summary.left > 0) doubts.push_back("the experiment is not finished");
+  for (const auto& [axis, instead] : point.delivered_instead)
+    doubts.push_back(fmt::format("{} was not delivered as requested in {} of {} trials", axis, instead.trials, instead.of));
+  return doubts;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,50 @@
+#include "results/report/units_told.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "results/trial/judge.hpp"
+
+namespace dvfs_plan {
+
+std::vector<std::string> told_in_several_units(const Summary& summary, const std::vector<TrialRow>& trials) {
+  std::map<std::string, std::vector<std::string>> decide;  // by scenario
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    std::vector<std::string> names = deciding_metrics(scenario.objective);
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    decide[scenario.scenario] = std::move(names);
+  }
+  // By workload and metric: the units, each with the first trial that told it.
+  std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::string, std::string>>> told;
+  for (const TrialRow& trial : trials) {
+    const auto names = decide.find(trial.scenario);
+    if (!trial.counts() || names == decide.end()) continue;
+    for (const std::string& name : names->second) {
+      const auto unit = trial.units_of_metrics.find(name);
+      if (unit == trial.units_of_metrics.end() || trial.counts_of_metrics.contains(name)) continue;
+      auto& units = told[{trial.workload, name}];
+      const bool known = std::any_of(units.begin(), units.end(), [&](const auto& one) {
+        return plain_unit(one.first) == plain_unit(unit->second);
+      });
+      if (!known) units.emplace_back(unit->second, trial.key);
+    }
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [whose, units] : told) {
+    if (units.size() < 2) continue;
+    std::vector<std::string> texts;
+    for (const auto& [unit, trial] : units)
+      texts.push_back(fmt::format("{} (first in {})", unit_in_words(unit), printable(trial)));
+    sentences.push_back(
+        fmt::format("{}: values of '{}' come in more than one unit: {}; what is made of them cannot be compared",
+                    printable(whose.first), printable(whose.second), join(texts, ", ")));
+  }
+  return sentences;
+}
+
+}  // namespace dvfs_plan
