@@ -33,16 +33,28 @@ class HwmonFinder {
     if (chip_ == "amdgpu" || chip_ == "xe" || chip_ == "i915") return;
     unique_ = std::count(seen_.begin(), seen_.end(), chip_) == 0 ? chip_ : chip_ + "." + hwmon.substr(5);
     seen_.push_back(chip_);
-    const bool acpi_meter = chip_ == "power_meter";  // measures the whole machine
-    for (const std::string& file : sysfs_.list(files)) sensor(files, file, acpi_meter);
+    for (const std::string& file : sysfs_.list(files)) sensor(files, file);
+    if (chip_ == "ina3221") rails(files);
+  }
+
+  // How many ACPI power meters there are: of several none is known to be the machine's.
+  void count_meters(const std::vector<std::string>& chips) {
+    for (const std::string& hwmon : chips) {
+      const std::string folder = "/sys/class/hwmon/" + hwmon;
+      for (const std::string& name : {folder + "/name", folder + "/device/name"}) {
+        if (sysfs_.text(name) != "power_meter") continue;
+        ++meters_;
+        break;
+      }
+    }
   }
 
   Seconds fastest() const { return fastest_; }
 
  private:
-  void sensor(const std::string& folder, const std::string& file, bool acpi_meter) {
+  void sensor(const std::string& folder, const std::string& file) {
     if (const auto stem = stem_of(file, "energy", "_input"); !stem.empty()) {
-      add(folder, file, stem, "J", ChannelKind::counter, acpi_meter);
+      add(folder, file, stem, "J", ChannelKind::counter);
     } else if (const auto average = stem_of(file, "power", "_average"); !average.empty()) {
       Seconds period = usual_period;
       std::optional<double> window;
@@ -52,16 +64,15 @@ class HwmonFinder {
         // 0: the firmware does not tell (acpi_power_meter prints it where there is no _GAI).
         if (*interval > 0) window = *interval * 1e-3;
       }
-      add(folder, file, average, "W", ChannelKind::gauge, acpi_meter, period, window);
+      add(folder, file, average, "W", ChannelKind::gauge, period, window);
     } else if (const auto input = stem_of(file, "power", "_input");
                !input.empty() && !sysfs_.exists(folder + "/" + input + "_average")) {
-      add(folder, file, input, "W", ChannelKind::gauge, acpi_meter);
+      add(folder, file, input, "W", ChannelKind::gauge);
     }
   }
 
   void add(const std::string& folder, const std::string& file, const std::string& stem, const char* unit,
-           ChannelKind kind, bool acpi_meter, Seconds period = usual_period,
-           std::optional<double> window = std::nullopt) {
+           ChannelKind kind, Seconds period = usual_period, std::optional<double> window = std::nullopt) {
     fastest_ = std::min(fastest_, period);
     Channel channel;
     channel.unit = unit;
@@ -69,16 +80,68 @@ class HwmonFinder {
     channel.averages_over_s = window;
     channel.name = fmt::format("hwmon:{}/{}", unique_, stem);
     const auto label = sysfs_.text(folder + "/" + stem + "_label");
-    channel.domain = acpi_meter ? "system" : fmt::format("{}/{}", unique_, label.value_or(stem));
+    channel.domain = fmt::format("{}/{}", unique_, label.value_or(stem));
     // A rail or a board is part of the machine; where the machine as a whole is metered, never add them.
-    if (!acpi_meter) channel.within = "system";
+    channel.within = "system";
+    if (chip_ == "power_meter") place_meter(folder, stem, channel);
     probe_.add(channel, sysfs_, folder + "/" + file, 1e-6);
+  }
+
+  // What an ACPI power meter measures says its firmware, or nobody. NVIDIA's Grace has one for each of these, and names it
+  // (docs.nvidia.com/grace-perf-tuning-guide/power-thermals.html): the module holds Grace and the GPU with their memory, Grace holds the
+  // CPU's rail and SysIO. Elsewhere a meter that is alone is the machine's (ACPI 6.5, 10.4: a power meter for the whole system).
+  void place_meter(const std::string& folder, const std::string& stem, Channel& channel) const {
+    const std::string said = sysfs_.text(folder + "/" + stem + "_oem_info").value_or("");
+    struct Named {
+      std::string_view begins, domain, within;
+    };
+    for (const Named& one : {Named{"Module Power Socket ", "module-", ""}, Named{"Grace Power Socket ", "grace-", "module-"},
+                             Named{"CPU Power Socket ", "grace-{}/cpu", "grace-"}, Named{"SysIO Power Socket ", "grace-{}/sysio", "grace-"}}) {
+      if (!said.starts_with(one.begins)) continue;
+      const std::string socket = said.substr(one.begins.size());
+      const auto place = one.domain.find("{}");
+      channel.domain = place == std::string_view::npos
+                           ? std::string(one.domain) + socket
+                           : std::string(one.domain.substr(0, place)) + socket + std::string(one.domain.substr(place + 2));
+      channel.within = one.within.empty() ? "system" : std::string(one.within) + socket;
+      return;
+    }
+    if (meters_ > 1) return;
+    channel.domain = "system";
+    channel.within.clear();
+  }
+
+  // Volts and amperes of up to three supplies (Documentation/hwmon/ina3221.rst): on NVIDIA's Jetsons the rails of the module, VDD_IN the
+  // whole of it where there is one. A supply that is not connected is called NC.
+  void rails(const std::string& files) {
+    std::vector<std::pair<int, std::string>> found;  // by number: the label
+    for (const int n : {1, 2, 3}) {
+      const std::string volts = fmt::format("{}/in{}", files, n), amperes = fmt::format("{}/curr{}_input", files, n);
+      const bool off = sysfs_.number(volts + "_enable") == 0;
+      const std::string label = sysfs_.text(volts + "_label").value_or(fmt::format("in{}", n));
+      const bool has_power = sysfs_.exists(fmt::format("{}/power{}_input", files, n));
+      if (off || label == "NC" || has_power || !sysfs_.exists(volts + "_input") || !sysfs_.exists(amperes)) continue;
+      found.emplace_back(n, label);
+    }
+    const Seconds period{std::clamp(sysfs_.number(files + "/update_interval").value_or(50) * 1e-3, 0.005, 1.0)};
+    for (const auto& [n, label] : found) {
+      fastest_ = std::min(fastest_, period);
+      Channel channel;
+      channel.unit = "W";
+      channel.kind = ChannelKind::gauge;
+      channel.name = fmt::format("hwmon:{}/{}", unique_, label);
+      const bool whole = label == "VDD_IN";
+      channel.domain = whole ? "system" : fmt::format("{}/{}", unique_, label);
+      if (!whole) channel.within = "system";
+      probe_.add_product(channel, sysfs_, fmt::format("{}/in{}_input", files, n), fmt::format("{}/curr{}_input", files, n), 1e-6);
+    }
   }
 
   const Sysfs& sysfs_;
   SysfsProbe& probe_;
   std::string chip_, unique_;
   std::vector<std::string> seen_;
+  int meters_ = 0;  // of ACPI
   Seconds fastest_{1};  // the shortest period of any sensor found
 };
 
@@ -88,7 +151,9 @@ ProbeFinding find_hwmon(const ProbeRequest& request) {
   const Sysfs& sysfs = request.sysfs;
   auto probe = std::make_unique<SysfsProbe>("hwmon", Seconds{0.05}, SysfsProbe::Answer::from_device);
   HwmonFinder finder(sysfs, *probe);
-  for (const std::string& hwmon : sysfs.list("/sys/class/hwmon")) finder.chip(hwmon);
+  const auto chips = sysfs.list("/sys/class/hwmon");
+  finder.count_meters(chips);
+  for (const std::string& hwmon : chips) finder.chip(hwmon);
   probe->set_period(finder.fastest());
   ProbeFinding finding{"hwmon", nullptr, {}, {}};
   if (probe->empty()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "probes/attribute_reader.hpp"
 #include "probes/probe.hpp"
@@ -18,6 +19,8 @@ class SysfsProbe : public Probe {
 
   void add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale,
            bool zero_is_absent = false);
+  // Volts times amperes: two files, read one right behind the other.
+  void add_product(Channel channel, const Sysfs& sysfs, const std::string& path, const std::string& by, double scale);
   void set_period(Seconds period) { period_ = period; }
   bool empty() const { return channels_.empty(); }
 
@@ -32,7 +35,11 @@ class SysfsProbe : public Probe {
   Seconds period_;
   Answer answer_;
   std::vector<Channel> channels_;
-  std::vector<AttributeReader> readers_;
+  struct Reader {
+    AttributeReader value;
+    std::optional<AttributeReader> by;  // what it is multiplied with
+  };
+  std::vector<Reader> readers_;
 };
 
 }  // namespace dvfs_plan

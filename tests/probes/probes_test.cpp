@@ -11,10 +11,13 @@
 #include <map>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "probes/attribute_reader.hpp"
 #include "probes/command_probe.hpp"
 #include "probes/rapl.hpp"
 #include "probes/sampler.hpp"
+#include "results/energy/energy_source.hpp"
 #include "tests/support/machines.hpp"
 
 namespace dvfs_plan {
@@ -125,6 +128,68 @@ TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
               ElementsAre("hwmon:ina3221/power1", "hwmon:ina3221.1/power1", "hwmon:energy_chip/energy1"));
   EXPECT_EQ(finding.probe->channels()[0].within, "system");
   EXPECT_EQ(finding.probe->channels()[2].kind, ChannelKind::counter);
+}
+
+// docs.nvidia.com/grace-perf-tuning-guide: each meter says by power1_oem_info what it measures.
+TEST(Hwmon, GracesMetersAreWhatTheirFirmwareCallsThemAndNoneIsTheMachine) {
+  TemporaryFolder root;
+  int n = 0;
+  for (const char* const said : {"SysIO Power Socket 0", "Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0"}) {
+    const std::string device = fmt::format("/sys/class/hwmon/hwmon{}/device/", n++);
+    root.attribute(device + "name", "power_meter");
+    root.attribute(device + "power1_average", std::to_string(10'000'000 * n));
+    root.attribute(device + "power1_average_interval", "50");
+    root.attribute(device + "power1_oem_info", said);
+  }
+  const auto finding = find_probe("hwmon", {Sysfs(root.path())});
+  std::vector<std::string> found;
+  for (const Channel& channel : finding.probe->channels()) found.push_back(channel.domain + " in " + channel.within);
+  EXPECT_THAT(found, ElementsAre("grace-0/sysio in grace-0", "module-0 in system", "grace-0 in module-0", "grace-0/cpu in grace-0"));
+  // The module is the widest; nothing is summed with what it is part of.
+  EXPECT_EQ(energy_sources(finding.probe->channels(), {}).at(0).name, "module-0");
+  EXPECT_EQ(energy_sources(finding.probe->channels(), std::vector<std::uint32_t>{1}).at(0).name, "grace-0");
+}
+
+TEST(Hwmon, OfSeveralMetersWithoutANameNoneIsTheMachine) {
+  TemporaryFolder root;
+  for (const char* const chip : {"hwmon0", "hwmon1"}) {
+    root.attribute(std::string("/sys/class/hwmon/") + chip + "/device/name", "power_meter");
+    root.attribute(std::string("/sys/class/hwmon/") + chip + "/device/power1_average", "20000000");
+  }
+  const auto finding = find_probe("hwmon", {Sysfs(root.path())});
+  EXPECT_EQ(finding.probe->channels()[0].domain, "power_meter/power1");
+  EXPECT_EQ(finding.probe->channels()[1].domain, "power_meter.1/power1");
+}
+
+// A Jetson Orin Nano's: millivolts and milliamperes of each rail (Documentation/hwmon/ina3221.rst), VDD_IN the whole module.
+TEST(Hwmon, VoltsTimesAmperesOfAJetsonsRails) {
+  TemporaryFolder root;
+  const std::string chip = "/sys/class/hwmon/hwmon1/";
+  root.attribute(chip + "name", "ina3221");
+  root.attribute(chip + "update_interval", "20");
+  const char* const labels[] = {"VDD_IN", "VDD_CPU_GPU_CV", "NC"};
+  for (int n = 1; n <= 3; ++n) {
+    root.attribute(fmt::format("{}in{}_label", chip, n), labels[n - 1]);
+    root.attribute(fmt::format("{}in{}_enable", chip, n), "1");
+    root.attribute(fmt::format("{}in{}_input", chip, n), "5000");
+    root.attribute(fmt::format("{}curr{}_input", chip, n), std::to_string(1200 / n));
+    root.attribute(fmt::format("{}in{}_input", chip, n + 3), "80");  // shunts: no supplies
+  }
+  root.attribute(chip + "in7_label", "sum of shunt voltages");
+  root.attribute(chip + "curr4_input", "1800");
+  auto finding = find_probe("hwmon", {Sysfs(root.path())});
+  EXPECT_THAT(channel_names(finding), ElementsAre("hwmon:ina3221/VDD_IN", "hwmon:ina3221/VDD_CPU_GPU_CV"));
+  EXPECT_EQ(finding.probe->channels()[0].domain, "system");
+  EXPECT_EQ(finding.probe->channels()[1].within, "system");
+  EXPECT_DOUBLE_EQ(finding.probe->period().value(), 0.02);
+  std::vector<Sample> samples(2);
+  finding.probe->read(samples);
+  EXPECT_DOUBLE_EQ(*samples[0].value, 6.0);
+  EXPECT_DOUBLE_EQ(*samples[1].value, 3.0);
+  // One that is switched off is none.
+  root.attribute(chip + "in2_enable", "0");
+  finding = find_probe("hwmon", {Sysfs(root.path())});
+  EXPECT_THAT(channel_names(finding), ElementsAre("hwmon:ina3221/VDD_IN"));
 }
 
 TEST(Cpufreq, TakesTheBestSourceOfTheDeliveredClock) {
