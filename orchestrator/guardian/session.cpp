@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <set>
@@ -32,6 +33,7 @@ constexpr milliseconds client_patience{
 constexpr milliseconds longest_look{1000};  // between looks at the clock
 constexpr milliseconds queue_pause{100};    // between looks at the lock
 constexpr milliseconds locks_patience{2000};  // the guardian of a run that was just killed needs some tens
+constexpr milliseconds patience_with_the_dead{20'000};
 constexpr std::size_t most_settings = 16'384;
 
 bool is_plain_text(const std::string& text, std::size_t longest) {
@@ -244,8 +246,11 @@ class Session {
     for (;;) {
       note_ = {};
       if (lock_->try_take(us_, note_.text) == MachineLock::Taken::yes) return true;
-      if (Steady::now() - began >= locks_patience) {
-        const auto holder = holder_of_machine(&*folder_, options_.sysfs_root.empty());
+      const auto waited = Steady::now() - began;
+      const auto holder = waited < locks_patience ? std::nullopt : holder_of_machine(&*folder_, options_.sysfs_root.empty());
+      // A run that was killed a moment ago: its guardian puts back what it had set, and goes; on a busy machine that takes a while.
+      const bool is_ending = holder && holder->pid > 0 && ::kill(holder->pid, 0) != 0 && errno == ESRCH;
+      if (waited >= locks_patience && !(is_ending && waited < patience_with_the_dead)) {
         if (!waits)
           throw Error(
               ExitCode::machine_refuses,
