@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -174,6 +175,11 @@ bool uses_colour() {
 
 void choose_colour(std::optional<bool> always) {
   chosen_colour = always;
+}
+
+int answer_columns() {
+  winsize size{};
+  return is_terminal_stdout() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace dvfs_plan

@@ -19,6 +19,8 @@ bool is_terminal_stdout();
 // nothing (TERM=dumb); always or never where choose_colour() says so.
 bool uses_colour();
 void choose_colour(std::optional<bool> always);
+// Of the terminal that stdout is; 0: it is none, or does not say.
+int answer_columns();
 // All of it to a descriptor; the error that ended it, 0 if none did.
 int write_all(int fd, std::string_view text);
 

@@ -2,20 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include "results/report/amounts.hpp"
 
 namespace dvfs_plan {
 
 std::string cell(const std::optional<Estimate>& value, std::string_view unit) {
-  if (!value) return "—";
-  std::string text = fmt::format("{:#.4g} {}", value->mean, unit);
-  if (!value->half_width) return text;
-  // Of a value near zero a share says nothing.
-  if (*value->half_width < std::abs(value->mean))
-    text += fmt::format(" ±{:.1f} %", 100 * *value->half_width / std::abs(value->mean));
-  else
-    text += fmt::format(" ±{:.2g} {}", *value->half_width, unit);
-  return text;
+  return value ? amount(*value, unit) : "—";
 }
 
 std::string cell(const std::optional<Change>& change) {
@@ -23,6 +15,16 @@ std::string cell(const std::optional<Change>& change) {
   std::string text = fmt::format("{:.1f} %", 100 * change->value);
   if (change->low) text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *change->low, 100 * *change->high);
   return text;
+}
+
+std::optional<Estimate> throughput(const PointSummary& point) {
+  if (!point.work_time || point.work_time->mean <= 0) return std::nullopt;
+  Estimate rate;
+  rate.n = point.work_time->n;
+  rate.mean = 1 / point.work_time->mean;
+  rate.median = 1 / point.work_time->median;
+  if (point.work_time->half_width) rate.half_width = *point.work_time->half_width * rate.mean * rate.mean;
+  return rate;
 }
 
 }  // namespace dvfs_plan

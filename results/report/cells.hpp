@@ -9,9 +9,12 @@
 
 namespace dvfs_plan {
 
-// "52.8 J ±0.3 %"; a dash for what is not known.
+// "52.84 ± 0.16 J"; a dash for what is not known.
 std::string cell(const std::optional<Estimate>& value, std::string_view unit);
 // "33.5 % [31.7, 35.4]".
 std::string cell(const std::optional<Change>& change);
+
+// Units of work a second, of the mean time that one takes; nullopt: that is not known.
+std::optional<Estimate> throughput(const PointSummary& point);
 
 }  // namespace dvfs_plan

@@ -7,7 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
+#include "results/report/amounts.hpp"
+#include "results/report/cells.hpp"
 #include "results/report/json_values.hpp"
+#include "results/report/overview.hpp"
+#include "results/report/saved_joules.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -166,10 +170,13 @@ Json search_json(const SearchSummary& search) {
   return json;
 }
 
-Json scenario_json(const ScenarioSummary& scenario) {
+}  // namespace
+
+nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
   Json one{{"scenario", scenario.scenario}};
   one["objective"] = to_string(scenario.objective.minimise);
   one["per"] = scenario.objective.per.empty() ? Json(nullptr) : Json(scenario.objective.per);
+  one["per_one"] = scenario.objective.per.empty() ? Json(nullptr) : Json(one_of(scenario.objective.per));
   one["target"] = scenario.target.empty() ? Json(nullptr) : Json(scenario.target);
   one["constraints"] = Json::array();
   one["constraint_rules"] = Json::array();
@@ -191,6 +198,7 @@ Json scenario_json(const ScenarioSummary& scenario) {
   one["gain_of_best"] = to_json(scenario.gain_of_best);
   one["gain_corrected_for_choice"] = scenario.gain_corrected;
   one["best_chosen_among"] = scenario.chosen_among;
+  one["how_sure"] = how_sure(scenario);
   one["gain_from_fresh_blocks"] = scenario.from_fresh_blocks;
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);
@@ -202,6 +210,16 @@ Json scenario_json(const ScenarioSummary& scenario) {
   }
   one["fastest_not_told_apart"] = named(scenario.fastest_not_told_apart);
   one["spread_known"] = scenario.spread_known;
+  one["axis_effects"] = Json::array();
+  for (const AxisEffect& effect : scenario.axis_effects)
+    one["axis_effects"].push_back({{"axis", effect.axis},
+                                   {"best", effect.best},
+                                   {"reference", effect.reference},
+                                   {"alone_point", named(effect.alone)},
+                                   {"gain_alone", to_json(effect.gain_alone)},
+                                   {"without_point", named(effect.without)},
+                                   {"gain_on_top", to_json(effect.gain_on_top)},
+                                   {"corrected_for_choice", effect.corrected}});
   one["best_edp"] = named(scenario.best_edp);
   one["best_ed2p"] = named(scenario.best_ed2p);
   one["at_slowdown"] = Json::array();
@@ -257,9 +275,16 @@ Json scenario_json(const ScenarioSummary& scenario) {
   one["trials"] = scenario.trials;
   one["counted"] = scenario.counted;
   one["not_counted"] = scenario.not_counted;
-  for (const PointSummary& point : scenario.points) one["points"].push_back(point_json(point));
+  for (const PointSummary& point : scenario.points) {
+    Json json = point_json(point);
+    if (!scenario.objective.per.empty()) json["throughput_per_s"] = to_json(throughput(point));
+    json["saved_j"] = to_json(saved_joules(scenario, point));
+    one["points"].push_back(std::move(json));
+  }
   return one;
 }
+
+namespace {
 
 Json trial_json(const TrialRow& trial) {
   Json applied = Json::array();
@@ -395,7 +420,8 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
   json["approach"] = approach_json(store);
   json["sensor_audit"] = rows_json(store, "SELECT * FROM sensors ORDER BY session, channel");
   json["sessions"] =
-      rows_json(store, "SELECT started_at, ended_at, ended_how, tool_version FROM session ORDER BY id");
+      rows_json(store, "SELECT started_at, ended_at, ended_how, tool_version, recheck FROM session ORDER BY id");
+  json["rechecks"] = rows_json(store, "SELECT * FROM rechecks");
   json["machine"] = machine_json(store);
   json["nodes"] = rows_json(store, "SELECT node, blocks, trials, left_out FROM nodes ORDER BY node");
   json["node_facts"] = rows_json(store, "SELECT node, name, value FROM node_facts ORDER BY name, node");

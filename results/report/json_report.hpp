@@ -12,4 +12,7 @@ nlohmann::ordered_json report_json(Store& store, const Summary& summary, const s
 // The last output of each trial that does not count: `output_tail`, `error_tail`.
 void add_outputs(Store& store, nlohmann::ordered_json& report);
 
+// One scenario of it.
+nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario);
+
 }  // namespace dvfs_plan

@@ -150,7 +150,7 @@ std::string point_in_scenario(const std::string& point, const std::string& scena
 
 }  // namespace
 
-std::string node_lines(const ScenarioSummary& scenario, bool colour) {
+std::string node_lines(const ScenarioSummary& scenario, const TextLook& look) {
   if (!scenario.nodes) return {};
   TextTable table;
   table.row({" ", "node", "blocks", "trials", "its own best", "gain there", "objective against the others"});
@@ -167,7 +167,7 @@ std::string node_lines(const ScenarioSummary& scenario, bool colour) {
                node.best ? printable(point_in_scenario(*node.best, scenario.scenario)) : "—", gain,
                node.against_others ? against_others_text(*node.against_others) : "—"});
   }
-  return fmt::format("\nEach node by itself:\n{}", table.text(colour));
+  return fmt::format("\nEach node by itself:\n{}", table.text(look));
 }
 
 std::string node_sentence(const ScenarioSummary& scenario) {

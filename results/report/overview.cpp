@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "results/report/amounts.hpp"
 #include "results/report/cells.hpp"
 #include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
-namespace {
 
 std::string how_sure(const ScenarioSummary& scenario) {
   if (!scenario.best) return scenario.counted == 0 ? "no trial counts" : "none holds the constraints";
@@ -20,15 +20,17 @@ std::string how_sure(const ScenarioSummary& scenario) {
   return others > 0 ? fmt::format("not told apart from {}", counted(static_cast<int>(others), "other")) : "all others are worse";
 }
 
-}  // namespace
-
-std::string overview_table(const Summary& summary, bool colour) {
+std::string overview_table(const Summary& summary, const TextLook& look) {
   if (summary.scenarios.size() < 2) return {};
   TextTable table;
   const bool per_unit = std::any_of(summary.scenarios.begin(), summary.scenarios.end(),
                                     [](const ScenarioSummary& one) { return !one.objective.per.empty(); });
   std::vector<std::string> head{"", "answer", "energy"};
-  if (per_unit) head.emplace_back("energy/unit");
+  const std::string per = one_of(summary.scenarios.front().objective.per);
+  const bool alike = std::all_of(summary.scenarios.begin(), summary.scenarios.end(), [&](const ScenarioSummary& one) {
+    return one_of(one.objective.per) == per;
+  });
+  if (per_unit) head.push_back("energy/" + (alike ? printable(per) : "unit"));
   for (const char* name : {"time", "better by", "slowdown", "how sure"}) head.emplace_back(name);
   table.row(head, true);
   for (const ScenarioSummary& scenario : summary.scenarios) {
@@ -43,7 +45,7 @@ std::string overview_table(const Summary& summary, bool colour) {
     cells.push_back(how_sure(scenario));
     table.row(cells);
   }
-  return "\n" + table.text(colour);
+  return "\n" + table.text(look);
 }
 
 }  // namespace dvfs_plan

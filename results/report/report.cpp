@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/amounts.hpp"
 #include "results/report/asked.hpp"
 #include "results/report/cells.hpp"
 #include "results/report/nodes.hpp"
@@ -33,7 +34,7 @@ std::string constraint_cell(const PointSummary& point) {
   return text.empty() ? "hold" : text;
 }
 
-void scenario_table(const ScenarioSummary& scenario, std::string& text, bool colour) {
+void scenario_table(const ScenarioSummary& scenario, std::string& text, const TextLook& look) {
   text += fmt::format("\n{}\n", printable(scenario.scenario));
   TextTable table;
   std::vector<std::string> head{" "};
@@ -52,9 +53,15 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, bool col
   const bool above_idle = any([](const PointSummary& p) { return p.above_idle.has_value(); });
   const bool per_unit = any([](const PointSummary& p) { return p.energy_per_unit.has_value(); });
   for (const char* name : {"trials", "energy"}) head.emplace_back(name);
-  if (per_unit) head.emplace_back("energy/unit");
+  const std::string& per = scenario.objective.per;
+  if (per_unit) head.push_back("energy/" + printable(one_of(per)));
   if (above_idle) head.emplace_back("above idle");
-  for (const char* name : {"time", "mean power", "saving", "slowdown"}) head.emplace_back(name);
+  head.emplace_back("time");
+  if (!per.empty()) {
+    head.push_back("time/" + printable(one_of(per)));
+    head.push_back(printable(per) + "/s");
+  }
+  for (const char* name : {"mean power", "saving", "slowdown"}) head.emplace_back(name);
   if (any([](const PointSummary& p) { return !p.constraints.empty(); })) head.emplace_back("constraints");
   table.row(head);
   for (std::size_t i = 0; i < scenario.points.size(); ++i) {
@@ -72,17 +79,21 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, bool col
     if (per_unit) cells.push_back(cell(point.energy_per_unit, "J"));
     if (above_idle) cells.push_back(cell(point.above_idle, "J"));
     cells.push_back(cell(point.time, "s"));
+    if (!per.empty()) {
+      cells.push_back(cell(point.work_time, "s"));
+      cells.push_back(cell(throughput(point), ""));
+    }
     cells.push_back(cell(point.power, "W"));
     cells.push_back(point.is_reference ? "reference" : cell(point.saving));
     cells.push_back(point.is_reference ? "" : cell(point.slowdown));
     if (!point.constraints.empty()) cells.push_back(constraint_cell(point));
     table.row(cells, best);
   }
-  text += table.text(colour);
+  text += table.text(look);
 }
 
 // The model's curve with its band, beside what was run.
-void search_table(const ScenarioSummary& scenario, Objective objective, std::string& text, bool colour) {
+void search_table(const ScenarioSummary& scenario, Objective objective, std::string& text, const TextLook& look) {
   if (!scenario.search || scenario.search->points.size() < 2) return;
   constexpr std::size_t most_rows = 40;
   std::vector<const SearchPoint*> shown;
@@ -102,16 +113,14 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
   for (const AxisSetting& setting : shown.front()->settings) head.push_back(printable(setting.axis));
   for (const char* name : {"run", "model", "95 % band", "may be the best"}) head.emplace_back(name);
   table.row(head);
-  const std::string_view unit = objective == Objective::energy ? " J"
-                                : objective == Objective::time ? " s"
-                                                               : "";
+  const std::string_view unit = objective == Objective::energy ? "J" : objective == Objective::time ? "s" : "";
   for (const SearchPoint* point : shown) {
     const bool best = point->point == scenario.search->best;
     std::vector<std::string> cells{best ? "*" : point->not_told_apart ? "~" : " "};
     for (const AxisSetting& setting : point->settings) cells.push_back(printable(setting.text));
     cells.emplace_back(point->run ? "yes" : "");
-    cells.push_back(fmt::format("{:#.4g}{}", point->objective.median, unit));
-    cells.push_back(fmt::format("[{:#.4g}, {:#.4g}]", point->objective.low, point->objective.high));
+    cells.push_back(amount(point->objective.median, unit));
+    cells.push_back(amounts_from_to(point->objective.low, point->objective.high, unit));
     cells.push_back(fmt::format("{:.0f} %", 100 * point->objective.probability_best));
     table.row(cells, best);
   }
@@ -119,7 +128,26 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
                       shown.size() < scenario.search->points.size()
                           ? fmt::format("; the {} that matter most", shown.size())
                           : "");
-  text += table.text(colour);
+  text += table.text(look);
+}
+
+// "2026-12-24 w: stands: 26.8 % [25.9, 27.7] less of the objective (27.1 % then)".
+std::vector<std::string> rechecked_lines(Store& store) {
+  std::vector<std::string> lines;
+  Statement s = store.database().prepare(
+      "SELECT substr(at, 1, 10), scenario, verdict, why, saving, saving_low, saving_high, saving_before FROM rechecks");
+  while (s.step()) {
+    std::string line = fmt::format("{} {}: {}", s.text(0), s.text(1), s.text(2) == "not_known" ? "not known yet" : s.text(2));
+    if (const auto saving = s.maybe_real(4)) {
+      line += fmt::format(": {:.1f} %", 100 * *saving);
+      if (s.maybe_real(5)) line += fmt::format(" [{:.1f}, {:.1f}]", 100 * s.real(5), 100 * s.real(6));
+      line += " less of the objective than the reference";
+      if (const auto then = s.maybe_real(7)) line += fmt::format(" ({:.1f} % then)", 100 * *then);
+    }
+    if (s.text(2) != "stands") line += "; " + s.text(3);
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 // Each cause at least once, then as many trials as fit.
@@ -128,7 +156,7 @@ std::string not_counted_lines(const std::vector<TrialRow>& trials) {
   std::vector<const TrialRow*> firsts, others;
   std::set<std::string> causes;
   for (const TrialRow& trial : trials) {
-    if (trial.verdict == "ok" || trial.censored() || trial.role == TrialRole::warm_up) continue;
+    if (trial.verdict == "ok" || trial.censored() || trial.role == TrialRole::warm_up || !trial.left_out.empty()) continue;
     (causes.insert(trial.verdict).second ? firsts : others).push_back(&trial);
   }
   const std::size_t all = firsts.size() + others.size();
@@ -188,6 +216,7 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
       summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
                 experiment.search ? summarise_searches(experiment, store.history(), points, store.prior()) : Searches{});
   summary.noticed = store.noticed();
+  summary.rechecked = rechecked_lines(store);
   for (const auto& [node, why] : nodes_left_out(store))
     summary.warnings.push_back(fmt::format("{} is left out: {}", node, why));
   for (std::string& sentence : told_in_several_units(summary, trials))
@@ -229,7 +258,7 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
   return texts;
 }
 
-std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour) {
+std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, const TextLook& look) {
   const ExperimentRow& e = summary.experiment;
   std::string text =
       fmt::format("{}: {}, objective {}, energy of {}\n", printable(e.name),
@@ -238,13 +267,14 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
                   to_string(e.objective.minimise),
                   e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
   for (const std::string& line : summary.asked) text += fmt::format("asked of it here: {}\n", printable(line));
-  text += overview_table(summary, colour);
+  text += overview_table(summary, look);
   for (const ScenarioSummary& scenario : summary.scenarios) {
-    scenario_table(scenario, text, colour);
+    scenario_table(scenario, text, look);
     text += sparkline_table(scenario);
-    search_table(scenario, scenario.objective.minimise, text, colour);
+    text += axis_effects_table(scenario, look);
+    search_table(scenario, scenario.objective.minimise, text, look);
     text += beside_lines(scenario);
-    text += node_lines(scenario, colour);
+    text += node_lines(scenario, look);
   }
   if (!summary.scenarios.empty())
     text += fmt::format(
@@ -272,6 +302,8 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
     text += "\nSensors:\n";
     for (const std::string& line : summary.sensors) text += "  " + printable(line) + "\n";
   }
+  if (!summary.rechecked.empty()) text += "\nRechecked:\n";
+  for (const std::string& line : summary.rechecked) text += "  " + printable(line) + "\n";
   const auto notes = further_sentences(summary);
   if (!notes.empty()) text += "\nNotes:\n";
   for (const std::string& note : notes) text += "  " + printable(note) + "\n";
@@ -279,7 +311,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   for (const std::string& sentence : answer_sentences(summary)) text += printable(sentence) + "\n";
   if (const std::string unfinished = unfinished_sentence(summary); !unfinished.empty())
     text += unfinished + "\n";
-  return text;
+  return wrapped(text, look.columns);
 }
 
 }  // namespace dvfs_plan

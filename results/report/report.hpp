@@ -6,6 +6,7 @@
 #include "experiments/plan/question.hpp"
 #include "results/report/summary.hpp"
 #include "results/store/store.hpp"
+#include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
 
@@ -18,8 +19,8 @@ Summary summary_of(Store& store, std::vector<TrialRow>& trials, const Question& 
 // "w cpu.frequency=1.8 GHz, 33.5 % better than w cpu.frequency=3 GHz (31.7 to 35.4)", for each that has one; for who waits.
 std::vector<std::string> best_so_far(const Store::Progress& progress);
 
-// A table a scenario, what was not counted and why, the answer. `colour`: for a terminal.
-std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, bool colour);
+// A table a scenario, what was not counted and why, the answer. `look`: where it is read.
+std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, const TextLook& look);
 
 std::string json_report(Store& store, const Summary& summary, const std::vector<TrialRow>& trials);
 

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/amounts.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/summary.hpp"
@@ -36,7 +37,7 @@ std::string objective_words(const ScenarioSummary& scenario) {
       words = "the least cost";
       break;
   }
-  if (!objective.per.empty()) words += fmt::format(" per unit of '{}'", objective.per);
+  if (!objective.per.empty()) words += " per " + one_of(objective.per);
   if (!scenario.target.empty()) words += " to reach " + scenario.target;
   std::vector<std::string> conditions;
   for (const ConstraintSpec& constraint : objective.constraints)
@@ -70,15 +71,15 @@ std::string causes(const std::map<std::string, int>& not_counted) {
   return join(texts, ", ");
 }
 
-std::string amount(const ObjectiveSpec& objective, const PointSummary& best) {
+std::string amounts_of_best(const ObjectiveSpec& objective, const PointSummary& best) {
   std::string text;
   if (best.energy_per_unit)
-    text += fmt::format(", {:.4g} J per unit", best.energy_per_unit->mean);
+    text += fmt::format(", {} per {}", amount(*best.energy_per_unit, "J"), one_of(objective.per));
   else if (best.energy)
-    text += fmt::format(", {:.4g} J", best.energy->mean);
+    text += fmt::format(", {}", amount(*best.energy, "J"));
   if (objective.minimise == Objective::cost && best.objective && objective.price)
     text += fmt::format(", {:.4g} {}", best.objective->mean, objective.price->currency);
-  if (best.time) text += fmt::format(" in {:.4g} s", best.time->mean);
+  if (best.time) text += fmt::format(" in {}", amount(*best.time, "s"));
   return text;
 }
 
@@ -182,12 +183,12 @@ std::string censored_points(const ScenarioSummary& scenario, const PointSummary*
   std::string text;
   for (const PointSummary& point : scenario.points) {
     if (point.censored == 0 || !point.more_than) continue;
-    const std::string_view unit = scenario.objective.minimise == Objective::energy ? " J"
-                                  : scenario.objective.minimise == Objective::time ? " s"
+    const std::string_view unit = scenario.objective.minimise == Objective::energy ? "J"
+                                  : scenario.objective.minimise == Objective::time ? "s"
                                                                                    : "";
-    text +=
-        fmt::format(" At {} {} of {} trials did not reach {}: more than {:.4g}{} there", settings_text(point),
-                    point.censored, point.censored + point.counted, scenario.target, *point.more_than, unit);
+    text += fmt::format(" At {} {} of {} trials did not reach {}: more than {} there", settings_text(point),
+                        point.censored, point.censored + point.counted, scenario.target,
+                        amount(*point.more_than, unit));
     if (best != nullptr && best->objective && *point.more_than <= best->objective->mean)
       text += ", so that it is not shown to be worse";
     text += ".";
@@ -297,7 +298,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     const PointSummary& best = scenario.points[*scenario.best];
     std::string text =
         fmt::format("{}: {} at {}", scenario.scenario, objective_words(scenario), settings_text(best));
-    text += amount(scenario.objective, best);
+    text += amounts_of_best(scenario.objective, best);
     text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
                         best.counted == 1 ? "s" : "");
     text += against_the_reference(scenario, best);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "results/report/amounts.hpp"
 #include "results/statistics/blocks.hpp"
 
 namespace dvfs_plan {
@@ -31,16 +32,9 @@ std::optional<double> time_of(const TrialRow::Instance& one) {
   return *one.time_s / one.units.value_or(one.runs);
 }
 
-std::string per_cent(const Estimate& estimate) {
-  std::string text = fmt::format("{:#.4g}", estimate.mean);
-  if (estimate.half_width && estimate.mean != 0)
-    text += fmt::format(" ±{:.1f} %", 100 * *estimate.half_width / std::abs(estimate.mean));
-  return text;
-}
-
 std::string instance_text(const InstanceSummary& one) {
   std::string text = one.name;
-  if (one.time) text += fmt::format(" {} s", per_cent(*one.time));
+  if (one.time) text += " " + amount(*one.time, "s");
   if (!one.slowdown) return text + ", did not run alone here";
   text += fmt::format(", {:.2f} times as long as alone", 1 + one.slowdown->value);
   if (one.slowdown->low)
@@ -106,7 +100,7 @@ std::string beside_lines(const ScenarioSummary& scenario) {
     if (!std::exchange(boards, true)) text += "\nEnergy of each board, per run:\n";
     std::vector<std::string> texts;
     for (const auto& [domain, joules] : point.joules_of_boards)
-      texts.push_back(fmt::format("{} {} J", printable(domain), per_cent(joules)));
+      texts.push_back(fmt::format("{} {}", printable(domain), amount(joules, "J")));
     text += fmt::format("  {}: {}\n", printable(settings_text(point)), join(texts, ", "));
   }
   bool metrics = false;
@@ -116,8 +110,7 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       const auto metric = point.metrics.find(constraint.name);
       if (metric == point.metrics.end()) continue;
       const MetricSummary& told = metric->second;
-      std::string one = fmt::format("{} {}{}{}", printable(constraint.name), per_cent(told.value),
-                                    told.unit.empty() ? "" : " ", printable(told.unit));
+      std::string one = fmt::format("{} {}", printable(constraint.name), amount(told.value, printable(told.unit)));
       if (told.count_low)
         one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count,
                            told.count_of, *told.count_low, *told.count_high);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "results/report/amounts.hpp"
 #include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
@@ -101,7 +102,7 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
       }
       const std::string line = sparkline(values);
       if (!line.empty())
-        table.row({" ", name, line, fmt::format("{:.4g} to {:.4g} {}", least, most, unit), printable(group)});
+        table.row({" ", name, line, amounts_from_to(least, most, unit), printable(group)});
     };
     row("energy", "J", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_energy; });
     if (all == 1) {
@@ -109,7 +110,7 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
       row("power", "W", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.power; });
     }
   }
-  const std::string text = table.text(false);
+  const std::string text = table.text({});
   if (text.empty()) return {};
   const auto setting = [&](const PointSummary& point) {
     for (const AxisSetting& s : point.settings) {

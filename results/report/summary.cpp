@@ -493,22 +493,36 @@ class Scenario {
     after_ranking();
   }
 
+  // How much less of the objective the best has than `other`: by blocks that confirm it, or with what it owes to having been
+  // chosen taken out; nullopt where neither can be done.
+  std::optional<NamedSaving> named_against(std::size_t other, const std::vector<int>& feasible) const {
+    const PointSummary &best = result_.points[*result_.best], &against = result_.points[other];
+    const auto sensor = [&](const std::vector<BlockedValue>* of) {
+      return objective_spec_.minimise == Objective::time ? 0 : sensor_part(best, against, of);
+    };
+    return named_saving(objective_, fresh_, static_cast<int>(result_.points.size()),
+                        static_cast<int>(*result_.best), static_cast<int>(other), feasible, sensor(nullptr),
+                        sensor(&fresh_));
+  }
+
   void claim_gain(const std::vector<int>& feasible) {
     if (!result_.reference || *result_.reference == *result_.best) return;
     const int reference = static_cast<int>(*result_.reference);
     for (const int point : feasible) result_.chosen_among += point == reference ? 0 : 1;
-    const auto sensor = [&](const std::vector<BlockedValue>* of) {
-      return objective_spec_.minimise == Objective::time
-                 ? 0
-                 : sensor_part(result_.points[*result_.best], result_.points[*result_.reference], of);
-    };
-    const auto said =
-        named_saving(objective_, fresh_, static_cast<int>(result_.points.size()),
-                     static_cast<int>(*result_.best), reference, feasible, sensor(nullptr), sensor(&fresh_));
-    if (!said) return;
-    result_.gain_corrected = true;
-    result_.gain_of_best = said->change;
-    result_.from_fresh_blocks = said->fresh;
+    const auto said = named_against(*result_.reference, feasible);
+    if (said) {
+      result_.gain_corrected = true;
+      result_.gain_of_best = said->change;
+      result_.from_fresh_blocks = said->fresh;
+    }
+    result_.axis_effects = axis_effects(result_, [&](std::size_t other) -> GainOverPoint {
+      if (const auto gain = named_against(other, feasible)) return {gain->change, true};
+      return {paired_change(objective_, static_cast<int>(*result_.best), static_cast<int>(other), ChangeOf::saving,
+                            objective_spec_.minimise == Objective::time
+                                ? 0
+                                : sensor_part(result_.points[*result_.best], result_.points[other])),
+              false};
+    });
   }
 
   void after_ranking() {

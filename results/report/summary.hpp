@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "results/report/axis_effects.hpp"
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
 #include "results/statistics/groups.hpp"
@@ -177,6 +178,7 @@ struct ScenarioSummary {
   bool gain_corrected = false;  // for having been chosen
   int chosen_among = 0;
   bool from_fresh_blocks = false;  // gain_of_best is of the blocks alone that were run to confirm it
+  std::vector<AxisEffect> axis_effects;  // where the best and the reference differ on several axes
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
   // The least energy within any tolerated slowdown, of the points that hold all other constraints: each holds
   // from its limit to the next one's.
@@ -212,6 +214,7 @@ struct Summary {
   std::vector<std::string> warnings;  // of the run as a whole
   std::vector<std::string> sensors;   // the audit in lines
   std::vector<NoticedRow> noticed;    // trial by trial
+  std::vector<std::string> rechecked;  // each time that it was looked whether an answer still stands, a line
   std::vector<std::string> asked;     // what is asked of the trials otherwise than by their experiment, a line each
 };
 

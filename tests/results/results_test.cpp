@@ -1,4 +1,5 @@
 // Readings into joules, trials into an answer, and the file that keeps them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +124,7 @@ TEST(Summary, PairsSavingsWithinBlocks) {
   EXPECT_NEAR(points[0].slowdown->value, 0.5, 1e-12);
   EXPECT_FALSE(points[1].saving);
   EXPECT_EQ(answer_sentences(summary).at(0),
-            "w: the least energy at cpu.frequency = 1.8 GHz, 84 J in 1.5 s (2 trials count). Against the "
+            "w: the least energy at cpu.frequency = 1.8 GHz, 84 ± 51 J in 1.500 ± 0.000 s (2 trials count). Against the "
             "reference (cpu.frequency = 3 GHz): 20.0 % less energy "
             "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). Every other "
             "point is worse, at the 5 % level. The best lies at the edge of what was swept on cpu.frequency; "
@@ -171,7 +172,7 @@ TEST(Summary, APointOfWhichTrialsDidNotReachTheTargetIsABoundAndNeverTheBest) {
   EXPECT_EQ(summary.unmended, 0);
   EXPECT_THAT(answer_sentences(summary).at(0),
               testing::HasSubstr(" At cpu.frequency = 1 GHz 1 of 2 trials did not reach loss <= 1: more than "
-                                 "55 J there, so that it is not shown to be worse."));
+                                 "55.00 J there, so that it is not shown to be worse."));
 }
 
 TEST(Summary, WhatDoesNotCountCannotWin) {
@@ -179,7 +180,7 @@ TEST(Summary, WhatDoesNotCountCannotWin) {
                                                  row("2 GHz", 2, 1, 50, 1), row("3 GHz", 3, 1, 60, 1)});
   EXPECT_EQ(*summary.scenarios.at(0).best, 1U);
   EXPECT_EQ(summary.not_counted.at("not_delivered"), 1);
-  EXPECT_THAT(terminal_report(summary, {}, false), HasSubstr("0 of 1"));
+  EXPECT_THAT(terminal_report(summary, {}, {}), HasSubstr("0 of 1"));
 }
 
 TEST(Summary, ATrialThatARerunMendedLeavesNothingToReport) {
@@ -208,7 +209,7 @@ TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
   const auto sentence = answer_sentences(summarise(constrained, trials)).at(0);
   EXPECT_THAT(
       sentence,
-      testing::StartsWith("w: the least energy with slowdown <= 10 % at cpu.frequency = 3 GHz, 60 J in 1 s"));
+      testing::StartsWith("w: the least energy with slowdown <= 10 % at cpu.frequency = 3 GHz, 60.00 ± 0.00 J in 1.000 ± 0.000 s"));
   EXPECT_THAT(sentence,
               HasSubstr("This is the reference point itself. No other point holds the constraints."));
 }
