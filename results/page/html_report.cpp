@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "results/page/other_questions.hpp"
 #include "results/page/page_shell.hpp"
 #include "results/page/page_traces.hpp"
 #include "results/report/json_report.hpp"
@@ -16,12 +17,14 @@ std::vector<std::string> write_html_report(Store& store, const Summary& summary,
   }
   nlohmann::ordered_json report = report_json(store, summary, trials);
   add_outputs(store, report);
+  report["other_questions"] = other_questions(store, summary, trials);
   std::vector<std::string> damaged;
-  const nlohmann::ordered_json traces = page_traces(store, trials, best, damaged);
+  std::string samples;
+  const nlohmann::ordered_json traces = page_traces(store, trials, best, samples, damaged);
   for (const std::string& one : damaged) report["warnings"].push_back(one);
   write_page({summary.experiment.name,
-              terminal_report(summary, trials, false),
-              {{"report", &report}, {"traces", &traces}}},
+              terminal_report(summary, trials, {}),
+              {page_data("report", report), page_data("traces", traces), {"samples", "null", std::move(samples)}}},
              path);
   return damaged;
 }

@@ -9,6 +9,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "results/page/base64.hpp"
+#include "results/page/gzip.hpp"
 #include "results/page/page_text.hpp"
 
 namespace dvfs_plan {
@@ -40,8 +41,7 @@ std::string escaped(std::string_view text) {
 }
 
 // JSON within a script element ends at the first "</script" whatever the quotes; without '<' there is none.
-std::string script_data(const nlohmann::ordered_json& json) {
-  const std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string script_data(const std::string& text) {
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {
@@ -51,6 +51,14 @@ std::string script_data(const nlohmann::ordered_json& json) {
       safe += c;
   }
   return safe;
+}
+
+std::string data_element(const PageData& data) {
+  constexpr std::size_t large = 200'000;
+  const bool packed = !data.bytes.empty() || data.json.size() > large;
+  if (!packed) return fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", data.id, script_data(data.json));
+  return fmt::format("<script type=\"application/gzip\" id=\"{}\">{}</script>\n", data.id,
+                     base64(gzip(data.bytes.empty() ? data.json : data.bytes)));
 }
 
 // What the page's policy lets run: this script and no other, so that no text of a result ever does.
@@ -63,6 +71,10 @@ std::string script_hash(std::string_view script) {
 }
 
 }  // namespace
+
+PageData page_data(std::string id, const nlohmann::ordered_json& json) {
+  return {std::move(id), json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), {}};
+}
 
 void write_page(const PageContent& content, const std::string& path) {
   FileReplacement file(path);
@@ -80,8 +92,7 @@ void write_page(const PageContent& content, const std::string& path) {
       << "</pre></noscript>\n<main id=\"page\"></main>\n";
   // The script runs as soon as it has the first object; what is large comes after it.
   for (std::size_t i = 0; i < content.data.size(); ++i) {
-    const auto& [id, json] = content.data[i];
-    out << "<script type=\"application/json\" id=\"" << id << "\">" << script_data(*json) << "</script>\n";
+    out << data_element(content.data[i]);
     if (i == 0) out << "<script>" << script << "</script>\n";
   }
   out << "</body>\n</html>\n";

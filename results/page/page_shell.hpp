@@ -3,17 +3,23 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace dvfs_plan {
 
+struct PageData {
+  std::string id;
+  std::string json;   // its text
+  std::string bytes;  // or this
+};
+// As JSON text; what is large is packed.
+PageData page_data(std::string id, const nlohmann::ordered_json& json);
+
 struct PageContent {
   std::string title;
   std::string plain_text;  // for readers without scripts
-  std::vector<std::pair<std::string, const nlohmann::ordered_json*>>
-      data;  // by the id that the script finds it
-             // under; it runs once it has the first
+  // By the id that the script finds it under; it runs once it has the first.
+  std::vector<PageData> data;
 };
 
 // Throws Error if the page cannot be written to its end.

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "results/energy/energy_curve.hpp"
-#include "results/page/base64.hpp"
 #include "results/page/decimate.hpp"
 #include "results/statistics/estimate.hpp"
 
@@ -226,18 +225,44 @@ struct Part {
   std::vector<TraceSample> samples;
 };
 
-std::string packed(const std::vector<Part>& parts, double from, double to) {
-  std::string values, times;
+// What is known of a part's values: exact, so that a peak is what it is; between them a value is one of 65 535 steps.
+struct Range {
+  double low = 0, high = 0;
+};
+Range range_of(const Part& part) {
+  Range range;
+  bool any = false;
+  for (const TraceSample& sample : part.samples) {
+    if (std::isnan(sample.value)) continue;
+    range.low = any ? std::min(range.low, sample.value) : sample.value;
+    range.high = any ? std::max(range.high, sample.value) : sample.value;
+    any = true;
+  }
+  return range;
+}
+
+// Values as steps from low to high (65 535: unknown), then times as steps from the sample before, each as all low bytes, then all high
+// ones: what is alike lies together, and packs well.
+void append_packed(const std::vector<Part>& parts, double from, double to, std::string& bytes) {
+  constexpr double steps = 65534, time_steps = 65535;
+  std::vector<std::uint16_t> values, times;
   for (const Part& part : parts) {
+    const Range range = range_of(part);
+    std::uint16_t before = 0;
     for (const TraceSample& sample : part.samples) {
-      const auto value = static_cast<float>(sample.value);
+      const double share = range.high > range.low ? (sample.value - range.low) / (range.high - range.low) : 0;
+      values.push_back(std::isnan(sample.value) ? 65535 : static_cast<std::uint16_t>(std::lround(share * steps)));
       const auto time = static_cast<std::uint16_t>(
-          std::lround(std::clamp((sample.time - from) / std::max(to - from, 1e-12), 0.0, 1.0) * 65535));
-      values.append(reinterpret_cast<const char*>(&value), sizeof value);
-      times.append(reinterpret_cast<const char*>(&time), sizeof time);
+          std::lround(std::clamp((sample.time - from) / std::max(to - from, 1e-12), 0.0, 1.0) * time_steps));
+      times.push_back(static_cast<std::uint16_t>(time - before));
+      before = time;
     }
   }
-  return base64(values + times);
+  for (const auto* numbers : {&values, &times}) {
+    for (const int shift : {0, 8}) {
+      for (const std::uint16_t number : *numbers) bytes += static_cast<char>(number >> shift & 0xff);
+    }
+  }
 }
 
 class PageTraces {
@@ -259,8 +284,8 @@ class PageTraces {
     return json;
   }
 
-  // Null where nothing was read.
-  Json trial(std::int64_t id) {
+  // Null where nothing was read. Its samples are appended to `bytes`.
+  Json trial(std::int64_t id, std::string& bytes) {
     Statement s = store_.database().prepare("SELECT started_ns FROM trial WHERE id = ?");
     s.bind(id);
     if (!s.step() || s.is_null(0)) return nullptr;
@@ -299,8 +324,12 @@ class PageTraces {
               {"regions", regions_json(store_, id, start)},
               {"throttled", spans},
               {"parts", Json::array()}};
-    for (const Part& part : parts) json["parts"].push_back({part.group, part.samples.size()});
-    json["data"] = packed(parts, from, to);
+    for (const Part& part : parts) {
+      const Range range = range_of(part);
+      json["parts"].push_back({part.group, part.samples.size(), range.low, range.high});
+    }
+    json["at"] = bytes.size();
+    append_packed(parts, from, to, bytes);
     return json;
   }
 
@@ -314,7 +343,7 @@ class PageTraces {
 }  // namespace
 
 Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::vector<std::string>& best,
-                 std::vector<std::string>& damaged) {
+                 std::string& samples, std::vector<std::string>& damaged) {
   PageTraces traces(store, trials.size());
   std::vector<const TrialRow*> order;
   for (const TrialRow& trial : trials) order.push_back(&trial);
@@ -330,7 +359,7 @@ Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::v
   if (order.size() > room) order.resize(room);
   for (const TrialRow* trial : order) {
     try {
-      Json one = traces.trial(trial->id);
+      Json one = traces.trial(trial->id, samples);
       if (!one.is_null()) json["trials"][std::to_string(trial->id)] = std::move(one);
     } catch (const DamagedReadings& error) {
       damaged.push_back(error.what());

@@ -7,13 +7,14 @@
 
 namespace dvfs_plan {
 
-// All samples of a page together: 8 characters each. With more trials than that allows, those that are looked
+// All samples of a page together: some 4 characters each. With more trials than that allows, those that are looked
 // at first (not counted, of the reference, of `best`) come first, and `left_out` says how many are not there.
-inline constexpr std::size_t most_page_samples = 2'000'000;
+inline constexpr std::size_t most_page_samples = 1'000'000;
 
-// {groups, trials: {"1": {...}}, left_out}; see web/src/model.ts. `best`: keys of points;
-// `damaged`: what could not be read.
+// {groups, trials: {"1": {...}}, left_out}; see web/src/model.ts. `best`: keys of points; `samples`: of all of them, packed, one trial behind the
+// other; `damaged`: what could not be read.
 nlohmann::ordered_json page_traces(Store& store, const std::vector<TrialRow>& trials,
-                                   const std::vector<std::string>& best, std::vector<std::string>& damaged);
+                                   const std::vector<std::string>& best, std::string& samples,
+                                   std::vector<std::string>& damaged);
 
 }  // namespace dvfs_plan

@@ -32,7 +32,7 @@ export function chart(name: string, label: string, height: number, option: () =>
   const box = el("div", { class: "chart", id: `chart-${name}`, tabindex: 0, role: "img", "aria-label": label, "data-chart": name });
   box.style.height = `${height}px`;
   const help = el("p", { class: "keys" });
-  const holder = el("figure", {}, box, el("figcaption", {}, label), help);
+  const holder = el("figure", {}, box, el("figcaption", {}, label), help, valuesOf(() => one));
   let made: EChartsType | undefined;
   const one: Chart = {
     name, box: holder,
@@ -40,13 +40,16 @@ export function chart(name: string, label: string, height: number, option: () =>
     show() {
       if (!box.isConnected) return;  // without a size there is nothing to draw on; it is shown once it has one
       const { text, line } = ink();
+      const { boxHeight, ...made_of } = option() as { boxHeight?: number };
+      if (boxHeight !== undefined) box.style.height = `${boxHeight}px`;
       if (made && (made.getWidth() !== box.clientWidth || made.getHeight() !== box.clientHeight)) made.resize();
       // What was zoomed into stays, whatever is drawn again.
       const zoom = made && (made.getOption()?.dataZoom as { start: number; end: number }[] | undefined)?.[0];
       one.echart.setOption({
         animation: false, backgroundColor: "transparent", textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily }, color: series_colours,
-        aria: { enabled: true, label: { description: label } }, ...themed(option() as EChartsCoreOption, text, line),
+        aria: { enabled: true, label: { description: label } }, ...themed(made_of as EChartsCoreOption, text, line),
       }, { notMerge: true });
+      holder.dispatchEvent(new Event("drawn"));
       if (zoom && (zoom.start > 0 || zoom.end < 100)) one.echart.dispatchAction({ type: "dataZoom", start: zoom.start, end: zoom.end });
     },
   };
@@ -54,6 +57,47 @@ export function chart(name: string, label: string, height: number, option: () =>
   charts.get(name)?.echart.dispose();
   charts.set(name, one);
   return one;
+}
+
+// What the chart shows, as a table: for who cannot see it. Made when it is opened.
+function valuesOf(of: () => Chart): HTMLElement {
+  const most = 1000;
+  const place = el("div", {});
+  const fold = el("details", { class: "values" }, el("summary", {}, "Values of this chart"), place);
+  const fill = (): void => {
+    if (!fold.open) return;
+    const model = (of().echart as unknown as { getModel(): { getSeries(): Drawn[] } | undefined }).getModel();
+    if (!model) return;  // it is drawn later, and this with it
+    const option = of().echart.getOption() as { xAxis?: Loose[]; yAxis?: Loose[] };
+    // Where each part of the chart has axes of its own, their names stand in the series'.
+    const several = listOf(option.yAxis).length > 1;
+    const axes = [listOf(option.xAxis)[0], listOf(option.yAxis)[0]];
+    const word = (value: unknown, i: number): string => {
+      if (axes[i]?.type === "time" && typeof value === "number") return new Date(value).toISOString().slice(0, 16).replace("T", " ");
+      const names = axes[i]?.type === "category" ? (axes[i]?.data as unknown[] | undefined) : undefined;
+      const named = names && typeof value === "number" ? names[value] : value;
+      return typeof named === "number" ? plain(named) : String(named ?? "");
+    };
+    const rows: string[][] = [];
+    let all = 0;
+    for (const series of model.getSeries()) {
+      // Error bars and bands have none of their own; the model's line has.
+      if (series.get("type") === "custom" || (series.get("silent") === true && !series.name.startsWith("model"))) continue;
+      if (series.get("stack") !== undefined && series.get("silent") === true) continue;
+      const data = series.getData();
+      all += data.count();
+      for (let i = 0; i < data.count() && rows.length < most; ++i) rows.push([series.name, data.getName(i), ...data.getValues(i).slice(0, 3).map(word)]);
+    }
+    const wide = Math.max(2, ...rows.map((r) => r.length));
+    const head = ["series", "which", ...axes.map((a, i) => (several ? (i === 0 ? "across" : "up") : String(a?.name || (i === 0 ? "across" : "up")))), "value"].slice(0, wide);
+    place.replaceChildren(el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `values of ${of().name}` }, el("table", {},
+      el("caption", {}, all > rows.length ? `the first ${rows.length} of ${all} values; the result file holds all` : `${rows.length} values`),
+      el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
+      el("tbody", {}, ...rows.map((r) => el("tr", {}, ...r.map((c, i) => el(i === 0 ? "th" : "td", i === 0 ? { scope: "row" } : {}, c))))))));
+  };
+  fold.addEventListener("toggle", fill);
+  queueMicrotask(() => of().box.addEventListener("drawn", fill));
+  return fold;
 }
 
 export const allCharts = (): Chart[] => [...charts.values()];
@@ -74,6 +118,7 @@ function themed(option: EChartsCoreOption, text: string, line: string): EChartsC
   }
   for (const legend of listOf(loose.legend)) legend.textStyle = { color: text };
   for (const map of listOf(loose.visualMap)) map.textStyle = { color: text };
+  for (const title of listOf(loose.title)) title.textStyle = { color: text, ...(title.textStyle as Loose | undefined) };
   loose.tooltip = { renderMode: "richText", confine: true, ...(loose.tooltip as Loose | undefined) };  // never HTML
   return option;
 }
@@ -129,7 +174,7 @@ export function followTheWindow(): void {
   // On paper: dark on white, and as wide as it is.
   const paper = (is: boolean): void => {
     on_paper = is;
-    document.querySelectorAll("details").forEach((d) => { if (is && !d.open) { d.open = true; d.dataset.opened = "yes"; } else if (!is && d.dataset.opened) { d.open = false; delete d.dataset.opened; } });
+    document.querySelectorAll<HTMLDetailsElement>("details:not(.values)").forEach((d) => { if (is && !d.open) { d.open = true; d.dataset.opened = "yes"; } else if (!is && d.dataset.opened) { d.open = false; delete d.dataset.opened; } });
     allCharts().forEach((c) => c.show());
   };
   addEventListener("beforeprint", () => paper(true));

@@ -3,13 +3,13 @@
 import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
 import { chart, colours, errorBars, scale_colours, series_colours, star, type Chart } from "./charts";
 import { choice, el, section } from "./dom";
-import type { Estimate, ModelPoint, NodePoint, Point, Report, Scenario } from "./model";
+import { perOne, type Estimate, type ModelPoint, type NodePoint, type Point, type Report, type Scenario } from "./model";
 import { printable, significant, withInterval } from "./text";
 
 interface Quantity { name: string; title: string; unit: string; of: (p: Point) => Estimate | null; of_node: (p: NodePoint | undefined) => number | null; objective: boolean }
 
 function quantities(scenario: Scenario): Quantity[] {
-  const per = scenario.per ? ` per ${scenario.per}` : "";
+  const per = perOne(scenario);
   return [
     { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, of_node: (p) => p?.work_energy_j ?? null, objective: scenario.objective === "energy" },
     { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, of_node: (p) => p?.work_time_s ?? null, objective: scenario.objective === "time" },
@@ -34,16 +34,72 @@ export function curves(_: Report, scenario: Scenario): HTMLElement | null {
   const charts: Chart[] = options.map((q) =>
     chart(q.name, `${q.title} against each setting, with 95 % intervals; the star is the best, a square the reference, rings cannot be told from the best`, 300, () => option(q, scenario, axes, axis)));
   if (charts.length === 0) return null;
-  const pick = axes.length > 1 ? choice("Against", axes.map((a) => a.name), 0, (i) => { axis = axes[i]!; charts.forEach((c) => c.show()); }) : null;
-  return section("curves", "What each setting costs", pick,
+  const pick = axes.length > 1 ? choice("Against", axes.map((a) => a.name), 0, (i) => { axis = axes[i]!; lay(); charts.forEach((c) => c.show()); }) : null;
+  const place = el("div", {}, ...charts.map((c) => c.box));
+  // Panels take the whole width.
+  const lay = (): void => { place.className = in_panels(scenario, linesOf(scenario, axes, axis)) ? "" : "three"; };
+  lay();
+  return section("curves", "Curves", pick,
     scenario.search && options.some((q) => q.objective) ? el("p", {}, "The band is what the search's model expects of every setting of the best's line (of up to four lines: of each), with 95 % probability; dots were run.") : null,
-    el("div", { class: "three" }, ...charts.map((c) => c.box)));
+    place);
 }
 
+// So many lines in one picture are a tangle: then each has a panel of its own, the best's line with it for comparison.
+const most_lines = 6, most_panels = 60;
+// Of a search most settings were not run: what the model says of its best line is what there is to see.
+const in_panels = (scenario: Scenario, lines: string[]): boolean => scenario.search === null && lines.length > most_lines && lines.length <= most_panels;
+
+const linesOf = (scenario: Scenario, axes: Axis[], axis: Axis): string[] =>
+  [...new Set(scenario.points.filter((p) => axis.name in p.settings).map((p) => otherSettings(p, axes, [axis.name])))];
+
 function option(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis): object {
+  const lines = linesOf(scenario, axes, axis);
+  return in_panels(scenario, lines) ? panels(q, scenario, axes, axis, lines) : together(q, scenario, axes, axis, lines);
+}
+
+// Means and intervals are of what cannot be less than nothing; an interval that says otherwise shows the scatter, not joules below zero.
+const from_zero = (value: { min: number }): number | undefined => (value.min < 0 ? 0 : undefined);
+
+function panels(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis, groups: string[]): object {
+  const texts = orderedTexts(axis, scenario.points);
+  const columns = Math.max(1, Math.min(4, Math.floor((document.querySelector("main")?.clientWidth ?? 900) / 260))), rows = Math.ceil(groups.length / columns);
+  const height = 170, boxHeight = rows * height + 40, width = 100 / columns;
+  const at = (p: Point): number | string => (axis.numeric ? inUnit(axis, p.values[axis.name]!) : printable(p.settings[axis.name]!));
+  const of = (group: string): Point[] => scenario.points
+    .filter((p) => q.of(p) && axis.name in p.settings && otherSettings(p, axes, [axis.name]) === group)
+    .sort((a, b) => texts.indexOf(a.settings[axis.name]!) - texts.indexOf(b.settings[axis.name]!));
+  const named = scenario.points.find((p) => p.point === scenario.best);
+  const of_best = named && axis.name in named.settings ? otherSettings(named, axes, [axis.name]) : undefined;
+  const all = scenario.points.map((p) => q.of(p)?.mean).filter((v): v is number => v !== undefined);
+  const low = Math.min(...all), high = Math.max(...all), room = 0.05 * (high - low) || 0.05 * Math.abs(high) || 1;
+  const series: object[] = [];
+  groups.forEach((group, i) => {
+    const place = { xAxisIndex: i, yAxisIndex: i };
+    if (of_best !== undefined && group !== of_best)
+      series.push({ type: "line", name: "of the best", ...place, silent: true, symbol: "none", lineStyle: { color: colours.grey, type: "dashed", width: 1 }, tooltip: { show: false }, data: of(of_best).map((p) => [at(p), q.of(p)!.mean]) });
+    series.push({
+      type: "line", name: group, ...place, itemStyle: { color: colours.blue }, lineStyle: { color: colours.blue, width: 2 },
+      data: of(group).map((p) => ({ value: [at(p), q.of(p)!.mean], name: p.point, symbolSize: p.point === scenario.best ? 16 : p.reference ? 9 : 5,
+        symbol: p.point === scenario.best ? star : p.reference ? "rect" : p.not_told_apart_from_best ? "emptyCircle" : "circle", ...(p.point === scenario.best ? { itemStyle: { color: colours.vermilion } } : {}) })),
+    });
+    const bars = of(group).filter((p) => q.of(p)!.half_width_95 !== null).map((p) => [at(p), Math.max(low - room, q.of(p)!.mean - q.of(p)!.half_width_95!), Math.min(high + room, q.of(p)!.mean + q.of(p)!.half_width_95!)]);
+    series.push(errorBars(bars as (number | string)[][], colours.blue, { name: `95 % ${group}`, ...place }));
+  });
+  const point = new Map(scenario.points.map((p) => [p.point, p]));
+  return {
+    boxHeight,
+    title: groups.map((group, i) => ({ text: printable(group), left: `${(i % columns) * width + 0.5}%`, top: Math.floor(i / columns) * height, textStyle: { fontSize: 12, fontWeight: "normal", width: Math.floor(220), overflow: "truncate" } })),
+    grid: groups.map((_, i) => ({ outerBoundsMode: "none", left: `${(i % columns) * width + 5}%`, width: `${width - 6}%`, top: Math.floor(i / columns) * height + 22, height: height - 62 })),
+    xAxis: groups.map((_, i) => ({ type: axis.numeric ? "value" : "category", data: axis.numeric ? undefined : texts.map(printable), gridIndex: i, scale: true, name: i >= groups.length - columns ? axisTitle(axis) : "", nameLocation: "middle", nameGap: 22, axisLabel: { fontSize: 10 }, splitNumber: 3 })),
+    yAxis: groups.map((_, i) => ({ type: "value", gridIndex: i, min: Math.max(low >= 0 ? 0 : -Infinity, low - room), max: high + room, name: i === 0 ? q.unit : "", nameTextStyle: { align: "left" }, splitNumber: 3, axisLabel: { fontSize: 10, formatter: (v: number) => significant(v, 3) } })),
+    tooltip: { trigger: "item", formatter: (item: { data: { name?: string } }) => { const p = point.get(item.data.name ?? ""); return p ? `${printable(p.called)}\n${q.title} ${withInterval(q.of(p), q.unit)}\n${p.counted} of ${p.trials} trials count` : ""; } },
+    series,
+  };
+}
+
+function together(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis, groups: string[]): object {
   const texts = orderedTexts(axis, [...scenario.points, ...(scenario.search?.model ?? [])]);
   const at = (p: Point | ModelPoint): number | string => (axis.numeric ? inUnit(axis, p.values[axis.name]!) : printable(p.settings[axis.name]!));
-  const groups = [...new Set(scenario.points.filter((p) => axis.name in p.settings).map((p) => otherSettings(p, axes, [axis.name])))];
   const series: object[] = [];
   const named = scenario.points.find((p) => p.point === scenario.best);
   const of_best = named && axis.name in named.settings ? otherSettings(named, axes, [axis.name]) : undefined;
@@ -79,10 +135,11 @@ function option(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis): obje
   series.push({ type: "scatter", name: "best", symbol: star, symbolSize: 20, z: 6, itemStyle: { color: colours.vermilion, borderColor: "#fff", borderWidth: 1 }, data: best.map((p) => ({ value: [at(p), q.of(p)!.mean], name: p.point })) });
   const point = new Map(scenario.points.map((p) => [p.point, p]));
   return {
+    boxHeight: 300,
     grid: { left: 64, right: 16, top: groups.length > 1 ? 64 : 36, bottom: 48 },
     legend: groups.length > 1 ? { type: "scroll", top: 0, data: groups } : undefined,
     xAxis: { type: axis.numeric ? "value" : "category", data: axis.numeric ? undefined : texts.map(printable), name: axisTitle(axis), nameLocation: "middle", nameGap: 28, scale: true },
-    yAxis: { type: "value", name: `${q.title} (${q.unit})`, scale: true, nameTextStyle: { align: "left" } },
+    yAxis: { type: "value", name: `${q.title} (${q.unit})`, scale: true, min: from_zero, nameTextStyle: { align: "left" } },
     tooltip: {
       trigger: "item",
       formatter: (item: { data: { name?: string } }) => {

@@ -1,7 +1,7 @@
 // Clocks that were requested against those that ran.
 import { chart, colours, errorBars } from "./charts";
 import { section } from "./dom";
-import type { Report, Scenario } from "./model";
+import { ofRecheck, type Report, type Scenario } from "./model";
 import { printable, significant } from "./text";
 
 interface Seen { key: string; axis: string; target: string; requested: number; delivered: number; low: number; high: number; off: boolean }
@@ -10,7 +10,7 @@ export function delivered(report: Report, scenario: Scenario): HTMLElement | nul
   const values = new Map(scenario.points.map((p) => [p.point, p.values]));
   const seen: Seen[] = [], known = new Set<string>();
   for (const trial of report.trials) {
-    if (trial.scenario !== scenario.scenario) continue;
+    if (trial.scenario !== scenario.scenario || ofRecheck(trial)) continue;
     for (const s of trial.settings) {
       const requested = values.get(trial.point)?.[s.axis];
       if (s.delivered === null || requested === null || requested === undefined || s.delivered < 1e6) continue;
@@ -36,5 +36,5 @@ export function delivered(report: Report, scenario: Scenario): HTMLElement | nul
       bars ? errorBars(seen.map((s) => [s.requested, s.low, s.high]), colours.grey, { name: "5 to 95 %" }) : { type: "line", data: [] },
     ],
   }));
-  return section("delivered", "Requested and delivered", one.box);
+  return section("delivered", "Delivered clocks", one.box);
 }

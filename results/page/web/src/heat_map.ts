@@ -2,7 +2,7 @@
 import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
 import { chart, scale_colours, star } from "./charts";
 import { choice, el, section } from "./dom";
-import type { ModelPoint, Point, Report, Scenario } from "./model";
+import { perOne, type ModelPoint, type Point, type Report, type Scenario } from "./model";
 import { changeText, plain, printable, significant, withInterval } from "./text";
 
 // `modelled`: what a search's model says of it where nothing was run.
@@ -11,7 +11,7 @@ interface Quantity { title: string; unit: string; of: (p: Point) => number | nul
 export function heatMap(_: Report, scenario: Scenario): HTMLElement | null {
   const axes = axesOf(scenario);
   if (axes.length < 2) return null;
-  const per = scenario.per ? ` per ${scenario.per}` : "";
+  const per = perOne(scenario);
   const all = ([
     { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null, modelled: scenario.objective === "energy" },
     { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference && p.counted > 0 ? 0 : null) },

@@ -1,49 +1,54 @@
 // The page: the answer first, then what it stands on. All of it is made here from the JSON that the program put in.
 import { approach } from "./approach";
+import { axisEffects } from "./axis_effects";
 import { allCharts, forget, followTheWindow } from "./charts";
 import { showComparison, type Comparison } from "./comparison";
 import { curves } from "./curves";
 import { delivered } from "./delivered";
 import { choice, el, section } from "./dom";
 import { heatMap } from "./heat_map";
-import { readReport, type Report, type Scenario } from "./model";
+import { showIndex, type Index } from "./index_page";
+import { load, loadTraces, type Report, type Scenario } from "./model";
 import { metrics } from "./metrics";
 import { night } from "./night";
 import { nodes } from "./nodes";
+import { overview } from "./overview";
 import { excludedTable, noticedTable, plainTable, pointsTable } from "./tables";
-import { dash, changeText, plain, significant, withInterval } from "./text";
+import { asChosen, questions } from "./questions";
+import { rechecks } from "./rechecks";
 import { sideBySide } from "./side_by_side";
+import { followTheAddress, get, set } from "./state";
+import { dash, plain } from "./text";
 import { traceSection } from "./trace";
 import { tradeOff } from "./trade_off";
+import { years } from "./years";
 
 function themeButton(): HTMLElement {
   const order = ["auto", "light", "dark"];
   const button = el("button", { type: "button", id: "theme" }, "Theme: auto");
-  button.addEventListener("click", () => {
-    const next = order[(order.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % order.length]!;
+  const turn = (next: string): void => {
     document.documentElement.dataset.theme = next;
     button.textContent = `Theme: ${next}`;
+  };
+  const asAsked = (): void => {
+    const asked = get("theme") ?? "auto";
+    if (order.includes(asked) && asked !== (document.documentElement.dataset.theme ?? "auto")) turn(asked);
+  };
+  asAsked();
+  document.addEventListener("addressread", () => { asAsked(); document.dispatchEvent(new Event("themechange")); });
+  button.addEventListener("click", () => {
+    const next = order[(order.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % order.length]!;
+    turn(next);
+    set("theme", next === "auto" ? null : next);
     document.dispatchEvent(new Event("themechange"));
   });
   return button;
 }
 
-const tile = (name: string, value: string): HTMLElement => el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, value));
-
-function answer(report: Report, scenario: Scenario): HTMLElement {
-  const best = scenario.points.find((p) => p.point === scenario.best);
-  const sentence = report.answers.find((a) => a.scenario === scenario.scenario)?.sentence ?? "";
-  return section("answer", "The answer", ...(report.asked ?? []).map((line) => el("p", { class: "asked" }, `Asked of it here: ${line}.`)), el("p", { class: "sentence" }, sentence), report.unfinished ? el("p", { class: "warning" }, report.unfinished) : null,
-    best ? el("dl", { class: "tiles" }, tile("at", best.called), tile(scenario.per ? `energy per ${scenario.per}` : "energy", withInterval(best.work_energy_j, "J")),
-      tile(scenario.per ? `time per ${scenario.per}` : "time", withInterval(best.work_time_s, "s")),
-      tile("saves", best.reference ? "is the reference" : changeText(best.saving)), tile("slower by", best.reference ? dash : changeText(best.slowdown)),
-      scenario.search && scenario.search.bound !== null && scenario.search.bound < 1 ? tile("none is better by more than", `${significant(100 * scenario.search.bound, 2)} % (${100 * scenario.search.confidence} % confidence)`) : null) : null);
-}
-
 function foot(report: Report): HTMLElement {
   const audit = report.sensor_audit, columns = Object.keys(audit[0] ?? {});
   const word = (v: string | number | null | undefined): string => (v === null || v === undefined ? dash : typeof v === "number" ? plain(v) : v);
-  return section("origin", "Machine, experiment and sensors",
+  return section("origin", "Provenance",
     el("p", {}, `Made by dvfs-plan ${report.tool_version}; begun ${report.created_at}; energy of ${report.energy_source ?? "nothing (no energy sensor)"}.`),
     plainTable("the machine", ["fact", "value"], Object.entries(report.machine)),
     plainTable("sessions", ["began", "ended", "how", "version"], report.sessions.map((s) => [word(s.started_at), word(s.ended_at), word(s.ended_how), word(s.tool_version)])),
@@ -76,9 +81,9 @@ function draw(at_once: string[], done: () => void): void {
 }
 
 // Traces are most of the page and come last in it.
-function whenAllIsRead(then: () => void): void {
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => setTimeout(then));
-  else then();
+function whenAllIsRead(then: () => Promise<void>): void {
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => setTimeout(() => void then()));
+  else void then();
 }
 
 function show(report: Report): void {
@@ -86,25 +91,52 @@ function show(report: Report): void {
   const chosen = el("div", { id: "scenario" });
   const links = el("nav", { "aria-label": "sections" });
   const link = (): void => links.replaceChildren(...[...document.querySelectorAll("section")].map((s) => el("a", { href: `#${s.id}` }, s.querySelector("h2")!.textContent!)));
-  const fill = (scenario: Scenario): void => {
+  const asking = el("span", { class: "choices" });
+  const fill = (own: Scenario): void => {
+    const scenario = asChosen(report, own);
+    asking.replaceChildren(...questions(report, own, () => {
+      const at = document.activeElement?.getAttribute("aria-label");
+      fill(own);
+      allCharts().forEach((c) => c.show());
+      [...asking.querySelectorAll("select")].find((s) => s.getAttribute("aria-label") === at)?.focus();  // the choice that was made is made anew
+    }));
     forget(allCharts().map((c) => c.name).filter((name) => name !== "trace"));
-    chosen.replaceChildren(...[answer, curves, metrics, approach, nodes, sideBySide, heatMap, tradeOff, pointsTable, night, delivered].map((part) => safely(() => part(report, scenario))).filter((s): s is HTMLElement => s !== null));
+    // What happened that night is of what the experiment asked, whatever is asked here.
+    const of_the_night = new Set<unknown>([night, rechecks]);
+    chosen.replaceChildren(...[overview, curves, heatMap, axisEffects, tradeOff, pointsTable, years, rechecks, metrics, approach, nodes, sideBySide, night, delivered].map((part) => safely(() => part(report, of_the_night.has(part) ? own : scenario))).filter((s): s is HTMLElement => s !== null));
     link();
   };
-  const change = (i: number): void => { fill(report.scenarios[i]!); allCharts().forEach((c) => c.show()); };
+  const names = report.scenarios.map((s) => s.scenario);
+  const asked = (): number => Math.max(0, names.indexOf(get("work") ?? ""));
+  const change = (i: number): void => {
+    fill(report.scenarios[i]!);
+    allCharts().forEach((c) => c.show());
+  };
+  const pick = names.length > 1 ? choice("Work", names, asked(), (i) => { set("work", names[i]!); set("reference", null); change(i); }) : null;
+  followTheAddress(() => {
+    if (pick) pick.querySelector("select")!.selectedIndex = asked();
+    if (report.scenarios.length > 0) change(asked());
+    const at = document.getElementById("answer");
+    at?.scrollIntoView();
+    at?.querySelector<HTMLElement>("#all-answers")?.focus();
+  });
   const notes = [...report.warnings.map((w) => el("p", { class: "warning" }, `Warning: ${w}`)), ...(report.notes.length > 0 ? [el("ul", {}, ...report.notes.map((n) => el("li", {}, n)))] : [])];
   place.append(
     el("header", {}, el("h1", {}, report.experiment), report.description ? el("p", {}, report.description) : null,
       report.scenarios.length === 0 ? el("p", { class: "warning" }, `No trial has been finished. ${report.unfinished}`) : null,
-      el("div", { class: "choices" }, report.scenarios.length > 1 ? choice("Work", report.scenarios.map((s) => s.scenario), 0, change) : null, themeButton(),
+      el("div", { class: "choices" }, pick, asking, themeButton(),
         el("button", { type: "button", click: () => print() }, "Print")), links),
     chosen, excludedTable(report), noticedTable(report));
   if (notes.length > 0) place.append(section("notes", "Notes", ...notes));
   place.append(foot(report));
-  if (report.scenarios[0]) fill(report.scenarios[0]);
+  if (report.scenarios[asked()]) fill(report.scenarios[asked()]!);
   followTheWindow();
-  draw(["energy", "time", "power"], () => whenAllIsRead(() => {
-    const trace = safely(() => traceSection(report));
+  draw(["energy", "time", "power"], () => whenAllIsRead(async () => {
+    const traces = await loadTraces().catch((fault: unknown) => {
+      console.error(fault);
+      return null;
+    });
+    const trace = traces ? safely(() => traceSection(report, traces)) : el("p", { class: "warning" }, "The traces could not be unpacked by this browser; dvfs-plan sql RESULT 'select * from readings where trial = 1' has them.");
     if (trace) {
       document.getElementById("excluded")!.before(trace);
       allCharts().find((c) => c.name === "trace")?.show();
@@ -114,15 +146,20 @@ function show(report: Report): void {
   }));
 }
 
-const comparison = document.getElementById("comparison");
-if (comparison) {
-  showComparison(document.getElementById("page")!, JSON.parse(comparison.textContent!) as Comparison, el("div", { class: "choices" }, themeButton(), el("button", { type: "button", click: () => print() }, "Print")));
-  allCharts().forEach((c) => c.show());
-  followTheWindow();
-  document.documentElement.dataset.complete = "yes";
-} else {
-  show(readReport());
+async function start(): Promise<void> {
+  const place = document.getElementById("page")!;
+  const tools = (): HTMLElement => el("div", { class: "choices" }, themeButton(), el("button", { type: "button", click: () => print() }, "Print"));
+  if (document.getElementById("report")) {
+    show(await load<Report>("report"));
+  } else {
+    if (document.getElementById("index")) showIndex(place, await load<Index>("index"), tools());
+    else showComparison(place, await load<Comparison>("comparison"), tools());
+    allCharts().forEach((c) => c.show());
+    followTheWindow();
+    document.documentElement.dataset.complete = "yes";
+  }
+  // For tests and for the curious: the charts by name.
+  (window as unknown as { dvfsPlanCharts: unknown }).dvfsPlanCharts = () => Object.fromEntries(allCharts().filter((c) => c.box.isConnected).map((c) => [c.name, c.echart]));
+  document.documentElement.dataset.ready = "yes";
 }
-// For tests and for the curious: the charts by name.
-(window as unknown as { dvfsPlanCharts: unknown }).dvfsPlanCharts = () => Object.fromEntries(allCharts().filter((c) => c.box.isConnected).map((c) => [c.name, c.echart]));
-document.documentElement.dataset.ready = "yes";
+void start();

@@ -1,11 +1,11 @@
 // Conditions during the run: the order of the trials against the temperature they began at, and the reference's drift.
 import { chart, colours, type Chart } from "./charts";
 import { section } from "./dom";
-import type { Report, Scenario } from "./model";
+import { ofRecheck, type Report, type Scenario } from "./model";
 import { percent, printable, significant } from "./text";
 
 export function night(report: Report, scenario: Scenario): HTMLElement | null {
-  const trials = report.trials.filter((t) => t.scenario === scenario.scenario && t.role !== "warm_up");
+  const trials = report.trials.filter((t) => t.scenario === scenario.scenario && t.role !== "warm_up" && !ofRecheck(t));
   if (trials.length === 0) return null;
   const charts: Chart[] = [];
   const temperatures = trials.filter((t) => t.temperature_c !== null);
@@ -28,7 +28,7 @@ export function night(report: Report, scenario: Scenario): HTMLElement | null {
     const first = references[0]!.objective!;
     const flagged = scenario.drift.filter((d) => d.flagged);
     const blocks = new Set(flagged.map((d) => d.block));
-    charts.push(chart("drift", `The reference's ${report.objective} against its first trial${flagged.length > 0 ? `; blocks that drifted more than allowed: ${flagged.map((d) => `${d.block} (${percent(d.change ?? 0, 2)})`).join(", ")}` : ""}`, 280, () => ({
+    charts.push(chart("drift", `The reference's ${scenario.objective} against its first trial${flagged.length > 0 ? `; blocks that drifted more than allowed: ${flagged.map((d) => `${d.block} (${percent(d.change ?? 0, 2)})`).join(", ")}` : ""}`, 280, () => ({
       grid: { left: 56, right: 16, top: 60, bottom: 48 }, legend: { top: 0 }, xAxis: { ...xAxis }, yAxis: { type: "value", scale: true, name: "change (%)", nameTextStyle: { align: "left" } },
       tooltip: { formatter: say("change, %:") },
       series: [
@@ -37,5 +37,5 @@ export function night(report: Report, scenario: Scenario): HTMLElement | null {
       ],
     })));
   }
-  return charts.length === 0 ? null : section("night", "Conditions during the run", ...charts.map((c) => c.box));
+  return charts.length === 0 ? null : section("night", "Trials", ...charts.map((c) => c.box));
 }

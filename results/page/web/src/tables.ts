@@ -1,14 +1,14 @@
 // Tables that can be sorted, filtered and copied. Each cell keeps its whole number beside what it shows.
 import { axesOf } from "./axes";
 import { el, section } from "./dom";
-import type { Change, Estimate, Noticed, Point, Report, Scenario, Trial } from "./model";
+import { ofRecheck, perOne, type Change, type Estimate, type Noticed, type Point, type Report, type Scenario, type Trial } from "./model";
 import { changeText, csvField, printable, withInterval } from "./text";
 
-interface Cell { text: string; value: number | string | null }
+export interface Cell { text: string; value: number | string | null }
 // Of the copied table: `own`: what stands there instead of the value; `csv`: further columns, by title.
-interface Column<Row> { title: string; cell: (row: Row) => Cell; own?: (row: Row) => string | null; csv?: [string, (row: Row) => number | string | null][] }
+export interface Column<Row> { title: string; cell: (row: Row) => Cell; own?: (row: Row) => string | null; csv?: [string, (row: Row) => number | string | null][] }
 
-function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column<Row>[], rowClass: (row: Row) => string, detail?: (row: Row) => Node | null): HTMLElement {
+export function sortable<Row>(id: string, caption: string, rows: Row[], columns: Column<Row>[], rowClass: (row: Row) => string, detail?: (row: Row) => Node | null): HTMLElement {
   let by = -1, down = false, filter = "";
   const body = el("tbody");
   const heads = columns.map((column, i) => {
@@ -89,7 +89,7 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
     { title: "slowdown", cell: (p) => ({ text: p.reference ? "" : changeText(p.slowdown), value: p.slowdown?.value ?? null }), csv: ends("slowdown", (p) => p.slowdown) },
     { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js"), csv: half("EDP (Js)", (p) => p.edp_js) },
   ];
-  if (scenario.per) columns.splice(columns.length - 5, 0, { title: `energy per ${scenario.per} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") });
+  if (scenario.per) columns.splice(columns.length - 5, 0, { title: `energy${perOne(scenario)} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") }, { title: `time${perOne(scenario)} (s)`, cell: (p) => measured(p.work_time_s, "s") }, { title: `${scenario.per}/s`, cell: (p) => measured(p.throughput_per_s ?? null, "") });
   const boards = [...new Set(scenario.points.flatMap((p) => Object.keys(p.boards_j ?? {})))].sort();
   if (boards.length > 1) boards.forEach((board) => columns.push({ title: `${board} (J)`, cell: (p) => measured(p.boards_j?.[board] ?? null, "J") }));
   if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
@@ -97,33 +97,33 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
     columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : `not ${c.constraint}`)).join("; ") || "hold", value: p.feasible ? "hold" : "broken" }) });
   if (scenario.points.some((p) => p.called !== Object.entries(p.settings).map(([a, v]) => `${a} = ${v}`).join(", ")))
     columns.push({ title: "delivered", cell: (p) => ({ text: p.called, value: p.called }) });
-  return section("points", "All settings", sortable("points-table", "settings that were run", scenario.points, columns, (p) => (p.point === scenario.best ? "best" : p.not_told_apart_from_best ? "near" : "")));
+  return section("points", "Settings", sortable("points-table", "settings that were run", scenario.points, columns, (p) => (p.point === scenario.best ? "best" : p.not_told_apart_from_best ? "near" : "")));
 }
 
 export function excludedTable(report: Report): HTMLElement {
-  const rows = report.trials.filter((t) => !t.counts && t.verdict !== "censored" && t.role !== "warm_up");
-  if (rows.length === 0) return section("excluded", "What was excluded", el("p", {}, "No trial was excluded."));
+  const rows = report.trials.filter((t) => !t.counts && t.verdict !== "censored" && t.role !== "warm_up" && !ofRecheck(t));
+  if (rows.length === 0) return section("excluded", "Excluded", el("p", {}, "No trial was excluded."));
   const words = (text: (t: Trial) => string): ((t: Trial) => Cell) => (t) => ({ text: text(t), value: text(t) });
   const columns: Column<Trial>[] = [
     { title: "trial", cell: (t) => ({ text: String(t.trial), value: t.trial }) }, { title: "which", cell: words((t) => t.key) }, { title: "attempt", cell: (t) => ({ text: String(t.attempt), value: t.attempt }) },
-    { title: "verdict", cell: words((t) => t.verdict) }, { title: "why", cell: words((t) => t.verdict_text) },
+    { title: "verdict", cell: words((t) => t.verdict) }, { title: "why", cell: words((t) => t.left_out ?? t.verdict_text) },
   ];
   const output = (t: Trial): Node | null => {
     const text = [t.output_tail, t.error_tail].filter((x): x is string => !!x).join("\n");
     return text ? el("details", {}, el("summary", {}, "its last output"), el("pre", {}, printable(text))) : null;
   };
-  return section("excluded", "What was excluded, and why", sortable("excluded-table", "trials that do not count", rows, columns, () => "", output));
+  return section("excluded", "Excluded", sortable("excluded-table", "trials that do not count", rows, columns, () => "", output));
 }
 
 // What was noticed in trials, whether they count or not: marks that do not pair, settings that others changed, limits.
 export function noticedTable(report: Report): HTMLElement {
-  if (report.noticed.length === 0) return section("noticed", "Events in trials", el("p", {}, "Nothing was."));
+  if (report.noticed.length === 0) return section("noticed", "Events", el("p", {}, "Nothing was."));
   const words = (text: (n: Noticed) => string): ((n: Noticed) => Cell) => (n) => ({ text: text(n), value: text(n) });
   const columns: Column<Noticed>[] = [
     { title: "trial", cell: (n) => ({ text: String(n.trial), value: n.trial }) }, { title: "which", cell: words((n) => n.key) },
     { title: "kind", cell: words((n) => n.kind) }, { title: "what", cell: words((n) => n.message) },
   ];
-  return section("noticed", "Events in trials", sortable("noticed-table", "what was noticed in trials", report.noticed, columns, () => ""));
+  return section("noticed", "Events", sortable("noticed-table", "what was noticed in trials", report.noticed, columns, () => ""));
 }
 
 export function plainTable(caption: string, head: string[], rows: string[][]): HTMLElement {

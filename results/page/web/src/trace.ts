@@ -2,24 +2,24 @@
 // Samples are the least and the most of each stretch, so that no peak is lost; the result file holds every reading.
 import { chart, colours, series_colours } from "./charts";
 import { choice, el, section } from "./dom";
-import { readTraces, type Report, type TraceGroup, type Trial, type TrialTrace } from "./model";
+import type { AllTraces, Report, TraceGroup, Trial, TrialTrace } from "./model";
 import { plain, printable, significant } from "./text";
 
 interface Line { group: TraceGroup; data: [number, number | null][] }
 
-export function decode(trace: TrialTrace, groups: TraceGroup[]): Line[] {
-  const bytes = Uint8Array.from(atob(trace.data), (c) => c.charCodeAt(0));
-  const samples = trace.parts.reduce((n, [, count]) => n + count, 0);
-  const view = new DataView(bytes.buffer);
+export function decode(trace: TrialTrace, all: AllTraces): Line[] {
+  const total = trace.parts.reduce((n, [, count]) => n + count, 0);
+  const word = (i: number, from: number): number => all.samples[from + i]! | (all.samples[from + total + i]! << 8);
   let at = 0;
-  return trace.parts.map(([group, count]) => {
+  return trace.parts.map(([group, count, low, high]) => {
     const data: [number, number | null][] = [];
+    let step = 0;
     for (let i = 0; i < count; ++i, ++at) {
-      const value = view.getFloat32(4 * at, true);
-      const time = trace.from_s + ((trace.to_s - trace.from_s) * view.getUint16(4 * samples + 2 * at, true)) / 65535;
-      data.push([time, Number.isNaN(value) ? null : value]);
+      const value = word(at, trace.at);
+      step = (step + word(at, trace.at + 2 * total)) & 0xffff;
+      data.push([trace.from_s + ((trace.to_s - trace.from_s) * step) / 65535, value === 65535 ? null : value === 65534 ? high : low + ((high - low) * value) / 65534]);
     }
-    return { group: groups[group]!, data };
+    return { group: all.groups[group]!, data };
   });
 }
 
@@ -27,20 +27,19 @@ export function decode(trace: TrialTrace, groups: TraceGroup[]): Line[] {
 const shown = (unit: string): [string, number] => (unit === "Hz" ? ["GHz", 1e-9] : unit === "C" ? ["\u00b0C", 1] : [unit, 1]);
 const words: Record<string, string> = { W: "power", Hz: "clock", C: "temperature" };
 
-export function traceSection(report: Report): HTMLElement | null {
-  const all = readTraces();
+export function traceSection(report: Report, all: AllTraces): HTMLElement | null {
   const known = report.trials.filter((t) => String(t.trial) in all.trials);
   if (known.length === 0) return null;
   let kind = 0, shownTrials = known, chosen = known[0]!;
   const kinds: [string, (t: Trial) => boolean][] = [["all trials", () => true], ["those of the best", (t) => report.scenarios.some((s) => s.best === t.point)], ["those of the reference", (t) => t.reference], ["those that do not count", (t) => !t.counts]];
-  const one = chart("trace", "Power, clocks and temperature during one trial", 520, () => option(chosen, all.trials[String(chosen.trial)]!, all.groups));
+  const one = chart("trace", "Power, clocks and temperature during one trial", 520, () => option(chosen, all.trials[String(chosen.trial)]!, all));
   const about = el("p", { id: "trace-about" });
   const held = el("p", { id: "trace-throttled" });
   const say = (): void => {
     const causes = new Map<string, number>();
     for (const [cause, from, to] of all.trials[String(chosen.trial)]!.throttled) causes.set(cause, (causes.get(cause) ?? 0) + to - from);
     held.textContent = causes.size === 0 ? "" : `Shaded red, throttled: ${[...causes].map(([cause, s]) => `${printable(cause)}, in stretches of ${significant(s, 3)} s together`).join("; ")}.`;
-    about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
+    about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : chosen.left_out ? `does not count: ${chosen.left_out}` : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
     one.show();
   };
   const place = el("span", { class: "choices" });
@@ -61,13 +60,13 @@ export function traceSection(report: Report): HTMLElement | null {
     trials();
     say();
   });
-  return section("trace", "Traces of a trial", el("div", { class: "choices" }, of, place,
+  return section("trace", "Traces", el("div", { class: "choices" }, of, place,
     el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, held, one.box,
     all.left_out > 0 ? el("p", {}, `${all.left_out} trials' traces are not in this page; the result file holds all of them: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = 1'`) : null);
 }
 
-function option(trial: Trial, trace: TrialTrace, groups: TraceGroup[]): object {
-  const lines = decode(trace, groups);
+function option(trial: Trial, trace: TrialTrace, all: AllTraces): object {
+  const lines = decode(trace, all);
   const units = [...new Set(lines.map((l) => l.group.unit))].sort((a, b) => "W Hz C".indexOf(a) - "W Hz C".indexOf(b));
   const height = 78 / Math.max(1, units.length);
   const areas = [

@@ -1,7 +1,8 @@
 // Energy against time: the Pareto front, the constraints as lines, and what a tolerated slowdown buys.
 import { chart, colours, errorBars, star, type Chart } from "./charts";
 import { el, section } from "./dom";
-import type { Point, Report, Scenario } from "./model";
+import { perOne, type Point, type Report, type Scenario } from "./model";
+import { numberOf, set } from "./state";
 import { changeText, percent, printable, withInterval } from "./text";
 
 // The least energy within a slowdown, as the program found it: from each limit to the next one's.
@@ -17,21 +18,35 @@ export function tradeOff(_: Report, scenario: Scenario): HTMLElement | null {
   const largest = Math.max(0.01, ...scenario.by_slowdown.map((o) => o.from));
   const most = Math.ceil(largest * 105) / 100;
   const rule = scenario.constraint_rules.find((r) => r.name === "slowdown");
-  let tolerated = rule ? Math.min(most, rule.bound) : most;
+  let tolerated = numberOf("slowdown") ?? Math.min(most, rule?.bound ?? most);
   const named = el("output", { id: "tolerated-answer", for: "tolerated", "aria-live": "polite" });
   const one: Chart = chart("trade-off", `Energy against time; the line is the Pareto front${points.length <= 60 ? "; bars are 95 % intervals of the energy" : ""}`, 420, () => option(scenario, points, tolerated));
-  const slider = el("input", { type: "range", id: "tolerated", min: 0, max: most, step: most / 500, value: tolerated });
+  const slider = el("input", { type: "range", id: "tolerated", min: 0, max: most, step: most / 500, value: Math.min(most, tolerated) });
   const say = (): void => {
     const p = withinSlowdown(scenario, tolerated);
     const saving = p && !p.reference && p.saving ? `, ${changeText(p.saving)} less energy, ${changeText(p.slowdown)} slower` : "";
     named.textContent = `${percent(tolerated)}: ${p ? printable(p.called) : "nothing is known within it"}${saving}${p?.reference ? " (the reference itself)" : ""}`;
     named.dataset.point = p?.point ?? "";
     slider.setAttribute("aria-valuetext", named.textContent);
+    const reaches = p && !p.reference ? p.slowdown?.high_95 ?? null : null;
+    doubt.textContent = reaches !== null && reaches > tolerated ? `The 95 % interval of its slowdown reaches ${percent(reaches)}: that it is within ${percent(tolerated)} is not shown.`
+      : p && !p.reference && p.slowdown && p.slowdown.high_95 === null ? "Its slowdown has no interval: one more repetition would give one." : "";
   };
-  slider.addEventListener("input", () => { tolerated = Number(slider.value); say(); one.show(); });
+  const entry = el("input", { type: "number", id: "tolerated-entry", min: 0, step: "any", value: (100 * tolerated).toFixed(1), "aria-label": "tolerated slowdown in per cent" });
+  slider.addEventListener("input", () => { tolerated = Number(slider.value); entry.value = (100 * tolerated).toFixed(1); set("slowdown", String(tolerated)); say(); one.show(); });
+  entry.addEventListener("input", () => {
+    const value = Number(entry.value) / 100;
+    if (entry.value.trim() === "" || !Number.isFinite(value) || value < 0) return;
+    tolerated = value;
+    slider.value = String(Math.min(most, value));
+    set("slowdown", String(value));
+    say();
+    one.show();
+  });
+  const doubt = el("p", { id: "tolerated-doubt", class: "warning", role: "status" });
   say();
-  const control = scenario.by_slowdown.length > 0 ? el("p", { class: "slider" }, el("label", { for: "tolerated" }, "Least energy within a slowdown of"), slider, named) : null;
-  return section("trade-off", "Energy against time", control, one.box);
+  const control = scenario.by_slowdown.length > 0 ? el("p", { class: "slider" }, el("label", { for: "tolerated" }, "Least energy within a slowdown of"), slider, entry, el("span", {}, "%"), named) : null;
+  return section("trade-off", "Trade-offs", control, control ? doubt : null, one.box);
 }
 
 function option(scenario: Scenario, points: Point[], tolerated: number): object {
@@ -56,8 +71,8 @@ function option(scenario: Scenario, points: Point[], tolerated: number): object 
   return {
     grid: { left: 70, right: 20, top: 60, bottom: 50 },
     legend: { type: "scroll", top: 0, data: ["settings", "breaks a constraint", "not told apart from the best", "Pareto front", "reference", "best", "within the slowdown"] },
-    xAxis: { type: "value", scale: true, min: around(0), max: around(1), axisLabel: { showMinLabel: false, showMaxLabel: false }, name: `time${scenario.per ? ` per ${scenario.per}` : ""} (s)`, nameLocation: "middle", nameGap: 28 },
-    yAxis: { type: "value", scale: true, name: `energy${scenario.per ? ` per ${scenario.per}` : ""} (J)`, nameTextStyle: { align: "left" } },
+    xAxis: { type: "value", scale: true, min: around(0), max: around(1), axisLabel: { showMinLabel: false, showMaxLabel: false }, name: `time${perOne(scenario)} (s)`, nameLocation: "middle", nameGap: 28 },
+    yAxis: { type: "value", scale: true, name: `energy${perOne(scenario)} (J)`, nameTextStyle: { align: "left" } },
     tooltip: {
       formatter: (item: { data: { name?: string } }) => {
         const p = points.find((q) => q.point === item.data.name);

@@ -1,0 +1,76 @@
+#include "results/page/index_page.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "results/page/page_shell.hpp"
+#include "results/report/json_values.hpp"
+#include "results/report/text_table.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+std::string share_cell_of(const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high) {
+  if (!value) return "—";
+  std::string text = fmt::format("{:.1f} %", 100 * *value);
+  if (low && high) text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *low, 100 * *high);
+  return text;
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "—" : printable(text);
+}
+
+nlohmann::ordered_json index_object(const Index& index) {
+  using Json = nlohmann::ordered_json;
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  Json rows = Json::array();
+  for (const IndexRow& row : index.rows)
+    rows.push_back({{"file", row.file},
+                    {"page", text_or_null(row.page)},
+                    {"experiment", row.experiment},
+                    {"machine", row.machine},
+                    {"begun_at", row.begun_at},
+                    {"objective", row.objective},
+                    {"scenario", row.scenario},
+                    {"best", text_or_null(row.best)},
+                    {"reference", text_or_null(row.reference)},
+                    {"share_of_reference", text_or_null(row.share_of_reference)},
+                    {"gain", {{"value", or_null(row.gain)}, {"low_95", or_null(row.gain_low)}, {"high_95", or_null(row.gain_high)}}},
+                    {"slowdown",
+                     {{"value", or_null(row.slowdown)}, {"low_95", or_null(row.slowdown_low)}, {"high_95", or_null(row.slowdown_high)}}},
+                    {"trials", row.trials},
+                    {"counted", row.counted},
+                    {"rechecked", text_or_null(row.rechecked)}});
+  return {{"folder", index.folder}, {"results", rows}, {"unread", index.unread}};
+}
+
+}  // namespace
+
+std::string index_text(const Index& index, const TextLook& look) {
+  TextTable table;
+  table.row({"result", "machine", "begun", "work", "objective", "best", "better by", "slower by", "trials", "rechecked"}, true);
+  for (const IndexRow& row : index.rows)
+    table.row({printable(row.file), or_dash(row.machine), row.begun_at.substr(0, 10), printable(row.scenario), row.objective,
+               or_dash(row.best), share_cell_of(row.gain, row.gain_low, row.gain_high),
+               share_cell_of(row.slowdown, row.slowdown_low, row.slowdown_high),
+               row.counted == row.trials ? std::to_string(row.trials) : fmt::format("{} of {}", row.counted, row.trials),
+               or_dash(row.rechecked)});
+  std::string text = index.rows.empty() ? fmt::format("no result in {}\n", printable(index.folder)) : table.text(look);
+  if (!index.rows.empty()) text += "\nbetter by: of the objective, against the reference; [ ] are 95 % intervals. — is not known.\n";
+  for (const std::string& one : index.unread) text += fmt::format("not read: {}\n", printable(one));
+  return wrapped(text, look.columns);
+}
+
+std::string index_json(const Index& index) {
+  return index_object(index).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void write_index_page(const Index& index, const std::string& path) {
+  const auto json = index_object(index);
+  write_page({"results in " + index.folder, index_text(index, {}), {page_data("index", json)}}, path);
+}
+
+}  // namespace dvfs_plan

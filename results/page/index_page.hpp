@@ -1,0 +1,36 @@
+// All results of a folder in one table: what a group has found so far, and where.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/report/text_table.hpp"
+
+namespace dvfs_plan {
+
+// One answer of one result.
+struct IndexRow {
+  std::string file, page;  // ways from where the index stands; page: empty where there is none beside it
+  std::string experiment, machine, begun_at, objective;
+  std::string scenario, best, reference;  // settings of the two; empty: none can be named
+  // The best's numeric settings as shares of the reference's, so that machines compare: "cpu.frequency 60 %".
+  std::string share_of_reference;
+  std::optional<double> gain, gain_low, gain_high;              // of the objective against the reference, a share, 95 %
+  std::optional<double> slowdown, slowdown_low, slowdown_high;  // likewise
+  int trials = 0, counted = 0;
+  std::string rechecked;  // "2026-11-24 stands"; empty: never
+};
+
+struct Index {
+  std::string folder;
+  std::vector<IndexRow> rows;
+  std::vector<std::string> unread;  // files that are none or are damaged, with the reason
+};
+
+std::string index_text(const Index& index, const TextLook& look);
+std::string index_json(const Index& index);
+// Throws Error if it cannot be written.
+void write_index_page(const Index& index, const std::string& path);
+
+}  // namespace dvfs_plan
