@@ -63,7 +63,7 @@ void keep_references(Store& store, Plan& plan) {
 
 std::string trials_text(Store& store) {
   std::map<std::string, int> trials;
-  for (const TrialRow& trial : store.trials()) trials[trial.workload] += trial.role == TrialRole::warm_up ? 0 : 1;
+  for (const TrialRow& trial : store.trials()) trials[trial.workload] += trial.role == TrialRole::warm_up || !trial.left_out.empty() ? 0 : 1;
   std::vector<std::string> texts;
   for (const auto& [workload, count] : trials) texts.push_back(fmt::format("{} of {}", count, printable(workload)));
   return texts.empty() ? "no trial" : "trials: " + join(texts, ", ");

@@ -19,6 +19,7 @@
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/commands/tool_version.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
@@ -84,7 +85,7 @@ class Run {
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       if (part_ == nullptr) grow_where_the_file_changed(plan, facts, path);
       Store existing = open_as_owner(path, Database::Mode::read_only);
-      require_same_plan(existing, plan, facts, path);
+      if (!is_apart()) require_same_plan(existing, plan, facts, path);  // else part_ did
       follow_result(existing, plan);
       if (strategy_for(plan, existing)->next(History(existing.history())) == nullptr) {
         if (part_ != nullptr) return part_->ended(existing, RunEnd::done);
@@ -109,12 +110,13 @@ class Run {
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
     if (part_ != nullptr && part_->only_looks()) return part_->ended(store, RunEnd::done);
-    store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time());
+    store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time(), is_apart());
     keep_look_at_sensors(store, sensors, sampler);
     if (part_ != nullptr) part_->begun(store, facts);
     if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
       progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
     auto strategy = strategy_for(plan, store);
+    if (is_apart()) of_the_result_ = History(store.history()).workload_trials();
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
     LocalMachine machine{
         .plan = plan,
@@ -167,6 +169,8 @@ class Run {
     }
     if (!change.drops.empty()) progress_.say("its trials stay in the result, and do not count");
   }
+
+  bool is_apart() const { return part_ != nullptr && part_->apart(); }
 
   std::unique_ptr<Strategy> strategy_for(const Plan& plan, Store& store) {
     StrategyRequest request{plan, store.prior(), stored_finalists(store, plan)};
@@ -411,9 +415,10 @@ class Run {
       store.use_plan(plan);
       energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
       store.use_channels(channels);
-      progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
-                                History(store.history()).workload_trials(),
-                                store.experiment().planned_trials));
+      if (!is_apart())
+        progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
+                                  History(store.history()).workload_trials(),
+                                  store.experiment().planned_trials));
       return store;
     }
     energy_ =
@@ -434,7 +439,7 @@ class Run {
 
   RunEnd run_and_restore(RunParts& parts, GuardClient& guard) {
     const RunEvents events{[this, &guard](const PlannedTrial& trial, int finished, int remaining) {
-                             progress_.begins(trial, finished, remaining);
+                             progress_.begins(trial, finished - of_the_result_, remaining);
                              if (const auto left = progress_.expected(remaining))
                                guard.note_until(clock_.wall_time_in(*left));
                            },
@@ -478,7 +483,7 @@ class Run {
                         [this](const std::string& line) { progress_.say(line); });
     interruption_.let_signals_end_us();
     const bool answered = answer(options_.json ? json_report(store, summary, trials)
-                                               : terminal_report(summary, trials, uses_colour()),
+                                               : terminal_report(summary, trials, text_look()),
                                  path);
     if (end_ == RunEnd::interrupted) {
       progress_.say(
@@ -525,6 +530,7 @@ class Run {
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;
   std::string gave_up_;
+  int of_the_result_ = 0;  // trials that a part which is apart from them does not count
   std::unique_ptr<WriterLock> writer_;
   Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
   std::map<std::string, std::optional<Credentials>> service_users_;

@@ -31,6 +31,8 @@ class RunPart {
   virtual std::string file() const = 0;
   // The energy that counts; empty: what the sensors here say.
   virtual std::string energy_source() const = 0;
+  // Whether its trials are apart from those of the result that they are kept in: the result is finished whatever they say.
+  virtual bool apart() const { return false; }
   // Before anything is touched: throws Error where this machine must not run it.
   virtual void require(const Plan& plan, const std::map<std::string, std::string>& facts) = 0;
   // Whether no more is wanted than the file with its plan, once the sensors were looked at.

@@ -34,7 +34,7 @@ struct NightValues {
   std::optional<NightError> error;
 };
 
-std::vector<const TrialRow*> counted(const std::vector<TrialRow>& trials, const std::string& scenario,
+std::vector<const TrialRow*> counting(const std::vector<TrialRow>& trials, const std::string& scenario,
                                      Quantity quantity) {
   std::vector<const TrialRow*> found;
   for (const TrialRow& trial : trials) {
@@ -60,7 +60,7 @@ NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& sc
   NightValues night;
   std::map<std::string, int> index;
   std::vector<BlockedValue> blocked;
-  const auto rows = counted(trials, scenario, quantity);
+  const auto rows = counting(trials, scenario, quantity);
   const auto node_of = nodes_of_blocks(rows);
   std::vector<std::string> points;
   for (const TrialRow* trial : rows) {
@@ -82,7 +82,7 @@ NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& sc
 NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
   NightValues night;
   std::map<int, std::vector<double>> references;
-  const auto rows = counted(trials, scenario, quantity);
+  const auto rows = counting(trials, scenario, quantity);
   for (const TrialRow* trial : rows) {
     if (trial->is_reference) references[trial->block].push_back(std::log(*quantity(*trial)));
   }
@@ -145,10 +145,14 @@ NightValues levels_of_nights(const std::vector<ComparedResult>& nights, const st
   return all;
 }
 
+}  // namespace
+
 double sensor_share(const std::optional<Estimate>& estimate) {
   if (!estimate || !estimate->sensor_half_width || !(estimate->mean > 0)) return 0;
   return *estimate->sensor_half_width / estimate->mean;
 }
+
+namespace {
 
 class ScenarioComparison {
  public:
@@ -378,6 +382,15 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
     comparison.warnings.push_back(
         "the two have no work in common: no workload and parameters of the one are in the other");
   return comparison;
+}
+
+std::optional<Change> change_against_reference(const std::vector<TrialRow>& before, const std::vector<TrialRow>& after,
+                                               const std::string& scenario, const std::string& point, double confidence,
+                                               double sensor_before, double sensor_after) {
+  const NightValues then = ratios_of(before, scenario, objective_of), now = ratios_of(after, scenario, objective_of);
+  const auto a = then.of_point.find(point), b = now.of_point.find(point);
+  if (a == then.of_point.end() || b == now.of_point.end()) return std::nullopt;
+  return change_between(a->second, then.error, b->second, now.error, confidence, sensor_before, sensor_after);
 }
 
 bool worse_by_more_than(const Comparison& comparison, double limit) {

@@ -92,8 +92,8 @@ std::string json_comparison(const Comparison& comparison) {
 void write_html_comparison(const Comparison& comparison, const std::string& path) {
   const Json json = comparison_object(comparison);
   write_page({fmt::format("{} and {}", comparison.name_before, comparison.name_after),
-              terminal_comparison(comparison, false),
-              {{"comparison", &json}}},
+              terminal_comparison(comparison, {}),
+              {page_data("comparison", json)}},
              path);
 }
 

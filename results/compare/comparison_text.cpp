@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "results/compare/comparison.hpp"
+#include "results/report/amounts.hpp"
 #include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
@@ -24,8 +25,7 @@ std::string cell(const ChangeOfPoint& one) {
 }
 
 std::string mean_cell(const std::optional<Estimate>& value, std::string_view unit) {
-  if (!value) return "—";
-  return fmt::format("{:#.4g} {}", value->mean, unit);
+  return value ? amount(value->mean, unit) : "—";
 }
 
 std::string share_cell(const std::optional<double>& share) {
@@ -118,7 +118,7 @@ std::vector<std::string> comparison_sentences(const Comparison& comparison) {
   return sentences;
 }
 
-std::string terminal_comparison(const Comparison& comparison, bool colour) {
+std::string terminal_comparison(const Comparison& comparison, const TextLook& look) {
   std::string text = fmt::format("before: {}\nafter:  {}\n", printable(comparison.name_before),
                                  printable(comparison.name_after));
   if (!comparison.same_plan) text += "note: the plans differ; what is in both is compared\n";
@@ -143,7 +143,7 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
                  point.before.is_reference ? "" : share_cell(point.saving_after)},
                 before || after);
     }
-    text += table.text(colour);
+    text += table.text(look);
     const auto missing = [&](const std::vector<std::string>& keys, const char* where) {
       if (!keys.empty()) text += fmt::format("only {}: {}\n", where, printable(join(keys, ", ")));
     };
@@ -177,11 +177,11 @@ std::string terminal_comparison(const Comparison& comparison, bool colour) {
     for (const Difference& d : comparison.machine)
       table.row({" ", printable(d.what), d.before.empty() ? "—" : printable(d.before),
                  d.after.empty() ? "—" : printable(d.after)});
-    text += table.text(false);
+    text += table.text({look.colour, 0});
   }
   text += "\n";
   for (const std::string& one : comparison_sentences(comparison)) text += printable(one) + "\n";
-  return text;
+  return wrapped(text, look.columns);
 }
 
 }  // namespace dvfs_plan

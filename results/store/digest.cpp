@@ -28,7 +28,7 @@ constexpr const char* tables_of_plan[] = {"experiment",  "search",      "constra
                                           "point_value", "prior_shape", "machine_fact",
                                           "growth"};
 
-constexpr const char* tables_of_later[] = {"session", "block_run", "node_fact", "node_left_out", "submission"};
+constexpr const char* tables_of_later[] = {"session", "block_run", "node_fact", "node_left_out", "submission", "recheck"};
 
 bool is_left_out(const std::string& table, const std::string& column) {
   static const std::set<std::string> of_trial{"given_up", "digest", "readings_digest"},

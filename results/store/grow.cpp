@@ -140,7 +140,8 @@ void Store::add_growth(const Plan& plan, const PlanChange& change, const std::st
   int last_block = blocks;
   for (const PlanStage& stage : before.stages)
     last_block = std::max(last_block, stage.first_block - 1 + std::max(stage.new_blocks, stage.old_blocks));
-  Statement last = database_.prepare("SELECT coalesce(max(block), 0), coalesce(max(position), 0) FROM trial");
+  Statement last = database_.prepare("SELECT coalesce(max(block), 0), coalesce(max(position), 0) FROM trial WHERE session_id IN (SELECT id FROM session WHERE "
+                                     "NOT recheck)");
   last.step();
   const bool planned = !plan.experiment.search.one_by_one();
   const int now_planned = plan.experiment.repeat.min;

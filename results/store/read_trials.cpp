@@ -93,7 +93,7 @@ std::vector<FinishedTrial> Store::history() {
       "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up, t.id FROM trial t JOIN "
       "session s "
       "ON s.id = "
-      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id JOIN point p ON p.id = t.point_id WHERE r.left_out IS NULL AND "
+      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id JOIN point p ON p.id = t.point_id WHERE r.left_out IS NULL AND NOT s.recheck AND "
       "(p.in_plan OR t.role IN ('idle_before', 'idle_after')) ORDER BY t.id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
   const auto damaged = damaged_trials(database_);
@@ -156,7 +156,7 @@ ExperimentRow Store::experiment() {
   Statement points = database_.prepare("SELECT scenario, count(*) FROM point WHERE in_plan GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
   Statement session =
-      database_.prepare("SELECT ended_how, trials_left FROM session ORDER BY id DESC LIMIT 1");
+      database_.prepare("SELECT ended_how, trials_left FROM session WHERE NOT recheck ORDER BY id DESC LIMIT 1");
   if (session.step()) {
     row.last_session_ended = session.text(0);
     if (const auto left = session.maybe_integer(1)) row.trials_left = static_cast<int>(*left);
@@ -393,9 +393,10 @@ std::vector<NoticedRow> Store::noticed() {
   std::vector<NoticedRow> rows;
   Statement s = database_.prepare(
       "SELECT id, key, kind, message FROM ("
-      "SELECT t.id, t.key, e.kind, e.message, e.id AS place FROM event e JOIN trial t ON t.id = e.trial_id "
-      "UNION ALL SELECT id, key, verdict, verdict_text, 0 FROM trial WHERE verdict <> 'ok' AND role IN "
-      "('warm_up', 'idle_before', 'idle_after')) ORDER BY id, place");
+      "SELECT t.id, t.key, e.kind, e.message, e.id AS place, t.session_id FROM event e JOIN trial t ON t.id = e.trial_id "
+      "UNION ALL SELECT id, key, verdict, verdict_text, 0, session_id FROM trial WHERE verdict <> 'ok' AND role IN "
+      "('warm_up', 'idle_before', 'idle_after')) WHERE session_id IN (SELECT id FROM session WHERE NOT recheck) ORDER BY "
+      "id, place");
   while (s.step()) rows.push_back({s.integer(0), s.text(1), s.text(2), s.text(3)});
   return rows;
 }
@@ -406,7 +407,7 @@ std::vector<std::string> Store::sensor_lines() {
       "SELECT channel, domain, state, update_s, fresh_per_s, rise_s, period_s, at_least, window_s, latency_s "
       "FROM sensors WHERE "
       "session = "
-      "(SELECT max(session_id) FROM sensor_audit) AND unit IN ('J', 'W') ORDER BY channel");
+      "(SELECT max(session_id) FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) AND unit IN ('J', 'W') ORDER BY channel");
   while (s.step()) {
     std::string line = fmt::format("{} ({}): {}", s.text(0), s.text(1), s.text(2));
     if (s.maybe_real(3))
@@ -421,8 +422,7 @@ std::vector<std::string> Store::sensor_lines() {
   }
   Statement pairs = database_.prepare(
       "SELECT channel, other, is_part, ratio FROM sensor_agreements WHERE session = (SELECT max(session_id) "
-      "FROM "
-      "sensor_audit) ORDER BY channel, other");
+      "FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) ORDER BY channel, other");
   while (pairs.step()) {
     lines.push_back(pairs.integer(2) != 0 ? fmt::format("{} is {:.1f} % of {}", pairs.text(0),
                                                         100 * pairs.real(3), pairs.text(1))

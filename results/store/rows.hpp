@@ -150,4 +150,17 @@ struct TrialRow {
   std::optional<double> work_time() const { return units ? time_per_unit_s : time_s; }
 };
 
+// Whether one scenario's answer still stands, as a session found it that looked (view rechecks).
+struct RecheckRow {
+  struct Range {
+    std::optional<double> value, low, high;  // nullopt: not known
+  };
+  std::string scenario, point;  // the best then
+  std::string verdict;          // 'stands', 'changed', 'not_known'
+  std::string why;              // in a sentence
+  int blocks = 0, trials = 0, counted = 0;
+  Range saving_before, saving;  // of the objective against the reference, shares, 95 %
+  Range change;                 // of the ratio of the two since then, 99 %
+};
+
 }  // namespace dvfs_plan

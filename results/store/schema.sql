@@ -71,7 +71,30 @@ CREATE TABLE session (
   ended_how     TEXT,              -- 'done', 'interrupted', 'gave_up', 'error'
   current_trial TEXT,              -- key of the trial that was begun last
   trials_left   INTEGER,           -- of workloads, that one included, as far as is known; NULL: not told
-  block_run_id  INTEGER REFERENCES block_run  -- of one of several machines, the block it ran; NULL: there is one machine
+  block_run_id  INTEGER REFERENCES block_run, -- of one of several machines, the block it ran; NULL: there is one machine
+  recheck       INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1))  -- 1: it ran best, rivals and reference again, to see whether the answer still stands; its trials count for nothing else
+) STRICT;
+
+-- What such a session found, of each scenario.
+CREATE TABLE recheck (
+  id             INTEGER PRIMARY KEY,
+  session_id     INTEGER NOT NULL REFERENCES session,
+  scenario       TEXT NOT NULL,
+  verdict        TEXT NOT NULL CHECK (verdict IN ('stands', 'changed', 'not_known')),
+  why            TEXT NOT NULL,     -- in a sentence
+  best_point_id  INTEGER NOT NULL REFERENCES point,  -- the answer then
+  blocks         INTEGER NOT NULL,
+  trials         INTEGER NOT NULL,
+  counted        INTEGER NOT NULL,
+  saving_before  REAL,              -- of the objective against the reference, a share, as it was stated; 95 %
+  saving_before_low REAL,
+  saving_before_high REAL,
+  saving         REAL,              -- the same by this session's trials alone; 95 %; NULL: not known
+  saving_low     REAL,
+  saving_high    REAL,
+  change         REAL,              -- of the objective at the best relative to the reference, since then, a share; 99 %
+  change_low     REAL,
+  change_high    REAL
 ) STRICT;
 
 -- Where blocks were run on several machines (a cluster's nodes, or results that were merged): each block as one of them ran it.

@@ -78,8 +78,13 @@ class Store {
   // has no more are none.
   void use_plan(const Plan& plan);
 
+  // `recheck`: its trials only show whether the answer still stands.
   void begin_session(int pid, const std::string& boot_id, const std::string& tool_version,
-                     const std::string& now);
+                     const std::string& now, bool recheck = false);
+  // Ids of the trials that this session has finished, in their order.
+  std::vector<std::int64_t> trials_of_this_session();
+  // What a recheck found, in this session.
+  void write_rechecks(const std::vector<RecheckRow>& rows);
   // With what is concluded from all trials, in one transaction.
   void end_session(const std::string& how, const std::string& now,
                    const std::optional<Conclusions>& conclusions);

@@ -18,7 +18,7 @@
 CREATE VIEW experiments AS
   SELECT name, description, objective, per_metric, energy_source, seed, planned_trials,
          (SELECT count(*) FROM trials WHERE role <> 'warm_up' AND left_out IS NULL) AS finished_trials,
-         coalesce((SELECT of_all_trials = (SELECT count(*) FROM trial) FROM conclusion), 0) AS concluded, plan_hash, source_file, tool_version, created_at
+         coalesce((SELECT of_all_trials = (SELECT count(*) FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) FROM conclusion), 0) AS concluded, plan_hash, source_file, tool_version, created_at
   FROM experiment;
 
 -- What machine it is, as it was looked at when the result was begun; of several machines: node_facts.
@@ -35,9 +35,10 @@ CREATE VIEW machine AS SELECT name, value FROM machine_fact;
 --| pid: its process
 --| boot_id: of the machine's kernel since its start
 --| node: the machine that it was; NULL: there is one
+--| recheck: 1: it only looked whether the answer still stands (view rechecks); its trials count for nothing else
 --| trials: finished in it, warm-ups and idle windows apart
 CREATE VIEW sessions AS
-  SELECT s.id AS session, s.started_at, s.ended_at, s.ended_how, s.tool_version, s.pid, s.boot_id, r.node,
+  SELECT s.id AS session, s.started_at, s.ended_at, s.ended_how, s.tool_version, s.pid, s.boot_id, r.node, s.recheck,
          (SELECT count(*) FROM trial t WHERE t.session_id = s.id AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after')) AS trials
   FROM session s LEFT JOIN block_run r ON r.id = s.block_run_id;
 
@@ -62,6 +63,7 @@ CREATE VIEW idle AS
   FROM trial t JOIN point p ON p.id = t.point_id JOIN session s ON s.id = t.session_id
   LEFT JOIN block_run r ON r.id = s.block_run_id
   WHERE t.role IN ('idle_before', 'idle_after') AND t.verdict = 'ok' AND t.energy_j IS NOT NULL AND r.left_out IS NULL
+  -- those of a recheck are of blocks of its own
   GROUP BY p.operating_point, t.block;
 
 -- Workload trials. Times and energies are per run of the command; counts: 1 if it goes into its point's mean.
@@ -73,7 +75,7 @@ CREATE VIEW idle AS
 --| is_reference: 1: savings of its scenario are against this point
 --| counts: 1: it goes into its point's means
 --| node: the machine that ran it, where there are several; NULL: there is one
---| left_out: why it does not count whatever its verdict: its block counts as another machine ran it, or the experiment's file has its point no more; NULL: that is not so
+--| left_out: why it does not count whatever its verdict: its block counts as another machine ran it, it is of a recheck, or the experiment's file has its point no more; NULL: that is not so
 --| COLUMNS OF A TRIAL: results/store/trial_columns.cpp
 --| time_s: of one run: the length of the region
 --| energy_j: of one run, over the region, of experiments.energy_source; NULL: not known
@@ -93,8 +95,8 @@ CREATE VIEW idle AS
 CREATE VIEW trials AS
   SELECT t.id AS trial, t.key, w.name AS workload, p.scenario,
          -- THE COLUMNS OF A TRIAL THAT ARE SHOWN AS THEY ARE
-         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up' AND r.left_out IS NULL AND p.in_plan) AS counts,
-         r.node, coalesce(r.left_out, CASE WHEN NOT p.in_plan THEN 'the experiment has its point no more' END) AS left_out,
+         p.key AS point, p.is_reference, (t.verdict = 'ok' AND t.role <> 'warm_up' AND r.left_out IS NULL AND NOT s.recheck AND p.in_plan) AS counts,
+         r.node, coalesce(r.left_out, CASE WHEN s.recheck THEN 'it is of a recheck' WHEN NOT p.in_plan THEN 'the experiment has its point no more' END) AS left_out,
          t.region_s / max(1, t.runs) AS time_s,
          t.energy_j / max(1, t.runs) AS energy_j,
          t.energy_half_width_j / max(1, t.runs) AS energy_half_width_j,
@@ -357,7 +359,7 @@ CREATE VIEW scenarios AS
 CREATE VIEW searches AS
   SELECT a.scenario, s.method, p.key AS best, a.bound, s.confidence, s.regret AS regret_asked_for, a.settings, a.settings_run, a.trials
   FROM search s, search_answer a LEFT JOIN point p ON p.id = a.best_point_id
-  WHERE a.of_all_trials = (SELECT count(*) FROM trial);
+  WHERE a.of_all_trials = (SELECT count(*) FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck));
 
 -- The model's curve: every planned point that can be run, run or not.
 --| scenario: its name
@@ -369,7 +371,7 @@ CREATE VIEW searches AS
 CREATE VIEW search_points AS
   SELECT p.scenario, p.key AS point, m.objective, m.low_95, m.high_95, m.probability_best
   FROM search_model m JOIN point p ON p.id = m.point_id JOIN search_answer a ON a.scenario = p.scenario
-  WHERE a.of_all_trials = (SELECT count(*) FROM trial);
+  WHERE a.of_all_trials = (SELECT count(*) FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck));
 
 -- The reference's two trials in each block; flagged: they differ by more than the experiment allows and by more than the
 -- sensors' own uncertainty explains. That may be drift, or the scatter of single trials.
@@ -385,6 +387,31 @@ CREATE VIEW search_points AS
 CREATE VIEW drift AS
   SELECT scenario, block, first_value, last_value, change, sensor_half_width, flagged, first_temperature_c, last_temperature_c
   FROM block_drift;
+
+-- Whether the answer still stood, each time that it was looked at (dvfs-plan recheck).
+--| session: that ran it
+--| at: when, UTC
+--| scenario: whose answer
+--| point: the best then
+--| verdict: 'stands', 'changed', 'not_known'
+--| why: in a sentence
+--| blocks: of best, rivals and reference
+--| trials: in them
+--| counted: of these
+--| saving_before: of the objective against the reference, a share, as it was stated
+--| saving_before_low: 95 %
+--| saving_before_high: 95 %
+--| saving: the same by the recheck alone; NULL: not known
+--| saving_low: 95 %
+--| saving_high: 95 %
+--| change: of the objective at the best relative to the reference, since then, a share; positive is worse
+--| change_low_99: 99 %
+--| change_high_99: 99 %
+CREATE VIEW rechecks AS
+  SELECT k.session_id AS session, s.started_at AS at, k.scenario, p.key AS point, k.verdict, k.why, k.blocks, k.trials, k.counted,
+         k.saving_before, k.saving_before_low, k.saving_before_high, k.saving, k.saving_low, k.saving_high,
+         k.change, k.change_low AS change_low_99, k.change_high AS change_high_99
+  FROM recheck k JOIN session s ON s.id = k.session_id JOIN point p ON p.id = k.best_point_id ORDER BY k.id;
 
 -- What a workload marked, or each run of it.
 --| trial: trials.trial

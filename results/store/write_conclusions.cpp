@@ -1,9 +1,15 @@
 #include "results/store/conclusions.hpp"
 #include "results/store/digest.hpp"
+#include <fmt/format.h>
+
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+// Those of rechecks are apart.
+constexpr const char* trials_of_the_night =
+    "SELECT count(*) FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)";
 
 constexpr const char* id_of_point = "(SELECT id FROM point WHERE key = ?)";
 
@@ -105,7 +111,7 @@ void write_searches(Database& database, const std::vector<SearchAnswer>& searche
       "INSERT INTO search_answer (scenario, best_point_id, bound, settings, settings_run, trials, "
       "of_all_trials) "
       "VALUES (?," +
-      id + ",?,?,?,?,(SELECT count(*) FROM trial))");
+      id + ",?,?,?,?,(" + trials_of_the_night + "))");
   Statement model = database.prepare(
       "INSERT INTO search_model (point_id, objective, low_95, high_95, probability_best) VALUES (" + id +
       ",?,?,?,?)");
@@ -135,7 +141,7 @@ void Store::put_conclusions(const Conclusions& conclusions) {
     database_.execute(std::string("DELETE FROM ") + table);
   for (const Conclusions::Scenario& scenario : conclusions.scenarios) write_scenario(database_, scenario);
   write_searches(database_, conclusions.searches);
-  database_.execute("INSERT INTO conclusion (id, of_all_trials) VALUES (1, (SELECT count(*) FROM trial))");
+  database_.execute(fmt::format("INSERT INTO conclusion (id, of_all_trials) VALUES (1, ({}))", trials_of_the_night));
   seal_conclusions(database_);
 }
 
@@ -148,7 +154,7 @@ void Store::write_conclusions(const Conclusions& conclusions) {
 }
 
 bool Store::is_concluded() {
-  Statement s = database_.prepare("SELECT of_all_trials = (SELECT count(*) FROM trial) FROM conclusion");
+  Statement s = database_.prepare(fmt::format("SELECT of_all_trials = ({}) FROM conclusion", trials_of_the_night));
   return s.step() && s.integer(0) != 0 && conclusions_are_whole(database_);
 }
 

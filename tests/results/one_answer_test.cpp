@@ -322,7 +322,7 @@ TEST_F(OneAnswer, IsGivenBySqlJsonAndTheTerminalOnRandomNights) {
     EXPECT_TRUE(store.is_concluded());
     const auto trials = store.trials();
     const Summary summary = summary_of(store);
-    const std::string terminal = terminal_report(summary, trials, false);
+    const std::string terminal = terminal_report(summary, trials, {});
     const Json json = Json::parse(json_report(store, summary, trials));
     for (std::size_t i = 0; i < summary.scenarios.size(); ++i) {
       const ScenarioSummary& scenario = summary.scenarios[i];

@@ -163,7 +163,7 @@ TEST_F(Parts, AllIsThereAsItWasWritten) {
   ASSERT_TRUE(check.step());
   EXPECT_EQ(check.text(0), "ok");
   EXPECT_EQ(check.integer(1), 0);
-  const std::string text = terminal_report(summary_of(into), into.trials(), false);
+  const std::string text = terminal_report(summary_of(into), into.trials(), {});
   EXPECT_THAT(text, HasSubstr("Each node by itself:"));
   EXPECT_THAT(text, HasSubstr("on 2 of 2 nodes"));
   conclude(into);

@@ -1,0 +1,88 @@
+#include "orchestrator/strategies/recheck_blocks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+
+RecheckBlocks::RecheckBlocks(const Plan& plan, std::vector<int> points, int first_block, int first_position, int blocks,
+                             std::optional<Seconds> time)
+    : plan_(plan), time_(time) {
+  const ScheduleOptions options = schedule_options(plan.experiment);
+  // Where the experiment has no references in its blocks, once in each all the same: all is judged against it.
+  std::set<std::string> scenarios;
+  for (const int point : points) scenarios.insert(plan.points[static_cast<std::size_t>(point)].scenario);
+  for (std::size_t i = 0; !options.references && i < plan.points.size(); ++i) {
+    const bool chosen = std::find(points.begin(), points.end(), static_cast<int>(i)) != points.end();
+    if (plan.points[i].reference && scenarios.contains(plan.points[i].scenario) && !chosen)
+      points.push_back(static_cast<int>(i));
+  }
+  for (int k = 0; k < blocks; ++k) {
+    Block& block = blocks_.emplace_back();
+    block.trials = schedule_block(plan.points, points, first_block + k, first_position, options);
+    first_position += static_cast<int>(block.trials.size());
+  }
+}
+
+const PlannedTrial* RecheckBlocks::next(const History& history) {
+  if (!spent_before_) spent_before_ = history.spent();
+  for (Block& block : blocks_) {
+    if (!block.begun && !affordable(history)) return nullptr;
+    for (const PlannedTrial& trial : block.trials) {
+      if (history.contains(trial)) continue;
+      block.begun = true;
+      return &trial;
+    }
+    for (const PlannedTrial& trial : block.trials) {
+      if (is_idle(trial.role)) continue;
+      if (const PlannedTrial* again = rerun(trial, history)) return again;
+    }
+  }
+  return nullptr;
+}
+
+const PlannedTrial* RecheckBlocks::rerun(const PlannedTrial& trial, const History& history) {
+  int attempts = 0;
+  bool mends = false;
+  for (const FinishedTrial& one : history.trials()) {
+    if (!same_but_for_attempt(one, trial)) continue;
+    ++attempts;
+    mends = one.may_pass && !one.counts;
+  }
+  if (!mends || attempts > plan_.experiment.conditions.reruns) return nullptr;
+  again_ = trial;
+  again_.attempt = attempts + 1;
+  again_.key = trial_key(plan_.points[static_cast<std::size_t>(trial.point)], again_);
+  return &again_;
+}
+
+bool RecheckBlocks::affordable(const History& history) const {
+  const auto begun = std::count_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.begun; });
+  if (!time_ || begun == 0) return true;
+  const double spent = (history.spent() - *spent_before_).value();
+  return spent + spent / static_cast<double>(begun) <= time_->value();
+}
+
+int RecheckBlocks::remaining(const History& history) {
+  int left = 0;
+  for (const Block& block : blocks_) {
+    for (const PlannedTrial& trial : block.trials) left += is_idle(trial.role) || history.contains(trial) ? 0 : 1;
+  }
+  return left;
+}
+
+std::string RecheckBlocks::announcement(const History&) {
+  if (blocks_.empty()) return {};
+  const auto of_workloads = std::count_if(blocks_.front().trials.begin(), blocks_.front().trials.end(),
+                                          [](const PlannedTrial& trial) { return !is_idle(trial.role); });
+  return fmt::format("recheck: {} of {}{}", counted(static_cast<int>(blocks_.size()), "block"),
+                     counted(static_cast<int>(of_workloads), "trial"),
+                     time_ ? fmt::format(", as far as {} go", format_duration(*time_)) : "");
+}
+
+}  // namespace dvfs_plan

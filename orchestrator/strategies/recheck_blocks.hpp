@@ -1,0 +1,40 @@
+// The best, its rivals and the reference of a finished result, again: randomised blocks of these few points, as many as asked for and
+// as a time allows.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "orchestrator/strategies/strategy.hpp"
+
+namespace dvfs_plan {
+
+class RecheckBlocks : public Strategy {
+ public:
+  // `points`: indices into the plan's points, references among them or not. Blocks are numbered from `first_block`, positions from
+  // `first_position`: behind all that the result has. No further block is begun that would not be over within `time`, going by those that
+  // were; the first is run whatever it takes.
+  RecheckBlocks(const Plan& plan, std::vector<int> points, int first_block, int first_position, int blocks,
+                std::optional<Seconds> time);
+
+  const PlannedTrial* next(const History& history) override;
+  int remaining(const History& history) override;
+  std::string announcement(const History& history) override;
+
+ private:
+  struct Block {
+    std::vector<PlannedTrial> trials;
+    bool begun = false;
+  };
+  const PlannedTrial* rerun(const PlannedTrial& trial, const History& history);
+  bool affordable(const History& history) const;
+
+  const Plan& plan_;
+  std::vector<Block> blocks_;
+  std::optional<Seconds> time_;
+  std::optional<Seconds> spent_before_;  // by the result's own trials
+  PlannedTrial again_;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,260 @@
+#include "results/compare/recheck.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.hpp"
+#include "results/compare/comparison.hpp"
+#include "results/report/json_values.hpp"
+#include "results/statistics/estimate.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const PointSummary* point_of(const ScenarioSummary& scenario, const std::string& key) {
+  const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
+                                  [&](const PointSummary& point) { return point.point == key; });
+  return found == scenario.points.end() ? nullptr : &*found;
+}
+
+RecheckRow::Range range_of(const std::optional<Change>& change) {
+  return change ? RecheckRow::Range{change->value, change->low, change->high} : RecheckRow::Range{};
+}
+
+// What others did, or a meter: it says nothing of whether the answer stands.
+bool is_disturbance(const std::string& verdict) {
+  static const std::set<std::string> words{"stopped",       "changed_meanwhile", "sensor_absent",     "sensor_denied",
+                                           "sensor_gone",   "sensor_dead",       "sensor_frozen",     "sensor_gap",
+                                           "sensor_impossible", "sensors_disagree", "foreign_load",   "marks_lost",
+                                           "service_not_ready", "service_died",  "damaged"};
+  return words.contains(verdict);
+}
+
+// "3 not_delivered", "3 that did not reach loss <= 0.35"; empty: some of its trials count, it has too few to say, or they were disturbed.
+std::string does_not_run(const PointSummary& point, const std::string& target) {
+  constexpr int enough = 2;
+  if (point.counted > 0 || point.trials < enough) return {};
+  std::vector<std::string> causes;
+  for (const auto& [verdict, count] : point.not_counted) {
+    if (is_disturbance(verdict)) return {};
+    causes.push_back(fmt::format("{} {}", count, verdict));
+  }
+  if (point.censored > 0) causes.push_back(fmt::format("{} that did not reach {}", point.censored, target));
+  return join(causes, ", ");
+}
+
+std::string share_text(const RecheckRow::Range& saving) {
+  if (!saving.value) return "not known";
+  std::string text = fmt::format("{:.1f} %", 100 * *saving.value);
+  if (saving.low && saving.high) text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *saving.low, 100 * *saving.high);
+  return text;
+}
+
+// The upper end of a saving's interval at `confidence`; the interval itself is of 95 %.
+std::optional<double> high_at(const Change& saving, double confidence) {
+  if (!saving.high || saving.pairs < 2) return std::nullopt;
+  const double middle = std::log1p(-saving.value), end = std::log1p(-*saving.high);
+  const double wider = student_t(confidence, saving.pairs - 1) / student_t(0.95, saving.pairs - 1);
+  return -std::expm1(middle - (middle - end) * wider);
+}
+
+// Half the width of a saving's 95 % interval, of the ratio's logarithm.
+std::optional<double> log_half_width(const std::optional<Change>& saving) {
+  if (!saving || !saving->low || !saving->high || *saving->high >= 1) return std::nullopt;
+  return (std::log1p(-*saving->low) - std::log1p(-*saving->high)) / 2;
+}
+
+// The night's best was chosen for being the least, so that its own trials show it better than it is; what is stated of it has that taken
+// out (results/statistics/winner.hpp), at times more than luck had put in. So what it is now is compared with both, and the interval
+// holds both: what its own trials were, and what was stated, which is moved and knows less.
+Change against_both(const Change& change, const ScenarioSummary& was, double confidence) {
+  const std::optional<Change>& own = was.points[*was.best].gain;
+  const auto narrow = log_half_width(own), wide = log_half_width(was.gain_of_best);
+  if (!was.gain_corrected || !narrow || !wide || !change.low || !change.high) return change;
+  const double moved = std::log1p(-own->value) - std::log1p(-was.gain_of_best->value);
+  const double more = std::sqrt(std::max(0.0, *wide * *wide - *narrow * *narrow)) * normal_quantile(confidence) / normal_quantile(0.95);
+  const double middle = std::log1p(change.value) + moved;
+  const double down = std::hypot(std::log1p(change.value) - std::log1p(*change.low), more),
+               up = std::hypot(std::log1p(*change.high) - std::log1p(change.value), more);
+  return {change.pairs, change.value, std::min(*change.low, std::expm1(middle - down)),
+          std::max(*change.high, std::expm1(middle + up))};
+}
+
+// Constraints that the best is known to break now, or is not known to hold any more.
+struct Broken {
+  std::vector<std::string> certainly, perhaps;
+};
+Broken broken_constraints(const PointSummary& now) {
+  Broken broken;
+  for (const ConstraintCheck& check : now.constraints) {
+    if (check.holds == true) continue;
+    const std::string text =
+        check.value ? fmt::format("{} (now {})", check.text,
+                                  check.name == "slowdown" ? fmt::format("{:.1f} %", 100 * *check.value) : fmt::format("{:.4g}", *check.value))
+                    : check.text;
+    (check.holds == false && check.certain == true ? broken.certainly : broken.perhaps).push_back(text);
+  }
+  return broken;
+}
+
+// Those that were run with it and are better by these blocks alone.
+std::string better_rivals(const ScenarioSummary& is, const PointSummary& best_now) {
+  if (best_now.not_told_apart || !is.best || is.points[*is.best].point == best_now.point) return {};
+  return fmt::format("; by these blocks {} is better than it", settings_text(is.points[*is.best]));
+}
+
+// `confidence`: at which a change is called one.
+RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const std::vector<TrialRow>& trials,
+                 const std::vector<TrialRow>& again, double confidence) {
+  const PointSummary &best = was.points[*was.best], &reference = was.points[*was.reference];
+  RecheckRow row;
+  row.scenario = was.scenario;
+  row.point = best.point;
+  row.trials = is.trials;
+  row.counted = is.counted;
+  std::set<int> blocks;
+  for (const TrialRow& trial : again) {
+    if (trial.scenario == was.scenario && trial.role != TrialRole::warm_up) blocks.insert(trial.block);
+  }
+  row.blocks = static_cast<int>(blocks.size());
+  row.saving_before = range_of(was.gain_of_best);
+  row.verdict = not_known_yet;
+
+  const PointSummary *best_now = point_of(is, best.point), *reference_now = point_of(is, reference.point);
+  for (const auto& [name, point] : {std::pair{"the best", best_now}, {"the reference", reference_now}}) {
+    if (point == nullptr) continue;
+    const std::string causes = does_not_run(*point, was.target);
+    if (causes.empty()) continue;
+    row.verdict = has_changed;
+    row.why = fmt::format("{} ({}) does not run as it did: none of {} counts ({})", name, settings_text(*point),
+                          counted(point->trials, "trial"), causes);
+    return row;
+  }
+  if (best_now == nullptr || reference_now == nullptr || best_now->counted == 0 || reference_now->counted == 0) {
+    row.why = "no trial of both the best and the reference counts: they were disturbed, or too few were run";
+    return row;
+  }
+  if (best_now->censored > 0 || reference_now->censored > 0) {
+    row.why = fmt::format("{} of {} did not reach {}: what all of them take is not known",
+                          counted(best_now->censored + reference_now->censored, "trial"),
+                          best_now->trials + reference_now->trials, was.target);
+    return row;
+  }
+  row.saving = range_of(best_now->gain);
+  const auto as_measured = [&](double level) {
+    return change_against_reference(trials, again, was.scenario, best.point, level, sensor_share(best.objective),
+                                    sensor_share(best_now->objective));
+  };
+  auto change = as_measured(confidence_of_recheck);
+  if (change) change = against_both(*change, was, confidence_of_recheck);
+  row.change = range_of(change);
+  auto strict = as_measured(confidence);
+  if (strict) strict = against_both(*strict, was, confidence);
+  if (strict && strict->low && (*strict->low > 0 || *strict->high < 0)) {
+    row.verdict = has_changed;
+    row.why = fmt::format(
+        "relative to the reference the best takes {:.1f} % {} than then (99 % interval {:+.1f} to {:+.1f} %)",
+        100 * std::abs(change->value), change->value > 0 ? "more" : "less", 100 * *change->low, 100 * *change->high);
+    return row;
+  }
+  const Broken broken = broken_constraints(*best_now);
+  if (!broken.certainly.empty()) {
+    row.verdict = has_changed;
+    row.why = fmt::format("the best does not hold {} any more", join(broken.certainly, " and "));
+    return row;
+  }
+  const auto& gain = best_now->gain;
+  if (!gain || !gain->low) {
+    row.why = row.blocks == 1 ? "one block has no spread: more blocks would tell"
+                              : "best and reference count together in one block at most, which has no spread: more blocks would tell";
+    return row;
+  }
+  if (const auto high = high_at(*gain, confidence); high && *high < 0) {
+    row.verdict = has_changed;
+    row.why = "the best takes more than the reference now";
+    return row;
+  }
+  if (*gain->low <= 0) {
+    row.why = "by these blocks alone it is not shown that the best is better than the reference: more blocks would tell";
+    return row;
+  }
+  if (!broken.perhaps.empty()) {
+    row.why = fmt::format("the saving stands, but that the best holds {} is not shown", join(broken.perhaps, " and "));
+    return row;
+  }
+  row.verdict = stands;
+  row.why = change && change->low
+                ? fmt::format("the change since then, {:+.1f} % [{:+.1f}, {:+.1f} at 99 %], is within the noise",
+                              100 * change->value, 100 * *change->low, 100 * *change->high)
+                : "how the night itself scattered is not known, so that no change could be told";
+  row.why += better_rivals(is, *best_now);
+  return row;
+}
+
+}  // namespace
+
+std::vector<RecheckRow> judge_recheck(const Summary& night, const std::vector<TrialRow>& trials,
+                                      const std::vector<TrialRow>& again) {
+  // What was run again was not searched for, and is of no growth.
+  ExperimentRow experiment = night.experiment;
+  experiment.search.reset();
+  experiment.grown.clear();
+  const Summary now = summarise(experiment, again);
+  std::vector<std::pair<const ScenarioSummary*, const ScenarioSummary*>> judged;
+  for (const ScenarioSummary& was : night.scenarios) {
+    if (!was.best || !was.reference || *was.best == *was.reference) continue;
+    for (const ScenarioSummary& is : now.scenarios) {
+      if (is.scenario == was.scenario) judged.emplace_back(&was, &is);
+    }
+  }
+  // Of several answers together as seldom wrong as of one (Bonferroni).
+  const double confidence = 1 - (1 - confidence_of_recheck) / static_cast<double>(std::max<std::size_t>(1, judged.size()));
+  std::vector<RecheckRow> rows;
+  for (const auto& [was, is] : judged) rows.push_back(judge(*was, *is, trials, again, confidence));
+  return rows;
+}
+
+std::string recheck_text(const Summary& night, const std::vector<RecheckRow>& rows) {
+  std::string text;
+  for (const RecheckRow& row : rows) {
+    const auto was = std::find_if(night.scenarios.begin(), night.scenarios.end(),
+                                  [&](const ScenarioSummary& one) { return one.scenario == row.scenario; });
+    const PointSummary* const best = was == night.scenarios.end() ? nullptr : point_of(*was, row.point);
+    text += fmt::format("{}: {}: {}\n", printable(row.scenario),
+                        row.verdict == stands        ? "the answer stands"
+                        : row.verdict == has_changed ? "the answer has changed"
+                                                     : "not known yet",
+                        printable(row.why));
+    text += fmt::format("  at {}: against the reference {} less {} then, {} now ({} of {} in {})\n",
+                        best == nullptr ? printable(row.point) : printable(settings_text(*best)),
+                        share_text(row.saving_before), to_string(night.experiment.objective_for(best == nullptr ? "" : best->workload).minimise),
+                        share_text(row.saving), row.counted, counted(row.trials, "trial"), counted(row.blocks, "block"));
+  }
+  return text;
+}
+
+std::string recheck_json(const std::vector<RecheckRow>& rows) {
+  using Json = nlohmann::ordered_json;
+  const auto range = [](const RecheckRow::Range& one, const char* low, const char* high) {
+    return Json{{"value", or_null(one.value)}, {low, or_null(one.low)}, {high, or_null(one.high)}};
+  };
+  Json json = Json::array();
+  for (const RecheckRow& row : rows)
+    json.push_back({{"scenario", row.scenario},
+                    {"best", row.point},
+                    {"verdict", row.verdict},
+                    {"why", row.why},
+                    {"blocks", row.blocks},
+                    {"trials", row.trials},
+                    {"counted", row.counted},
+                    {"saving_before", range(row.saving_before, "low_95", "high_95")},
+                    {"saving", range(row.saving, "low_95", "high_95")},
+                    {"change", range(row.change, "low_99", "high_99")}});
+  return Json{{"rechecks", json}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,190 @@
+// Whether an answer still stands: months in which nothing changed, and what a machine may do to it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "results/compare/recheck.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::HasSubstr;
+
+// One axis, the last value the reference; `joules`: what each setting takes.
+struct Machine {
+  std::vector<double> joules;
+  double noise = 0.01, of_blocks = 0.02;
+  std::vector<std::string> verdicts = {};  // of each setting, where it is not "ok"
+};
+
+std::vector<TrialRow> blocks_of(const Machine& machine, const std::vector<std::size_t>& settings, int blocks, int first_block,
+                                std::mt19937_64& random) {
+  std::normal_distribution<double> normal(0, 1);
+  const double night = std::exp(0.015 * normal(random));  // another ambient temperature
+  std::vector<TrialRow> trials;
+  const auto add = [&](std::size_t setting, int block, double level, TrialRole role) {
+    TrialRow& r = trials.emplace_back();
+    r.id = static_cast<std::int64_t>(1000 * block) + static_cast<std::int64_t>(trials.size());
+    r.scenario = r.workload = "w";
+    r.point = "w clock=" + std::to_string(setting);
+    r.key = r.point + " #" + std::to_string(block);
+    r.settings = {{"clock", std::to_string(setting), static_cast<double>(setting)}};
+    r.is_reference = setting + 1 == machine.joules.size();
+    r.role = role;
+    r.block = block;
+    r.outcome = "completed";
+    r.verdict = machine.verdicts.empty() || machine.verdicts[setting].empty() ? "ok" : machine.verdicts[setting];
+    r.runs = 1;
+    r.time_s = 1;
+    r.energy_j = machine.joules[setting] * level * std::exp(machine.noise * normal(random));
+    if (r.verdict == "ok") r.objective_value = r.energy_j;
+  };
+  for (int block = first_block; block < first_block + blocks; ++block) {
+    const double level = night * std::exp(machine.of_blocks * normal(random));
+    add(machine.joules.size() - 1, block, level, TrialRole::reference_first);
+    for (const std::size_t setting : settings) {
+      if (setting + 1 != machine.joules.size()) add(setting, block, level, TrialRole::point);
+    }
+    add(machine.joules.size() - 1, block, level, TrialRole::reference_last);
+  }
+  return trials;
+}
+
+std::vector<std::size_t> all_of(const Machine& machine) {
+  std::vector<std::size_t> settings(machine.joules.size());
+  for (std::size_t i = 0; i < settings.size(); ++i) settings[i] = i;
+  return settings;
+}
+
+Summary night_of_trials(const std::vector<TrialRow>& trials) {
+  ExperimentRow experiment;
+  experiment.planned_trials = static_cast<int>(trials.size());
+  return summarise(experiment, trials);
+}
+
+// As the command does it: the night's best and those not told apart from it.
+RecheckRow recheck_of(const Machine& then, const Machine& now, int blocks, std::mt19937_64& random) {
+  const auto trials = blocks_of(then, all_of(then), 4, 1, random);
+  const Summary night = night_of_trials(trials);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < night.scenarios[0].points.size(); ++i) {
+    if (night.scenarios[0].points[i].not_told_apart) chosen.push_back(i);
+  }
+  const auto rows = judge_recheck(night, trials, blocks_of(now, chosen, blocks, 10'001, random));
+  return rows.empty() ? RecheckRow{} : rows.front();
+}
+
+TEST(Recheck, AHundredUnchangedMonthsGiveAtMostFiveFalseAlarms) {
+  std::mt19937_64 random(20261124);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  int alarms = 0, stood = 0, judged = 0;
+  constexpr int months = 600;
+  for (int i = 0; i < months; ++i) {
+    Machine machine;
+    const int settings = 4 + static_cast<int>(6 * uniform(random));
+    for (int s = 0; s < settings; ++s) {
+      const double x = (s + 1.0) / settings - 0.5 - 0.3 * uniform(random) * (i % 2);
+      machine.joules.push_back(100 * (1 + (i % 3 == 0 ? 0.02 : 1.0) * x * x));
+    }
+    machine.noise = 0.002 + 0.03 * uniform(random);
+    machine.of_blocks = 0.03 * uniform(random);
+    const RecheckRow row = recheck_of(machine, machine, 3 + i % 4, random);
+    if (row.scenario.empty()) continue;  // the reference was the best: nothing is claimed
+    ++judged;
+    alarms += row.verdict == has_changed ? 1 : 0;
+    stood += row.verdict == stands ? 1 : 0;
+  }
+  ASSERT_GT(judged, 400);
+  // One in a hundred, and four standard deviations of such a count.
+  EXPECT_LE(alarms, 0.01 * judged + 4 * std::sqrt(0.01 * 0.99 * judged)) << "of " << judged;
+  EXPECT_GT(stood, judged / 4);
+}
+
+// Where luck chose: thirty settings that are alike, and a reference that is worse.
+TEST(Recheck, WhatWasChosenForBeingTheLeastIsComparedWithWhatWasStatedOfIt) {
+  std::mt19937_64 random(8);
+  int alarms = 0;
+  constexpr int months = 300;
+  for (int i = 0; i < months; ++i) {
+    Machine machine;
+    machine.joules.assign(30, 100);
+    machine.joules.push_back(120);
+    alarms += recheck_of(machine, machine, 4, random).verdict == has_changed ? 1 : 0;
+  }
+  EXPECT_LE(alarms, 0.01 * months + 4 * std::sqrt(0.01 * 0.99 * months));
+}
+
+TEST(Recheck, AConstraintThatIsBrokenNowIsAChange) {
+  std::mt19937_64 random(9);
+  const Machine then{{90, 80, 100, 120}, 0.004};
+  const auto trials = blocks_of(then, all_of(then), 4, 1, random);
+  ExperimentRow experiment;
+  ConstraintSpec& constraint = experiment.objective.constraints.emplace_back();
+  constraint.name = "slowdown";
+  constraint.relation = ConstraintSpec::Relation::at_most;
+  constraint.limit = 0.05;
+  const Summary night = summarise(experiment, trials);
+  ASSERT_EQ(night.scenarios[0].points[*night.scenarios[0].best].point, "w clock=1");
+  auto again = blocks_of(then, {1}, 4, 10'001, random);
+  EXPECT_EQ(judge_recheck(night, trials, again).front().verdict, "stands");
+  for (TrialRow& trial : again) {
+    if (!trial.is_reference) trial.time_s = 1.2 + 0.001 * trial.block / 10'000;
+  }
+  const RecheckRow row = judge_recheck(night, trials, again).front();
+  EXPECT_EQ(row.verdict, "changed");
+  EXPECT_EQ(row.why, "the best does not hold slowdown <= 5 % (now 20.1 %) any more") << row.why;
+}
+
+TEST(Recheck, WhatChangedIsFound) {
+  std::mt19937_64 random(3);
+  const Machine then{{90, 80, 100, 120}, 0.004};
+  // Firmware that keeps the reference's clock down: it takes less than it did.
+  Machine now = then;
+  now.joules[3] = 105;
+  const RecheckRow row = recheck_of(then, now, 5, random);
+  EXPECT_EQ(row.verdict, "changed");
+  EXPECT_THAT(row.why, HasSubstr("relative to the reference the best takes 1"));
+  EXPECT_NEAR(*row.saving_before.value, 1 - 80.0 / 120, 0.02);
+  EXPECT_NEAR(*row.saving.value, 1 - 80.0 / 105, 0.02);
+  EXPECT_EQ(row.blocks, 5);
+  const RecheckRow same = recheck_of(then, then, 5, random);
+  EXPECT_EQ(same.verdict, "stands") << same.why;
+  EXPECT_THAT(same.why, HasSubstr("is within the noise"));
+}
+
+TEST(Recheck, WhatDoesNotRunAnyMoreHasChangedAndWhatWasDisturbedIsNotKnown) {
+  std::mt19937_64 random(4);
+  const Machine then{{90, 80, 100, 120}, 0.004};
+  Machine now = then;
+  now.verdicts = {"", "", "", "not_delivered"};
+  RecheckRow row = recheck_of(then, now, 3, random);
+  EXPECT_EQ(row.verdict, "changed");
+  EXPECT_EQ(row.why, "the reference (clock = 3) does not run as it did: none of 6 trials counts (6 not_delivered)");
+  now.verdicts = {"", "exited", "", ""};
+  row = recheck_of(then, now, 3, random);
+  EXPECT_EQ(row.why, "the best (clock = 1) does not run as it did: none of 3 trials counts (3 exited)");
+  now.verdicts = {"", "foreign_load", "", ""};
+  row = recheck_of(then, now, 3, random);
+  EXPECT_EQ(row.verdict, "not_known");
+  EXPECT_EQ(row.why, "no trial of both the best and the reference counts: they were disturbed, or too few were run");
+  // One block tells no spread of its own.
+  row = recheck_of(then, then, 1, random);
+  EXPECT_EQ(row.verdict, "not_known");
+  EXPECT_EQ(row.why, "one block has no spread: more blocks would tell");
+}
+
+TEST(Recheck, IsToldInWords) {
+  std::mt19937_64 random(5);
+  const Machine then{{90, 80, 100, 120}, 0.004};
+  const auto trials = blocks_of(then, all_of(then), 4, 1, random);
+  const Summary night = night_of_trials(trials);
+  const auto rows = judge_recheck(night, trials, blocks_of(then, {1}, 4, 10'001, random));
+  EXPECT_THAT(recheck_text(night, rows), testing::MatchesRegex("w: the answer stands: the change since then, .*\n  at clock = 1: against the "
+                                                              "reference 33\\.[0-9] % \\[.*\\] less energy then, .* now \\(12 of 12 trials in 4 blocks\\)\n"));
+  EXPECT_THAT(recheck_json(rows), HasSubstr("\"verdict\": \"stands\""));
+}
+
+}  // namespace
+}  // namespace dvfs_plan
