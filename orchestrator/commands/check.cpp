@@ -16,6 +16,7 @@
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/prepare.hpp"
+#include "orchestrator/commands/rehearsal.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
@@ -31,6 +32,7 @@ namespace {
 
 struct CheckOptions : CommonOptions {
   std::string output;  // the result file the run would use
+  bool rehearse = false;
 };
 
 using Json = nlohmann::ordered_json;
@@ -334,7 +336,16 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
 }
 
 int check_command(const CheckOptions& options) {
-  if (const auto experiment = cluster_experiment(options.file))
+  const auto of_cluster = cluster_experiment(options.file);
+  if (options.rehearse && of_cluster)
+    throw Error(ExitCode::bad_experiment, fmt::format("{} runs on a cluster's nodes: here there is nothing to rehearse", options.file),
+                "leave 'machines' out and rehearse it on a node: srun dvfs-plan check --rehearse FILE");
+  if (options.rehearse) {
+    RunOptions run;
+    static_cast<CommonOptions&>(run) = options;
+    return rehearse(run);
+  }
+  if (const auto& experiment = of_cluster)
     return check_on_cluster(*experiment, result_path(options.output, *experiment), options.json);
   Sysfs sysfs(options.sysfs_root);
   GuardClient guard({.experiment = options.file,
@@ -357,12 +368,16 @@ int check_command(const CheckOptions& options) {
 const Registered<CommandKind> check({.name = "check",
                                      .place = 10,
                                      .what = "validate an experiment against this machine; changes nothing",
+                                     .examples = "dvfs-plan check night.yaml\n"
+                                                 "sudo dvfs-plan check night.yaml --rehearse",
                                      .needs_rights = true,
                                      .declare = [](CLI::App& app) {
                                        const auto options = std::make_shared<CheckOptions>();
                                        app.add_option("FILE", options->file, "the experiment")->required();
                                        app.add_option("-o,--output", options->output,
                                                       "the result file the run would use");
+                                       app.add_flag("--rehearse", options->rehearse,
+                                                    "run each work once at its reference, with its meters, and keep nothing of it: settings are set and put back");
                                        return declared(app, options, check_command);
                                      }});
 

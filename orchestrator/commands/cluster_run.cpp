@@ -22,6 +22,7 @@
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/result_place.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/commands/vocabulary.hpp"
 #include "orchestrator/run/progress.hpp"
 #include "orchestrator/strategies/one_by_one.hpp"
@@ -602,7 +603,7 @@ class ClusterNight {
       write_page_beside(store, summary, trials, path_,
                         [this](const std::string& line) { progress_.say(line); });
     write_stdout(options_.json ? json_report(store, summary, trials)
-                               : terminal_report(summary, trials, uses_colour()));
+                               : terminal_report(summary, trials, text_look()));
     if (!cancelled_.empty()) {
       progress_.say(fmt::format("tasks of job {} were cancelled by somebody; {} submits what is missing",
                                 cancelled_, shell_text("")));

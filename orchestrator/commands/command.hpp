@@ -41,6 +41,7 @@ struct CommandKind {
   std::string_view name;
   int place = 0;              // in --help
   std::string_view what;      // it does: for --help
+  std::string_view examples = {};  // lines of a shell, below its own --help; a test runs them
   bool needs_rights = false;  // of root, where it has them; else it becomes the user behind sudo first
   bool hidden = false;        // nobody but this program itself calls it
   bool runs_another = false;  // a program and its words stand behind `--`

@@ -23,6 +23,7 @@
 #include "orchestrator/commands/between_sides.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/tool_version.hpp"
+#include "results/store/migrate.hpp"
 #include "orchestrator/guard/rights.hpp"
 
 namespace dvfs_plan {
@@ -57,17 +58,32 @@ void print_error(const Error& error) {
   if (!error.hint().empty()) write_stderr(fmt::format("  hint: {}\n", error.hint()));
 }
 
+#ifdef __clang__
+constexpr const char* compiler = __VERSION__;
+#else
+constexpr const char* compiler = "g++ " __VERSION__;
+#endif
+
+std::string examples_text(const CommandKind& kind) {
+  std::string text = "Examples:\n";
+  for (const std::string& line : split_lines(kind.examples)) text += "  " + line + "\n";
+  return text;
+}
+
 class CommandLineParser {
  public:
   CommandLineParser()
       : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
     app_.footer(footer);
-    app_.set_version_flag("--version", std::string("dvfs-plan ") + tool_version);
+    app_.set_version_flag("--version", fmt::format("dvfs-plan {}\nresult files of schema versions {} to {}; built by {} with SQLite {}", tool_version,
+                                                  oldest_schema_version, newest_schema_version(), compiler, sqlite3_libversion()));
     run_ = declare_run(app_);
     for (const CommandKind* kind : Registered<CommandKind>::all()) {
       CLI::App* app = app_.add_subcommand(std::string(kind->name), std::string(kind->what));
       if (kind->hidden) app->group("");
+      app->footer("");  // that of the program itself is the program's
       commands_.push_back({app, kind, kind->declare(*app)});
+      if (!kind->examples.empty()) app->footer(examples_text(*kind) + app->get_footer());
     }
     app_.require_subcommand(0, 1);
   }

@@ -9,6 +9,7 @@
 #include "orchestrator/commands/between_sides.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/output_file.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "results/compare/comparison_json.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
@@ -92,7 +93,7 @@ int compare_command(const CompareOptions& options) {
     if (!options.json) return static_cast<int>(verdict);
   }
   write_answer(options.json ? json_comparison(comparison)
-                            : terminal_comparison(comparison, uses_colour()));
+                            : terminal_comparison(comparison, text_look()));
   return static_cast<int>(verdict);
 }
 
@@ -100,6 +101,8 @@ const Registered<CommandKind> compare(
     {.name = "compare",
      .place = 50,
      .what = "two results of one plan: what changed beyond the noise",
+     .examples = "dvfs-plan compare before.sqlite after.sqlite\n"
+                 "dvfs-plan compare --fail-if-worse 2% a1.sqlite a2.sqlite -- b1.sqlite b2.sqlite",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<CompareOptions>();
        app.add_option("BEFORE", options->file, "the result file before")->required();

@@ -162,6 +162,8 @@ const Registered<CommandKind> completion(
     {.name = "completion",
      .place = 110,
      .what = "what a shell completes: bash, zsh or fish",
+     .examples = "source <(dvfs-plan completion bash)\n"
+                 "dvfs-plan completion fish >~/.config/fish/completions/dvfs-plan.fish",
      .declare = [](CLI::App& app) {
        auto options = std::make_shared<CompletionOptions>();
        options->all = app.get_parent();

@@ -201,6 +201,8 @@ int doctor_command(const CommonOptions& options) {
 const Registered<CommandKind> doctor({.name = "doctor",
                                       .place = 20,
                                       .what = "what this machine offers, what is missing, and how to fix it",
+                                      .examples = "dvfs-plan doctor\n"
+                                                  "dvfs-plan doctor --json",
                                       .needs_rights = true,
                                       .declare = [](CLI::App& app) {
                                         return declared(app, std::make_shared<CommonOptions>(),

@@ -75,6 +75,8 @@ const Registered<CommandKind> export_table_of_result(
     {.name = "export",
      .place = 60,
      .what = "a table as CSV, JSON Lines or Parquet (or the report as JSON)",
+     .examples = "dvfs-plan export night.sqlite --format csv -o trials.csv\n"
+                 "dvfs-plan export night.sqlite --format parquet --table readings -o readings.parquet",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<ExportOptions>();
        app.add_option("RESULT", options->file, "the result file")->required();

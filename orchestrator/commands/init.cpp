@@ -170,6 +170,8 @@ const Registered<CommandKind> init(
     {.name = "init",
      .place = 5,
      .what = "writes a first experiment for a command, with what this machine offers",
+     .examples = "dvfs-plan init -- xz -T4 -k big.tar\n"
+                 "dvfs-plan init --output first.yaml -- sort --parallel=4 big.txt",
      .runs_another = true,
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<InitOptions>();

@@ -130,6 +130,8 @@ const Registered<CommandKind> merge(
     {.name = "merge",
      .place = 75,
      .what = "joins results of one plan that were made on several machines of a type",
+     .examples = "dvfs-plan merge n1=before.sqlite n2=after.sqlite -o both.sqlite\n"
+                 "dvfs-plan merge m1=a1.sqlite m2=b1.sqlite --output all.sqlite",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<MergeOptions>();
        app.add_option("RESULTS", options->files, "result files, each as FILE or NAME=FILE")->required();

@@ -324,6 +324,8 @@ const Registered<CommandKind> replay(
     {.name = "replay",
      .place = 90,
      .what = "plays a search against recorded sweeps: how it would have done",
+     .examples = "dvfs-plan replay table.csv --trials 16\n"
+                 "dvfs-plan replay table.csv --search golden --noise-time 0.5%",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<ReplayOptions>();
        app.add_option(

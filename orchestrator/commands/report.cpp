@@ -8,6 +8,7 @@
 #include "orchestrator/commands/draw_figures.hpp"
 #include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/commands/recompute.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "results/page/html_report.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
@@ -52,7 +53,7 @@ int report_command(const ReportOptions& options) {
   }
   if (to_files && !options.json) return static_cast<int>(ExitCode::done);
   write_answer(fmt::format("{}", options.json ? json_report(store, summary, trials)
-                                              : terminal_report(summary, trials, uses_colour())));
+                                              : terminal_report(summary, trials, text_look())));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -60,6 +61,8 @@ const Registered<CommandKind> report(
     {.name = "report",
      .place = 40,
      .what = "the report of a result file, finished or not",
+     .examples = "dvfs-plan report night.sqlite --html night.html\n"
+                 "dvfs-plan report night.sqlite --objective edp --subject-to 'slowdown<=3%'",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<ReportOptions>();
        app.add_option("RESULT", options->file, "the result file")->required();

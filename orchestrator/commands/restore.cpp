@@ -42,6 +42,8 @@ const Registered<CommandKind> restore(
     {.name = "restore",
      .place = 80,
      .what = "put back what a cut-off run left set",
+     .examples = "sudo dvfs-plan restore\n"
+                 "sudo dvfs-plan restore --json",
      .needs_rights = true,
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<RestoreOptions>();

@@ -68,6 +68,8 @@ const Registered<CommandKind> submit(
     {.name = "submit",
      .place = 25,
      .what = "submits an experiment with 'machines: slurm' to the cluster, and returns",
+     .examples = "dvfs-plan submit night.yaml\n"
+                 "dvfs-plan submit night.yaml --fresh",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<RunOptions>();
        app.add_option("FILE", options->file, "the experiment")->required();
@@ -80,6 +82,8 @@ const Registered<CommandKind> collect(
     {.name = "collect",
      .place = 26,
      .what = "takes what the cluster's nodes have finished into the result, and reports",
+     .examples = "dvfs-plan collect night.yaml\n"
+                 "dvfs-plan collect night.yaml --no-html",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<RunOptions>();
        app.add_option("FILE", options->file, "the experiment that was submitted")->required();

@@ -87,6 +87,8 @@ const Registered<CommandKind> setting(
     {.name = "setting",
      .place = 56,
      .what = "the setting that a result found as commands, a service, a profile or a narrower experiment; sets nothing",
+     .examples = "dvfs-plan setting night.sqlite --as cpupower\n"
+                 "dvfs-plan setting night.sqlite --as systemd --slowdown 5%",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<SettingOptions>();
        app.add_option("RESULT", options->file, "the result file")->required();

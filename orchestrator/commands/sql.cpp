@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/output.hpp"
@@ -20,7 +21,7 @@ namespace dvfs_plan {
 namespace {
 
 struct SqlOptions : CommonOptions {
-  std::string query;
+  std::vector<std::string> words;  // further results, and the query last
   bool csv = false;
 };
 
@@ -66,9 +67,10 @@ Json json_cell(const Statement& s, int column) {
 }
 
 // Keys of an object: of two columns of one name the second would hide the first.
-std::vector<std::string> distinct_names(const Statement& s) {
+std::vector<std::string> distinct_names(const Statement& s, bool several) {
   std::vector<std::string> names;
   std::map<std::string, int> seen;
+  if (several) seen["result"] = 1;
   for (int c = 0; c < s.columns(); ++c) {
     const int times = ++seen[s.name(c)];
     names.push_back(times == 1 ? s.name(c) : fmt::format("{} ({})", s.name(c), times));
@@ -76,48 +78,57 @@ std::vector<std::string> distinct_names(const Statement& s) {
   return names;
 }
 
-void print_json(Statement& s) {
-  const auto names = distinct_names(s);
-  bool first = true;
-  while (s.step()) {
-    Json row = Json::object();
-    for (int c = 0; c < s.columns(); ++c) row[names[static_cast<std::size_t>(c)]] = json_cell(s, c);
-    write_answer((first ? "[" : ",\n ") + row.dump(-1, ' ', false, Json::error_handler_t::replace));
-    first = false;
-  }
-  write_answer(first ? "[]\n" : "]\n");
-}
+// Rows of one result or of several, which then begin with whose each is.
+class Rows {
+ public:
+  Rows(bool several, TextLook look) : several_(several), look_(look) {}
 
-void print_csv(Statement& s) {
-  const auto print = [&](auto text_of) {
-    std::string line;
-    for (int c = 0; c < s.columns(); ++c) line += (c == 0 ? "" : ",") + csv_field(text_of(c));
-    write_answer(line + "\r\n");
-  };
-  print([&](int c) { return s.name(c); });
-  while (s.step()) print([&](int c) { return cell(s, c); });
-}
-
-void print_table(Statement& s, bool colour) {
-  const auto row_of = [&](auto text_of) {
-    std::vector<std::string> cells;
-    for (int c = 0; c < s.columns(); ++c) cells.push_back(printable(text_of(c)));
-    return cells;
-  };
-  const auto head = row_of([&](int c) { return s.name(c); });
-  std::size_t rows = 0;
-  for (bool more = true; more;) {
-    TextTable table;
-    if (rows == 0) table.row(head, true);
-    std::size_t in_table = 0;
-    while (in_table < rows_for_widths && (more = s.step())) {
-      table.row(row_of([&](int c) { return s.is_null(c) ? std::string("—") : cell(s, c); }));
-      ++in_table;
+  void json(Statement& s, const std::string& result) {
+    const auto names = distinct_names(s, several_);
+    while (s.step()) {
+      Json row = Json::object();
+      if (several_) row["result"] = result;
+      for (int c = 0; c < s.columns(); ++c) row[names[static_cast<std::size_t>(c)]] = json_cell(s, c);
+      write_answer((any_ ? ",\n " : "[") + row.dump(-1, ' ', false, Json::error_handler_t::replace));
+      any_ = true;
     }
-    write_answer(table.text(colour));
-    rows += in_table;
   }
-}
+  void end_json() const { write_answer(any_ ? "]\n" : "[]\n"); }
+
+  void csv(Statement& s, const std::string& result) {
+    const auto print = [&](const std::string& first, auto text_of) {
+      std::string line = several_ ? csv_field(first) : "";
+      for (int c = 0; c < s.columns(); ++c) line += (c == 0 && !several_ ? "" : ",") + csv_field(text_of(c));
+      write_answer(line + "\r\n");
+    };
+    if (!std::exchange(any_, true)) print("result", [&](int c) { return s.name(c); });
+    while (s.step()) print(result, [&](int c) { return cell(s, c); });
+  }
+
+  void table(Statement& s, const std::string& result) {
+    const auto row_of = [&](const std::string& first, auto text_of) {
+      std::vector<std::string> cells;
+      if (several_) cells.push_back(printable(first));
+      for (int c = 0; c < s.columns(); ++c) cells.push_back(printable(text_of(c)));
+      return cells;
+    };
+    for (bool more = true; more;) {
+      TextTable table;
+      if (!std::exchange(any_, true)) table.row(row_of("result", [&](int c) { return s.name(c); }), true);
+      std::size_t in_table = 0;
+      while (in_table < rows_for_widths && (more = s.step())) {
+        table.row(row_of(result, [&](int c) { return s.is_null(c) ? std::string("—") : cell(s, c); }));
+        ++in_table;
+      }
+      write_answer(table.text(look_));
+    }
+  }
+
+ private:
+  bool several_;
+  TextLook look_;
+  bool any_ = false;  // a row, or the head, was printed
+};
 
 std::string view_names(Store& store) {
   std::vector<std::string> names;
@@ -126,8 +137,7 @@ std::string view_names(Store& store) {
   return join(names, ", ");
 }
 
-int sql_command(const SqlOptions& options) {
-  Store store = Store::open(options.file, Database::Mode::read_only);
+void ask(const SqlOptions& options, Store& store, const std::string& file, const std::string& query, Rows& rows) {
   // A night that is under way, was killed in a block, or is of an earlier version: concluded here, in a copy.
   if (!store.is_concluded()) {
     store.go_on_in_private_copy();
@@ -136,18 +146,18 @@ int sql_command(const SqlOptions& options) {
   if (const std::string damaged = store.damaged_text(); !damaged.empty())
     write_stderr(fmt::format("warning: {}\n", damaged));
   // Rows of all trials at once, which no trial's own look protects.
-  const bool asks_readings = options.query.find("reading") != std::string::npos;
+  const bool asks_readings = query.find("reading") != std::string::npos;
   if (const std::string damaged = asks_readings ? store.damaged_readings_text() : ""; !damaged.empty())
     write_stderr(fmt::format("warning: {}\n", damaged));
   store.database().protect();
   try {
-    Statement s = store.database().prepare(options.query);
+    Statement s = store.database().prepare(query);
     if (options.json)
-      print_json(s);
+      rows.json(s, file);
     else if (options.csv)
-      print_csv(s);
+      rows.csv(s, file);
     else
-      print_table(s, uses_colour());
+      rows.table(s, file);
   } catch (const StoreBusy&) {
     throw;
   } catch (const StoreDamaged&) {
@@ -156,18 +166,32 @@ int sql_command(const SqlOptions& options) {
     throw Error(ExitCode::bad_experiment, error.what(),
                 "the views are " + view_names(store) + "; their columns: results/SCHEMA.md");
   }
+}
+
+int sql_command(const SqlOptions& options) {
+  std::vector<std::string> files{options.file};
+  files.insert(files.end(), options.words.begin(), options.words.end() - 1);
+  const std::string& query = options.words.back();
+  Rows rows(files.size() > 1, {uses_colour(), 0});
+  // One that cannot be read is said before anything is printed.
+  std::vector<Store> stores;
+  for (const std::string& file : files) stores.push_back(Store::open(file, Database::Mode::read_only));
+  for (std::size_t i = 0; i < files.size(); ++i) ask(options, stores[i], files[i], query, rows);
+  if (options.json) rows.end_json();
   return static_cast<int>(ExitCode::done);
 }
 
 const Registered<CommandKind> sql(
     {.name = "sql",
      .place = 70,
-     .what = "one query on a result file; `readings` are rows there",
+     .what = "one query on a result file, or on several; `readings` are rows there",
+     .examples = "dvfs-plan sql night.sqlite 'SELECT * FROM best'\n"
+                 "dvfs-plan sql before.sqlite after.sqlite 'SELECT point, energy_j, saving FROM points' --csv",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<SqlOptions>();
-       app.add_option("RESULT", options->file, "the result file")->required();
-       app.add_option("QUERY", options->query,
-                      "select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
+       app.add_option("RESULT", options->file, "the result file; of several the rows begin with their file")->required();
+       app.add_option("QUERY", options->words,
+                      "[RESULT ...] select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
            ->required();
        app.add_flag("--csv", options->csv, "print CSV instead of a table");
        return declared(app, options, sql_command);

@@ -233,6 +233,8 @@ const Registered<CommandKind> status(
     {.name = "status",
      .place = 30,
      .what = "how far a running or cut-off experiment is; does not disturb it",
+     .examples = "dvfs-plan status night.sqlite\n"
+                 "dvfs-plan status night.sqlite --watch",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<StatusOptions>();
        app.add_option("RESULT", options->file, "the result file")->required();

@@ -166,6 +166,8 @@ const Registered<CommandKind> use(
     {.name = "use",
      .place = 55,
      .what = "runs a command at the setting that a result found, and puts the machine back",
+     .examples = "sudo dvfs-plan use night.sqlite -- make -j8\n"
+                 "sudo dvfs-plan use night.sqlite --workload train --slowdown 5% -- python3 train.py",
      .needs_rights = true,
      .runs_another = true,
      .declare = [](CLI::App& app) {

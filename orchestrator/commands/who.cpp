@@ -41,6 +41,8 @@ const Registered<CommandKind> who(
     {.name = "who",
      .place = 75,
      .what = "who has this machine for a sweep, since when, and until about when",
+     .examples = "dvfs-plan who\n"
+                 "dvfs-plan who --json",
      .needs_rights = true,
      .declare = [](CLI::App& app) { return declared(app, std::make_shared<CommonOptions>(), who_command); }});
 

@@ -43,13 +43,13 @@ bool may_be_a_stall(Verdict verdict) {
          verdict == Verdict::sensor_frozen || verdict == Verdict::sensor_gap;
 }
 
+}  // namespace
+
 std::string last_lines(const std::string& text) {
   constexpr std::size_t most = 300;
   const std::string_view end = trim(text);
   return printable(std::string(end.substr(end.size() - std::min(end.size(), most))));
 }
-
-}  // namespace
 
 std::optional<std::string> Brake::stops_behind(const TrialRecord& trial) {
   if (after_ == 0 || !counts_for_its_point(trial.role)) return std::nullopt;

@@ -27,4 +27,7 @@ class Brake {
   std::vector<std::string> keys_;
 };
 
+// The end of what a workload said, safe to print.
+std::string last_lines(const std::string& text);
+
 }  // namespace dvfs_plan
