@@ -177,7 +177,7 @@ workloads:
                          [{"n": finished, "c": 1}])
         result = self.call("twice.yaml")  # waits for the guardian of the killed one
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stdout, r"w: the least time per unit of 'samples' at t = 0.1 .* less time \(95 % interval [^)]*(as the least of 2|from 5 fresh blocks)\)")
+        self.assertRegex(result.stdout, r"w: the least time per sample at t = 0.1 .* less time \(95 % interval [^)]*(as the least of 2|from 5 fresh blocks)\)")
         self.assertEqual(self.query("twice.sqlite", "SELECT block > 2 AS late, confirms, count(*) AS n FROM trials GROUP BY 1, 2"),
                          [{"late": 0, "confirms": 0, "n": 8}, {"late": 1, "confirms": 1, "n": 15}])
         report = json.loads(self.call("report", "twice.sqlite", "--json").stdout)
@@ -312,11 +312,11 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.assertEqual(said[2], "warning: w #3 does not count (exited): the workload exited with 3; further ones like it are counted")
         self.assertEqual(said[3:], ["warning: 10 times so far (exited); the last: w #10 does not count (exited): the workload exited with 3"])
 
-    def on_a_terminal(self, columns, *arguments):
-        """What the program writes to a terminal of so many columns, until it ends."""
+    def on_a_terminal(self, columns, *arguments, answer=False):
+        """What the program writes to a terminal of so many columns, until it ends: what it says, or its answer."""
         terminal, line = pty.openpty()
         fcntl.ioctl(line, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        run = subprocess.Popen([PROGRAM, *arguments, "--state-folder", str(self.folder / "state")], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=line)
+        run = subprocess.Popen([PROGRAM, *arguments, "--state-folder", str(self.folder / "state")], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=line if answer else subprocess.DEVNULL, stderr=subprocess.DEVNULL if answer else line)
         os.close(line)
         written = b""
         with contextlib.suppress(OSError):  # EIO: nobody has it open any more
@@ -343,6 +343,19 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.assertRegex(status, r"\nso far, of 18 trials: w n=1, [0-9.]+ % better than w n=5 \(-?[0-9.]+ to [0-9.]+\)\ndone\n$")
         self.assertEqual(json.loads(self.call("status", "moves.sqlite", "--json").stdout)["best"][0]["point"], "w n=1")
 
+    def test_nothing_is_wider_than_its_terminal(self):
+        self.write("wide.yaml", "name: wide\nworkloads: [{name: a workload of some name, shell: 'sleep 0.0{n}'}]\naxes: {n: [1, 3, 5]}\nrepeat: 3\nobjective: {minimise: time, across: [n], same work: true}\n"
+                                "conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}\n")
+        self.assertEqual(self.call("wide.yaml", "--quiet", "--no-html").returncode, 0)
+        whole = self.call("report", "wide.sqlite").stdout
+        for columns in (60, 80, 120):
+            with self.subTest(columns):
+                text = re.sub(r"\x1b\[[0-9;]*m", "", self.on_a_terminal(columns, "report", "wide.sqlite", answer=True)).replace("\r", "")
+                self.assertLessEqual(max(map(len, text.splitlines())), columns)
+                # Nothing is lost, and no cell is broken.
+                self.assertIn(" ".join(whole.splitlines()[-1].split()), " ".join(text.split()))
+                self.assertRegex(text, r"(?m)^\* n 1, trials \d+,\s+energy —,\s+time [0-9.]+ ± [0-9.]+ ms" if columns < 80 else "time")
+
     def test_several_answers_are_in_one_table_first(self):
         self.write("many.yaml", "name: many\nworkloads: [{name: w, shell: 'sleep 0.0{m}; : {n}'}]\naxes: {n: [10, 2], m: [1, 5]}\nrepeat: 4\nobjective: {minimise: time, across: [m], same work: true}\nreference: {m: 5}\n"
                                 "conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}\n")
@@ -350,7 +363,101 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.assertEqual(lines[:2], ["many: 24 trials, objective time, energy of nothing (no energy sensor)", ""] if "nothing" in lines[0] else lines[:2])
         self.assertRegex(lines[2], r"^ +answer +energy +time +better by +slowdown +how sure$")
         for line, n in zip(lines[3:5], (2, 10)):
-            self.assertRegex(line, rf"^w n={n} +n = {n}, m = 1 +\S.* +0\.0\d+ s ±[0-9.]+ % +[0-9.]+ % \[[0-9.]+, [0-9.]+\] +-[0-9.]+ % \[-[0-9.]+, -[0-9.]+\] +all others are worse$")
+            self.assertRegex(line, rf"^w n={n} +n = {n}, m = 1 +\S.* +[0-9.]+ ± <?[0-9.]+ ms +[0-9.]+ % \[[0-9.]+, [0-9.]+\] +-[0-9.]+ % \[-[0-9.]+, -[0-9.]+\] +all others are worse$")
+
+    def test_an_answer_is_rechecked_without_knobs_too(self):
+        self.write("work.sh", "sleep $1\n")
+        self.write("r.yaml", """name: r
+workloads: [{name: w, command: [sh, work.sh, "{t}"]}]
+axes: {t: [0.1, 0.3, 0.5]}
+repeat: 4
+objective: {minimise: time, across: [t], same work: true}
+reference: {t: 0.5}
+conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
+""")
+        night = self.call("r.yaml", "--quiet", "--json", "--no-html")
+        self.assertEqual(night.returncode, 0, night.stderr)
+        again = self.call("recheck", "r.sqlite", "--quiet", "--blocks", "4", "--no-html")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        self.assertRegex(again.stdout, r"^w: the answer stands: the change since then, .* is within the noise\n  at t = 0\.1: against the reference [0-9.]+ % \[[0-9., ]+\] less time then, [0-9.]+ % \[[0-9., ]+\] now \(1[0-9] of 1[0-9] trials in 4 blocks\)\n$")
+        # The night is finished and what it was; the file's trials of the recheck count for nothing else.
+        same = self.call("r.yaml", "--quiet", "--json", "--no-html")
+        self.assertEqual(json.loads(same.stdout)["scenarios"], json.loads(night.stdout)["scenarios"])
+        self.assertEqual([row["recheck"] for row in self.query("r.sqlite", "SELECT recheck FROM sessions")], [0, 1])
+        # What it would run is another program by now.
+        self.write("work.sh", "sleep $1; true\n")
+        other = self.call("recheck", "r.sqlite", "--quiet")
+        self.assertEqual(other.returncode, 2)
+        self.assertRegex(other.stderr, r"^error: what r\.sqlite ran is not the same any more:\n  [^\n]*work\.sh[^\n]*\n  hint: nothing was run; undo that, or sweep again and compare the two: dvfs-plan compare BEFORE AFTER\n$")
+        # A workload that fails by now is a change.
+        self.write("work.sh", "sleep $1\n")
+        self.write("flat.yaml", (self.folder / "r.yaml").read_text().replace("name: r\n", "name: flat\n").replace("[0.1, 0.3, 0.5]", "[0.05]").replace("reference: {t: 0.5}\n", ""))
+        self.assertEqual(self.call("flat.yaml", "--quiet", "--no-html").returncode, 0)
+        none = self.call("recheck", "flat.sqlite")
+        self.assertEqual((none.returncode, none.stderr), (3, "error: flat.sqlite claims no saving that could be rechecked: no best is known, or the reference is the best\n  hint: `dvfs-plan report` says why\n"))
+        # A merge leaves it out; an index says when it was looked at last.
+        index = json.loads(self.call("index", ".", "--json").stdout)
+        self.assertEqual([row["file"] for row in index["results"]], ["flat.sqlite", "r.sqlite"])
+        self.assertRegex(index["results"][1]["rechecked"], r"^20\d\d-\d\d-\d\d stands$")
+        self.assertEqual(index["results"][1]["share_of_reference"], "t 20 %")
+
+    def test_a_rehearsal_runs_each_work_once_and_keeps_nothing(self):
+        self.write("n.yaml", """name: n
+workloads: [{name: good, command: [sleep, "0.{t}"]}, {name: bad, shell: "echo no such data >&2; exit 3"}]
+axes: {t: [1, 2]}
+repeat: 5
+objective: {minimise: time, across: [t], same work: true}
+conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
+""")
+        done = self.call("check", "n.yaml", "--rehearse")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"^rehearsal of n: each work once, at its reference; nothing of it is kept\n\n.*\n *bad +.*exited\n *good t=1 .* (?:ms|s) .*counts\n")
+        self.assertIn("\nbad: the workload exited with 3; it said: no such data\n", done.stdout)
+        self.assertRegex(done.stdout, r"\nthe night: about [0-9.]+ (m?s|min)[^\n]* for 5 blocks, as fast as here; lower clocks take longer")
+        said = json.loads(self.call("check", "n.yaml", "--rehearse", "--json").stdout)
+        self.assertEqual([(row["point"], row["counts"]) for row in said["rehearsed"]], [("bad", False), ("good t=1", True)])
+        # Ten of the good one, 0.1 s at least.
+        self.assertGreater(said["expected_s"], 10 * 0.1)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir() if path.suffix in (".sqlite", ".html", ".logs")), [])
+
+    def test_each_example_of_a_commands_help_runs(self):
+        """Read-only commands and those that a folder holds all for; what needs a cluster is refused by Slurm's absence, not as a misuse."""
+        night = """name: night
+workloads: [{name: train, command: [sh, -c, "echo samples 5; sleep 0.$1", sh, "{n}"], metrics: [lines]}]
+axes: {n: [1, 4]}
+repeat: 4
+probes: [{name: wall, command: [sh, -c, "i=0; while :; do i=$((i+1)); echo power $((100 + i % 2)) W; sleep 0.01; done"], channels: {power: {unit: W, averages over: 10 ms}}, rate: 100 Hz}]
+objective: {minimise: time, across: [n], same work: true}
+conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
+"""
+        self.write("night.yaml", night + "reference: {n: 4}\n")
+        self.write("table.csv", "device,workload,core_mhz,mem_mhz,power_limit_w,repeat,seconds,joules,avg_watts\n"
+                   + "".join(f"d,w,{core},5000,300,{r},{1000 / core + r / 1000},{40 + core / 50},{(40 + core / 50) / (1000 / core)}\n" for core in range(500, 1500, 100) for r in range(2)))
+        for name in ("make", "python3", "mail", "xz"):
+            (self.folder / "bin").mkdir(exist_ok=True)
+            (self.folder / "bin" / name).write_text("#!/bin/sh\n")
+            (self.folder / "bin" / name).chmod(0o755)
+        for result in ("night", "before", "after", "a1", "a2", "b1", "b2"):
+            self.assertIn(self.call("night.yaml", "--quiet", "--no-html", "--output", f"{result}.sqlite").returncode, (0, 1))
+        (self.folder / "home/.config/fish/completions").mkdir(parents=True)
+        commands = re.findall(r"^  ([a-z]+)  ", self.call("--help").stdout, re.M)
+        self.assertGreater(len(commands), 15)
+        allowed = {"check": (0, 1), "submit": (2,), "collect": (2,), "doctor": (0, 3), "recheck": (0, 1, 7), "compare": (0, 1), "setting": (0, 3), "restore": (0,)}
+        environment = dict(os.environ, PATH=f"{self.folder}/bin:{PROGRAM.parent}:{os.environ['PATH']}", XDG_STATE_HOME=str(self.folder / "xdg"), HOME=str(self.folder / "home"))
+        for command in commands:
+            lines = re.findall(r"^  ((?:sudo |source )?\S*dvfs-plan.*|source .*)$", self.call(command, "--help").stdout.split("Examples:\n")[1], re.M)
+            self.assertEqual(len(lines), 2, command)
+            for line in lines:
+                with self.subTest(line):
+                    # Root needs no sudo here.
+                    done = subprocess.run(["bash", "-c", line.replace("sudo ", "")], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+                    self.assertIn(done.returncode, allowed.get(command, (0,)), done.stdout[-500:] + done.stderr[-500:])
+                    self.assertNotIn("Run with --help", done.stderr)
+            for made in ("both.sqlite",):
+                (self.folder / made).unlink(missing_ok=True)
+
+    def test_the_version_says_what_it_reads(self):
+        self.assertRegex(self.call("--version").stdout, r"^dvfs-plan \d+\.\d+\.\d+\nresult files of schema versions 2 to \d+; built by g\+\+ \S+( \S+)* with SQLite 3\.\d+\.\d+\n$")
 
     def test_a_first_experiment_is_written(self):
         import yaml

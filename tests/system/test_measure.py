@@ -87,7 +87,7 @@ class Measure(testbed.TestbedCase):
             self.assertEqual(testbed.rows(out / "regions.sqlite", "SELECT point FROM best"), [{"point": "w cpu.frequency=2.2 GHz"}])
             slow = {p["settings"]["cpu.frequency"]: [c["holds"] for c in p["constraints"]] for p in scenario["points"]}
             self.assertEqual(slow, {"1.4 GHz": [False, True], "1.8 GHz": [False, True], "2.2 GHz": [True, True], "3 GHz": [True, True]})
-            self.assertIn("w: the least energy per unit of 'samples' with slowdown <= 30 % and accuracy >= 0.75 at cpu.frequency = 2.2 GHz", report["answer"][0])
+            self.assertIn("w: the least energy per sample with slowdown <= 30 % and accuracy >= 0.75 at cpu.frequency = 2.2 GHz", report["answer"][0])
 
         with self.subTest("a short command is run again within the trial"):
             trials = testbed.rows(out / "short.sqlite", "SELECT t.*, s.requested FROM trials t JOIN settings s USING (trial) WHERE s.target = 'policy0'")

@@ -12,6 +12,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -45,6 +46,52 @@ class Results(unittest.TestCase):
         return json.loads(self.call("sql", file, query, "--json").stdout)
 
     # ---------------------------------------------------------------- SQL
+
+    def test_what_scripts_may_rely_on_stays(self):
+        """tests/recorded/interface.json: views, columns and keys of JSON are added to, and none goes."""
+        sys.path.insert(0, str(RECORDED.parent))
+        import interface
+        promised, now = json.loads((RECORDED.parent / "interface.json").read_text()), interface.interface_of(testbed.BIN / "dvfs-plan")
+        for view, columns in promised["views"].items():
+            self.assertEqual(set(columns) - set(now["views"].get(view, [])), set(), view)
+        for command, keys in promised["json"].items():
+            self.assertEqual(set(keys) - set(now["json"].get(command, [])), set(), command)
+        added = [f"{view}.{column}" for view, columns in now["views"].items() for column in columns if column not in promised["views"].get(view, [])] + \
+                [f"{command}: {key}" for command, keys in now["json"].items() for key in keys if key not in promised["json"].get(command, [])]
+        self.assertEqual(added, [], "promise them: tests/recorded/interface.py build/dev/bin/dvfs-plan")
+
+    def test_the_analysts_questions_are_answered(self):
+        """docs/questions.md: each query runs, has rows where there is something to say, and says what the report says."""
+        page = (testbed.ROOT / "docs/questions.md").read_text()
+        asked = re.findall(r"^\*\*(.*?)\*\*.*?^```sql\n(.*?)^```", page, re.M | re.S)
+        self.assertEqual(len(asked), 12)
+        newest = max(int(path.name[1:].split(".")[0]) for path in RECORDED.glob("v*.sqlite.gz"))
+        file = self.recorded(f"v{newest}")
+        report = json.loads(self.call("report", file, "--json").stdout)
+        scenario = report["scenarios"][0]
+        answers = {}
+        for question, query in asked:
+            with self.subTest(question):
+                done = self.call("sql", file, query, "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                answers[question] = json.loads(done.stdout)
+        of = lambda words: next(rows for question, rows in answers.items() if words in question)
+        best = next(point for point in scenario["points"] if point["point"] == scenario["best"])
+        self.assertEqual(of("Which setting is best")[0]["point"], scenario["best"])
+        self.assertAlmostEqual(of("Which setting is best")[0]["gain"], scenario["gain_of_best"]["value"], places=12)
+        self.assertEqual({row["point"] for row in of("cannot be told")}, {point["point"] for point in scenario["points"] if point["not_told_apart_from_best"]})
+        within = [point for point in scenario["points"] if point["reference"] or (point["slowdown"] and point["slowdown"]["value"] <= 0.05)]
+        self.assertEqual(of("within 5 %")[0]["point"], min(within, key=lambda point: point["energy_j"]["mean"])["point"])
+        self.assertEqual(sum(row["trials"] for row in of("How many trials")), sum(report["not_counted"].values()))
+        self.assertEqual({row["name"]: row["value"] for row in of("On what machine")}, report["machine"])
+        self.assertEqual(len(of("When did it run")), len(report["sessions"]))
+        self.assertEqual(of("What was the energy")[0]["energy_source"], report["energy_source"])
+        self.assertEqual(len(of("did the machine drift".capitalize())), len(scenario["drift"]))
+        self.assertEqual(len(of("What did each trial")), sum(trial["counts"] for trial in report["trials"]))
+        mine = [row["energy_j"] for row in of("What did each trial") if row["point"] == best["point"]]
+        self.assertAlmostEqual(sum(mine) / len(mine), best["energy_j"]["mean"], places=9)
+        self.assertGreater(len(of("What did the sensors see")), 50)
+        self.assertEqual(of("still stand"), [])
 
     def test_readings_are_rows_for_everybody(self):
         file = self.current()
@@ -82,13 +129,17 @@ class Results(unittest.TestCase):
         before = hashlib.sha256(file.read_bytes()).hexdigest()
         for statement in ["delete from trial", "attach '/tmp/x.sqlite' as x", "drop view best"]:
             self.assertEqual(self.call("sql", file, statement).returncode, 2, statement)
-        views = ("best, block_runs, block_times, changes, drift, energy, experiments, growths, idle, instances, iterations, machine, metrics, node_facts, nodes, point_constraints, point_values, points, quantities, readings, regions, scenarios, search_points, "
+        views = ("best, block_runs, block_times, changes, drift, energy, experiments, growths, idle, instances, iterations, machine, metrics, node_facts, nodes, point_constraints, point_values, points, quantities, readings, rechecks, regions, scenarios, search_points, "
                  "searches, sensor_agreements, sensors, sessions, settings, trials, warnings, workloads")
         wrong = self.call("sql", file, "select * from bst")
         self.assertEqual((wrong.returncode, wrong.stderr), (2, f"error: result file: select * from bst: no such table: bst\n  hint: the views are {views}; their columns: results/SCHEMA.md\n"))
         two = self.call("sql", file, "select 1; select 2")
         self.assertEqual(two.stderr.splitlines()[0], "error: result file: this is not one statement: select 1; select 2")
         self.assertEqual(hashlib.sha256(file.read_bytes()).hexdigest(), before)
+        # Of several results each row says whose it is.
+        both = self.call("sql", file, file, "select 1 as a, 'x,y' as c", "--csv")
+        self.assertEqual(both.stdout, f'result,a,c\r\n{file},1,"x,y"\r\n{file},1,"x,y"\r\n'.replace("\r\n", "\n"))
+        self.assertEqual(json.loads(self.call("sql", file, file, "select 1 as a", "--json").stdout), [{"result": str(file), "a": 1}] * 2)
         self.assertEqual(self.call("sql", file, "select 1 as a, null as b, 'x,y' as c", "--csv").stdout, "a,b,c\n1,,\"x,y\"\n")
 
     def test_a_damaged_blob_is_an_error_and_no_crash(self):

@@ -269,7 +269,7 @@ objective: {{minimise: time, across: [of], same work: true, subject to: {{slo_at
         self.assertEqual(self.call("s.yaml").returncode, 0)
         rows = {row["point"]: (row["value"], row["holds"], row["certain"]) for row in self.rows("s.sqlite", "SELECT point, value, holds, certain FROM point_constraints")}
         self.assertEqual(rows, {"w of=20": (100, 1, 0), "w of=2000": (100, 1, 1)})
-        self.assertIn("slo_attained 100.0 ±0.0 % % (60 of 60, [93.98, 100.00] % by the count alone)", self.call("report", "s.sqlite").stdout)
+        self.assertIn("slo_attained 100.0 ± 0.0 % (60 of 60, [93.98, 100.00] % by the count alone)", self.call("report", "s.sqlite").stdout)
 
     def test_answers_that_become_slower_are_told_and_steady_ones_are_not(self):
         for name, slower in (("slower", 4), ("steady", 0)):

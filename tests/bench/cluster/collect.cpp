@@ -126,7 +126,7 @@ int bench(const std::string& where, int nodes, int blocks_of_node) {
              took, collected.trials / took, static_cast<double>(std::filesystem::file_size(result)) / 1e6);
   const auto report = std::chrono::steady_clock::now();
   const auto rows = store.trials();
-  const std::string text = terminal_report(summary_of(store, rows), rows, false);
+  const std::string text = terminal_report(summary_of(store, rows), rows, {});
   fmt::print("report over {} nodes: {:.2f} s, {} kB\n", nodes, seconds_since(report), text.size() / 1000);
   return collected.trials == trials ? 0 : 1;
 }
