@@ -64,16 +64,19 @@ std::string last_recheck(Store& store, const std::string& scenario) {
   return s.step() ? s.text(0) : std::string();
 }
 
+// A value and the ends of its interval, from column `at` on.
+std::optional<Change> change_in(Statement& s, int at) {
+  if (s.is_null(at)) return std::nullopt;
+  return Change{0, s.real(at), s.maybe_real(at + 1), s.maybe_real(at + 2)};
+}
+
 class Gatherer {
  public:
   Gatherer(Index& index, fs::path base) : index_(index), base_(std::move(base)) {}
 
   void read(const fs::path& file) {
     Store store = Store::open(file.string(), Database::Mode::read_only);
-    if (!store.is_concluded()) {
-      store.go_on_in_private_copy();
-      conclude(store);
-    }
+    conclude_for_reading(store);
     const ExperimentRow experiment = store.experiment();
     IndexRow common;
     common.file = way_to(file);
@@ -98,12 +101,8 @@ class Gatherer {
       const bool delivered = s.is_null(12);
       if (!delivered) row.best += fmt::format(" ({} delivered)", s.text(12));
       if (delivered && !s.is_null(1) && !s.is_null(3)) row.share_of_reference = share_of_reference(store, s.text(1), s.text(3));
-      row.gain = s.maybe_real(4);
-      row.gain_low = s.maybe_real(5);
-      row.gain_high = s.maybe_real(6);
-      row.slowdown = s.maybe_real(7);
-      row.slowdown_low = s.maybe_real(8);
-      row.slowdown_high = s.maybe_real(9);
+      row.gain = change_in(s, 4);
+      row.slowdown = change_in(s, 7);
       row.trials = static_cast<int>(s.integer(10));
       row.counted = static_cast<int>(s.integer(11));
       row.rechecked = last_recheck(store, row.scenario);
@@ -129,8 +128,9 @@ class Gatherer {
 
 void sort_rows(Index& index, const std::string& by) {
   const NaturalOrder natural;
+  const auto gain_of = [](const IndexRow& row) { return row.gain ? row.gain->value : -INFINITY; };
   std::stable_sort(index.rows.begin(), index.rows.end(), [&](const IndexRow& a, const IndexRow& b) {
-    if (by == "saving") return a.gain.value_or(-INFINITY) > b.gain.value_or(-INFINITY);
+    if (by == "saving") return gain_of(a) > gain_of(b);
     if (by == "date") return a.begun_at > b.begun_at;
     if (by == "machine") return natural(a.machine, b.machine);
     return natural(a.file, b.file);

@@ -1,7 +1,5 @@
 #include "orchestrator/commands/rehearsal.hpp"
 
-#include "orchestrator/commands/text_look.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/run/brake.hpp"
 #include "results/report/amounts.hpp"
 #include "results/report/json_values.hpp"

@@ -138,11 +138,7 @@ std::string view_names(Store& store) {
 }
 
 void ask(const SqlOptions& options, Store& store, const std::string& file, const std::string& query, Rows& rows) {
-  // A night that is under way, was killed in a block, or is of an earlier version: concluded here, in a copy.
-  if (!store.is_concluded()) {
-    store.go_on_in_private_copy();
-    conclude(store);
-  }
+  conclude_for_reading(store);
   if (const std::string damaged = store.damaged_text(); !damaged.empty())
     write_stderr(fmt::format("warning: {}\n", damaged));
   // Rows of all trials at once, which no trial's own look protects.

@@ -193,22 +193,9 @@ class RandomisedBlocks : public Strategy {
   }
 
   const PlannedTrial* rerun(const PlannedTrial& trial, const History& history) {
-    if (std::any_of(history.in_flight().begin(), history.in_flight().end(),
-                    [&](const PlannedTrial& one) { return same_but_for_attempt(one, trial); }))
-      return nullptr;
-    int attempts = 0, spent = 0;
-    bool mends = false;
-    for (const FinishedTrial& one : history.trials()) {
-      if (!same_but_for_attempt(one, trial)) continue;
-      ++attempts;
-      if (!one.given_up) ++spent;
-      mends = one.may_pass;
-    }
-    if (!mends || spent > plan_.experiment.conditions.reruns) return nullptr;
-    PlannedTrial again = trial;
-    again.attempt = attempts + 1;
-    again.key = trial_key(plan_.points[static_cast<std::size_t>(trial.point)], again);
-    reruns_.push_back(again);
+    auto again = rerun_of(trial, history, plan_);
+    if (!again) return nullptr;
+    reruns_.push_back(std::move(*again));
     return &reruns_.back();
   }
 

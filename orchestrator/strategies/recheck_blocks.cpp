@@ -40,25 +40,11 @@ const PlannedTrial* RecheckBlocks::next(const History& history) {
     }
     for (const PlannedTrial& trial : block.trials) {
       if (is_idle(trial.role)) continue;
-      if (const PlannedTrial* again = rerun(trial, history)) return again;
+      again_ = rerun_of(trial, history, plan_);
+      if (again_) return &*again_;
     }
   }
   return nullptr;
-}
-
-const PlannedTrial* RecheckBlocks::rerun(const PlannedTrial& trial, const History& history) {
-  int attempts = 0;
-  bool mends = false;
-  for (const FinishedTrial& one : history.trials()) {
-    if (!same_but_for_attempt(one, trial)) continue;
-    ++attempts;
-    mends = one.may_pass && !one.counts;
-  }
-  if (!mends || attempts > plan_.experiment.conditions.reruns) return nullptr;
-  again_ = trial;
-  again_.attempt = attempts + 1;
-  again_.key = trial_key(plan_.points[static_cast<std::size_t>(trial.point)], again_);
-  return &again_;
 }
 
 bool RecheckBlocks::affordable(const History& history) const {

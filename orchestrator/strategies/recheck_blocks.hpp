@@ -27,14 +27,13 @@ class RecheckBlocks : public Strategy {
     std::vector<PlannedTrial> trials;
     bool begun = false;
   };
-  const PlannedTrial* rerun(const PlannedTrial& trial, const History& history);
   bool affordable(const History& history) const;
 
   const Plan& plan_;
   std::vector<Block> blocks_;
   std::optional<Seconds> time_;
   std::optional<Seconds> spent_before_;  // by the result's own trials
-  PlannedTrial again_;
+  std::optional<PlannedTrial> again_;   // a rerun that was handed out
 };
 
 }  // namespace dvfs_plan

@@ -53,6 +53,25 @@ Seconds History::committed() const {
   return spent_ + spent_ * (static_cast<double>(more) / workload_trials_);
 }
 
+std::optional<PlannedTrial> rerun_of(const PlannedTrial& trial, const History& history, const Plan& plan) {
+  if (std::any_of(history.in_flight().begin(), history.in_flight().end(),
+                  [&](const PlannedTrial& one) { return same_but_for_attempt(one, trial); }))
+    return std::nullopt;
+  int attempts = 0, spent = 0;
+  bool mends = false;
+  for (const FinishedTrial& one : history.trials()) {
+    if (!same_but_for_attempt(one, trial)) continue;
+    ++attempts;
+    if (!one.given_up) ++spent;
+    mends = one.may_pass;
+  }
+  if (!mends || spent > plan.experiment.conditions.reruns) return std::nullopt;
+  PlannedTrial again = trial;
+  again.attempt = attempts + 1;
+  again.key = trial_key(plan.points[static_cast<std::size_t>(trial.point)], again);
+  return again;
+}
+
 std::unique_ptr<Strategy> make_strategy(StrategyRequest request) {
   const std::string& method = request.plan.experiment.search.method;
   const StrategyKind* kind = Registered<StrategyKind>::find(method);

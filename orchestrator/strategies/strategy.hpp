@@ -68,6 +68,9 @@ class Strategy {
   virtual std::string announcement(const History& history) = 0;
 };
 
+// The trial again, where what spoilt its last attempt may pass and the experiment has reruns left for it; nullopt: not now.
+std::optional<PlannedTrial> rerun_of(const PlannedTrial& trial, const History& history, const Plan& plan);
+
 // The points that are worth confirming by all blocks before this one: of each scenario the best and those
 // that come closest to it, as indices into Plan::points. None where there is nothing to confirm.
 using Finalists = std::function<std::vector<int>(int before_block)>;

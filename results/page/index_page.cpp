@@ -6,18 +6,12 @@
 
 #include "base/text.hpp"
 #include "results/page/page_shell.hpp"
+#include "results/report/cells.hpp"
 #include "results/report/json_values.hpp"
 #include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
 namespace {
-
-std::string share_cell_of(const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high) {
-  if (!value) return "—";
-  std::string text = fmt::format("{:.1f} %", 100 * *value);
-  if (low && high) text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *low, 100 * *high);
-  return text;
-}
 
 std::string or_dash(const std::string& text) {
   return text.empty() ? "—" : printable(text);
@@ -26,6 +20,11 @@ std::string or_dash(const std::string& text) {
 nlohmann::ordered_json index_object(const Index& index) {
   using Json = nlohmann::ordered_json;
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  const auto ends = [](const std::optional<Change>& change) {
+    return Json{{"value", change ? Json(change->value) : Json(nullptr)},
+                {"low_95", change ? or_null(change->low) : Json(nullptr)},
+                {"high_95", change ? or_null(change->high) : Json(nullptr)}};
+  };
   Json rows = Json::array();
   for (const IndexRow& row : index.rows)
     rows.push_back({{"file", row.file},
@@ -38,9 +37,8 @@ nlohmann::ordered_json index_object(const Index& index) {
                     {"best", text_or_null(row.best)},
                     {"reference", text_or_null(row.reference)},
                     {"share_of_reference", text_or_null(row.share_of_reference)},
-                    {"gain", {{"value", or_null(row.gain)}, {"low_95", or_null(row.gain_low)}, {"high_95", or_null(row.gain_high)}}},
-                    {"slowdown",
-                     {{"value", or_null(row.slowdown)}, {"low_95", or_null(row.slowdown_low)}, {"high_95", or_null(row.slowdown_high)}}},
+                    {"gain", ends(row.gain)},
+                    {"slowdown", ends(row.slowdown)},
                     {"trials", row.trials},
                     {"counted", row.counted},
                     {"rechecked", text_or_null(row.rechecked)}});
@@ -54,8 +52,7 @@ std::string index_text(const Index& index, const TextLook& look) {
   table.row({"result", "machine", "begun", "work", "objective", "best", "better by", "slower by", "trials", "rechecked"}, true);
   for (const IndexRow& row : index.rows)
     table.row({printable(row.file), or_dash(row.machine), row.begun_at.substr(0, 10), printable(row.scenario), row.objective,
-               or_dash(row.best), share_cell_of(row.gain, row.gain_low, row.gain_high),
-               share_cell_of(row.slowdown, row.slowdown_low, row.slowdown_high),
+               or_dash(row.best), cell(row.gain), cell(row.slowdown),
                row.counted == row.trials ? std::to_string(row.trials) : fmt::format("{} of {}", row.counted, row.trials),
                or_dash(row.rechecked)});
   std::string text = index.rows.empty() ? fmt::format("no result in {}\n", printable(index.folder)) : table.text(look);

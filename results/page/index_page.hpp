@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/report/text_table.hpp"
+#include "results/statistics/blocks.hpp"
 
 namespace dvfs_plan {
 
@@ -16,8 +17,8 @@ struct IndexRow {
   std::string scenario, best, reference;  // settings of the two; empty: none can be named
   // The best's numeric settings as shares of the reference's, so that machines compare: "cpu.frequency 60 %".
   std::string share_of_reference;
-  std::optional<double> gain, gain_low, gain_high;              // of the objective against the reference, a share, 95 %
-  std::optional<double> slowdown, slowdown_low, slowdown_high;  // likewise
+  std::optional<Change> gain;      // of the objective against the reference, a share, 95 %
+  std::optional<Change> slowdown;  // likewise
   int trials = 0, counted = 0;
   std::string rechecked;  // "2026-11-24 stands"; empty: never
 };

@@ -100,4 +100,10 @@ void conclude(Store& store) {
   store.write_conclusions(conclusions_of(summary_of(store)));
 }
 
+void conclude_for_reading(Store& store) {
+  if (store.is_concluded()) return;
+  store.go_on_in_private_copy();
+  conclude(store);
+}
+
 }  // namespace dvfs_plan

@@ -3,7 +3,7 @@ import json
 
 import testbed
 
-STATE = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq"
+STATE = testbed.STATE_OF_CLOCKS
 
 EXPERIMENT = """
 name: night

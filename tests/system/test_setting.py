@@ -6,7 +6,7 @@ import tempfile
 
 import testbed
 
-STATE = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq"
+STATE = testbed.STATE_OF_CLOCKS
 LIMITS = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq | sort -u"
 EXPERIMENT = """# an experiment of mine
 name: night

@@ -4,7 +4,7 @@ import json
 import arithmetic
 import testbed
 
-STATE = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq"
+STATE = testbed.STATE_OF_CLOCKS
 
 
 class Sweep(testbed.TestbedCase):

@@ -1,7 +1,7 @@
 """The answer put to use, on a real kernel: a command runs at the setting that was found, and the machine is as before, whatever ends it."""
 import testbed
 
-STATE = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq"
+STATE = testbed.STATE_OF_CLOCKS
 LIMITS = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq | sort -u"
 
 EXPERIMENT = """

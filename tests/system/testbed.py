@@ -17,6 +17,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("DVFS_PLAN_BIN", ROOT / "build/dev/bin"))
 LONG = bool(os.environ.get("DVFS_PLAN_LONG"))
+# What a sweep of the processors' clocks must leave as it was: a command of the guest.
+STATE_OF_CLOCKS = "cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq"
 PROGRAMS = {
     "bin/dvfs-plan": BIN / "dvfs-plan",
     "bin/dvfs-guardian": BIN / "dvfs-guardian",
