@@ -62,6 +62,7 @@ struct PrepareChild {
   FromChild& said;
   const std::vector<int>& places;  // descriptors that become 3, 4, ...
   const std::optional<rlimit>& limit;
+  const pid_t parent;
 
   template <class ChildLauncher>
   process::error_code on_exec_setup(ChildLauncher&, const process::filesystem::path&,
@@ -109,7 +110,12 @@ struct PrepareChild {
     }
     if (limit) ::syscall(SYS_prlimit64, 0, RLIMIT_MSGQUEUE, &*limit, nullptr);
     // After the change of user, which clears it.
-    if (spec.dies_with_us) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (spec.dies_with_us) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // A parent that was killed before that is not told of; whoever ends what it started has looked already, and saw
+      // no mark yet.
+      if (::getppid() != parent) ::_exit(127);
+    }
     return {};
   }
 
@@ -201,7 +207,7 @@ Spawned spawn(const SpawnSpec& spec) {
   launcher.fd_whitelist.push_back(first_place + static_cast<int>(places.size()) - 1);
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
   const auto limit = marked_limit(spec);
-  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places, limit};
+  PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places, limit, ::getpid()};
 
   // A context of its own for each launch: Boost tells it of the fork inside the vfork(2) child as well, which
   // would re-open the descriptors of a context in use, in the parent's memory.

@@ -20,6 +20,7 @@
 #include "orchestrator/cluster/look.hpp"
 #include "orchestrator/cluster/node_choice.hpp"
 #include "orchestrator/cluster/slurm.hpp"
+#include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/text_look.hpp"
@@ -51,7 +52,7 @@ class ClusterNight {
         experiment_(experiment),
         spec_(*experiment.slurm),
         path_(std::move(path)),
-        folder_(shared_path()),
+        folder_(nodes_folder(experiment_, path_, options_.type)),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
     require_planned_blocks(experiment);
     if (submits()) require_time_fits(slurm_, experiment);
@@ -94,12 +95,6 @@ class ClusterNight {
     return static_cast<int>(ExitCode::done);
   }
 
-  std::string shared_path() const {
-    if (!spec_.folder) return path_.substr(0, path_.rfind(".sqlite")) + ".nodes";
-    auto folder = std::filesystem::path(experiment_.folder) / spec_.folder->text;
-    if (!options_.type.empty()) folder += "." + options_.type;
-    return std::filesystem::absolute(folder).lexically_normal().string();
-  }
   bool exists() const { return ::access(path_.c_str(), F_OK) == 0; }
 
   std::string shell_text(const std::string& command) const {

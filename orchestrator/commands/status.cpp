@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "orchestrator/cluster/shared_folder.hpp"
 #include "orchestrator/cluster/slurm.hpp"
+#include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "results/report/report.hpp"
@@ -86,7 +87,7 @@ std::optional<ClusterProgress> cluster_progress(Store& store, const std::string&
   std::set<std::string> taken;
   Statement names = store.database().prepare("SELECT name FROM handed_in");
   while (names.step()) taken.insert(names.text(0));
-  const SharedFolder folder(file.substr(0, file.rfind(".sqlite")) + ".nodes");
+  const SharedFolder folder(nodes_folder_of(store, file));
   for (const std::string& name : folder.names(part_ending))
     progress.not_collected += name.find(".t") != std::string::npos && !taken.contains(name) ? 1 : 0;
   ask_slurm(progress);

@@ -62,7 +62,7 @@ bool end_workload(const Workload& workload, uid_t user, int rounds) {
     ::_exit(::getppid() == parent && become(user) && end_all(workload, rounds) ? 0 : 1);
   }
   using Steady = std::chrono::steady_clock;
-  const auto until = Steady::now() + std::chrono::milliseconds(5 * rounds + 700);
+  const auto until = Steady::now() + std::chrono::milliseconds(5 * rounds + 2000);
   int status = 1;
   bool killed = false;
   while (::waitpid(child, &status, WNOHANG) == 0) {

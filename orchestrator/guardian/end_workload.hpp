@@ -18,7 +18,7 @@ struct Workload {
 };
 
 // False if one is left after `rounds` looks, 5 ms apart; what is looked at is the user's, and may hold a look
-// up for ever: it is given 0.7 s more.
+// up for ever: it is given 2 s more.
 bool end_workload(const Workload& workload, uid_t user, int rounds);
 
 }  // namespace dvfs_plan

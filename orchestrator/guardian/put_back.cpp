@@ -35,11 +35,11 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
           folder.path() == default_state_folder() ? "" : " --state-folder " + shell_quote(folder.path())));
 }
 
-// Unless the run is alive, and only its guardian is not.
-void end_what_it_left(const SessionRecord& record) {
+// Unless the run is alive, and only its guardian is not. False: a process does not end.
+bool end_what_it_left(const SessionRecord& record) {
   constexpr int rounds = 20;
-  if (record.run.empty() || is_alive(record.pid)) return;
-  end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
+  if (record.run.empty() || is_alive(record.pid)) return true;
+  return end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
 }
 
 constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
@@ -80,16 +80,16 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   const auto journal = read_journal(folder);
   if (journal && journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
   // What it left running might set something yet, or be measured with the next one.
-  if (record && record->boot_id == boot_id(sysfs)) end_what_it_left(*record);
+  bool alone = !record || record->boot_id != boot_id(sysfs) || end_what_it_left(*record);
   if (!journal) {
     if (record && record->boot_id == boot_id(sysfs) && record->settings > 0 && !discard)
       refuse_lost_journal(folder, *record);
-    if (record) remove_session_record(folder);
+    if (record && alone) remove_session_record(folder);  // else whoever comes next tries again
     return std::nullopt;
   }
   const bool rebooted = journal->boot_id != boot_id(sysfs);
   if (!record && !rebooted)
-    end_what_it_left({{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0});
+    alone = end_what_it_left({{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0});
   std::vector<SavedSetting> settings = journal->settings;
   SettingAccess access(sysfs, guardian_doors(policy));
   // A clock lock does not outlive a reboot: one that is there now is its owner's.
@@ -106,6 +106,8 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
       return gone;
     });
   }
+  if (!alone)
+    outcome.notes.push_back("a process that the run left does not end: it may disturb what is measured now");
   if (!outcome.complete() && discard) {
     set_journal_aside(folder);
     for (const auto& failure : outcome.failures)

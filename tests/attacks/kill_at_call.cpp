@@ -2,6 +2,9 @@
 //   KILL_AT_FOLDER=/folder KILL_AT_CALL=12 [KILL_AT_BEHIND=1] LD_PRELOAD=libkill_at_call.so dvfs-plan ...
 // Every write half the time writes half of what it was given first: a torn write. How many calls there were is written to
 // KILL_AT_COUNT when the program ends by itself.
+//   KILL_AT_START=3 LD_PRELOAD=libkill_at_call.so dvfs-plan ...
+// Ends it while it starts its n-th program, which goes on half a second later: between vfork(2) and execve(2) that is
+// not the program yet, and has none of its marks.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -63,6 +67,20 @@ auto counted(bool counts, Act act, Tear tear) {
   const auto result = act();
   if (is_last) die();
   return result;
+}
+
+std::atomic<long> starts{0};
+
+// In the child, by the first call that it makes.
+void end_parent() {
+  static const char* const number = std::getenv("KILL_AT_START");
+  // Not in the guardian, which inherits us.
+  if (number == nullptr || std::strcmp(program_invocation_short_name, "dvfs-plan") != 0) return;
+  if (++starts != std::atol(number)) return;
+  const pid_t parent = ::getppid();
+  ::kill(parent, SIGKILL);
+  while (::getppid() == parent) ::usleep(1000);
+  ::usleep(500'000);
 }
 
 const struct AtEnd {
@@ -129,6 +147,12 @@ int link(const char* from, const char* to) {
   static const auto real = next<int (*)(const char*, const char*)>("link");
   return counted(
       is_below(from), [&] { return real(from, to); }, [] {});
+}
+
+pid_t setsid() {
+  static const auto real = next<pid_t (*)()>("setsid");
+  end_parent();
+  return real();
 }
 
 }  // extern "C"

@@ -24,6 +24,10 @@ def sleepers():
     return found
 
 
+def guardians():
+    return [int(comm.parent.name) for comm in pathlib.Path("/proc").glob("[0-9]*/comm") if comm.read_text() == "dvfs-guardian\n"]
+
+
 class LeftRunning(attack.AttackCase):
     account = attack.Account("run and guardian killed together, with daemons that took their marks away")
 
@@ -80,6 +84,26 @@ class LeftRunning(attack.AttackCase):
                     user=65534, group=65534, extra_groups=[], environment={"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder)})
         self.wait_for(lambda: not sleepers(), 20, "the end of the workload's daemons")
         self.account.survived += 1
+
+    def test_killed_while_it_starts_a_program(self):
+        """Between vfork and execve a child has no mark yet: who looks for what is left does not see it, and it must not go on."""
+        library = os.environ.get("DVFS_PLAN_KILL_AT_CALL", attack.PROGRAM.parent.parent / "tests/libkill_at_call.so")
+        service = "services: [{name: server, command: [sleep, '7777'], ready: {command: ['true']}}]\n"
+        ended = set()
+        for n in range(1, 9):
+            with self.subTest(n=n):
+                run = self.start(attack.night("sleep 7778 & sleep 0.05; kill $!", 4000, service), "--fresh", environment={"LD_PRELOAD": str(library), "KILL_AT_START": str(n)})
+                ended.add(run.wait(timeout=60))
+                self.account.tried += 1
+                for guardian in guardians():  # one that lives waits for the child, which holds the run's connection until it is another program
+                    attack.kill(guardian)
+                again = subprocess.run([attack.GUARDIAN, "--restore"], capture_output=True, text=True, timeout=60)
+                self.assertEqual(again.returncode, 0, again.stderr)
+                time.sleep(1)  # the child goes on after half of it
+                self.assertEqual(sleepers(), [])
+                self.account.put_back.append(self.ms_until_put_back(time.monotonic()))
+                self.account.survived += 1
+        self.assertEqual(ended, {-9})
 
     def test_restore_ends_them_too(self):
         killed = self.killed(["guardian", "run"])

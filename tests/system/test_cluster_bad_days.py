@@ -22,9 +22,15 @@ class BadDays(OnACluster):
         self.addCleanup(subprocess.run, ["umount", "-l", str(small)])
         self.set_up()  # the nodes' namespaces have what is mounted before
         self.write(experiment(blocks=2, machines=f"nodes: 2, folder: {small}/nodes"))
-        process = self.start("sweep.yaml")
+        status, _, err = self.run_all("submit", "sweep.yaml", "--quiet")
+        self.assertEqual(status, 0, err)
         into = small / "nodes/in"
         self.wait_for(lambda: len(list(into.glob("*.t*.part"))) > 2, "the first trials")
+        status, out, err = self.run_all("status", "sweep.sqlite")
+        self.assertEqual(status, 0, err)
+        self.assertRegex(out, r"\n([3-9]|\d\d) more trials are finished and not collected yet\n")
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: len(self.rows("SELECT name FROM handed_in")) > 2, "the collector at work")
         with self.assertRaises(OSError), open(small / "fill", "wb", buffering=0) as fill:
             while True:
                 fill.write(bytes(4096))
