@@ -369,7 +369,7 @@ Json approach_json(Store& store) {
       store,
       fmt::format("SELECT trial, name, value, after_s, energy_j, energy_half_width_j FROM (SELECT m.*, "
                   "row_number() OVER (PARTITION BY trial ORDER BY after_s) AS place, "
-                  "count(*) OVER (PARTITION BY trial) AS of FROM metrics m WHERE energy_j IS NOT NULL) "
+                  "count(*) OVER (PARTITION BY trial) AS of FROM metrics m WHERE energy_j IS NOT NULL AND trial IN (SELECT id FROM trial)) "
                   "WHERE place = of OR place % ((of + {0} - 1) / {0}) = 0 ORDER BY trial, after_s",
                   most));
 }

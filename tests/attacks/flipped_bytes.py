@@ -73,6 +73,22 @@ class Flipped(attack.AttackCase):
         # What is under way (session.current_trial) has no checksum; all else has.
         self.assertEqual([what for what, changed in silent if set(changed) - {"noticed"}], [])
 
+    def test_tables_that_change_places(self):
+        """The first pages of two tables or indexes: each is read as the other, in the columns of the other."""
+        with sqlite3.connect(self.whole) as database:
+            pages = {name: page for name, page in database.execute("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0")}
+        database.close()
+        pairs = [(a, b) for a in pages for b in pages if a < b]
+        chosen = pairs if attack.LONG else random.Random(11).sample(pairs, 60)
+        bytes_of = self.whole.read_bytes()
+        for one, other in [("answer", "metric"), *chosen]:
+            with self.subTest(one=one, other=other):
+                spoilt = bytearray(bytes_of)
+                a, b = (slice(4096 * (pages[name] - 1), 4096 * pages[name]) for name in (one, other))
+                spoilt[a], spoilt[b] = spoilt[b], spoilt[a]
+                self.copy.write_bytes(spoilt)
+                self.assertIsNone(self.judge(f"{one} and {other}"))
+
     def test_rows_changed_by_hand(self):
         for change in ("UPDATE trial SET region_s = region_s * 0.98 WHERE id = 3", "UPDATE trial SET verdict = 'ok', verdict_text = ''", "UPDATE trial SET energy_j = energy_j * 0.9",
                        "UPDATE region SET ended_ns = ended_ns + 1000000 WHERE trial_id = 4", "DELETE FROM channel_energy WHERE trial_id = 3", "UPDATE metric SET value = 2 WHERE trial_id = 4",

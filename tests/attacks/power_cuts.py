@@ -53,7 +53,25 @@ class PowerCuts(attack.testbed.unittest.TestCase):
                 lines.append(line.rstrip("\n"))
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
+        self.addCleanup(lambda: process.poll() is None and self.testbed.switch_off())
         return process, lines, reader
+
+    def boot_up(self):
+        """The same, once it has said what is there. Now and then QEMU's processors stand still before the kernel has said a word (one of 30 times on a
+        busy machine): that is no cut of ours, and it is started anew, twice at most."""
+        for again in (2, 1, 0):
+            process, lines, reader = self.boot()
+            deadline = time.monotonic() + 90
+            while "there: all" not in lines and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if lines or not again:
+                self.assertIn("there: all", lines, lines)
+                return process, lines, reader
+            print("the virtual machine stood still before its kernel said a word, and was started anew")
+            self.testbed.switch_off()
+            process.wait(timeout=60)
+            reader.join(timeout=10)
+            process.stdout.close()
 
     def test_cuts(self):
         image = self.testbed.folder / "disk.img"
@@ -66,11 +84,8 @@ class PowerCuts(attack.testbed.unittest.TestCase):
         chance, told, waiting, lost = random.Random(1917), set(), 0, 0
         cuts = 100 if attack.LONG else 4
         for cut in range(cuts + 1):
-            process, lines, reader = self.boot()
+            process, lines, reader = self.boot_up()
             deadline = time.monotonic() + 90
-            while "there: all" not in lines and time.monotonic() < deadline:
-                time.sleep(0.02)
-            self.assertIn("there: all", lines, lines)
             there = {line.removeprefix("there: ") for line in lines if line.startswith("there: mixed ")}
             report = [line for line in lines if line.startswith("report: ")]
             if cut > 0:

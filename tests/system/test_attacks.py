@@ -137,6 +137,7 @@ class Attacks(unittest.TestCase):
         self.assertEqual(client.ask("arm", "sysfs.x", "/sys/class\nnet/lo/mtu"), ["refused", "3", "a setting's name is none", ""])
         self.assertEqual(client.ask("open", "/etc/shadow"), ["opened", "/etc/shadow is no sensor that is handed out"])
         self.assertEqual(client.ask("open", "/sys/class/powercap/../../../etc/shadow"), ["opened", "/sys/class/powercap/../../../etc/shadow is no sensor that is handed out"])
+        self.assertEqual(client.ask("open", "/dev/ipmi0"), ["opened", "/dev/ipmi0 is no sensor that is handed out"])  # who has it may switch the machine off
         self.assertEqual(client.ask("event", "1", "0", "0"), ["opened", "this is no event of the power PMU"])
 
     def test_settings_that_were_not_saved_and_texts_that_are_none(self):
@@ -200,6 +201,16 @@ class Attacks(unittest.TestCase):
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     client.socket.sendall(bytes_sent)
                 client.close()
+        # So many at once are a flood, of which for a while some are let go without a word.
+        def is_let_in():
+            with contextlib.suppress(OSError):
+                client = Client(ALICE)
+                said = client.hello(mode="look")
+                client.close()
+                return said is not None
+            return False
+
+        self.wait_for(is_let_in, 60)
         # In the middle of a session they end it, and everything is put back.
         for bytes_sent in (struct.pack("<I", 0xffffffff), struct.pack("<II", 8, 0xffffffff) + b"abcd", frame("dance")):
             client = self.armed()
