@@ -50,6 +50,7 @@ int export_command(const ExportOptions& options) {
     throw Error(ExitCode::bad_experiment, "--json is the whole report; --table and --format are for tables",
                 "leave one of them out; --format jsonl is JSON, a line a row");
   refuse_the_result_itself(options.output, "--output", options.file);
+  refuse_a_result_or_an_experiment(options.output, "--output");
   if (options.format == "parquet" && options.output.empty())
     throw Error(ExitCode::bad_experiment, "Parquet is written to a file: its end says where its columns are",
                 "name a file: --output table.parquet");

@@ -9,6 +9,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "results/page/index_page.hpp"
 #include "results/page/page_shell.hpp"
@@ -163,9 +164,7 @@ int index_command(const IndexOptions& options) {
   }
   sort_rows(index, options.sort);
   if (!options.html.empty()) {
-    std::error_code none;
-    if (fs::exists(options.html, none) && !is_page(options.html))
-      throw Error(ExitCode::bad_experiment, fmt::format("--html {} is there, and no page of dvfs-plan", options.html), "name another file");
+    refuse_what_is_no_page(options.html, "--html");
     write_index_page(index, options.html);
     write_stderr(fmt::format("the page is {}\n", options.html));
     if (!options.json) return static_cast<int>(ExitCode::done);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/error.hpp"
+#include "results/page/page_shell.hpp"
 
 namespace dvfs_plan {
 
@@ -13,6 +15,23 @@ void refuse_the_result_itself(const std::string& output, const char* option, con
   if (output.empty() || !std::filesystem::equivalent(result, output, ignored)) return;
   throw Error(ExitCode::bad_experiment, fmt::format("{} {} is the result file itself", option, output),
               "name another file");
+}
+
+void refuse_what_is_no_page(const std::string& output, const char* option) {
+  std::error_code none;
+  if (output.empty() || !std::filesystem::exists(output, none) || !std::filesystem::is_regular_file(output, none) || is_page(output)) return;
+  throw Error(ExitCode::bad_experiment, fmt::format("{} {} is there, and no page of dvfs-plan", option, output), "name another file");
+}
+
+void refuse_a_result_or_an_experiment(const std::string& output, const char* option) {
+  std::error_code none;
+  if (output.empty() || !std::filesystem::is_regular_file(output, none)) return;
+  std::string head(16, '\0');
+  std::ifstream(output, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+  const std::string ending = std::filesystem::path(output).extension().string();
+  const bool database = head.starts_with("SQLite format 3");
+  if (!database && ending != ".yaml" && ending != ".yml") return;
+  throw Error(ExitCode::bad_experiment, fmt::format("{} {} is there, and {}", option, output, database ? "a result" : "an experiment"), "name another file");
 }
 
 }  // namespace dvfs_plan

@@ -41,6 +41,7 @@ int report_command(const ReportOptions& options) {
   const bool to_files = !options.html.empty() || !options.svg.empty() || !options.png.empty();
   if (!options.html.empty()) {
     refuse_the_result_itself(options.html, "--html", options.file);
+    refuse_what_is_no_page(options.html, "--html");
     for (const std::string& why : write_html_report(store, summary, trials, options.html))
       write_stderr(fmt::format("warning: {}\n", printable(why)));
     write_stderr(fmt::format("the page is {}\n", options.html));

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "results/report/summary.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -78,6 +79,9 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
                                  *wish.slowdown * 100, *point.slowdown->high * 100));
   if (wish.slowdown && point.saving && point.saving->low && *point.saving->low <= 0)
     doubts.push_back("that it takes less energy than the reference is not shown: the 95 % interval holds zero");
+  if (const std::string unfinished = unfinished_text(point); !unfinished.empty()) doubts.push_back(unfinished);
+  if (!summary.experiment.shuffled && !summary.experiment.search)
+    doubts.push_back("the trials ran in the order of the file (order: listed): a drift is in the savings");
   if (summary.left > 0) doubts.push_back("the experiment is not finished");
   for (const auto& [axis, instead] : point.delivered_instead)
     doubts.push_back(fmt::format("{} was not delivered as requested in {} of {} trials", axis, instead.trials, instead.of));

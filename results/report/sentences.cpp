@@ -271,6 +271,21 @@ std::string not_as_requested(const PointSummary& point) {
 
 }  // namespace
 
+std::string unfinished_text(const PointSummary& point) {
+  // A timeout and a failure take what is slow or does not work out of the mean, and leave the lucky ones.
+  int failed = 0;
+  std::map<std::string, int> causes_of_it;
+  for (const char* verdict : {"timed_out", "exited", "signalled"}) {
+    const auto found = point.not_counted.find(verdict);
+    if (found == point.not_counted.end()) continue;
+    failed += found->second;
+    causes_of_it[verdict] = found->second;
+  }
+  if (failed == 0) return {};
+  return fmt::format("{} of its {} did not finish their work ({}) and are in no mean: what is said of it is of those that did", failed,
+                     counted(failed + point.counted, "trial"), causes(causes_of_it));
+}
+
 std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
   const auto instead = point.delivered_instead.find(setting.axis);
   if (instead == point.delivered_instead.end()) return setting.text;
@@ -304,6 +319,11 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     text += against_the_reference(scenario, best);
     text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(scenario);
     text += censored_points(scenario, &best);
+    if (const std::string unfinished = unfinished_text(best); !unfinished.empty()) text += fmt::format(" At that setting {}.", unfinished);
+    if (scenario.reference && *scenario.reference != *scenario.best) {
+      const PointSummary& reference = scenario.points[*scenario.reference];
+      if (const std::string unfinished = unfinished_text(reference); !unfinished.empty()) text += fmt::format(" At the reference {}.", unfinished);
+    }
     text += constraints_of(best);
     text += node_sentence(scenario);
     for (const std::string& axis : scenario.best_at_edge_of) {
@@ -335,6 +355,8 @@ std::vector<std::string> further_sentences(const Summary& summary) {
                                     growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block) : ""));
   for (const ScenarioSummary& scenario : summary.scenarios) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
+    if (!summary.experiment.shuffled && !summary.experiment.search && scenario.points.size() > 1)
+      say("the trials ran in the order of the file (order: listed): what drifts within a block is in the savings, and in no interval");
     std::vector<std::string> flagged;
     for (const BlockDrift& block : scenario.drift) {
       if (block.flagged) flagged.push_back(fmt::format("{} ({:+.2f} %)", block.block, 100 * *block.change));

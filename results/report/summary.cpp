@@ -482,6 +482,11 @@ class Scenario {
     for (const int i : model.not_worse_than_best(feasible, level_of_the_set, sensor_shares(), asked_))
       result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
     result_.points[*result_.best].not_told_apart = true;
+    // A single trial tells nothing of its own scatter: it is told apart from none.
+    for (const int i : feasible) {
+      if (result_.points[static_cast<std::size_t>(i)].counted < 2 || result_.points[*result_.best].counted < 2)
+        result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
+    }
     // The pooled error may tell the reference apart where its own pairs do not: then it is not told apart.
     if (result_.reference && *result_.reference != *result_.best) {
       PointSummary& reference = result_.points[*result_.reference];

@@ -234,6 +234,10 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
 ScenarioSummary summarise_in_brief(const ExperimentRow& experiment, const std::string& scenario,
                                    const std::vector<const TrialRow*>& trials, const std::string& asked);
 
+// "4 of its 8 trials did not finish (timed out: 4), and are in no mean: ..." where the work itself failed at a point, which says something of
+// the setting, unlike a disturbance; empty: it never did.
+std::string unfinished_text(const PointSummary& point);
+
 // The answer in words, some sentences a scenario (sentences.cpp).
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.

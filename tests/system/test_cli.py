@@ -357,13 +357,36 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
                 self.assertRegex(text, r"(?m)^\* n 1, trials \d+,\s+energy —,\s+time [0-9.]+ ± [0-9.]+ ms" if columns < 80 else "time")
 
     def test_several_answers_are_in_one_table_first(self):
-        self.write("many.yaml", "name: many\nworkloads: [{name: w, shell: 'sleep 0.0{m}; : {n}'}]\naxes: {n: [10, 2], m: [1, 5]}\nrepeat: 4\nobjective: {minimise: time, across: [m], same work: true}\nreference: {m: 5}\n"
+        self.write("many.yaml", "name: many\nworkloads: [{name: w, shell: 'sleep 0.{m}; : {n}'}]\naxes: {n: [10, 2], m: [1, 5]}\nrepeat: 4\nobjective: {minimise: time, across: [m], same work: true}\nreference: {m: 5}\n"
                                 "conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}\n")
         lines = self.call("many.yaml", "--no-html", "--quiet").stdout.splitlines()
         self.assertEqual(lines[:2], ["many: 24 trials, objective time, energy of nothing (no energy sensor)", ""] if "nothing" in lines[0] else lines[:2])
         self.assertRegex(lines[2], r"^ +answer +energy +time +better by +slowdown +how sure$")
         for line, n in zip(lines[3:5], (2, 10)):
             self.assertRegex(line, rf"^w n={n} +n = {n}, m = 1 +\S.* +[0-9.]+ ± <?[0-9.]+ ms +[0-9.]+ % \[[0-9.]+, [0-9.]+\] +-[0-9.]+ % \[-[0-9.]+, -[0-9.]+\] +all others are worse$")
+
+    def test_what_does_not_finish_at_a_setting_is_said_beside_its_mean(self):
+        """Half of the trials at n=2 would take 3 s and time out; those that are left are quick."""
+        self.write("t.yaml", "name: t\nworkloads: [{name: w, timeout: 1 s, shell: '[ {n} = 2 ] || exec sleep 0.5; c=$(cat c 2>/dev/null || echo 0); echo $((c + 1)) >c; [ $((c % 2)) = 0 ] || exec sleep 3; exec sleep 0.2'}]\n"
+                             "axes: {n: [1, 2]}\nrepeat: 4\norder: listed\nobjective: {minimise: time, across: [n], same work: true}\nreference: {n: 1}\n"
+                             "conditions: {warm up: 0, foreign load: off, temperature: off, idle: none, reruns: 0, references: false}\n")
+        said = self.call("t.yaml", "--no-html", "--quiet")
+        self.assertEqual(said.returncode, 1, said.stderr)
+        text = " ".join(said.stdout.split())
+        self.assertIn("At that setting 2 of its 4 trials did not finish their work (2 timed_out) and are in no mean: what is said of it is of those that did.", text)
+        self.assertIn("w: the trials ran in the order of the file (order: listed): what drifts within a block is in the savings, and in no interval", text)
+        put = self.call("use", "t.sqlite", "--", "true")
+        self.assertIn("warning: 2 of its 4 trials did not finish their work (2 timed_out) and are in no mean: what is said of it is of those that did\n", put.stderr)
+
+    def test_a_single_trial_is_told_apart_from_none(self):
+        """All but the first trial at n=3 fail: its scatter is not known, however far it lies."""
+        self.write("o.yaml", "name: o\nworkloads: [{name: w, shell: '[ {n} = 3 ] || exec sleep 0.{n}; [ ! -e once ] || exit 1; touch once; exec sleep 0.9'}]\naxes: {n: [1, 2, 3]}\nrepeat: 3\n"
+                             "objective: {minimise: time, across: [n], same work: true}\nreference: {n: 1}\nconditions: {warm up: 0, foreign load: off, temperature: off, idle: none, reruns: 0, references: false}\n")
+        said = self.call("o.yaml", "--no-html", "--quiet")
+        self.assertEqual(said.returncode, 1, said.stderr)
+        text = " ".join(said.stdout.split())
+        self.assertIn("At the 5 % level it cannot be told from n = 3.", text)
+        self.assertNotIn("Every other point is worse", text)
 
     def test_an_answer_is_rechecked_without_knobs_too(self):
         self.write("work.sh", "sleep $1\n")
