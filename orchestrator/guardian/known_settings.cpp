@@ -14,7 +14,8 @@ struct Form {
   std::string_view unit;
 };
 
-// Documentation/admin-guide/pm/{cpufreq,intel_pstate,intel_uncore_frequency_scaling}.rst,
+// Documentation/admin-guide/pm/{cpufreq,intel_pstate,intel_uncore_frequency_scaling,cpuidle}.rst,
+// Documentation/power/powercap/powercap.rst,
 // Documentation/ABI/testing/sysfs-class-devfreq, Documentation/gpu/amdgpu/thermal.rst,
 // Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon; NVIDIA's: settings/setting_access.hpp.
 constexpr Form forms[] = {
@@ -28,6 +29,10 @@ constexpr Form forms[] = {
     {"/sys/devices/system/cpu/intel_pstate/no_turbo", "cpu.turbo", 1, ""},
     {"/sys/devices/system/cpu/intel_uncore_frequency/package_*/max_freq_khz", "cpu.uncore", 1e3, "Hz"},
     {"/sys/devices/system/cpu/intel_uncore_frequency/package_*/min_freq_khz", "cpu.uncore", 1e3, "Hz"},
+    {"/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "cpu.cstates", 1, ""},
+    // The long and the short term, of packages alone: see is_part_of_package().
+    {"/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw", "cpu.power_limit", 1e-6, "W"},
+    {"/sys/class/powercap/intel-rapl*/constraint_1_power_limit_uw", "cpu.power_limit", 1e-6, "W"},
     {"/sys/class/devfreq/*/max_freq", "devfreq", 1, "Hz"},
     {"/sys/class/devfreq/*/min_freq", "devfreq", 1, "Hz"},
     {"/sys/class/drm/card*/device/power_dpm_force_performance_level", "gpu.core", 0, ""},
@@ -68,6 +73,11 @@ std::string board_of(const std::string& path) {
   return {};
 }
 
+// intel-rapl:0 and intel-rapl-mmio:0 are packages, intel-rapl:0:1 is a part of one.
+bool is_part_of_package(const std::string& path) {
+  return path.starts_with("/sys/class/powercap/") && std::count(path.begin(), path.end(), ':') != 1;
+}
+
 bool is_word(std::string_view text) {
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -96,7 +106,7 @@ bool is_plain_sys_path(std::string_view path) {
 std::optional<KnownSetting> known_setting(const std::string& path) {
   const bool plain = path.size() < 512 && std::all_of(path.begin(), path.end(), is_path_character) &&
                      path.find("..") == std::string::npos && path.find("//") == std::string::npos;
-  if (!plain) return std::nullopt;
+  if (!plain || is_part_of_package(path)) return std::nullopt;
   for (const Form& form : forms) {
     if (matches(form.pattern, path))
       return KnownSetting{std::string(form.kind), form.scale, form.unit, board_of(path)};

@@ -52,9 +52,9 @@ bool covers(const std::string& allowed, const std::string& what) {
 }
 
 bool is_kind(const std::string& word) {
-  static const std::array<std::string_view, 9> kinds{"cpu.frequency", "cpu.governor", "cpu.epp",
-                                                     "cpu.turbo",     "cpu.uncore",   "devfreq",
-                                                     "gpu.core",      "gpu.memory",   "gpu.power_limit"};
+  static const std::array<std::string_view, 11> kinds{
+      "cpu.frequency", "cpu.governor",    "cpu.epp", "cpu.turbo", "cpu.uncore",     "cpu.cstates",
+      "cpu.power_limit", "devfreq",       "gpu.core", "gpu.memory", "gpu.power_limit"};
   return std::find(kinds.begin(), kinds.end(), word) != kinds.end();
 }
 
@@ -138,7 +138,7 @@ void Policy::take_line(const std::vector<std::string>& words, int line) {
       fail("wanted: limit KIND at least|at most VALUE");
     const std::string value = words.size() == 6 ? words[4] + " " + words[5] : words[4];
     const auto quantity = parse_quantity(value);
-    const bool power = words[1] == "gpu.power_limit";
+    const bool power = words[1].ends_with(".power_limit");
     if (!quantity || quantity->dimension != (power ? Dimension::power : Dimension::frequency))
       fail(fmt::format("'{}' is no {}", printable(value),
                        power ? "power such as 300 W" : "frequency such as 1.8 GHz"));

@@ -21,7 +21,7 @@ struct AppliedSetting {
   std::string requested;
   std::optional<std::string> applied;     // nullopt if it could not be read back
   std::string problem;                    // empty if applied is what was requested
-  std::optional<Watts> power_limit = {};  // of a board, as read back, where that is what it sets
+  std::optional<Watts> power_limit = {};  // of a board or package, as read back, where that is what it sets
   std::string note = {};                  // somebody else had changed it since we did
   // Where the value now stands and what was read back there, where it can be read: still so when the trial
   // begins?

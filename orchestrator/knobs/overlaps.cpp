@@ -53,6 +53,8 @@ const char* axis_for(const std::string& path) {
   if (file == "no_turbo" || file == "boost") return "cpu.turbo";
   if (file == "energy_performance_preference") return "cpu.epp";
   if (file.starts_with("scaling_")) return "cpu.frequency";
+  if (file.starts_with("constraint_") && file.ends_with("_power_limit_uw")) return "cpu.power_limit";
+  if (path.find("/cpuidle/") != std::string::npos && file == "disable") return "cpu.cstates";
   if (file == "power1_cap" || file == "power1_max") return "gpu.power_limit";
   return nullptr;
 }

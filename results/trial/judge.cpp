@@ -262,13 +262,18 @@ std::optional<double> objective_value(const ObjectiveSpec& objective, std::optio
 
 bool judge_readings(TrialRecord& trial, const JudgeInput& input, const Regions& regions) {
   bool delivered = false;
-  for (const auto& [domain, watts] : trial.power_limits_w)
+  const bool of_boards = std::any_of(trial.power_limits_w.begin(), trial.power_limits_w.end(),
+                                     [](const auto& limit) { return !is_package(limit.first); });
+  for (const auto& [domain, watts] : trial.power_limits_w) {
+    if (of_boards && is_package(domain)) continue;
     trial.conditions.power_limit_w = std::min(trial.conditions.power_limit_w.value_or(watts), watts);
+  }
   if (!is_idle(trial.role)) {
     const auto spans = counted_spans(regions, 0);
     const Delivered clocks = judge_clocks(trial, input, spans);
     delivered = clocks.all;
     judge_boards(trial, input, spans, clocks.boards);
+    judge_packages(trial, input, spans);
   }
   judge_energy(trial, input, regions);
   return delivered;

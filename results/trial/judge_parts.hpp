@@ -25,6 +25,12 @@ std::optional<double> power_limit_of(const TrialRecord& trial, const std::string
 // trial.
 void judge_boards(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans,
                   const std::set<std::string>& told);
+// Whether a domain is a CPU package: "package-0".
+inline bool is_package(const std::string& domain) {
+  return domain.starts_with("package");
+}
+// The same of CPU packages whose limit was set (cpu.power_limit), by what they drew.
+void judge_packages(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans);
 
 // Whether the clocks that were requested were delivered, target by target.
 struct Delivered {

@@ -79,7 +79,7 @@ struct SettingRecord {
   int delivered_readings = 0;
   std::optional<bool> as_requested = {};  // what was delivered is what was requested; nullopt: not known
   std::optional<ClockRule> clock = {};    // nullopt: no clock was requested
-  std::optional<Watts> power_limit = {};  // of a board, as it was read back, where that was set
+  std::optional<Watts> power_limit = {};  // of a board or package, as it was read back, where that was set
 };
 
 struct MetricRecord {
@@ -140,7 +140,7 @@ struct ConditionsRecord {
   std::optional<double> throttle_events;
   // The largest share of the region in which a board was held down by its power limit, or by heat.
   std::optional<double> power_cap_share, thermal_share;
-  std::optional<double> power_limit_w;  // the lowest in force of the boards used
+  std::optional<double> power_limit_w;  // the lowest in force of the boards used, else of the packages it was set for
 };
 
 struct TrialRecord : PlannedTrial {
@@ -169,7 +169,7 @@ struct TrialRecord : PlannedTrial {
   std::string units_unreadable = {};  // a line that gave a number of them which cannot be read
   std::optional<double> objective;
   std::vector<SettingRecord> settings;
-  std::map<std::string, double> power_limits_w = {};  // in force, by domain of the boards used
+  std::map<std::string, double> power_limits_w = {};  // in force, by domain of the boards used, and of packages where it was set
   std::vector<Reading> readings;
   std::vector<ChannelEnergy> energies;  // one an energy-capable channel
   std::vector<MetricRecord> metrics;

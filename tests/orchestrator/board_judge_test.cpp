@@ -162,5 +162,36 @@ TEST_F(BoardJudge, ACounterThatWentBackIsNotKnown) {
   EXPECT_EQ(trial_.verdict, Verdict::ok);
 }
 
+// A package under cpu.power_limit, whose counter is renewed between looks now and then.
+TEST_F(BoardJudge, APackageThatDrawsItsLimitIsAtIt) {
+  trial_.settings.clear();
+  trial_.power_limits_w = {{"package-0", 100}};
+  Channel package = channel("energy", "J", ChannelKind::counter);
+  package.name = "rapl:package-0";
+  package.domain = "package-0";
+  channels_.push_back(package);
+  input_.channels = channels_;
+  double joules = 5;
+  for (int i = 0; i <= 120; ++i) {
+    // Busy and held down from 1 s to 6 s, then 60 W; above its limit before the trial begins.
+    const double power = i <= 10 ? 140 : i <= 60 ? 98.5 : 60;
+    if (i % 3 != 1) trial_.readings.push_back({6, i * 100 * ms, joules, ReadingStatus::ok});
+    joules += 0.1 * power;
+  }
+  play([](double) { return State{}; });
+  EXPECT_NEAR(*trial_.conditions.power_cap_share, 0.5, 0.02);
+  EXPECT_EQ(*trial_.conditions.power_limit_w, 100);
+  EXPECT_EQ(event("limited"), "package-0: 50 % of the region at the 100 W limit");
+  EXPECT_EQ(trial_.verdict, Verdict::ok);
+}
+
+TEST_F(BoardJudge, APackageWithoutACounterSaysNothingOfItsLimit) {
+  trial_.power_limits_w = {{"package-0", 100}, {"gpu-0", 700}};
+  play([](double) { return State{}; });
+  EXPECT_EQ(event("limited"), "");
+  EXPECT_EQ(*trial_.conditions.power_cap_share, 0);  // the board's
+  EXPECT_EQ(*trial_.conditions.power_limit_w, 700);
+}
+
 }  // namespace
 }  // namespace dvfs_plan

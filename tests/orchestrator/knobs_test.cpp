@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "tests/support/machines.hpp"
@@ -258,6 +259,133 @@ TEST_F(KnobTest, SysfsKnobWritesOnlyWhatIsNamedBelowSys) {
 
 TEST_F(KnobTest, AMachineWithoutCpufreqSaysSo) {
   EXPECT_THAT(problem("cpu.frequency"), HasSubstr("this machine has no cpufreq"));
+}
+
+std::string idle(int cpu, int state) {
+  return "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpuidle/state" + std::to_string(state) + "/disable";
+}
+
+TEST_F(KnobTest, TheDeepestIdleStateIsAllowedAndWhatTheDriverKeepsOffStaysOff) {
+  machines::idle_states(root_);
+  EXPECT_THAT(offers("cpu.cstates"), ElementsAre("POLL", "C1", "C6"));
+  auto finding = find("cpu.cstates");
+  const auto saved = finding.knob->snapshot();
+  EXPECT_EQ(saved.size(), 16U);
+  auto applied = finding.knob->apply({"C1", {}}, writer_);
+  ASSERT_EQ(applied.size(), 1U);
+  EXPECT_EQ(applied[0].target, "cpus 0-3");
+  EXPECT_EQ(applied[0].applied, "C1");
+  EXPECT_EQ(applied[0].problem, "");
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    EXPECT_EQ(*sysfs_.text(idle(cpu, 1)), "0");
+    EXPECT_EQ(*sysfs_.text(idle(cpu, 2)), "1");
+    EXPECT_EQ(*sysfs_.text(idle(cpu, 3)), "1");
+  }
+  EXPECT_EQ(finding.knob->apply({"C6", {}}, writer_)[0].applied, "C6");
+  EXPECT_EQ(*sysfs_.text(idle(2, 2)), "1");  // C1E, which the driver keeps off
+  EXPECT_EQ(*sysfs_.text(idle(2, 3)), "0");
+  EXPECT_EQ(finding.knob->apply({"POLL", {}}, writer_)[0].applied, "POLL");
+  EXPECT_EQ(*sysfs_.text(idle(1, 1)), "1");
+  SettingAccess access(sysfs_, {});
+  EXPECT_TRUE(restore_settings(saved, access).complete());
+  EXPECT_EQ(finding.knob->snapshot(), saved);
+}
+
+TEST_F(KnobTest, OneCpuThatDoesOtherwiseIsNamed) {
+  machines::idle_states(root_);
+  auto finding = find("cpu.cstates");
+  class KeepsOne : public SettingWriter {
+   public:
+    explicit KeepsOne(SettingWriter& writer) : writer_(writer) {}
+    std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override {
+      std::vector<WriteAnswer> answers;
+      for (const SettingText& one : requests)
+        answers.push_back(one.path == idle(2, 3) ? WriteAnswer{} : writer_.write(std::vector<SettingText>{one}).front());
+      return answers;
+    }
+    SettingWriter& writer_;
+  } keeps(writer_);
+  const auto applied = finding.knob->apply({"C1", {}}, keeps);
+  ASSERT_EQ(applied.size(), 2U);
+  EXPECT_EQ(applied[0].target, "cpus 0-1,3");
+  EXPECT_EQ(applied[0].problem, "");
+  EXPECT_EQ(applied[1].problem, "cpu.cstates cpu2: asked for C1, the deepest state that is not disabled is C6");
+}
+
+TEST_F(KnobTest, SaysWhereNoIdleStatesAre) {
+  machines::acpi_cpufreq(root_);
+  EXPECT_EQ(problem("cpu.cstates"),
+            "the kernel manages no idle states of cpu0 (no cpuidle below /sys/devices/system/cpu/cpu0): in a virtual machine the host does; on "
+            "hardware look for idle=, cpuidle.off or intel_idle.max_cstate in /proc/cmdline");
+  EXPECT_EQ(problem("cpu.cstates@fast"), "'@fast' is no list of CPUs such as 0-3");
+}
+
+const std::string capped = "/sys/class/powercap/";
+
+AxisValue watts(double value) {
+  return {format_quantity(value, Dimension::power), value, Dimension::power};
+}
+
+TEST_F(KnobTest, APackagesLimitIsSetByAllItsInterfacesBothTerms) {
+  machines::rapl_limits(root_);
+  auto finding = find("cpu.power_limit");
+  ASSERT_TRUE(finding.knob) << finding.problem;
+  EXPECT_EQ(offers_text(finding.knob->offer()), "42 W to 165 W");
+  const auto saved = finding.knob->snapshot();
+  EXPECT_EQ(saved.size(), 6U);  // three zones of two limits
+  const auto applied = finding.knob->apply(watts(100), writer_);
+  ASSERT_EQ(applied.size(), 2U);
+  EXPECT_EQ(applied[0].target, "package-0");
+  EXPECT_EQ(applied[0].applied, "100 W");
+  EXPECT_EQ(applied[0].power_limit->value(), 100);
+  EXPECT_EQ(applied[0].stands.size(), 4U);
+  for (const char* zone : {"intel-rapl:0", "intel-rapl:1", "intel-rapl-mmio:0"}) {
+    for (const char* constraint : {"0", "1"})
+      EXPECT_EQ(*sysfs_.text(capped + zone + "/constraint_" + constraint + "_power_limit_uw"), "100000000");
+    EXPECT_EQ(*sysfs_.text(capped + zone + "/constraint_0_time_window_us"), "999424");
+  }
+  SettingAccess access(sysfs_, {});
+  EXPECT_TRUE(restore_settings(saved, access).complete());
+  EXPECT_EQ(finding.knob->snapshot(), saved);
+}
+
+TEST_F(KnobTest, ALimitThatIsOffOrLockedOrLowerElsewhereIsNotInForce) {
+  machines::rapl_limits(root_);
+  class Locked : public SettingWriter {
+   public:
+    Locked(SettingWriter& writer, std::string path, std::string problem) : writer_(writer), path_(std::move(path)), problem_(std::move(problem)) {}
+    std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override {
+      std::vector<WriteAnswer> answers;
+      for (const SettingText& one : requests)
+        answers.push_back(one.path.starts_with(path_) ? WriteAnswer{problem_} : writer_.write(std::vector<SettingText>{one}).front());
+      return answers;
+    }
+    SettingWriter& writer_;
+    std::string path_, problem_;
+  };
+  auto finding = find("cpu.power_limit@package-0");
+  Locked refused(writer_, capped + "intel-rapl:0/constraint_0", "Permission denied");
+  EXPECT_EQ(finding.knob->apply(watts(150), refused)[0].problem,
+            "cpu.power_limit@package-0 package-0: write 150000000 to /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw: Permission denied; the "
+            "firmware may have locked it (dmesg: 'locked by BIOS')");
+  Locked in_silence(writer_, capped + "intel-rapl-mmio:0", "");
+  EXPECT_EQ(finding.knob->apply(watts(160), in_silence)[0].problem,
+            "cpu.power_limit@package-0 package-0: asked for 160 W, read back 150 W from /sys/class/powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw");
+  root_.attribute(capped + "intel-rapl:0/enabled", "0");
+  EXPECT_EQ(finding.knob->apply(watts(100), writer_)[0].problem,
+            "cpu.power_limit@package-0 package-0: /sys/class/powercap/intel-rapl:0/enabled does not read 1: the limit is not in force");
+  EXPECT_EQ(problem("cpu.power_limit"),
+            "/sys/class/powercap/intel-rapl:0/enabled reads 0: its limits are not in force, and putting them into force changes more of the register "
+            "than could be put back; the firmware's setup may, or an administrator: echo 1 | sudo tee /sys/class/powercap/intel-rapl:0/enabled");
+}
+
+TEST_F(KnobTest, SaysWhyAPackageCannotBeLimited) {
+  machines::rapl(root_, false);
+  EXPECT_EQ(problem("cpu.power_limit"),
+            "its packages are counted and not limited by this driver (no constraint_0_power_limit_uw below /sys/class/powercap/intel-rapl:0), as "
+            "on AMD");
+  machines::rapl_limits(root_);
+  EXPECT_EQ(problem("cpu.power_limit@package-7"), "there is no package-7 (did you mean 'package-0'?); there are: package-0, package-1");
 }
 
 // libcpupower reads and writes fixed paths; a mount namespace puts a recorded machine there. What it finds

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
 #include <vector>
 
 namespace dvfs_plan::machines {
@@ -136,6 +137,36 @@ void rapl(const TemporaryFolder& root, bool with_psys) {
   root.attribute("/sys/class/powercap/intel-rapl-mmio:0/name", "package-0");
   root.attribute("/sys/class/powercap/intel-rapl-mmio:0/energy_uj", "100000000");
   if (with_psys) zone("intel-rapl:2", "psys", 900000000, package_range);
+}
+
+void rapl_limits(const TemporaryFolder& root) {
+  rapl(root, false);
+  for (const auto& [zone, long_w, short_w] : {std::tuple{"intel-rapl:0", 165, 198}, {"intel-rapl:1", 165, 198}, {"intel-rapl-mmio:0", 140, 198}}) {
+    const std::string folder = fmt::format("/sys/class/powercap/{}/", zone);
+    root.attribute(folder + "enabled", "1");
+    root.attribute(folder + "constraint_0_name", "long_term");
+    root.attribute(folder + "constraint_0_power_limit_uw", fmt::format("{}000000", long_w));
+    root.attribute(folder + "constraint_0_time_window_us", "999424");
+    root.attribute(folder + "constraint_0_max_power_uw", "165000000");
+    root.attribute(folder + "constraint_1_name", "short_term");
+    root.attribute(folder + "constraint_1_power_limit_uw", fmt::format("{}000000", short_w));
+    root.attribute(folder + "constraint_1_time_window_us", "7808");
+    root.attribute(folder + "constraint_1_max_power_uw", "412000000");
+  }
+}
+
+void idle_states(const TemporaryFolder& root) {
+  root.attribute(cpu_folder + "online", "0-3");
+  const std::vector<std::string> names{"POLL", "C1", "C1E", "C6"};
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    for (std::size_t state = 0; state < names.size(); ++state) {
+      const std::string folder = fmt::format("{}cpu{}/cpuidle/state{}/", cpu_folder, cpu, state);
+      const bool off = names[state] == "C1E";
+      root.attribute(folder + "name", names[state]);
+      root.attribute(folder + "disable", off ? "1" : "0");
+      root.attribute(folder + "default_status", off ? "disabled" : "enabled");
+    }
+  }
 }
 
 void h200(const TemporaryFolder& root, bool with_library) {

@@ -18,6 +18,10 @@ void amd_pstate_epp(const TemporaryFolder& root);
 void acpi_cpufreq(const TemporaryFolder& root);
 // Two packages with core, uncore and DRAM zones; DRAM wraps at its own, smaller range.
 void rapl(const TemporaryFolder& root, bool with_psys);
+// The limits of the first package of rapl() (165 W, 198 W for some ms), and of its second interface, which is lower.
+void rapl_limits(const TemporaryFolder& root);
+// Idle states of CPUs 0 to 3: POLL, C1, C1E, and C6, of which the driver keeps C1E off (intel_idle's default on some servers).
+void idle_states(const TemporaryFolder& root);
 
 // One H200: the stand-in nvidia-smi (tests/support/nvidia-smi), with the stand-in library (fake_nvml.cpp) or
 // without it. Its folder gpu/ drives both and logs every call.
