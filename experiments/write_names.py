@@ -19,6 +19,7 @@ def schema_with(names, text):
         "axis_name": {"pattern": rf"^(({single})(@.+)?|({families})\..+|[A-Za-z_][A-Za-z0-9_]*)$"},
         "search_name": {"enum": names["searches"]},
         "probe_name": {"enum": names["probes"]},
+        "meter_name": {"enum": names["meters"]},
     }
     for key, value in lines.items():
         line = f'    "{key}": {json.dumps(value)},'
@@ -32,11 +33,11 @@ def prose_with(registered, text, kinds):
     def inline(kind):
         return ", ".join(f"`{one['name']}NAME`" if one["name"].endswith(".") else f"`{one['name']}`" for one in registered[kind])
 
-    def listed(kind):
+    def listed(kind, title="command", says="does"):
         rows = "".join(f"| `{one['name']}` | {one['what']} |\n" for one in registered[kind])
-        return "\n| command | does |\n| --- | --- |\n" + rows
+        return f"\n| {title} | {says} |\n| --- | --- |\n" + rows
 
-    for kind, made in (("knobs", inline("knobs")), ("probes", inline("probes")), ("searches", inline("searches")),
+    for kind, made in (("knobs", inline("knobs")), ("probes", inline("probes")), ("meters", listed("meters", "meter", "is")), ("searches", inline("searches")),
                        ("forms", inline("forms")), ("commands", listed("commands"))):
         if kind not in kinds:
             continue
@@ -47,11 +48,12 @@ def prose_with(registered, text, kinds):
 
 def main():
     registered = json.loads(subprocess.run([sys.argv[1], "registered"], check=True, capture_output=True, text=True).stdout)
-    names = {kind: [one["name"] for one in registered[kind]] for kind in ("knobs", "probes", "searches", "forms", "commands")}
+    names = {kind: [one["name"] for one in registered[kind]] for kind in ("knobs", "probes", "meters", "searches", "forms", "commands")}
     stale = []
     for path, made in ((ROOT / "experiments/experiment.schema.json", lambda text: schema_with(names, text)),
                        (ROOT / "README.md", lambda text: prose_with(registered, text, ("forms", "commands"))),
-                       (ROOT / "docs/experiment.md", lambda text: prose_with(registered, text, ("knobs", "probes", "searches")))):
+                       (ROOT / "docs/experiment.md", lambda text: prose_with(registered, text, ("knobs", "probes", "searches"))),
+                       (ROOT / "docs/meters.md", lambda text: prose_with(registered, text, ("meters",)))):
         before = path.read_text()
         after = made(before)
         if before == after:

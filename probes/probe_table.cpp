@@ -8,10 +8,11 @@ ProbeFinding find_probe(std::string_view name, const ProbeRequest& request) {
   return kind->find(request);
 }
 
-std::vector<ProbeFinding> find_probes(const ProbeRequest& request) {
+std::vector<ProbeFinding> find_probes(const ProbeRequest& request, WhichProbes which) {
   std::vector<ProbeFinding> findings;
   for (const ProbeKind* kind : Registered<ProbeKind>::all()) {
     if (kind->boards_of && request.boards.empty()) continue;
+    if (kind->on_request && which == WhichProbes::usual) continue;
     ProbeFinding finding = kind->find(request);
     // Boards of another vendor are no fault of the one at hand.
     if (!kind->boards_of || finding.probe) findings.push_back(std::move(finding));

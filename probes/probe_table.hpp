@@ -42,12 +42,16 @@ struct ProbeKind {
   std::string_view what;  // it measures, and by what: for people
   // Of GPU boards, whose: looked for only where an experiment is about boards.
   std::optional<GpuVendor> boards_of = {};
+  // Reading it disturbs what is measured (a BMC keeps a CPU busy, and answers others meanwhile late): only where an experiment
+  // names it.
+  bool on_request = false;
   ProbeFinding (*find)(const ProbeRequest&) = nullptr;
 };
 
 ProbeFinding find_probe(std::string_view name, const ProbeRequest& request);
-// All of them; those of boards only if there are boards in the request.
-std::vector<ProbeFinding> find_probes(const ProbeRequest& request);
+// All of them; those of boards only if there are boards in the request, those that disturb only if they are wanted.
+enum class WhichProbes { usual, all };
+std::vector<ProbeFinding> find_probes(const ProbeRequest& request, WhichProbes which = WhichProbes::usual);
 // Of the probe and what belongs to it; none where there is no probe.
 std::vector<Channel> channels_of(const ProbeFinding& finding);
 

@@ -91,6 +91,7 @@ struct AxisSpec {
   std::optional<RawValue> step, times;  // range: arithmetic or geometric; neither: all offered in between
   bool nearest = false;                 // take the nearest offered value instead of refusing
   std::string by;                       // who sets it: "slurm"; empty: the guardian
+  std::optional<RawValue> was;          // the value at which trials ran before the axis was added to the file
 };
 
 struct SysfsKnobSpec {
@@ -126,6 +127,16 @@ struct ProbeSpec {
     std::optional<double> averages_over_s = {};  // each value of a power is the mean over so long
   };
   std::vector<ChannelSpec> channels;
+  // On the network, asked by us (probes/meters/).
+  struct MeterSpec {
+    std::string kind;  // "shelly"
+    RawValue at;
+    std::string outlet;                                // of several at one address; empty: the first
+    std::optional<RawValue> credentials, authorities;  // files
+    std::string domain = "system";
+    std::optional<double> averages_over_s = {};
+  };
+  std::optional<MeterSpec> meter;
 };
 
 enum class Objective { energy, time, edp, ed2p, cost };

@@ -36,6 +36,7 @@ bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   if (const YamlNode* nearest = node.find("nearest")) {
     axis.nearest = read.boolean(*nearest, "'nearest'").value_or(false);
   }
+  if (const YamlNode* was = node.find("was")) axis.was = read.word(*was, "'was'");
   if (const YamlNode* by = node.find("by")) {
     const auto who = read.word(*by, "'by'");
     const bool cpus = axis.name == "cpu.frequency" || axis.name.starts_with("cpu.frequency@");
@@ -150,8 +151,58 @@ std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const Yam
   return std::nullopt;
 }
 
-std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Vocabulary::Probe>& known,
-                                     YamlReader& read) {
+namespace {
+
+// {name: wall, meter: shelly, at: "http://192.168.1.20"}: keys that belong to such a one alone.
+void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, ProbeSpec& probe, YamlReader& read) {
+  const YamlNode* const kind = node.find("meter");
+  if (kind == nullptr) {
+    for (const char* key : {"at", "outlet", "credentials", "ca", "domain", "averages over"}) {
+      if (const YamlNode* stray = node.find(key))
+        read.diagnostics().error(stray->mark, fmt::format("probe '{}': '{}' is of a meter on the network:  {{name: wall, meter: {}, at: \"http://192.168.1.20\"}}; "
+                                                          "channels of a program have a 'domain' of their own",
+                                                          probe.name, key, kinds.empty() ? "KIND" : kinds.front()));
+    }
+    return;
+  }
+  ProbeSpec::MeterSpec meter;
+  const auto word = read.word(*kind, "'meter'");
+  if (!word) return;
+  meter.kind = word->text;
+  if (std::find(kinds.begin(), kinds.end(), meter.kind) == kinds.end())
+    read.diagnostics().error(word->mark, fmt::format("probe '{}': unknown meter '{}'{}; there are: {}", probe.name, meter.kind, did_you_mean(meter.kind, kinds), join(kinds, ", ")));
+  const YamlNode* const at = node.find("at");
+  const auto where = at == nullptr ? std::nullopt : read.word(*at, "'at'");
+  if (where)
+    meter.at = *where;
+  else if (at == nullptr)
+    read.diagnostics().error(kind->mark, fmt::format("probe '{}': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\"", probe.name));
+  if (const YamlNode* outlet = node.find("outlet")) {
+    if (const auto number = read.integer(*outlet, "'outlet'", 0, 1000)) meter.outlet = std::to_string(*number);
+  }
+  if (const YamlNode* file = node.find("credentials")) meter.credentials = read.word(*file, "'credentials'");
+  if (const YamlNode* file = node.find("ca")) meter.authorities = read.word(*file, "'ca'");
+  if (const YamlNode* domain = node.find("domain")) {
+    if (const auto text = read.word(*domain, "'domain'")) meter.domain = text->text;
+  }
+  if (const YamlNode* window = node.find("averages over")) {
+    const auto length = read.quantity(*window, "'averages over'", Dimension::time);
+    if (length && *length > 0)
+      meter.averages_over_s = *length;
+    else if (length)
+      read.diagnostics().error(window->mark, fmt::format("probe '{}': 'averages over' is a time above 0 s over which each value is a mean", probe.name));
+  }
+  for (const char* key : {"command", "every", "run_as", "channels"}) {
+    if (const YamlNode* stray = node.find(key))
+      read.diagnostics().error(stray->mark, fmt::format("probe '{}' is a meter on the network, which is asked by dvfs-plan itself: it takes no '{}'", probe.name, key));
+  }
+  probe.meter = std::move(meter);
+}
+
+}  // namespace
+
+std::optional<ProbeSpec> parse_probe(const YamlNode& node, const Vocabulary& vocabulary, YamlReader& read) {
+  const std::vector<Vocabulary::Probe>& known = vocabulary.probes;
   ProbeSpec probe;
   probe.mark = node.mark;
   const YamlNode* name = &node;
@@ -201,9 +252,12 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Voc
   const auto same = std::find(names.begin(), names.end(), probe.name);
   const bool built_in = same != names.end();
   probe.of_boards = built_in && known[static_cast<std::size_t>(same - names.begin())].of_boards;
-  if (probe.command.empty() && !built_in) {
+  if (node.kind == YamlNode::Kind::map) parse_meter(node, vocabulary.meters, probe, read);
+  if (node.kind == YamlNode::Kind::map && node.find("meter") != nullptr) {
+    if (built_in) read.diagnostics().error(probe.mark, fmt::format("probe '{}' is built in; give the meter another name", probe.name));
+  } else if (probe.command.empty() && !built_in) {
     read.diagnostics().error(
-        probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command'", probe.name,
+        probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command', a meter on the network a 'meter'", probe.name,
                                 did_you_mean(probe.name, names)));
   } else if (!probe.command.empty() && (built_in || probe.channels.empty())) {
     read.diagnostics().error(

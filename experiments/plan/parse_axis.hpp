@@ -12,9 +12,7 @@ std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const Yam
                                    YamlReader& read);
 
 // `rapl`, {name: hwmon, rate: 100 Hz}, {name: meter, command: [...], every: 1 s, channels: {wall: {unit:
-// W}}}.
-// `known`: the built-in ones.
-std::optional<ProbeSpec> parse_probe(const YamlNode& node, const std::vector<Vocabulary::Probe>& known,
-                                     YamlReader& read);
+// W}}}, {name: wall, meter: shelly, at: "http://192.168.1.20"}.
+std::optional<ProbeSpec> parse_probe(const YamlNode& node, const Vocabulary& vocabulary, YamlReader& read);
 
 }  // namespace dvfs_plan

@@ -364,7 +364,7 @@ class ExperimentParser {
     experiment_.probes.emplace();
     std::set<std::string> names;
     for (const YamlPointer& item : node.items) {
-      if (auto probe = parse_probe(*item, vocabulary_.probes, read_)) {
+      if (auto probe = parse_probe(*item, vocabulary_, read_)) {
         if (!names.insert(probe->name).second) {
           error(probe->mark, fmt::format("probe '{}' is listed twice", probe->name));
         }
@@ -409,7 +409,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"ready", {"port", "line", "command", "within"}},
       {"attach", {"pid", "address"}},
       {"metric", {"name", "regex", "json", "file", "unit"}},
-      {"axis", {"values", "count", "from", "to", "step", "times", "nearest", "by"}},
+      {"axis", {"values", "count", "from", "to", "step", "times", "nearest", "by", "was"}},
       {"sysfs", {"path", "values"}},
       {"repeat", {"min", "max", "until", "confirm"}},
       {"budget", {"time", "trials"}},
@@ -420,7 +420,8 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
        {"warm up", "idle", "references", "settle limit", "temperature", "drift", "foreign load", "reruns",
         "give up after", "gpu processes"}},
       {"temperature", {"band", "limit"}},
-      {"probe", {"name", "rate", "command", "every", "run_as", "channels"}},
+      {"probe",
+       {"name", "rate", "command", "every", "run_as", "channels", "meter", "at", "outlet", "credentials", "ca", "domain", "averages over"}},
       {"channel", {"unit", "domain", "averages over"}},
       {"objective", {"minimise", "of", "per", "across", "same work", "to", "subject to", "price"}},
       {"price", {"energy", "machine"}},

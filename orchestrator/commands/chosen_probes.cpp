@@ -1,15 +1,22 @@
 #include "orchestrator/commands/chosen_probes.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <tuple>
+#include <utility>
 
+#include "base/acting_as.hpp"
 #include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/run_as.hpp"
 #include "probes/command_probe.hpp"
+#include "probes/meters/meter.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -47,6 +54,56 @@ std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experi
     settings.channels.push_back(one);
   }
   return start_command_probe(std::move(settings), launcher, clock);
+}
+
+// USER:PASSWORD of a file that nobody else may read. It goes into no result and no message.
+std::pair<std::string, std::string> read_credentials(const ProbeSpec& spec, const Experiment& experiment) {
+  const RawValue& named = *spec.meter->credentials;
+  const std::string file = (std::filesystem::path(experiment.folder) / named.text).string();
+  const auto refuse = [&](const std::string& found) {
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}:{}:{}: probe '{}': 'credentials' is a file that nobody else may read, with one line, USER:PASSWORD; {} {}", experiment.file,
+                            named.mark.line, named.mark.column, spec.name, printable(file), found),
+                fmt::format("chmod 600 {}", shell_quote(file)));
+  };
+  const ActingAs owner(invoking_owner());
+  struct stat info {};
+  std::ifstream stream(file);
+  if (!stream || ::stat(file.c_str(), &info) != 0) refuse("cannot be read");
+  if ((info.st_mode & 077) != 0) refuse(fmt::format("has mode {:04o}", info.st_mode & 07777U));
+  std::string line;
+  std::getline(stream, line);
+  const auto colon = line.find(':');
+  if (colon == std::string::npos || colon == 0) refuse("has no such line");
+  return {line.substr(0, colon), line.substr(colon + 1)};
+}
+
+std::unique_ptr<Probe> network_meter(const ProbeSpec& spec, const Experiment& experiment) {
+  const ProbeSpec::MeterSpec& meter = *spec.meter;
+  MeterRequest request{spec.name, meter.at.text, meter.outlet, meter.domain, {}, {}, {}, meter.averages_over_s, {}};
+  while (request.at.ends_with('/')) request.at.pop_back();
+  if (spec.rate) request.period = Seconds{1 / spec.rate->value()};
+  if (meter.credentials) std::tie(request.user, request.password) = read_credentials(spec, experiment);
+  if (meter.authorities) request.authorities = (std::filesystem::path(experiment.folder) / meter.authorities->text).string();
+  const MeterKind& kind = *Registered<MeterKind>::find(meter.kind);
+  const auto refuse = [&](bool given, bool taken, const char* key) {
+    if (!given || taken) return;
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{}:{}:{}: probe '{}': a meter of kind {} has no use for '{}'", experiment.file, spec.mark.line, spec.mark.column, spec.name, meter.kind, key),
+                "leave it out; docs/meters.md says what each kind takes");
+  };
+  refuse(!meter.outlet.empty(), kind.takes_outlet, "outlet");
+  refuse(meter.credentials.has_value(), kind.takes_credentials, "credentials");
+  refuse(meter.authorities.has_value(), kind.takes_authorities, "ca");
+  MeterFinding found;
+  try {
+    found = kind.open(request);
+  } catch (const std::exception& fault) {  // of a parser
+    found.problem = fmt::format("meter '{}' ({}) at {}: {}", request.name, meter.kind, request.at, printable(fault.what()));
+  }
+  if (!found.probe)
+    throw Error(ExitCode::machine_refuses, fmt::format("{}:{}:{}: {}", experiment.file, spec.mark.line, spec.mark.column, found.problem), found.fix);
+  return std::move(found.probe);
 }
 
 // A probe read at another rate than its own.
@@ -89,6 +146,10 @@ void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysf
       std::any_of(experiment.axes.begin(), experiment.axes.end(),
                   [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
   if (sweeps_cpu_clock && find_probe("cpufreq", {sysfs}).probe) add("cpufreq");
+  // Nor does a power limit show whether it was reached.
+  const bool limits_packages = std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                                           [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.power_limit"; });
+  if (limits_packages && find_probe("rapl", {sysfs}).probe) add("rapl");
   for (const GpuBoard& board : gpus.used) {
     for (const ProbeKind* kind : Registered<ProbeKind>::all()) {
       if (kind->boards_of == board.vendor) add(kind->name);
@@ -119,6 +180,10 @@ ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus,
     if (!spec.command.empty() || spec.rate) chosen.fixed_rate.insert(spec.name);
     if (!spec.command.empty()) {
       chosen.probes.push_back(own_probe(spec, experiment, run, launcher, clock));
+      continue;
+    }
+    if (spec.meter) {
+      chosen.probes.push_back(network_meter(spec, experiment));
       continue;
     }
     ProbeFinding finding = find_probe(spec.name, request);

@@ -100,7 +100,7 @@ Diagnosis diagnose(const Sysfs& sysfs, GuardClient& guard) {
   const UsedBoards gpus = all_boards(sysfs);
   d.machine.merge(board_facts(gpus.used, sysfs));
   d.knobs = look_at_knobs(sysfs, gpus, guard);
-  d.probes = find_probes({sysfs, gpus.used});
+  d.probes = find_probes({sysfs, gpus.used}, WhichProbes::all);
   note_boards(gpus, sysfs, d);
   d.daemons = find_other_setters(sysfs);
   for (const CpufreqPolicy& policy : cpufreq_access(sysfs)->policies()) {
@@ -133,8 +133,10 @@ std::string doctor_text(const Diagnosis& d) {
   }
   text += "\nprobes\n";
   for (const ProbeFinding& probe : d.probes) {
-    text += fmt::format("  {} {}{}\n", probe.probe ? "+" : "-", probe.name,
-                        probe.problem.empty() ? "" : ": " + probe.problem);
+    const ProbeKind* kind = Registered<ProbeKind>::find(probe.name);
+    text += fmt::format("  {} {}{}{}\n", probe.probe ? "+" : "-", probe.name,
+                        probe.problem.empty() ? "" : ": " + probe.problem,
+                        probe.probe && kind != nullptr && kind->on_request ? " (read where an experiment's `probes` names it)" : "");
     if (!probe.fix.empty()) text += fmt::format("      fix: {}\n", probe.fix);
     for (const Channel& channel : channels_of(probe)) {
       text += fmt::format("      {} [{}] {}{}\n", channel.name, channel.unit, channel.source,

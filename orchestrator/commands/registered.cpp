@@ -7,6 +7,7 @@
 #include "orchestrator/commands/setting_form.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/strategies/strategy.hpp"
+#include "probes/meters/meter.hpp"
 #include "probes/probe_table.hpp"
 #include "results/store/migrate.hpp"
 #include "results/store/trial_columns.hpp"
@@ -25,6 +26,7 @@ nlohmann::ordered_json names_of_all() {
 int registered_command(const CommonOptions&) {
   nlohmann::ordered_json json{{"knobs", names_of_all<KnobKind>()},
                               {"probes", names_of_all<ProbeKind>()},
+                              {"meters", names_of_all<MeterKind>()},
                               {"searches", names_of_all<StrategyKind>()},
                               {"forms", names_of_all<SettingForm>()},
                               {"commands", nlohmann::ordered_json::array()},

@@ -289,7 +289,7 @@ TEST(Parse, Metrics) {
 TEST(Parse, ProbesObjectiveAndOrder) {
   EXPECT_EQ(faults(with("probes: [rpal]\n")),
             "sweep.yaml:2:10: error: unknown probe 'rpal' (did you mean 'rapl'?); a program of your own "
-            "needs a 'command'\n");
+            "needs a 'command', a meter on the network a 'meter'\n");
   EXPECT_EQ(faults(with("probes: [{name: wall, command: [meter]}]\n")),
             "sweep.yaml:2:17: error: probe 'wall' runs a command and needs 'channels', for example  "
             "channels: {power: {unit: W}}\n");

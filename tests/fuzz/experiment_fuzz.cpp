@@ -26,7 +26,8 @@ dvfs_plan::ResolveWorld machine() {
 // Some of each kind; the rooms that know all of them have no part in parsing.
 const dvfs_plan::Vocabulary vocabulary{{"cpu.frequency", "cpu.governor", "cpu.epp", "devfreq.", "sysfs."},
                                        {{"rapl", false}, {"hwmon", false}, {"nvidia", true}},
-                                       {{"full", false}, {"adaptive", true}, {"random", false}}};
+                                       {{"full", false}, {"adaptive", true}, {"random", false}},
+                                       {"shelly", "redfish"}};
 
 }  // namespace
 

@@ -45,6 +45,7 @@ class Testbed:
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dvfs-system.", dir="/var/tmp"))
         self.disk = self.folder / "disk.img"
+        self.more = {}  # of boot's environment: TESTBED_BMC, TESTBED_IDLE
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -68,7 +69,7 @@ class Testbed:
             path.write_text(text)
             path.chmod(0o755)
             items.append(f"{name}={path}")
-        environment = dict(os.environ, TESTBED_DISK=str(self.disk), TESTBED_PID=str(self.folder / "pid"))
+        environment = dict(os.environ, TESTBED_DISK=str(self.disk), TESTBED_PID=str(self.folder / "pid"), **self.more)
         (self.folder / "pid").unlink(missing_ok=True)
         return subprocess.Popen([ROOT / "tests/testbed/boot", script, *items], env=environment, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")

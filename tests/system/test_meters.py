@@ -1,0 +1,302 @@
+"""Meters on the network: plugs and a BMC by Redfish, played by servers of our own on the loopback device with answers as their makers document them, over
+HTTP and TLS; and everything that can go wrong with one."""
+import http.server
+import json
+import os
+import re
+import ssl
+import subprocess
+import threading
+import time
+import unittest
+
+import loopback
+import testbed
+from whole import QUIET, Whole
+
+# shelly-api-docs.shelly.cloud/gen2/ComponentsAndServices/Switch, .../gen1 (Shelly Plug S), tasmota.github.io/docs/Commands
+GEN2 = {"id": "shellyplusplugs-80646f", "mac": "80646F", "model": "SNPL-00112EU", "gen": 2, "app": "PlusPlugS", "auth_en": False}
+SWITCH = {"id": 0, "source": "WS_in", "output": True, "apower": 0.0, "voltage": 230.1, "current": 0.043, "aenergy": {"total": 6.532, "by_minute": [45.199, 47.141, 88.397], "minute_ts": 1626935779}}
+GEN1 = {"type": "SHPLG-S", "mac": "5ECF7F", "auth": False, "fw": "20230913-113421/v1.14.0"}
+TASMOTA = {"StatusSNS": {"Time": "2026-11-25T03:00:00", "ENERGY": {"TotalStartTime": "2026-01-01T00:00:00", "Total": 3.185, "Yesterday": 3.058, "Today": 0.127, "Power": 0, "Voltage": 229, "Current": 0.1}}}
+
+
+class Served(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do(self, method):
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        answer = self.server.says(method, self.path, self.headers, body)
+        if answer is None:  # as one that hangs
+            time.sleep(20)
+            return
+        status, headers, content = answer
+        content = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_GET(self):
+        self.do("GET")
+
+    def do_POST(self):
+        self.do("POST")
+
+    def do_DELETE(self):
+        self.do("DELETE")
+
+
+@unittest.skipIf(not os.environ.get("DVFS_PLAN_APART"), "needs a network of its own (tests/system/apart)")
+class Meters(Whole):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        loopback.up()
+
+    def serve(self, says, tls=None):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
+        server.daemon_threads = True
+        server.says = says
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
+
+    def night(self, probe, seconds=2, objective="time", repeat=2, more=""):
+        self.write("night.yaml", f"name: night\nobjective: {objective}\nconditions: {QUIET}\nprobes: [{probe}]\nworkloads: [{{name: w, command: [sleep, '{seconds}']}}]\nrepeat: {repeat}\n{more}")
+        return self.call("night.yaml", "--no-html")
+
+    def watts(self, channel):
+        said = self.call("sql", "night.sqlite", f"SELECT value, absence FROM readings WHERE channel = '{channel}'", "--json")
+        return [(row["value"], row["absence"]) for row in json.loads(said.stdout)]
+
+    def test_a_shelly_of_each_generation(self):
+        power, paths = [123.4], []
+
+        def gen2(method, path, headers, body):
+            paths.append(path)
+            if path == "/shelly":
+                return 200, {"Content-Type": "application/json"}, GEN2
+            if path == "/rpc/Switch.GetStatus?id=0":
+                return 200, {}, {**SWITCH, "apower": power[0]}
+            return 404, {}, {"code": -105, "message": "Argument 'id', value 7 not found!"}
+
+        at = self.serve(gen2)
+        said = self.night(f'{{name: wall, meter: shelly, at: "{at}/"}}')
+        self.assertEqual(said.returncode, 0, said.stderr)
+        values = self.watts("wall:power")
+        self.assertGreater(len(values), 5)
+        self.assertEqual(set(values), {(123.4, None)})
+        source = json.loads(self.call("sql", "night.sqlite", "SELECT DISTINCT channel, domain FROM energy", "--json").stdout)
+        self.assertEqual(source, [{"channel": "wall:power", "domain": "system"}])
+        # A power meter without a switch, and an outlet that is not there.
+        def pm(method, path, headers, body):
+            return (200, {}, GEN2) if path == "/shelly" else (200, {}, {"id": 0, "apower": 7.5}) if path == "/rpc/PM1.GetStatus?id=0" else (404, {}, "No handler")
+
+        said = self.night(f'{{name: pm, meter: shelly, at: "{self.serve(pm)}"}}', more="description: other\n")
+        self.assertEqual(said.returncode, 2, said.stderr)  # another meter than the trials there
+        self.assertIn("probes", said.stderr)
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(set(self.watts("pm:power")), {(7.5, None)})
+        self.night(f'{{name: wall, meter: shelly, at: "{at}", outlet: 7}}')
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 3)
+        self.assertIn(f"error: night.yaml:4:17: meter 'wall' (shelly) at {at}: /rpc/PM1.GetStatus?id=7: HTTP status 404\n  hint: look with: curl {at}/shelly\n", said.stderr)
+        # Generation 1: what it says while it is not valid is no power.
+        valid = [True]
+        at = self.serve(lambda method, path, headers, body: (200, {}, GEN1) if path == "/shelly" else (200, {}, {"power": 42.25, "overpower": 0.0, "is_valid": valid[0], "total": 1312}))
+        said = self.night(f'{{name: plug, meter: shelly, at: "{at}", rate: 10 Hz}}')
+        self.assertEqual(self.call("night.yaml", "--no-html", "--fresh").returncode, 0)
+        self.assertEqual(set(self.watts("plug:power")), {(42.25, None)})
+        valid[0] = False
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertIn(f"meter 'plug' (shelly) at {at}: /meter/0: is_valid is false\n", said.stderr)
+
+    def test_a_plug_with_tasmota(self):
+        password = [False]
+
+        def says(method, path, headers, body):
+            if password[0] and not path.startswith("/cm?user=admin&password=p%26%20w&"):
+                return 200, {}, {"WARNING": "Need user=<username>&password=<password>"}
+            self.assertTrue(path.endswith("cmnd=Status%208"), path)
+            answer = json.loads(json.dumps(TASMOTA))
+            answer["StatusSNS"]["ENERGY"]["Power"] = [31, 5]
+            return 200, {"Content-Type": "application/json"}, answer
+
+        at = self.serve(says)
+        self.assertEqual(self.night(f'{{name: wall, meter: tasmota, at: "{at}", outlet: 1}}').returncode, 0)
+        self.assertEqual(set(self.watts("wall:power")), {(5, None)})
+        self.assertEqual(self.night(f'{{name: one, meter: tasmota, at: "{at}"}}').returncode, 2)
+        self.assertEqual(self.call("night.yaml", "--no-html", "--fresh").returncode, 0)
+        self.assertEqual(set(self.watts("one:power")), {(31, None)})
+        password[0] = True
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertIn(f"meter 'one' (tasmota) at {at}: it asks for a user and a password\n", said.stderr)
+        secret = self.write("plug.secret", "admin:p& w\n")
+        self.night(f'{{name: one, meter: tasmota, at: "{at}", credentials: plug.secret}}')
+        secret.chmod(0o640)
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 2)
+        self.assertRegex(said.stderr, r"error: night\.yaml:4:\d+: probe 'one': 'credentials' is a file that nobody else may read, with one line, USER:PASSWORD; \S*plug\.secret has mode 0640\n  hint: chmod 600 ")
+        secret.chmod(0o600)
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertNotIn(b"p& w", (self.folder / "night.sqlite").read_bytes())
+        self.assertNotIn(b"p%26", (self.folder / "night.sqlite").read_bytes())
+
+    def certificates(self, name="127.0.0.1", kind="IP"):
+        """A BMC's own, signed by itself."""
+        key, certificate = self.folder / f"{name}.key", self.folder / f"{name}.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName={kind}:{name}",
+                        "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        return certificate, key
+
+    def redfish(self, watts, chassis="new", sessions=None):
+        """A service with one chassis (DSP2046: EnvironmentMetrics; before: Power), which wants a session where `sessions` is a list of those that are open."""
+        def says(method, path, headers, body):
+            if path == "/redfish/v1/SessionService/Sessions" and method == "POST":
+                if json.loads(body) != {"UserName": "root", "Password": "calvin:1"}:
+                    return 401, {}, {"error": {"code": "Base.1.8.ResourceAtUriUnauthorized"}}
+                sessions.append(f"token{len(sessions)}")
+                return 201, {"X-Auth-Token": sessions[-1], "Location": f"/redfish/v1/SessionService/Sessions/{len(sessions)}"}, {}
+            if method == "DELETE":
+                sessions[int(path.rsplit("/", 1)[1]) - 1] = "closed"
+                return 200, {}, {}
+            if sessions is not None and headers.get("X-Auth-Token") not in [one for one in sessions if one != "closed"]:
+                return 401, {}, {"error": {}}
+            return 200, {}, {
+                "/redfish/v1/Chassis": {"Members": [{"@odata.id": "/redfish/v1/Chassis/Enclosure"}, {"@odata.id": "/redfish/v1/Chassis/System"}]},
+                "/redfish/v1/Chassis/Enclosure": {"Id": "Enclosure", **({"Power": {"@odata.id": "/redfish/v1/Chassis/System/Power"}} if chassis == "both" else {})},
+                "/redfish/v1/Chassis/System": {"Id": "System", "Power": {"@odata.id": "/redfish/v1/Chassis/System/Power"},
+                                               **({"EnvironmentMetrics": {"@odata.id": "/redfish/v1/Chassis/System/EnvironmentMetrics"}} if chassis == "new" else {})},
+                "/redfish/v1/Chassis/System/EnvironmentMetrics": {"PowerWatts": {"Reading": watts[0], "DataSourceUri": "x"}, "EnergykWh": {"Reading": 1234.5}},
+                "/redfish/v1/Chassis/System/Power": {"PowerControl": [{"MemberId": "0", "PowerConsumedWatts": watts[0] + 1, "PowerMetrics": {"IntervalInMin": 1, "AverageConsumedWatts": 300}}]},
+            }.get(path, {"error": {}})
+        return says
+
+    def test_a_bmc_by_redfish(self):
+        watts, sessions, own = [344], [], self.certificates()
+        at = self.serve(self.redfish(watts, sessions=sessions), own)
+        secret = self.write("bmc.secret", "root:calvin:1\n")
+        secret.chmod(0o600)
+        probe = f'{{name: bmc, meter: redfish, at: "{at}", credentials: bmc.secret, ca: {own[0].name}}}'
+        said = self.night(probe)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(set(self.watts("bmc:power")), {(344, None)})
+        self.assertEqual(set(sessions), {"closed"}, "sessions are closed")
+        self.assertNotIn(b"calvin", (self.folder / "night.sqlite").read_bytes())
+        # Nobody vouches for it.
+        said = self.night(probe.replace(f", ca: {own[0].name}", ""))
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 3)
+        self.assertRegex(said.stderr, r"meter 'bmc' \(redfish\) at \S+: TLS with 127\.0\.0\.1:\d+: certificate verify failed.*\n  hint: name who vouches for it:  ca: FILE\.pem")
+        # A certificate of another host's.
+        other = self.certificates("bmc.example", "DNS")
+        elsewhere = self.serve(self.redfish(watts, sessions=sessions), other)
+        said = self.night(probe.replace(at, elsewhere).replace(own[0].name, other[0].name))
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertRegex(said.stderr, r"TLS with 127\.0\.0\.1:\d+: certificate verify failed")
+        # A wrong password, and one that would be sent in the clear.
+        secret.write_text("root:wrong\n")
+        self.night(probe)
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertIn("/redfish/v1/SessionService/Sessions: HTTP status 401: the user or the password is not taken\n", said.stderr)
+        self.assertNotIn("wrong", said.stderr)
+        plain = self.serve(self.redfish(watts, sessions=[]))
+        self.night(probe.replace(at, plain))
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertIn(f"meter 'bmc' (redfish): a password is sent over TLS alone, and '{plain}' is not https\n", said.stderr)
+
+    def test_a_bmc_of_older_kind_and_one_with_several_chassis(self):
+        at = self.serve(self.redfish([99], "old"))
+        self.assertEqual(self.night(f'{{name: bmc, meter: redfish, at: "{at}"}}').returncode, 0)
+        self.assertEqual(set(self.watts("bmc:power")), {(100, None)})
+        at = self.serve(self.redfish([99], "both"))
+        self.night(f'{{name: bmc, meter: redfish, at: "{at}"}}')
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertIn("several chassis tell a power (/redfish/v1/Chassis/Enclosure, /redfish/v1/Chassis/System): name one in 'at'\n", said.stderr)
+        self.night(f'{{name: bmc, meter: redfish, at: "{at}/redfish/v1/Chassis/System"}}')
+        self.assertEqual(self.call("night.yaml", "--no-html", "--fresh").returncode, 0)
+
+    def test_one_that_hangs_talks_nonsense_or_goes_away_in_the_night(self):
+        state = ["well"]
+
+        def says(method, path, headers, body):
+            if state[0] == "hangs":
+                return None
+            if path == "/shelly":
+                return 200, {}, GEN2
+            if state[0] == "nonsense":
+                return 200, {}, "<html>captive portal</html>"
+            if state[0] == "text":
+                return 200, {}, {**SWITCH, "apower": "12 W"}
+            return 200, {}, {**SWITCH, "apower": 50}
+
+        at = self.serve(says)
+        self.write("night.yaml", f'name: night\nobjective: time\nconditions: {QUIET}\nprobes: [{{name: wall, meter: shelly, at: "{at}", averages over: 1 s}}]\n'
+                                 "workloads: [{name: w, command: [sleep, '2']}]\naxes: {n: [1, 2, 3, 4]}\nrepeat: 1\norder: listed\n"
+                                 .replace("command: [sleep, '2']", "shell: 'sleep 2; : {n}'"))
+        run = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+        told = []
+        for line in run.stderr:
+            told.append(line)
+            if line.startswith("w n=1 #1: "):
+                state[0] = "nonsense"
+            if line.startswith("w n=2 #1: "):
+                state[0] = "text"
+            if line.startswith("w n=3 #1: "):
+                state[0] = "hangs"
+        run.stderr.close()
+        self.assertIn(run.wait(timeout=60), (0, 1), told)
+        rows = json.loads(self.call("sql", "night.sqlite", "SELECT t.key, r.absence, count(*) AS n, count(r.value) AS known FROM trials t JOIN readings r USING (trial) GROUP BY 1, 2", "--json").stdout)
+        by_trial = {}
+        for row in rows:
+            by_trial.setdefault(row["key"], {})[row["absence"]] = (row["n"], row["known"])
+        self.assertEqual(set(by_trial["w n=1 #1"]), {None})
+        self.assertIn("absent", by_trial["w n=2 #1"])
+        self.assertIn("absent", by_trial["w n=3 #1"])
+        self.assertIn("gone", by_trial["w n=4 #1"])
+        energies = {row["key"]: row["energy_j"] for row in json.loads(self.call("sql", "night.sqlite", "SELECT key, energy_j FROM trials", "--json").stdout)}
+        self.assertAlmostEqual(energies["w n=1 #1"], 100, delta=2)
+        for key in ("w n=3 #1", "w n=4 #1"):
+            self.assertIsNone(energies[key], "nothing is made up where nothing was said")
+        # And one that is not there at all.
+        said = self.night('{name: wall, meter: shelly, at: "http://127.0.0.1:9"}')
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 3)
+        self.assertIn("meter 'wall' (shelly) at http://127.0.0.1:9: connect to 127.0.0.1:9: Connection refused\n", said.stderr)
+
+    def test_faults_of_the_file(self):
+        for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish"),
+                            ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
+                            ("{name: rapl, at: 'http://x'}", "probe 'rapl': 'at' is of a meter on the network:  {name: wall, meter: shelly, at: \"http://192.168.1.20\"}; channels of a program have a 'domain' of their own"),
+                            ("{name: wall, meter: shelly, at: 'http://x', command: [true]}", "probe 'wall' is a meter on the network, which is asked by dvfs-plan itself: it takes no 'command'"),
+                            ("{name: rapl, meter: shelly, at: 'http://x'}", "probe 'rapl' is built in; give the meter another name")):
+            with self.subTest(probe):
+                said = self.night(probe)
+                self.assertEqual(said.returncode, 2, said.stderr)
+                self.assertRegex(said.stderr, rf"night\.yaml:4:\d+: error: {re.escape(text)}\n")
+        said = self.night("{name: wall, meter: shelly, at: 'http://127.0.0.1:9', ca: x.pem}")
+        self.assertEqual(said.returncode, 2)
+        self.assertIn("probe 'wall': a meter of kind shelly has no use for 'ca'\n  hint: leave it out; docs/meters.md says what each kind takes\n", said.stderr)
+        said = self.night("{name: wall, meter: shelly, at: plug.local}")
+        self.assertEqual(said.returncode, 3)
+        self.assertIn("meter 'wall' (shelly): 'at' is where it answers, such as http://192.168.1.20; found 'plug.local'\n", said.stderr)
+
+
+if __name__ == "__main__":
+    testbed.main()
