@@ -25,6 +25,8 @@
 #include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/run/local_executor.hpp"
+#include "orchestrator/run/metrics_server.hpp"
+#include "orchestrator/run/night_metrics.hpp"
 #include "orchestrator/run/progress.hpp"
 #include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
@@ -102,6 +104,14 @@ class Run {
     if (settings) probes.probes.push_back(watching_probe(settings));
     Sampler sampler(std::move(probes.probes), clock_);
     sampler.hurry_when([this] { return interruption_.pending() != 0; });
+    std::optional<NightMetrics> metrics;
+    std::optional<MetricsServer> server;
+    if (!options_.metrics.empty()) {
+      metrics.emplace(clock_, plan, sampler.channels(), tool_version);
+      server.emplace(options_.metrics, [&metrics] { return metrics->text(); });
+      metrics_ = &*metrics;
+      progress_.say("metrics: " + server->address());
+    }
     const SensorCheck sensors = look_at_sensors(prepared, sampler, probes.fixed_rate);
     if (interruption_.pending() != 0) {
       progress_.say("interrupted before the first trial; nothing was set");
@@ -115,6 +125,8 @@ class Run {
     if (part_ != nullptr) part_->begun(store, facts);
     if (const std::string why = store.keep_rescue_copy(path, invoking_owner()); !why.empty())
       progress_.say(fmt::format("note: no second copy of the result is kept meanwhile: {}", why));
+    log_.emplace(options_.log, plan.experiment.name, clock_);
+    if (!log_->begun(path)) progress_.say("note: --log journal: there is no journald here");
     auto strategy = strategy_for(plan, store);
     if (is_apart()) of_the_result_ = History(store.history()).workload_trials();
     BoardUse boards(watch_boards(prepared.gpus.used, sysfs_));
@@ -209,6 +221,7 @@ class Run {
       machine.guard.arm(settings_of(machine.knobs));
       end_ = run_and_restore(parts, machine.guard);
     } catch (...) {
+      fault("error", text_of_current_exception());
       rescue_if_lost(store);
       end_session(store, "error");
       if (rescued_) progress_.say(fmt::format("all that is finished is in {}", store.path()));
@@ -330,6 +343,7 @@ class Run {
         "warning: the result file cannot be used any more ({}); all finished trials are in {}, and the night goes "
         "on there\n",
         result.what, result.where));
+    fault("result_lost", result.what + "; it goes on in " + result.where);
     rescued_ = true;
   }
 
@@ -343,6 +357,8 @@ class Run {
 
   // How it ended is worth knowing, but never at the price of what is being reported.
   void end_session(Store& store, const char* how) {
+    if (log_) log_->ended(how);
+    if (metrics_ != nullptr) metrics_->ends();
     const auto conclusions = conclusions_for_sql(store);
     try {
       store.end_session(how, clock_.wall_time(), conclusions);
@@ -381,6 +397,7 @@ class Run {
     rescue_if_lost(store);  // what is written into a file makes it ours, whatever became of it
     try {
       conclude(store);
+      if (metrics_ != nullptr) tell_drift(store);
       const auto best = best_so_far(store.progress());
       if (!best.empty()) progress_.best(best.size() == 1 ? best.front() : fmt::format("{} answers", best.size()));
     } catch (const Error&) {
@@ -440,20 +457,28 @@ class Run {
   RunEnd run_and_restore(RunParts& parts, GuardClient& guard) {
     const RunEvents events{[this, &guard](const PlannedTrial& trial, int finished, int remaining) {
                              progress_.begins(trial, finished - of_the_result_, remaining);
+                             if (metrics_ != nullptr)
+                               metrics_->begins(trial, finished - of_the_result_, remaining, progress_.expected(remaining));
                              if (const auto left = progress_.expected(remaining))
                                guard.note_until(clock_.wall_time_in(*left));
                            },
                            [this, &parts](const TrialRecord& trial) {
                              progress_.finished(trial);
+                             log_->finished(trial);
+                             if (metrics_ != nullptr) metrics_->finished(trial);
                              if (part_ != nullptr) part_->finished(parts.store, trial);
                            },
                            [this](const std::string& why) {
                              progress_.say(fmt::format("warning: {}; trying again for ten minutes", why));
+                             fault("result_busy", why);
                            },
                            [this](const std::string& text) { progress_.say(text); },
                            [this](const Store::Rescued& result) { rescued(result); },
                            [this, &parts] { conclude_block(parts.store); },
-                           [this](const std::string& why) { gave_up_ = why; }};
+                           [this](const std::string& why) {
+                             gave_up_ = why;
+                             fault("gave_up", why);
+                           }};
     RunEnd end = RunEnd::done;
     try {
       end = run_trials(parts, events);
@@ -465,6 +490,29 @@ class Run {
     put_back(guard);
     parts.executor.finish();
     return end;
+  }
+
+  static std::string text_of_current_exception() {
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      return error.what();
+    } catch (...) {
+      return "unknown";
+    }
+  }
+
+  // Of the night, for those who watch it from elsewhere.
+  void fault(const std::string& kind, const std::string& why) {
+    if (log_) log_->fault(kind, why);
+    if (metrics_ != nullptr) metrics_->fault(kind, why);
+  }
+
+  void tell_drift(Store& store) {
+    std::map<std::string, double> changes;
+    Statement last = store.database().prepare("SELECT scenario, change FROM drift WHERE block = (SELECT max(block) FROM drift) AND change IS NOT NULL");
+    while (last.step()) changes[last.text(0)] = last.real(1);
+    metrics_->drift(changes);
   }
 
   // Settings that others changed meanwhile were left as they are: said even after an error, and with --quiet.
@@ -526,6 +574,8 @@ class Run {
   SystemClock& clock_ = system_clock();  // the sampler's threads may outlive us
   Sysfs sysfs_;
   Progress progress_;
+  std::optional<NightLog> log_;
+  NightMetrics* metrics_ = nullptr;  // nobody wants them
   Launcher launcher_;
   EnergySource energy_;
   RunEnd end_ = RunEnd::done;

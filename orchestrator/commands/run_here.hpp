@@ -9,6 +9,7 @@
 
 #include "base/interruption.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/run/night_log.hpp"
 #include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/store/store.hpp"
@@ -21,6 +22,8 @@ struct RunOptions : CommonOptions {
   bool quiet = false;    // no progress on stderr
   bool no_html = false;  // leave the page out
   bool wait = false;     // where somebody else has the machine
+  std::string metrics = {};  // where they are served (MetricsServer); empty: nowhere
+  LogTo log = LogTo::none;
   std::optional<std::string> text = std::nullopt;  // of the experiment, where it is not what the file holds by now
 };
 

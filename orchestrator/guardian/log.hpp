@@ -1,5 +1,5 @@
 // What root's guardian does, in the system's journal: who had a session, what was set, what was put back.
-// https://systemd.io/JOURNAL_NATIVE_PROTOCOL/. Where there is no journald nothing is written.
+// Where there is no journald nothing is written (base/journald.hpp).
 #pragma once
 
 #include <string>
