@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -135,9 +137,10 @@ class Changes {
   Changes(const Json& before, const Json& after) : before_(before), after_(after) {}
 
   PlanChange find() {
-    maps("", before_, after_, {"workloads", "services", "axes", "sysfs", "set by", "points", "reference"});
+    maps("", before_, after_, {"workloads", "services", "axes", "was", "sysfs", "set by", "points", "reference"});
+    find_added_axes();
     named("workloads", [&](const std::string& name, const Json& was, const Json& is) { workload(name, was, is); });
-    named("services", [&](const std::string& name, const Json& was, const Json& is) { plain("services / " + name, was, is); });
+    named("services", [&](const std::string& name, const Json& was, const Json& is) { plain("services / " + name, was, as_it_was(is)); });
     axes();
     for (const char* key : {"sysfs", "set by"}) {
       const Json was = at(before_, key), is = at(after_, key);
@@ -203,7 +206,7 @@ class Changes {
       for (const char* key : {"objective", "timeout", "grace"}) json->erase(key);
     }
     const std::string where = "workloads / " + name;
-    plain(where, plain_was, plain_is);
+    plain(where, plain_was, as_it_was(plain_is));
     for (const char* key : {"timeout", "grace"}) {
       if (at(was, key) != at(is, key)) compare(was[key], is[key], where + " / " + key, change_.adds);
     }
@@ -241,10 +244,79 @@ class Changes {
           change_.adds.push_back(fmt::format("axes / {}: {} added", name, shown(value)));
       }
     }
+    bool added = false;
     for (const auto& [name, values] : is.items()) {
-      if (!was.contains(name))
-        change_.incomparable.push_back(fmt::format("axes / {}: added, and at which of its values the trials that are there ran is not known", name));
+      if (was.contains(name)) {
+        if (added) change_.incomparable.push_back(fmt::format("axes / {}: stands behind one that was added: write those that are added last", name));
+        continue;
+      }
+      added = true;
+      if (const auto at_value = added_.find(name); at_value != added_.end())
+        change_.adds.push_back(fmt::format("axes / {}: added; the trials that are there ran at {}, as the file says", name, at_value->second));
+      else
+        change_.incomparable.push_back(fmt::format(
+            "axes / {}: added, and at which of its values the trials that are there ran is not known (it may be said: {}: {{values: [...], was: VALUE}})", name,
+            name));
     }
+    // Points are named by it.
+    const Json then = at(before_, "was"), now = at(after_, "was");
+    for (const auto& [name, value] : was.items()) {
+      const Json before = then.contains(name) ? then[name] : Json(), after = now.contains(name) ? now[name] : Json();
+      if (is.contains(name) && before != after)
+        change_.incomparable.push_back(fmt::format("axes / {} / was: {} -> {}: trials that are there are known by it", name, before.is_null() ? "none" : shown(before),
+                                                   after.is_null() ? "none" : shown(after)));
+    }
+  }
+
+  // Those that say at which of their values the trials ran that are there.
+  void find_added_axes() {
+    const Json was = at(before_, "axes"), now = at(after_, "was");
+    for (const auto& [name, value] : now.items()) {
+      if (!was.contains(name)) added_[name] = shown(value);
+    }
+  }
+
+  // A program with that put in wherever it names an axis that was added: what it was before, if nothing else has changed.
+  Json as_it_was(const Json& program) const {
+    if (program.is_string()) {
+      std::string text = program.get<std::string>();
+      for (const auto& [name, value] : added_) text = with_value(text, name, value);
+      return text;
+    }
+    Json copy = program;
+    if (copy.is_structured()) {
+      for (auto& [key, value] : copy.items()) {
+        // In a shell's text a value is put in as one word, quoted: text that a shell reads otherwise is another command.
+        if (key == "shell" && !are_plain_words()) continue;
+        value = as_it_was(value);
+      }
+    }
+    return copy;
+  }
+
+  bool are_plain_words() const {
+    return std::all_of(added_.begin(), added_.end(), [](const auto& axis) {
+      return !axis.second.empty() && std::all_of(axis.second.begin(), axis.second.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || std::string_view("._/:=,+-%@").find(static_cast<char>(c)) != std::string_view::npos;
+      });
+    });
+  }
+
+  // {name} becomes the value; {{name}} is none that is filled in (command_line.hpp).
+  static std::string with_value(const std::string& text, const std::string& name, const std::string& value) {
+    const std::string word = "{" + name + "}";
+    std::string result;
+    for (std::size_t i = 0; i < text.size();) {
+      const bool doubled = text[i] == '{' && i + 1 < text.size() && text[i + 1] == '{';
+      if (!doubled && text.compare(i, word.size(), word) == 0) {
+        result += value;
+        i += word.size();
+        continue;
+      }
+      result.append(text, i, doubled ? 2 : 1);
+      i += doubled ? 2 : 1;
+    }
+    return result;
   }
 
   // What `exclude` takes away or gives back, beside axes and workloads.
@@ -271,6 +343,7 @@ class Changes {
   const Json before_, after_;
   PlanChange change_;
   bool reference_follows_ = false;
+  std::map<std::string, std::string> added_;  // axes, and at which value the trials ran that are there
 };
 
 }  // namespace
@@ -321,6 +394,7 @@ std::string canonical_plan(const Plan& plan) {
     json["services"][service.spec.name] = service_json(service);
   for (const PlanAxis& axis : plan.axes) {
     for (const AxisValue& value : axis.values) json["axes"][axis.name].push_back(value.text);
+    if (axis.was) json["was"][axis.name] = axis.was->text;
     const auto spec = std::find_if(e.axes.begin(), e.axes.end(),
                                    [&](const AxisSpec& one) { return one.name == axis.name; });
     if (spec != e.axes.end() && !spec->by.empty()) json["set by"][axis.name] = spec->by;
@@ -357,6 +431,11 @@ std::string canonical_plan(const Plan& plan) {
       if (!probe.command.empty()) one["command"] = probe.command;
       if (probe.every) one["every"] = probe.every->value();
       if (probe.run_as) one["run_as"] = *probe.run_as;
+      if (probe.meter) {
+        one["meter"] = {{"kind", probe.meter->kind}, {"at", probe.meter->at.text}, {"domain", probe.meter->domain}};
+        if (!probe.meter->outlet.empty()) one["meter"]["outlet"] = probe.meter->outlet;
+        if (probe.meter->averages_over_s) one["meter"]["averages over"] = *probe.meter->averages_over_s;
+      }
       for (const auto& channel : probe.channels) {
         auto& described = one["channels"][channel.name];
         described = {{"unit", channel.unit}, {"domain", channel.domain}};

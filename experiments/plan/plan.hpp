@@ -64,6 +64,9 @@ struct PlanAxis {
   bool knob = false;
   Dimension dimension = Dimension::text;
   std::vector<AxisValue> values;
+  // Of an axis that was added to a file whose trials are there: the value at which they ran. Keys of points leave it out, so that
+  // these trials stay what they are.
+  std::optional<AxisValue> was = {};
 };
 
 // An operating point of one workload.

@@ -522,7 +522,7 @@ class PlanResolver {
     for (std::size_t a = 0; a < used.size(); ++a) {
       if (used[a] == nullptr) continue;
       const std::string setting = fmt::format(" {}={}", used[a]->name, point.values[a]->text);
-      point.key += setting;
+      if (point.values[a] != used[a]->was) point.key += setting;
       if (!used[a]->knob && !competes(used[a]->name)) point.scenario += setting;
       if (used[a]->knob) point.operating_point += setting.substr(point.operating_point.empty() ? 1 : 0);
     }
@@ -707,7 +707,7 @@ class PlanResolver {
   }
 
   // The reference of each scenario: as the file says; else, of the points there are, the highest of every
-  // numeric knob and the first listed of the others.
+  // numeric knob and the first listed of the others; of an axis that was added to trials that are there, the value at which they ran.
   void mark_references(const std::vector<ResolvedCondition>& written) {
     std::map<std::string, PlanPoint*> references;
     for (PlanPoint& point : plan_.points) {
@@ -724,6 +724,8 @@ class PlanResolver {
   bool nearer_to_default(const PlanPoint& a, const PlanPoint& b) const {
     for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
       if (!plan_.axes[i].knob || a.values[i] == b.values[i]) continue;
+      if (a.values[i] == plan_.axes[i].was) return true;
+      if (b.values[i] == plan_.axes[i].was) return false;
       if (a.values[i]->number && b.values[i]->number) return *a.values[i]->number > *b.values[i]->number;
       const auto& listed = plan_.axes[i].values;
       return std::find(listed.begin(), listed.end(), *a.values[i]) <

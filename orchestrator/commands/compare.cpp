@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "orchestrator/commands/between_sides.hpp"
 #include "orchestrator/commands/command.hpp"
@@ -36,6 +37,7 @@ ComparedResult read_result(const std::string& file) {
 
 struct Sides {
   std::vector<std::string> before, after;
+  bool each = false;  // of those after: each by itself
 };
 
 Sides sides_of(const CompareOptions& options) {
@@ -43,11 +45,8 @@ Sides sides_of(const CompareOptions& options) {
   const auto part = std::find(options.others.begin(), options.others.end(), between_sides);
   if (part == options.others.end()) {
     sides.after = options.others;
-    if (sides.after.size() == 1) return sides;
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("compare: {} results are named, and not which are before and which after",
-                            1 + options.others.size()),
-                "two results, or several nights a side with -- between: compare A1 A2 -- B1 B2");
+    sides.each = true;
+    return sides;
   }
   sides.before.insert(sides.before.end(), options.others.begin(), part);
   sides.after.assign(part + 1, options.others.end());
@@ -76,18 +75,36 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
     throw Error(ExitCode::bad_experiment, fmt::format("--fail-if-worse '{}' is no share", limit),
                 "as in 2% or '2 %'");
   if (!worse_by_more_than(comparison, *share)) return ExitCode::done;
-  write_stderr(fmt::format("worse by more than {:g} %\n", 100 * *share));
+  write_stderr(fmt::format("{}: worse by more than {:g} %\n", printable(comparison.name_after), 100 * *share));
   return ExitCode::some_trials_failed;
+}
+
+// One after the other against the first, behind a table of them all.
+int compare_each(const Sides& sides, const CompareOptions& options) {
+  if (!options.html.empty())
+    throw Error(ExitCode::bad_experiment, fmt::format("compare --html: a page compares two sides, and {} results are named", 1 + sides.after.size()),
+                "name two, or several nights a side with -- between; `dvfs-plan index FOLDER --html` has all results of a folder");
+  const ComparedResult first = read_result(sides.before.front());
+  std::vector<Comparison> comparisons;
+  ExitCode verdict = ExitCode::done;
+  for (const std::string& file : sides.after) {
+    comparisons.push_back(compare(first, read_result(file)));
+    verdict = std::max(verdict, verdict_of(comparisons.back(), options.worse));
+  }
+  write_answer(options.json ? json_comparisons(comparisons) : terminal_comparisons(comparisons, text_look()));
+  return static_cast<int>(verdict);
 }
 
 int compare_command(const CompareOptions& options) {
   const Sides sides = sides_of(options);
+  if (sides.each && sides.after.size() > 1) return compare_each(sides, options);
   const Comparison comparison = compare(read_results(sides.before), read_results(sides.after));
   const ExitCode verdict = verdict_of(comparison, options.worse);
   if (!options.html.empty()) {
     for (const auto* files : {&sides.before, &sides.after}) {
       for (const std::string& file : *files) refuse_the_result_itself(options.html, "--html", file);
     }
+    refuse_what_is_no_page(options.html, "--html");
     write_html_comparison(comparison, options.html);
     write_stderr(fmt::format("the page is {}\n", options.html));
     if (!options.json) return static_cast<int>(verdict);
@@ -100,7 +117,7 @@ int compare_command(const CompareOptions& options) {
 const Registered<CommandKind> compare(
     {.name = "compare",
      .place = 50,
-     .what = "two results of one plan: what changed beyond the noise",
+     .what = "results of one plan: what changed beyond the noise",
      .examples = "dvfs-plan compare before.sqlite after.sqlite\n"
                  "dvfs-plan compare --fail-if-worse 2% a1.sqlite a2.sqlite -- b1.sqlite b2.sqlite",
      .declare = [](CLI::App& app) {
@@ -108,7 +125,7 @@ const Registered<CommandKind> compare(
        app.add_option("BEFORE", options->file, "the result file before")->required();
        app.add_option(
               "AFTER", options->others,
-              "the result file after; of several nights a side: BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
+              "the result file after; several: each against BEFORE; of several nights a side: BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
            ->required();
        app.add_option("--fail-if-worse", options->worse,
                       "exit with 1 if energy or time rose by more than this at any point, beyond the noise")

@@ -48,16 +48,15 @@ namespace {
 // Blocks that are there have the reference that they were run with.
 void keep_references(Store& store, Plan& plan) {
   if (!plan.experiment.reference.empty()) return;
-  std::map<std::string, std::string> stored;  // by scenario
+  std::set<std::string> stored;
   for (const PointRow& point : store.points()) {
-    if (point.is_reference) stored[point.scenario] = point.key;
+    if (point.is_reference) stored.insert(point.key);
   }
+  // Where several scenarios became one, each of their references would be one of it: then as the file says.
+  std::map<std::string, int> kept;  // by scenario
+  for (const PlanPoint& point : plan.points) kept[point.scenario] += stored.contains(point.key) ? 1 : 0;
   for (PlanPoint& point : plan.points) {
-    const auto known = stored.find(point.scenario);
-    const bool still_there =
-        known != stored.end() && std::any_of(plan.points.begin(), plan.points.end(),
-                                             [&](const PlanPoint& one) { return one.key == known->second; });
-    if (still_there) point.reference = point.key == known->second;
+    if (kept[point.scenario] == 1) point.reference = stored.contains(point.key);
   }
 }
 

@@ -169,13 +169,15 @@ class ScenarioComparison {
   ComparedScenario finish() {
     result_.scenario = before_.scenario;
     for (const PointSummary& point : before_.points) {
-      if (const PointSummary* other = find(after_, point.point))
+      const PointSummary* const other = find(after_, point.point);
+      if (other != nullptr && same_settings(point, *other))
         add(point, *other);
       else
         result_.only_before.push_back(point.point);
     }
     for (const PointSummary& point : after_.points) {
-      if (find(before_, point.point) == nullptr) result_.only_after.push_back(point.point);
+      const PointSummary* const other = find(before_, point.point);
+      if (other == nullptr || !same_settings(*other, point)) result_.only_after.push_back(point.point);
     }
     if (energies_compare_) {
       judge(&ComparedPoint::energy, energy_of);
@@ -193,6 +195,12 @@ class ScenarioComparison {
     const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
                                     [&](const PointSummary& p) { return p.point == key; });
     return found == scenario.points.end() ? nullptr : &*found;
+  }
+
+  // Keys leave out the value at which trials ran before its axis was there, and that may be another one in each file.
+  static bool same_settings(const PointSummary& a, const PointSummary& b) {
+    return std::equal(a.settings.begin(), a.settings.end(), b.settings.begin(), b.settings.end(),
+                      [](const AxisSetting& one, const AxisSetting& other) { return one.axis == other.axis && one.text == other.text; });
   }
 
   void add(const PointSummary& before, const PointSummary& after) {

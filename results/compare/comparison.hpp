@@ -94,5 +94,7 @@ bool worse_by_more_than(const Comparison& comparison, double limit);
 // What changed, in words; one a scenario and one for what may not be comparable.
 std::vector<std::string> comparison_sentences(const Comparison& comparison);
 std::string terminal_comparison(const Comparison& comparison, const TextLook& look);
+// Several, each against the same one before: a table of what is best in each, then one by one. Each is judged by itself.
+std::string terminal_comparisons(const std::vector<Comparison>& comparisons, const TextLook& look);
 
 }  // namespace dvfs_plan

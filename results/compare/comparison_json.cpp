@@ -89,6 +89,12 @@ std::string json_comparison(const Comparison& comparison) {
   return comparison_object(comparison).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string json_comparisons(const std::vector<Comparison>& comparisons) {
+  Json json{{"before", comparisons.front().name_before}, {"comparisons", Json::array()}};
+  for (const Comparison& one : comparisons) json["comparisons"].push_back(comparison_object(one));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 void write_html_comparison(const Comparison& comparison, const std::string& path) {
   const Json json = comparison_object(comparison);
   write_page({fmt::format("{} and {}", comparison.name_before, comparison.name_after),

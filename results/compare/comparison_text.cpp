@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.hpp"
 #include "results/compare/comparison.hpp"
@@ -182,6 +183,77 @@ std::string terminal_comparison(const Comparison& comparison, const TextLook& lo
   text += "\n";
   for (const std::string& one : comparison_sentences(comparison)) text += printable(one) + "\n";
   return wrapped(text, look.columns);
+}
+
+namespace {
+
+const ComparedPoint* compared_point(const ComparedScenario& scenario, const std::optional<std::string>& key) {
+  const auto found = std::find_if(scenario.points.begin(), scenario.points.end(), [&](const ComparedPoint& one) { return one.point == key; });
+  return found == scenario.points.end() ? nullptr : &*found;
+}
+
+std::string best_cell(const ComparedScenario& scenario, const std::optional<std::string>& key) {
+  const ComparedPoint* const point = compared_point(scenario, key);
+  return point != nullptr ? printable(point->called) : key ? printable(*key) : "—";
+}
+
+std::string old_best_cell(const ComparedScenario& scenario) {
+  if (!scenario.best_before || !scenario.best_after) return "—";
+  if (scenario.best_before == scenario.best_after) return "is the best";
+  if (!scenario.old_best_feasible) return "breaks the constraints";
+  if (scenario.old_best_not_told_apart) return "cannot be told from it";
+  return scenario.cost_of_old_best ? with_interval(*scenario.cost_of_old_best) : "—";
+}
+
+std::string beyond_cell(const ComparedScenario& scenario, ChangeOfPoint ComparedPoint::*quantity) {
+  int judged = 0, beyond = 0;
+  for (const ComparedPoint& point : scenario.points) {
+    const ChangeOfPoint& one = point.*quantity;
+    judged += one.change && one.change->low ? 1 : 0;
+    beyond += one.beyond_noise ? 1 : 0;
+  }
+  return judged == 0 ? "—" : fmt::format("{} of {}", beyond, judged);
+}
+
+}  // namespace
+
+std::string terminal_comparisons(const std::vector<Comparison>& comparisons, const TextLook& look) {
+  const Comparison& first = comparisons.front();
+  std::string text = fmt::format(
+      "{} results against {}. Each comparison is at 5 % by itself: of twenty of nights that are alike, one is expected to call something changed.\n",
+      comparisons.size(), printable(first.name_before));
+  std::vector<std::string> scenarios;
+  for (const Comparison& comparison : comparisons) {
+    for (const ComparedScenario& one : comparison.scenarios) {
+      if (std::find(scenarios.begin(), scenarios.end(), one.scenario) == scenarios.end()) scenarios.push_back(one.scenario);
+    }
+  }
+  for (const std::string& scenario : scenarios) {
+    text += fmt::format("\n{}\n", printable(scenario));
+    TextTable table;
+    table.row({" ", "result", "best", "its saving", "the first's best here", "energy beyond the noise at", "time likewise"});
+    bool first_told = false;
+    for (const Comparison& comparison : comparisons) {
+      const auto one = std::find_if(comparison.scenarios.begin(), comparison.scenarios.end(),
+                                    [&](const ComparedScenario& each) { return each.scenario == scenario; });
+      if (one == comparison.scenarios.end()) {
+        table.row({" ", printable(comparison.name_after), "not in both", "", "", "", ""});
+        continue;
+      }
+      if (!std::exchange(first_told, true)) {
+        const ComparedPoint* const before = compared_point(*one, one->best_before);
+        table.row({" ", printable(comparison.name_before), best_cell(*one, one->best_before), before != nullptr ? share_cell(before->saving_before) : "—", "", "", ""});
+      }
+      const ComparedPoint* const after = compared_point(*one, one->best_after);
+      table.row({" ", printable(comparison.name_after), best_cell(*one, one->best_after), after != nullptr ? share_cell(after->saving_after) : "—",
+                 old_best_cell(*one), comparison.energies_compare ? beyond_cell(*one, &ComparedPoint::energy) : "not the same energy",
+                 beyond_cell(*one, &ComparedPoint::time)});
+    }
+    text += table.text(look);
+  }
+  text = wrapped(text, look.columns);
+  for (const Comparison& comparison : comparisons) text += "\n" + terminal_comparison(comparison, look);
+  return text;
 }
 
 }  // namespace dvfs_plan

@@ -172,8 +172,8 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   add_growth(plan, change, now);
   const std::int64_t growth = database_.last_row();
   Statement workload = database_.prepare(
-      "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON CONFLICT (name) DO UPDATE SET objective = ?3, "
-      "per_metric = ?4");
+      "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON CONFLICT (name) DO UPDATE SET command = ?2, "
+      "objective = ?3, per_metric = ?4");
   for (const PlanWorkload& one : plan.workloads) {
     const ObjectiveSpec& own = objective_of(e, one.spec);
     workload.bind(one.spec.name)
@@ -184,10 +184,14 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
         .run();
   }
   write_rules(e);
+  // Those that were added stand behind the others.
+  Statement new_axis = database_.prepare("INSERT OR IGNORE INTO axis (id, name, kind) VALUES (?,?,?)");
+  for (std::size_t i = 0; i < plan.axes.size(); ++i)
+    new_axis.bind(static_cast<int>(i) + 1).bind(plan.axes[i].name).bind(plan.axes[i].knob ? "knob" : "parameter").run();
   database_.execute("UPDATE point SET in_plan = 0, is_reference = 0");
   Statement point = database_.prepare(
       "INSERT INTO point (key, workload_id, scenario, operating_point, is_reference, growth_id) VALUES (?1, (SELECT id FROM workload WHERE name = ?2), "
-      "?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET in_plan = 1, scenario = ?3, is_reference = ?5 RETURNING id");
+      "?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET in_plan = 1, scenario = ?3, operating_point = ?4, is_reference = ?5 RETURNING id");
   Statement value = database_.prepare("INSERT OR IGNORE INTO point_value (point_id, axis_id, text, number) VALUES (?,?,?,?)");
   for (const PlanPoint& one : plan.points) {
     point.bind(one.key)

@@ -38,6 +38,7 @@ struct GrowingFile {
     offer.dimension = Dimension::frequency;
     for (int ghz = 1; ghz <= 5; ++ghz) offer.values.push_back({std::to_string(ghz) + " GHz", ghz * 1e9});
     world.offers.offers["cpu.frequency"] = offer;
+    world.offers.offers["sysfs.turbo"] = {Dimension::text, {{"on", std::nullopt}, {"off", std::nullopt}}, std::nullopt};
     auto plan = resolve_plan(*experiment, world, diagnostics);
     if (!plan) throw std::runtime_error(diagnostics.text());
     return std::move(*plan);
@@ -286,6 +287,124 @@ TEST_F(Growth, AConfirmationIsAdded) {
   EXPECT_THAT(change.incomparable, IsEmpty());
 }
 
+// Its trials ran with two threads, as the command said; now that is an axis.
+TEST_F(Growth, AnAxisIsAddedAndTheTrialsThereAreStandAtOneOfItsValues) {
+  GrowingFile before = first_;
+  before.workloads = "{name: w, command: [/bin/true, --threads=2, \"{{n}}\"]}";
+  store_.emplace(Store::create(folder_.path() + "/threads.sqlite", before.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
+  EXPECT_EQ(run(before).size(), 8u);
+  GrowingFile axis = before;
+  axis.workloads = "{name: w, command: [/bin/true, \"--threads={n}\", \"{{n}}\"]}";
+  axis.clocks += ", n: {values: [1, 2, 4], was: 2}";
+  const PlanChange change = plan_change(before.plan().canonical, axis.plan().canonical);
+  EXPECT_THAT(change.incomparable, IsEmpty());
+  EXPECT_THAT(change.adds, ElementsAre("axes / n: added; the trials that are there ran at 2, as the file says"));
+  for (const std::string& key : run(axis)) EXPECT_THAT(key, testing::ContainsRegex(" n=[14] #"));
+  EXPECT_THAT(run(axis), IsEmpty());
+  expect_whole();
+  const auto of_two = [](const nlohmann::json& scenarios) {
+    for (const auto& one : scenarios) {
+      if (one["scenario"] == "w n=2") return one;
+    }
+    return nlohmann::json();
+  };
+  const auto mine = of_two(answer_of(*store_));
+  ASSERT_FALSE(mine.is_null());
+  EXPECT_EQ(mine, of_two(at_once(axis)));
+  EXPECT_EQ(answer_of(*store_).size(), 3u);
+  // What is asked by SQL knows the value that the keys of its points leave out.
+  Statement values = store_->database().prepare("SELECT count(*) FROM point_value v JOIN axis a ON a.id = v.axis_id JOIN point p ON p.id = v.point_id WHERE a.name = 'n' AND v.text = '2' AND p.key NOT LIKE '% n=%'");
+  values.step();
+  EXPECT_EQ(values.integer(0), 3);
+  // And on from there.
+  GrowingFile more = axis;
+  more.clocks = "[1 GHz, 2 GHz, 3 GHz], n: {values: [1, 2, 4, 8], was: 2}";
+  for (const std::string& key : run(more)) EXPECT_THAT(key, testing::HasSubstr(" n=8 #"));
+  GrowingFile gone = more;
+  gone.clocks = "[1 GHz, 2 GHz, 3 GHz], n: [1, 2, 4, 8]";
+  EXPECT_THAT(plan_change(more.plan().canonical, gone.plan().canonical).incomparable,
+              testing::Contains("axes / n / was: 2 -> none: trials that are there are known by it"));
+}
+
+TEST_F(Growth, AKnobIsAddedAndTheReferenceStays) {
+  run(first_);
+  GrowingFile turbo = first_;
+  turbo.clocks += ", sysfs.turbo: {values: [off, on], was: on}";
+  turbo.more = "sysfs: {turbo: {path: /sys/turbo, values: [on, off]}}\n";
+  for (const std::string& key : run(turbo)) {
+    const bool reference = key.starts_with("w cpu.frequency=3 GHz #") || key.find(" (reference") != std::string::npos;
+    EXPECT_TRUE(reference || key.find(" sysfs.turbo=off #") != std::string::npos) << key;
+  }
+  const auto scenarios = answer_of(*store_);
+  ASSERT_EQ(scenarios.size(), 1u);
+  EXPECT_EQ(scenarios[0]["reference"], "w cpu.frequency=3 GHz");
+  expect_whole();
+}
+
+TEST_F(Growth, TheFilesOwnReferenceStaysWhereItsTrialsAre) {
+  GrowingFile named = first_;
+  named.more = "reference: {cpu.frequency: 2 GHz}\n";
+  GrowingFile turbo = named;
+  turbo.clocks += ", sysfs.turbo: {values: [off, on], was: on}";
+  turbo.more += "sysfs: {turbo: {path: /sys/turbo, values: [on, off]}}\n";
+  const auto references = [](const Plan& plan) {
+    std::vector<std::string> keys;
+    for (const PlanPoint& point : plan.points) {
+      if (point.reference) keys.push_back(point.key);
+    }
+    return keys;
+  };
+  EXPECT_EQ(references(turbo.plan()), references(named.plan()));
+  EXPECT_THAT(plan_change(named.plan().canonical, turbo.plan().canonical).asks, IsEmpty());
+}
+
+TEST_F(Growth, ScenariosThatBecomeOneHaveOneReference) {
+  GrowingFile apart = first_;
+  apart.workloads = "{name: w, command: [/bin/true, \"{n}\"], metrics: [lines]}";
+  apart.clocks += ", n: [1, 2]";
+  apart.objective = "{minimise: time, per: samples}";
+  store_.emplace(Store::create(folder_.path() + "/apart.sqlite", apart.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
+  run(apart);
+  GrowingFile across = apart;
+  across.objective = "{minimise: time, per: samples, across: [n]}";
+  Plan plan = across.plan();
+  change_since(*store_, plan, {}, "night.sqlite");
+  EXPECT_EQ(std::count_if(plan.points.begin(), plan.points.end(), [](const PlanPoint& point) { return point.reference; }), 1);
+}
+
+TEST_F(Growth, AnAxisThatCannotBeAddedIsRefused) {
+  GrowingFile before = first_;
+  before.workloads = "{name: w, command: [/bin/true, --threads=2]}";
+  const auto refused = [&](const std::string& command, const std::string& axes) {
+    GrowingFile file = before;
+    file.workloads = "{name: w, command: [/bin/true, \"" + command + "\"]}";
+    file.clocks = axes;
+    return plan_change(before.plan().canonical, file.plan().canonical).incomparable;
+  };
+  // At its value another command than the one that was run.
+  EXPECT_THAT(refused("--threads={n}", "[1 GHz, 2 GHz, 3 GHz], n: {values: [1, 2], was: 1}"),
+              ElementsAre("workloads / w / command: --threads=2 taken away", "workloads / w / command: --threads=1 added"));
+  EXPECT_THAT(refused("--threads={n}", "[1 GHz, 2 GHz, 3 GHz], n: {values: [1, 2], was: 2}"), IsEmpty());
+  // A shell reads two words where a value is put in as one.
+  GrowingFile words = first_, flags = first_;
+  words.workloads = "{name: w, shell: \"/bin/true -a -b\"}";
+  flags.workloads = "{name: w, shell: \"/bin/true {flags}\"}";
+  flags.clocks += ", flags: {values: [\"-a -b\", \"-c\"], was: \"-a -b\"}";
+  EXPECT_THAT(plan_change(words.plan().canonical, flags.plan().canonical).incomparable, testing::Contains(testing::StartsWith("workloads / w / shell: ")));
+  words.workloads = "{name: w, shell: \"/bin/true -c\"}";
+  flags.clocks = "[1 GHz, 2 GHz, 3 GHz], flags: {values: [\"-a -b\", \"-c\"], was: \"-c\"}";
+  EXPECT_THAT(plan_change(words.plan().canonical, flags.plan().canonical).incomparable, IsEmpty());
+  GrowingFile none = before;
+  none.workloads = "{name: w, command: [/bin/true, \"--threads={n}\"]}";
+  none.clocks += ", n: {values: [1, 2], was: 3}";
+  try {
+    none.plan();
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("error: axis 'n': 'was' is the value at which trials ran before the axis was added, one of 1, 2; found '3'"));
+  }
+}
+
 TEST_F(Growth, WhatCannotBeComparedIsRefusedWithWhatIsThere) {
   run(first_);
   GrowingFile other = first_;
@@ -304,7 +423,7 @@ TEST_F(Growth, WhatCannotBeComparedIsRefusedWithWhatIsThere) {
   GrowingFile axis = first_;
   axis.clocks += ", n: [1, 2]";
   axis.workloads = "{name: w, command: [/bin/true, \"{n}\"]}";
-  EXPECT_THAT(refused(axis), testing::Contains("axes / n: added, and at which of its values the trials that are there ran is not known"));
+  EXPECT_THAT(refused(axis), testing::Contains("axes / n: added, and at which of its values the trials that are there ran is not known (it may be said: n: {values: [...], was: VALUE})"));
   GrowingFile searched = first_;
   searched.more = "search: adaptive\n";
   EXPECT_THAT(refused(searched), testing::Contains("search: added"));

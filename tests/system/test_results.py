@@ -221,11 +221,40 @@ class Results(unittest.TestCase):
         for point in report["scenarios"][0]["points"]:
             self.assertEqual(point["before"]["energy_j"], a[point["point"]]["energy_j"]["mean"])
             self.assertEqual(point["after"]["energy_j"], b[point["point"]]["energy_j"]["mean"])
+        # Several, each against the first: what the pairs say, behind a table.
+        third = self.folder / "third.sqlite"
+        third.write_bytes(after.read_bytes())
+        several = json.loads(self.call("compare", before, after, third, "--json").stdout)
+        self.assertEqual((several["before"], [one["after"] for one in several["comparisons"]]), (str(before), [str(after), str(third)]))
+        self.assertEqual(several["comparisons"][0], report)
+        text = self.call("compare", before, after, third).stdout
+        self.assertTrue(text.startswith(f"2 results against {before}. Each comparison is at 5 % by itself: of twenty of nights that are alike, one is expected to call something changed.\n"), text)
+        self.assertRegex(text, rf"{re.escape(str(third))} +cpu\.frequency = 1\.8 GHz +[\d.]+ % +is the best +0 of 5 +0 of 5\n")
+        self.assertIn(self.call("compare", before, third).stdout, text)
+        page = self.call("compare", before, after, third, "--html", "x.html")
+        self.assertEqual((page.returncode, page.stderr), (2, "error: compare --html: a page compares two sides, and 3 results are named\n"
+                                                             "  hint: name two, or several nights a side with -- between; `dvfs-plan index FOLDER --html` has all results of a folder\n"))
         # A change that was put in is found, at the points that have it.
         with sqlite3.connect(after) as connection:
             connection.execute("update trial set energy_j = energy_j * 1.3, objective = objective * 1.3 where point_id in (1, 2)")
         changed = [p["point"] for p in json.loads(self.call("compare", before, after, "--json").stdout)["scenarios"][0]["points"] if p["energy"] and p["energy"]["beyond_noise"]]
         self.assertEqual(changed, [row["key"] for row in testbed.rows(after, "select key from point where id in (1, 2) order by id")])
+
+    def test_what_is_there_and_is_none_of_ours_stays(self):
+        file, other = self.recorded("v4"), self.recorded("v3")
+        (self.folder / "night.yaml").write_text("name: night\n")
+        before = other.read_bytes()
+        for command in (("report", file, "--html"), ("compare", file, file, "--html")):
+            for name in (other, self.folder / "night.yaml"):
+                said = self.call(*command, name)
+                self.assertEqual((said.returncode, said.stderr), (2, f"error: --html {name} is there, and no page of dvfs-plan\n  hint: name another file\n"))
+        for name, what in ((other, "a result"), (self.folder / "night.yaml", "an experiment")):
+            said = self.call("export", file, "--output", name)
+            self.assertEqual((said.returncode, said.stderr), (2, f"error: --output {name} is there, and {what}\n  hint: name another file\n"))
+        self.assertEqual((other.read_bytes(), (self.folder / "night.yaml").read_text()), (before, "name: night\n"))
+        for _ in range(2):  # its own page and its own table are replaced
+            self.assertEqual(self.call("report", file, "--html", "page.html").returncode, 0)
+            self.assertEqual(self.call("export", file, "--output", "table.csv").returncode, 0)
 
     def test_figures(self):
         file = self.recorded("v4")
