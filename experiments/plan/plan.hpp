@@ -171,6 +171,8 @@ struct PlanStage {
   int old_blocks = 0;  // in which the points that were there are run again; less than 0: so many fewer than were planned are left of theirs
   std::vector<std::string> references;  // keys of the points that savings were against
 };
+// In how many blocks a point that came with a stage is planned.
+int blocks_planned(const std::vector<PlanStage>& stages, std::size_t stage);
 // Sets plan.trials. `stage_of_point`: by key, where it is not the first. A point of the plan that no stage knows is left out.
 void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages, const std::map<std::string, int>& stage_of_point);
 

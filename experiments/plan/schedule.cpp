@@ -214,6 +214,10 @@ std::vector<int> blocks_of(const std::vector<PlanStage>& stages, std::size_t sta
 
 }  // namespace
 
+int blocks_planned(const std::vector<PlanStage>& stages, std::size_t stage) {
+  return static_cast<int>(blocks_of(stages, stage).size());
+}
+
 void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages, const std::map<std::string, int>& stage_of_point) {
   const ScheduleOptions options = schedule_options(plan.experiment);
   std::map<int, std::vector<int>> chosen;  // by block

@@ -33,6 +33,24 @@ int planned_blocks(const Store::Stages& stages, Database& database) {
   return s.step() ? static_cast<int>(s.integer(0)) : 0;
 }
 
+// Points that were taken away before all their trials were run, and are in the plan again. What is left of them is not run in the blocks of
+// then, whose references are of another time: they are as if they were added now.
+std::vector<std::string> given_back_unfinished(const Plan& plan, const Store::Stages& stages, int blocks, Database& database) {
+  std::vector<std::string> keys;
+  if (plan.experiment.search.one_by_one()) return keys;
+  Statement s = database.prepare(
+      "SELECT p.key, coalesce(p.growth_id, 0), (SELECT count(DISTINCT t.block) FROM trial t WHERE t.point_id = p.id AND t.role IN ('point', "
+      "'reference_first')) FROM point p WHERE NOT p.in_plan");
+  while (s.step()) {
+    const std::string key = s.text(0);
+    const bool back = std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& one) { return one.key == key; });
+    const auto stage = stages.of_point.find(key);
+    const int planned = stages.stages.empty() || stage == stages.of_point.end() ? blocks : blocks_planned(stages.stages, static_cast<std::size_t>(stage->second));
+    if (back && s.integer(2) < planned) keys.push_back(key);
+  }
+  return keys;
+}
+
 std::string changes_text(const PlanChange& change) {
   std::vector<std::string> all;
   for (const auto* kind : {&change.adds, &change.drops, &change.asks}) all.insert(all.end(), kind->begin(), kind->end());
@@ -130,13 +148,14 @@ void Store::ask_of_trials(const Plan& plan) {
   }
 }
 
-void Store::add_growth(const Plan& plan, const PlanChange& change, const std::string& now) {
+std::int64_t Store::add_growth(const Plan& plan, const PlanChange& change, const std::string& now) {
   const Stages before = stages();
   const int blocks = planned_blocks(before, database_);
   std::set<std::string> known;
   Statement keys = database_.prepare("SELECT key FROM point");
   while (keys.step()) known.insert(keys.text(0));
-  const bool has_new = std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& p) { return !known.contains(p.key); });
+  const auto given_back = given_back_unfinished(plan, before, blocks, database_);
+  const bool has_new = !given_back.empty() || std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& p) { return !known.contains(p.key); });
   int last_block = blocks;
   for (const PlanStage& stage : before.stages)
     last_block = std::max(last_block, stage.first_block - 1 + std::max(stage.new_blocks, stage.old_blocks));
@@ -160,6 +179,10 @@ void Store::add_growth(const Plan& plan, const PlanChange& change, const std::st
       .bind(Json(reference_keys(database_)).dump())
       .bind(source.text(0))
       .run();
+  const std::int64_t growth = database_.last_row();
+  Statement point = database_.prepare("UPDATE point SET growth_id = ? WHERE key = ?");
+  for (const std::string& key : given_back) point.bind(growth).bind(key).run();
+  return growth;
 }
 
 void Store::grow(const Plan& plan, const PlanChange& change, const std::string& now) {
@@ -169,8 +192,7 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   for (const char* table : {"conclusion", "answer", "point_answer", "point_quantity", "point_change", "constraint_answer", "block_drift",
                             "search_model", "search_answer", "constraint_rule"})
     database_.execute(std::string("DELETE FROM ") + table);
-  add_growth(plan, change, now);
-  const std::int64_t growth = database_.last_row();
+  const std::int64_t growth = add_growth(plan, change, now);
   Statement workload = database_.prepare(
       "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON CONFLICT (name) DO UPDATE SET command = ?2, "
       "objective = ?3, per_metric = ?4");

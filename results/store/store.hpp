@@ -185,7 +185,7 @@ class Store {
   void write_plan(const Plan& plan, const ExperimentFacts& facts);
   void write_prior(const std::vector<PriorShape>& shapes);
   void write_rules(const Experiment& experiment);
-  void add_growth(const Plan& plan, const PlanChange& change, const std::string& now);
+  std::int64_t add_growth(const Plan& plan, const PlanChange& change, const std::string& now);
   void ask_of_trials(const Plan& plan);
   int point_index(std::int64_t id, TrialRole role) const;
   std::int64_t point_id(int index) const;

@@ -277,6 +277,25 @@ TEST_F(Growth, WhatASearchLearntFromEarlierResultsIsOfTheSettingsThereWere) {
   EXPECT_THAT(plan_change(searched.plan().canonical, more.plan().canonical).incomparable, ElementsAre("axes / cpu.frequency: 3 GHz taken away"));
 }
 
+// The blocks of then have references of then: what is left of a value that was taken away meanwhile is run beside those of now.
+TEST_F(Growth, WhatIsGivenBackUnfinishedIsRunInBlocksOfItsOwn) {
+  EXPECT_EQ(run(*store_, first_.plan(), 1).size(), 1u);
+  GrowingFile fewer = first_;
+  fewer.clocks = "[1 GHz, 3 GHz]";
+  run(fewer);
+  for (const std::string& key : run(first_)) EXPECT_THAT(key, testing::ContainsRegex("#[3-9]"));
+  EXPECT_THAT(run(first_), IsEmpty());
+  Statement blocks = store_->database().prepare("SELECT min(t.block), count(*) FROM trial t JOIN point p ON p.id = t.point_id WHERE p.key LIKE '%=2 GHz'");
+  blocks.step();
+  EXPECT_GT(blocks.integer(0), 2);
+  EXPECT_EQ(blocks.integer(1), 2);
+  EXPECT_EQ(summary_of(*store_).left, 0);
+  expect_whole();
+  // One that was finished before is only in the answer again.
+  run(fewer);
+  EXPECT_THAT(run(first_), IsEmpty());
+}
+
 TEST_F(Growth, AConfirmationIsAdded) {
   GrowingFile confirmed = first_;
   confirmed.repeat = "{min: 2, confirm: 4}";
