@@ -1,6 +1,7 @@
 // Waiting for children: their output, their marks, their time limits and their end.
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,6 +108,7 @@ class ChildWait {
 
   // False once it is gone.
   bool take(const std::vector<pollfd>& waiting, Nanoseconds now) {
+    look_for_stop();
     if (waiting[first_].revents != 0) {
       finish(now);
       return false;
@@ -147,6 +149,15 @@ class ChildWait {
   ChildResult result;
 
  private:
+  // Of the process that we started. Each stop and each continuation is told once (waitid(2)).
+  void look_for_stop() {
+    siginfo_t info{};
+    while (::waitid(P_PID, static_cast<id_t>(child_.pid_), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid == child_.pid_) {
+      result.child_was_stopped = true;
+      info = {};
+    }
+  }
+
   void end_group(int signal) const {
     ::kill(-child_.pid_, signal);
     ::kill(child_.pid_, signal);  // before its setsid() it has no group of its own

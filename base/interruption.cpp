@@ -27,6 +27,9 @@ Interruption::Interruption() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCONT);
+  // So that who waits for a child looks at it when it is stopped, and not only when it ends: the kernel forgets a stop at the end.
+  std::signal(SIGCHLD, SIG_DFL);
+  sigaddset(&signals, SIGCHLD);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     // nohup(1) ignores SIGHUP for us: a blocked one would come all the same. A script's background jobs are
     // given an ignored SIGINT too, but whoever sends that one to a sweep by hand means it.
@@ -48,6 +51,7 @@ Interruption::Interruption() {
 int Interruption::pending() {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    if (info.ssi_signo == SIGCHLD) continue;
     if (info.ssi_signo == SIGCONT) {
       continued_ = true;
       continue;

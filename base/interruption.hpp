@@ -12,7 +12,7 @@ namespace dvfs_plan {
 class Interruption {
  public:
   Interruption();                       // blocks the signals for this thread and all that it starts
-  int fd() const { return fd_.get(); }  // readable once a signal is there
+  int fd() const { return fd_.get(); }  // readable once a signal is there, SIGCHLD too
   // The signal that asked us to stop, 0 if none did. Each call takes what has arrived since.
   int pending();
   // Of any that there was in this process, for its exit code: shells say 128 + the signal. 0: none.

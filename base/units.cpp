@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -109,6 +110,24 @@ std::optional<double> parse_number(std::string_view text) {
   const auto parts = leading_number(text);
   if (!parts || !parts->rest.empty()) return std::nullopt;
   return parts->number;
+}
+
+std::string plain_unit(const std::string& unit) {
+  return unit == "1" ? std::string() : unit;
+}
+
+std::string unit_in_words(const std::string& unit) {
+  return plain_unit(unit).empty() ? "no unit" : "'" + printable(unit) + "'";
+}
+
+std::optional<double> unit_factor(std::string_view from, std::string_view to) {
+  if (plain_unit(std::string(from)) == plain_unit(std::string(to))) return 1;
+  const auto known = [](std::string_view name) {
+    return std::find_if(known_units.begin(), known_units.end(), [&](const KnownUnit& unit) { return unit.name == name; });
+  };
+  const auto one = known(from), other = known(to);
+  if (one == known_units.end() || other == known_units.end() || one->dimension != other->dimension) return std::nullopt;
+  return one->factor / other->factor;
 }
 
 bool looks_like_quantity(std::string_view text) {

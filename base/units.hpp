@@ -57,6 +57,14 @@ std::optional<Quantity> parse_quantity(std::string_view text);
 // The plain number in `text`, all of it; no locale, no hex, no "inf" or "nan".
 std::optional<double> parse_number(std::string_view text);
 
+// How many `to` one `from` is, "ms" in "s": 0.001; a unit that is not known here (GB/s) is only itself. "1" is no unit.
+// std::nullopt: they do not compare.
+std::optional<double> unit_factor(std::string_view from, std::string_view to);
+// As it is compared: "1" is none.
+std::string plain_unit(const std::string& unit);
+// "'ms'", "no unit".
+std::string unit_in_words(const std::string& unit);
+
 // Whether `text` begins as a number does and so was probably meant as a quantity ("1.8 Ghz").
 bool looks_like_quantity(std::string_view text);
 

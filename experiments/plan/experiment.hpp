@@ -151,10 +151,15 @@ struct ConstraintSpec {
   Mark mark;
   Relation relation = Relation::at_most;
   double limit = 0;
-  std::string unit;  // of a metric; empty: any
+  std::string unit;  // of a metric; empty: that in which it is told
 };
 std::string_view to_string(ConstraintSpec::Relation relation);
 bool holds(ConstraintSpec::Relation relation, double value, double limit);
+// `value`, told in the unit `told`, in the unit of the bound. std::nullopt: the two do not compare (ms and GB; a bound in ms and a value
+// without a unit; a bound without a unit on what is told in %, where 0.99 may mean 99).
+std::optional<double> as_bounded(const ConstraintSpec& constraint, double value, const std::string& told);
+// Why not: "its values are told in 'ms', and the bound is in 'GB'".
+std::string why_not_comparable(const ConstraintSpec& constraint, const std::string& told);
 // "slowdown <= 5 %", "accuracy >= 0.75".
 std::string constraint_text(const ConstraintSpec& constraint);
 

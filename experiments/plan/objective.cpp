@@ -59,6 +59,21 @@ bool holds(ConstraintSpec::Relation relation, double value, double limit) {
   return false;
 }
 
+std::optional<double> as_bounded(const ConstraintSpec& constraint, double value, const std::string& told) {
+  // What the program measures itself is in SI units, as its bound is.
+  for (const char* measured : {"slowdown", "power", "time", "energy"}) {
+    if (constraint.name == measured) return value;
+  }
+  if (plain_unit(constraint.unit).empty() && told != "%") return value;
+  const auto factor = unit_factor(told, constraint.unit);
+  return factor ? std::optional(value * *factor) : std::nullopt;
+}
+
+std::string why_not_comparable(const ConstraintSpec& constraint, const std::string& told) {
+  const auto in = [](const std::string& unit) { return plain_unit(unit).empty() ? "without a unit" : "in " + unit_in_words(unit); };
+  return fmt::format("its values are told {}, and the bound is {}: write it {}", in(told), in(constraint.unit), in(told));
+}
+
 const ObjectiveSpec& objective_of(const Experiment& experiment, const WorkloadSpec& workload) {
   return workload.objective ? *workload.objective : experiment.objective;
 }

@@ -48,9 +48,9 @@ std::optional<Dimension> measured_dimension(std::string_view name) {
   return std::nullopt;
 }
 
-void constraint(const YamlEntry& entry, YamlReader& read, ObjectiveSpec& objective) {
+void constraint(const YamlEntry& entry, const YamlNode& bound, YamlReader& read, ObjectiveSpec& objective) {
   const std::string what = fmt::format("constraint '{}'", entry.key);
-  const auto text = read.word(*entry.value, what);
+  const auto text = read.word(bound, what);
   if (!text) return;
   ConstraintSpec spec;
   spec.name = entry.key;
@@ -93,9 +93,23 @@ void constraint(const YamlEntry& entry, YamlReader& read, ObjectiveSpec& objecti
                                 what, text->text));
     return;
   }
+  if (words.size() == 2 && words[1].find_first_of("<>=,;") != std::string::npos) {
+    read.diagnostics().error(
+        text->mark, fmt::format("{}: one relation and one bound in a text; found '{}'; two are a list: [\">= 0.7\", \"<= 0.9\"]",
+                                what, text->text));
+    return;
+  }
   spec.limit = *value;
   if (words.size() == 2) spec.unit = words[1];
   objective.constraints.push_back(spec);
+}
+
+// One bound, or a list of them: accuracy: [">= 0.7", "<= 0.9"].
+void constraint(const YamlEntry& entry, YamlReader& read, ObjectiveSpec& objective) {
+  if (entry.value->kind != YamlNode::Kind::sequence) return constraint(entry, *entry.value, read, objective);
+  if (entry.value->items.empty())
+    read.diagnostics().error(entry.key_mark, fmt::format("constraint '{}' has no bound; write for example \"<= 5 %\"", entry.key));
+  for (const auto& bound : entry.value->items) constraint(entry, *bound, read, objective);
 }
 
 // "0.30 EUR/kWh": an amount, a currency, per a unit of energy or time.

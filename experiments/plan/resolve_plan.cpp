@@ -434,8 +434,16 @@ class PlanResolver {
         }
       }
       const std::size_t before = plan_.points.size();
+      std::set<std::string> keys;
       for (std::size_t i = 0; i < count; ++i) {
         auto point = make_point(static_cast<int>(w), used, i);
+        if (!keys.insert(point.key).second) {
+          error(plan_.workloads[w].spec.mark,
+                fmt::format("two points of workload '{}' would both be called '{}': a value has the name of another axis and '=' in it; "
+                            "write that value otherwise",
+                            plan_.workloads[w].spec.name, point.key));
+          return;
+        }
         const bool out = std::any_of(exclude.begin(), exclude.end(),
                                      [&](const auto& rule) { return holds(rule, point.values); });
         if (out) continue;

@@ -65,14 +65,31 @@ std::vector<ComparedResult> read_results(const std::vector<std::string>& files) 
   return results;
 }
 
+// How nights differ is told by nights that know nothing of each other.
+void refuse_one_night_twice(const std::vector<ComparedResult>& before, const std::vector<ComparedResult>& after) {
+  std::vector<const ComparedResult*> all;
+  for (const auto* side : {&before, &after}) {
+    for (const ComparedResult& night : *side) all.push_back(&night);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (const auto shared = trial_in_both(*all[k], *all[i]))
+        throw Error(ExitCode::bad_experiment,
+                    fmt::format("compare: {} and {} have trials in common (the first is {}): they are one night, or one grew out of a copy of the other",
+                                printable(all[k]->file), printable(all[i]->file), printable(*shared)),
+                    "name each night once; of two single nights: compare A B");
+    }
+  }
+}
+
 // What the shell shall know: whether anything is worse than allowed.
 ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   if (limit.empty()) return ExitCode::done;
   const auto given = parse_quantity(limit);
   const auto share =
-      given && given->dimension == Dimension::ratio ? std::optional(given->value) : std::nullopt;
+      given && given->dimension == Dimension::ratio && given->value >= 0 ? std::optional(given->value) : std::nullopt;
   if (!share)
-    throw Error(ExitCode::bad_experiment, fmt::format("--fail-if-worse '{}' is no share", limit),
+    throw Error(ExitCode::bad_experiment, fmt::format("--fail-if-worse '{}' is no share of 0 % or more", limit),
                 "as in 2% or '2 %'");
   if (!worse_by_more_than(comparison, *share)) return ExitCode::done;
   write_stderr(fmt::format("{}: worse by more than {:g} %\n", printable(comparison.name_after), 100 * *share));
@@ -98,7 +115,9 @@ int compare_each(const Sides& sides, const CompareOptions& options) {
 int compare_command(const CompareOptions& options) {
   const Sides sides = sides_of(options);
   if (sides.each && sides.after.size() > 1) return compare_each(sides, options);
-  const Comparison comparison = compare(read_results(sides.before), read_results(sides.after));
+  const auto before = read_results(sides.before), after = read_results(sides.after);
+  if (before.size() > 1) refuse_one_night_twice(before, after);
+  const Comparison comparison = compare(before, after);
   const ExitCode verdict = verdict_of(comparison, options.worse);
   if (!options.html.empty()) {
     for (const auto* files : {&sides.before, &sides.after}) {

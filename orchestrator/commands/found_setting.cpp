@@ -19,8 +19,7 @@ namespace {
 
 double parse_slowdown(const std::string& text) {
   const auto quantity = parse_quantity(text);
-  if (!quantity || quantity->value < 0 ||
-      (quantity->dimension != Dimension::ratio && quantity->dimension != Dimension::none))
+  if (!quantity || quantity->value < 0 || quantity->dimension != Dimension::ratio)
     throw Error(ExitCode::bad_experiment, fmt::format("--slowdown {}: wanted a share, such as 5%", printable(text)),
                 "nothing was set");
   return quantity->value;

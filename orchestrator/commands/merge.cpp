@@ -27,6 +27,9 @@ struct Named {
 Named named(const std::string& word) {
   const auto sign = word.find('=');
   if (sign == std::string::npos || std::filesystem::exists(word)) return {"", word};
+  if (sign == 0)
+    throw Error(ExitCode::bad_experiment, fmt::format("merge: '{}' names no machine in front of '='", printable(word)),
+                "NODE=FILE says what the file's machine is called; FILE alone: by its host name");
   return {word.substr(0, sign), word.substr(sign + 1)};
 }
 

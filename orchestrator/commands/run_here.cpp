@@ -432,10 +432,11 @@ class Run {
       store.use_plan(plan);
       energy_ = choose_energy(plan.experiment, channels, sensors, store.energy_source());
       store.use_channels(channels);
-      if (!is_apart())
-        progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path,
-                                  History(store.history()).workload_trials(),
-                                  store.experiment().planned_trials));
+      if (!is_apart()) {
+        const Store::Progress so_far = store.progress();
+        progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path, so_far.finished,
+                                  std::max(so_far.planned, so_far.finished)));
+      }
       return store;
     }
     energy_ =

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "experiments/plan/experiment.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/setting_form.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
@@ -46,6 +47,20 @@ std::string as_json(const FormRequest& request, const SettingForm& form, const s
   return answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
+// An answer of parameters alone leaves such a form with nothing to say.
+void require_a_knob(const FoundSetting& found, const SettingForm& form) {
+  const auto settings = found.settings();
+  if (form.name == std::string_view("yaml") ||
+      std::any_of(settings.begin(), settings.end(), [](const AxisSetting& one) { return is_knob_axis(one.axis); }))
+    return;
+  std::vector<std::string> words;
+  for (const AxisSetting& one : settings) words.push_back(fmt::format("{} = {}", one.axis, one.text));
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("--as {}: the answer sets nothing of the machine; what it names is the command's own: {}", form.name,
+                          words.empty() ? "nothing" : printable(join(words, ", "))),
+              "run the command so; --as yaml writes the narrower sweep around it");
+}
+
 int setting_command(const SettingOptions& options) {
   const SettingForm* const form = Registered<SettingForm>::find(options.as);
   if (form == nullptr) {
@@ -56,6 +71,7 @@ int setting_command(const SettingOptions& options) {
                 "there are: " + join(names, ", "));
   }
   FoundSetting found(options.file, options.workload, options.slowdown);
+  require_a_knob(found, *form);
   FormRequest request{.found = found, .comment = {}};
   request.comment.push_back(answer_text(found.answer()));
   const auto host = found.machine().find("host");

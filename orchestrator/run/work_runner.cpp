@@ -57,6 +57,7 @@ struct WorkRunner::Totals {
     child.max_rss_bytes = std::max(child.max_rss_bytes, one.max_rss_bytes);
     child.leftovers += one.leftovers;
     child.stopped_meanwhile = child.stopped_meanwhile || one.stopped_meanwhile;
+    child.child_was_stopped = child.child_was_stopped || one.child_was_stopped;
     if (!one.regions_problem.empty()) child.regions_problem = one.regions_problem;
     if (alone) {
       const std::uint64_t output = child.output.bytes + one.output.bytes,

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "results/statistics/between_nights.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -203,7 +206,42 @@ class ScenarioComparison {
                       [](const AxisSetting& one, const AxisSetting& other) { return one.axis == other.axis && one.text == other.text; });
   }
 
-  void add(const PointSummary& before, const PointSummary& after) {
+  // Of several nights the mean of what each says of the point.
+  PointSummary over_nights(const std::vector<ComparedResult>& nights, PointSummary point) const {
+    if (!of_levels_) return point;
+    std::vector<const PointSummary*> all;
+    for (const ComparedResult& night : nights) {
+      for (const ScenarioSummary& scenario : night.summary.scenarios) {
+        const PointSummary* const one = scenario.scenario == before_.scenario ? find(scenario, point.point) : nullptr;
+        if (one != nullptr) all.push_back(one);
+      }
+    }
+    for (auto field : {&PointSummary::work_energy, &PointSummary::work_time, &PointSummary::power}) {
+      std::vector<double> logs;
+      for (const PointSummary* one : all) {
+        if (one->*field && (one->*field)->mean > 0) logs.push_back(std::log((one->*field)->mean));
+      }
+      if (logs.empty())
+        (point.*field).reset();
+      else if (point.*field)
+        (point.*field)->mean = std::exp(estimate(logs)->mean);
+    }
+    point.trials = point.counted = 0;
+    std::vector<double> savings;
+    for (const PointSummary* one : all) {
+      point.trials += one->trials;
+      point.counted += one->counted;
+      if (one->saving) savings.push_back(one->saving->value);
+    }
+    if (savings.empty())
+      point.saving.reset();
+    else
+      point.saving = Change{static_cast<int>(savings.size()), estimate(savings)->mean, std::nullopt, std::nullopt};
+    return point;
+  }
+
+  void add(const PointSummary& first_before, const PointSummary& first_after) {
+    const PointSummary before = over_nights(ones_, first_before), after = over_nights(others_, first_after);
     ComparedPoint one;
     one.point = before.point;
     one.called = settings_text(before);
@@ -350,7 +388,55 @@ std::vector<Difference> machine_differences(const ComparedResult& before, const 
   return differences;
 }
 
+// What the units of work and the metrics that constraints are about were told in, by scenario: "5" is 5000 where it was told in k.
+std::vector<std::string> other_units(const ScenarioSummary& before, const ScenarioSummary& after) {
+  std::vector<std::string> warnings;
+  std::set<std::string> names;
+  if (!before.objective.per.empty()) names.insert(before.objective.per);
+  for (const auto* scenario : {&before, &after}) {
+    for (const ConstraintSpec& constraint : scenario->objective.constraints) names.insert(constraint.name);
+  }
+  for (const std::string& name : names) {
+    const auto a = unit_of_metric(before, name), b = unit_of_metric(after, name);
+    if (a && b && plain_unit(*a) != plain_unit(*b))
+      warnings.push_back(fmt::format("{}: '{}' is told in {} before, in {} after; what is made of it does not compare", before.scenario, name,
+                                     unit_in_words(*a), unit_in_words(*b)));
+  }
+  return warnings;
+}
+
+bool one_unit_of_work(const ScenarioSummary& before, const ScenarioSummary& after) {
+  if (before.objective.per.empty()) return true;
+  const auto a = unit_of_metric(before, before.objective.per), b = unit_of_metric(after, before.objective.per);
+  return !a || !b || plain_unit(*a) == plain_unit(*b);
+}
+
+// Nights of one side that name other settings than the first.
+std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights, const std::string& scenario) {
+  std::vector<std::string> texts;
+  std::set<std::string> settings;
+  for (const ComparedResult& night : nights) {
+    for (const ScenarioSummary& one : night.summary.scenarios) {
+      if (one.scenario != scenario || !one.best) continue;
+      const std::string text = settings_text(one.points[*one.best]);
+      settings.insert(text);
+      texts.push_back(fmt::format("{} in {}", text, night.file));
+    }
+  }
+  return settings.size() > 1 ? texts : std::vector<std::string>{};
+}
+
 }  // namespace
+
+std::optional<std::string> trial_in_both(const ComparedResult& one, const ComparedResult& other) {
+  std::set<std::tuple<std::string, std::string, std::string, std::optional<double>>> begun;
+  const auto identity = [](const TrialRow& trial) { return std::tuple(trial.node, trial.key, trial.started_at, trial.time_s); };
+  for (const TrialRow& trial : one.trials) begun.insert(identity(trial));
+  for (const TrialRow& trial : other.trials) {
+    if (trial.time_s && !trial.started_at.empty() && begun.contains(identity(trial))) return trial.key;
+  }
+  return std::nullopt;
+}
 
 Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<ComparedResult>& others) {
   Comparison comparison;
@@ -374,16 +460,30 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   comparison.machine = machine_differences(before, after);
   for (const ScenarioSummary& scenario : before.summary.scenarios) {
     for (const ScenarioSummary& other : after.summary.scenarios) {
-      if (other.scenario == scenario.scenario)
-        comparison.scenarios.push_back(ScenarioComparison(ones, scenario, others, other,
-                                                          comparison.energies_compare, comparison.of_levels)
-                                           .finish());
+      if (other.scenario != scenario.scenario) continue;
+      for (std::string& warning : other_units(scenario, other)) comparison.warnings.push_back(std::move(warning));
+      if (comparison.of_levels) {
+        for (const auto* side : {&ones, &others}) {
+          const auto answers = other_answers(*side, scenario.scenario);
+          if (!answers.empty())
+            comparison.warnings.push_back(fmt::format("{}: the nights of one side name different settings ({}); the first one's is marked",
+                                                      scenario.scenario, join(answers, ", ")));
+        }
+      }
+      // Of another unit of work neither energies nor times are of the same.
+      if (!one_unit_of_work(scenario, other)) continue;
+      comparison.scenarios.push_back(ScenarioComparison(ones, scenario, others, other,
+                                                        comparison.energies_compare, comparison.of_levels)
+                                         .finish());
     }
   }
   for (const ComparedScenario& scenario : comparison.scenarios) {
     if (const std::string differs = delivered_otherwise(scenario); !differs.empty())
       comparison.warnings.push_back(differs);
   }
+  if (const auto shared = trial_in_both(before, after); shared && !comparison.of_levels)
+    comparison.warnings.push_back(fmt::format(
+        "the two have trials in common (the first is {}): they are one night, or one grew out of a copy of the other", *shared));
   if (before.commands != after.commands)
     comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
   if (comparison.scenarios.empty())

@@ -73,7 +73,10 @@ struct ComparedResult {
   std::vector<TrialRow> trials;
 };
 
-// Of several nights a side the first one's points and best are shown.
+// The first trial (its key) that is in both with one start: they are the same night, or one grew out of a copy of the other. nullopt: none.
+std::optional<std::string> trial_in_both(const ComparedResult& one, const ComparedResult& other);
+
+// Of several nights a side the means over them are shown, and the first one's best; that they disagree on it is among the warnings.
 Comparison compare(const std::vector<ComparedResult>& before, const std::vector<ComparedResult>& after);
 inline Comparison compare(const ComparedResult& before, const ComparedResult& after) {
   return compare(std::vector{before}, std::vector{after});

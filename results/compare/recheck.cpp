@@ -157,7 +157,7 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   if (strict && strict->low && (*strict->low > 0 || *strict->high < 0)) {
     row.verdict = has_changed;
     row.why = fmt::format(
-        "relative to the reference the best takes {:.1f} % {} than then (99 % interval {:+.1f} to {:+.1f} %)",
+        "relative to the reference the best takes {:.1f} % {} than in the night (99 % interval {:+.1f} to {:+.1f} %)",
         100 * std::abs(change->value), change->value > 0 ? "more" : "less", 100 * *change->low, 100 * *change->high);
     return row;
   }

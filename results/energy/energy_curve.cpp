@@ -71,6 +71,8 @@ std::string_view to_string(EnergyFault fault) {
       return "dead";
     case EnergyFault::frozen:
       return "frozen";
+    case EnergyFault::too_short:
+      return "too_short";
     case EnergyFault::gap:
       return "gap";
     case EnergyFault::counter_went_back:

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "results/report/amounts.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -121,8 +122,7 @@ std::set<std::string> varying_axes(const std::vector<PointSummary>& points) {
 }
 
 std::string per_text(const ScenarioSummary& scenario) {
-  const std::string& per = scenario.objective.per;
-  return per.empty() ? "" : " per " + one_of(per);
+  return scenario.objective.per.empty() ? "" : " per " + unit_of_work(scenario);
 }
 
 constexpr const char* star = "pt 3 ps 2.2 lw 2 lc rgb '#d55e00'";

@@ -12,6 +12,7 @@
 #include "results/report/json_values.hpp"
 #include "results/report/overview.hpp"
 #include "results/report/saved_joules.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -126,8 +127,10 @@ Json point_json(const PointSummary& point) {
     json["constraints"].push_back({{"constraint", check.text},
                                    {"name", check.name},
                                    {"value", or_null(check.value)},
+                                   {"unit", check.unit.empty() ? Json(nullptr) : Json(check.unit)},
                                    {"holds", or_null(check.holds)},
                                    {"certain", or_null(check.certain)}});
+    if (!check.why_not.empty()) json["constraints"].back()["why_not_known"] = check.why_not;
   }
   return json;
 }
@@ -176,7 +179,8 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
   Json one{{"scenario", scenario.scenario}};
   one["objective"] = to_string(scenario.objective.minimise);
   one["per"] = scenario.objective.per.empty() ? Json(nullptr) : Json(scenario.objective.per);
-  one["per_one"] = scenario.objective.per.empty() ? Json(nullptr) : Json(one_of(scenario.objective.per));
+  one["per_one"] = scenario.objective.per.empty() ? Json(nullptr) : Json(unit_of_work(scenario));
+  one["per_many"] = scenario.objective.per.empty() ? Json(nullptr) : Json(units_of_work(scenario));
   one["target"] = scenario.target.empty() ? Json(nullptr) : Json(scenario.target);
   one["constraints"] = Json::array();
   one["constraint_rules"] = Json::array();

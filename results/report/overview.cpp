@@ -8,6 +8,7 @@
 #include "results/report/amounts.hpp"
 #include "results/report/cells.hpp"
 #include "results/report/text_table.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 
@@ -26,9 +27,9 @@ std::string overview_table(const Summary& summary, const TextLook& look) {
   const bool per_unit = std::any_of(summary.scenarios.begin(), summary.scenarios.end(),
                                     [](const ScenarioSummary& one) { return !one.objective.per.empty(); });
   std::vector<std::string> head{"", "answer", "energy"};
-  const std::string per = one_of(summary.scenarios.front().objective.per);
+  const std::string per = unit_of_work(summary.scenarios.front());
   const bool alike = std::all_of(summary.scenarios.begin(), summary.scenarios.end(), [&](const ScenarioSummary& one) {
-    return one_of(one.objective.per) == per;
+    return unit_of_work(one) == per;
   });
   if (per_unit) head.push_back("energy/" + (alike ? printable(per) : "unit"));
   for (const char* name : {"time", "better by", "slowdown", "how sure"}) head.emplace_back(name);

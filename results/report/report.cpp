@@ -54,12 +54,12 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, const Te
   const bool per_unit = any([](const PointSummary& p) { return p.energy_per_unit.has_value(); });
   for (const char* name : {"trials", "energy"}) head.emplace_back(name);
   const std::string& per = scenario.objective.per;
-  if (per_unit) head.push_back("energy/" + printable(one_of(per)));
+  if (per_unit) head.push_back("energy/" + printable(unit_of_work(scenario)));
   if (above_idle) head.emplace_back("above idle");
   head.emplace_back("time");
   if (!per.empty()) {
-    head.push_back("time/" + printable(one_of(per)));
-    head.push_back(printable(per) + "/s");
+    head.push_back("time/" + printable(unit_of_work(scenario)));
+    head.push_back(printable(units_of_work(scenario)) + "/s");
   }
   for (const char* name : {"mean power", "saving", "slowdown"}) head.emplace_back(name);
   if (any([](const PointSummary& p) { return !p.constraints.empty(); })) head.emplace_back("constraints");
@@ -247,11 +247,17 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
     std::string text = printable(one.point);
     if (one.gain && !one.reference.empty() && one.reference != one.point) {
       const bool better = *one.gain >= 0;
-      text += fmt::format(", {:.1f} % {} than {}", 100 * std::abs(*one.gain), better ? "better" : "worse",
-                          printable(one.reference));
-      if (one.low && one.high)
-        text += fmt::format(" ({:.1f} to {:.1f})", 100 * (better ? *one.low : -*one.high),
-                            100 * (better ? *one.high : -*one.low));
+      // As the report says it: an interval that holds zero says all there is.
+      if (one.low && one.high && *one.low <= 0 && *one.high >= 0)
+        text += fmt::format(", not shown to be better than {} (95 % interval {:.1f} to {:.1f} % better)", printable(one.reference),
+                            100 * *one.low, 100 * *one.high);
+      else {
+        text += fmt::format(", {:.1f} % {} than {}", 100 * std::abs(*one.gain), better ? "better" : "worse",
+                            printable(one.reference));
+        if (one.low && one.high)
+          text += fmt::format(" ({:.1f} to {:.1f})", 100 * (better ? *one.low : -*one.high),
+                              100 * (better ? *one.high : -*one.low));
+      }
     }
     texts.push_back(std::move(text));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -11,6 +12,7 @@
 #include "results/report/nodes.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/summary.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -37,7 +39,7 @@ std::string objective_words(const ScenarioSummary& scenario) {
       words = "the least cost";
       break;
   }
-  if (!objective.per.empty()) words += " per " + one_of(objective.per);
+  if (!objective.per.empty()) words += " per " + unit_of_work(scenario);
   if (!scenario.target.empty()) words += " to reach " + scenario.target;
   std::vector<std::string> conditions;
   for (const ConstraintSpec& constraint : objective.constraints)
@@ -71,10 +73,11 @@ std::string causes(const std::map<std::string, int>& not_counted) {
   return join(texts, ", ");
 }
 
-std::string amounts_of_best(const ObjectiveSpec& objective, const PointSummary& best) {
+std::string amounts_of_best(const ScenarioSummary& scenario, const PointSummary& best) {
+  const ObjectiveSpec& objective = scenario.objective;
   std::string text;
   if (best.energy_per_unit)
-    text += fmt::format(", {} per {}", amount(*best.energy_per_unit, "J"), one_of(objective.per));
+    text += fmt::format(", {} per {}", amount(*best.energy_per_unit, "J"), unit_of_work(scenario));
   else if (best.energy)
     text += fmt::format(", {}", amount(*best.energy, "J"));
   if (objective.minimise == Objective::cost && best.objective && objective.price)
@@ -202,7 +205,7 @@ std::string constraints_of(const PointSummary& best) {
     if (check.certain == true || check.holds != true) continue;
     text += fmt::format(
         " It holds {} by its mean ({}), {}.", check.text,
-        check.text.starts_with("slowdown") ? percent(*check.value) : fmt::format("{:.4g}", *check.value),
+        check.text.starts_with("slowdown") ? percent(*check.value) : value_text(check),
         check.certain ? "but the 95 % interval reaches beyond" : "with no interval to judge by");
   }
   return text;
@@ -226,6 +229,17 @@ bool sensors_part_unknown(const ScenarioSummary& scenario) {
   });
 }
 
+// Constraints that have values and cannot be told by them: each once.
+std::string not_comparable(const ScenarioSummary& scenario) {
+  std::set<std::string> texts;
+  for (const PointSummary& point : scenario.points) {
+    for (const ConstraintCheck& check : point.constraints) {
+      if (!check.why_not.empty()) texts.insert(fmt::format(" Of {}: {}.", check.text, check.why_not));
+    }
+  }
+  return join(std::vector<std::string>(texts.begin(), texts.end()), "");
+}
+
 std::string without_best(const ScenarioSummary& scenario) {
   const bool any = std::any_of(scenario.points.begin(), scenario.points.end(),
                                [](const PointSummary& p) { return p.objective.has_value(); });
@@ -235,6 +249,7 @@ std::string without_best(const ScenarioSummary& scenario) {
   } else {
     text = fmt::format("{}: no point is known to hold all constraints, so there is no best point.",
                        scenario.scenario);
+    text += not_comparable(scenario);
   }
   text += censored_points(scenario, nullptr);
   if (!scenario.not_counted.empty()) text += fmt::format(" Excluded: {}.", causes(scenario.not_counted));
@@ -313,7 +328,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     const PointSummary& best = scenario.points[*scenario.best];
     std::string text =
         fmt::format("{}: {} at {}", scenario.scenario, objective_words(scenario), settings_text(best));
-    text += amounts_of_best(scenario.objective, best);
+    text += amounts_of_best(scenario, best);
     text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
                         best.counted == 1 ? "s" : "");
     text += against_the_reference(scenario, best);

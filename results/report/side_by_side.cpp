@@ -123,6 +123,11 @@ std::string beside_lines(const ScenarioSummary& scenario) {
   return text;
 }
 
+std::string value_text(const ConstraintCheck& check) {
+  if (!check.value) return "not known";
+  return fmt::format("{:.4g}{}{}", *check.value, check.unit.empty() ? "" : " ", printable(check.unit));
+}
+
 std::string without_constraints(const ScenarioSummary& scenario) {
   if (scenario.objective.constraints.empty() || scenario.search) return {};
   const PointSummary* least = nullptr;
@@ -136,7 +141,8 @@ std::string without_constraints(const ScenarioSummary& scenario) {
     if (check.holds == true) continue;
     broken.push_back(check.name == "slowdown" && check.value
                          ? fmt::format("{}: it has {:.1f} %", check.text, 100 * *check.value)
-                     : check.value ? fmt::format("{}: it has {:.4g}", check.text, *check.value)
+                     : check.value ? fmt::format("{}: it has {}", check.text, value_text(check))
+                     : !check.why_not.empty() ? fmt::format("{}: {}", check.text, check.why_not)
                                    : check.text + ": not known");
   }
   if (broken.empty()) return {};

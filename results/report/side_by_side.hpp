@@ -16,6 +16,8 @@ void compare_with_alone(Summary& summary, const std::vector<TrialRow>& trials);
 // name. Empty: there is nothing of that.
 std::string beside_lines(const ScenarioSummary& scenario);
 
+// "250 ms": what a constraint's check found.
+std::string value_text(const ConstraintCheck& check);
 // What the answer would be without the constraints, and why it is not: "" where they change nothing.
 std::string without_constraints(const ScenarioSummary& scenario);
 

@@ -401,7 +401,18 @@ class Scenario {
     for (const ConstraintSpec& constraint : objective_spec_.constraints) {
       ConstraintCheck check{constraint.name, constraint_text(constraint), std::nullopt, std::nullopt,
                             std::nullopt};
-      if (const auto value = value_of(constraint, point)) {
+      const auto told = point.metrics.find(constraint.name);
+      const std::string unit = told == point.metrics.end() ? "" : told->second.unit;
+      auto value = value_of(constraint, point);
+      if (value && !as_bounded(constraint, value->value, unit)) {
+        check.why_not = why_not_comparable(constraint, unit);
+        value.reset();
+      }
+      if (value) {
+        if (told != point.metrics.end()) check.unit = plain_unit(constraint.unit.empty() ? unit : constraint.unit);
+        for (double* one : {&value->value, value->low ? &*value->low : nullptr, value->high ? &*value->high : nullptr}) {
+          if (one != nullptr) *one = *as_bounded(constraint, *one, unit);
+        }
         check.value = value->value;
         check.holds = holds(constraint.relation, value->value, constraint.limit);
         if (value->low) {
@@ -493,6 +504,13 @@ class Scenario {
       const auto& gain = result_.points[*result_.best].gain;
       if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
         reference.not_told_apart = true;
+    }
+    // Likewise of the others, where the reference is the best: what their row shows must not say otherwise.
+    if (result_.reference && *result_.reference == *result_.best) {
+      for (PointSummary& point : result_.points) {
+        const auto& gain = point.gain;
+        if (!point.is_reference && point.feasible && point.objective && (!gain || !gain->low || *gain->high >= 0)) point.not_told_apart = true;
+      }
     }
     if (asked_.empty()) claim_gain(feasible);
     after_ranking();

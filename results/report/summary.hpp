@@ -28,6 +28,8 @@ struct ConstraintCheck {
   std::optional<double> value;
   std::optional<bool> holds;    // by the estimate; nullopt: not known
   std::optional<bool> certain;  // the whole 95 % interval is on that side
+  std::string unit = {};     // of `value`, of a metric: the bound's, or where it has none that in which it is told
+  std::string why_not = {};  // it cannot be told though there are values: their unit and the bound's do not compare
 };
 
 // What boards ran at where it was not what was asked for: the clocks (Hz) of those boards and trials.

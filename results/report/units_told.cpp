@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
+#include "results/report/amounts.hpp"
 #include "results/trial/judge.hpp"
 
 namespace dvfs_plan {
@@ -45,6 +47,24 @@ std::vector<std::string> told_in_several_units(const Summary& summary, const std
                     printable(whose.first), printable(whose.second), join(texts, ", ")));
   }
   return sentences;
+}
+
+std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const std::string& name) {
+  for (const PointSummary& point : scenario.points) {
+    const auto metric = point.metrics.find(name);
+    if (metric != point.metrics.end()) return metric->second.count_of > 0 ? std::string() : plain_unit(metric->second.unit);
+  }
+  return std::nullopt;
+}
+
+std::string unit_of_work(const ScenarioSummary& scenario) {
+  const std::string unit = unit_of_metric(scenario, scenario.objective.per).value_or("");
+  return unit.empty() ? one_of(scenario.objective.per) : fmt::format("{} of {}", unit, scenario.objective.per);
+}
+
+std::string units_of_work(const ScenarioSummary& scenario) {
+  const std::string unit = unit_of_metric(scenario, scenario.objective.per).value_or("");
+  return unit.empty() ? scenario.objective.per : fmt::format("{} of {}", unit, scenario.objective.per);
 }
 
 }  // namespace dvfs_plan

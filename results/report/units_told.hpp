@@ -1,6 +1,7 @@
 // Values that decide (what counts units of work, what a constraint is about) can only be compared in one unit.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,5 +13,12 @@ namespace dvfs_plan {
 // A sentence for each that trials which count told in more than one unit: of several sessions or machines, as a run
 // itself counts no such trial.
 std::vector<std::string> told_in_several_units(const Summary& summary, const std::vector<TrialRow>& trials);
+
+// In what a metric was told at the scenario's points, plain numbers and counts in "": nullopt: nowhere.
+std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const std::string& name);
+// What energy and time are per: "sample" of `samples`, "k of work" where it was told in k, "unit" without any.
+std::string unit_of_work(const ScenarioSummary& scenario);
+// Of what a rate is: "samples", "k of work".
+std::string units_of_work(const ScenarioSummary& scenario);
 
 }  // namespace dvfs_plan

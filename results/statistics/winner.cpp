@@ -155,11 +155,17 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   // few trials of it do not show, that is too little: it is not stated closer than by its own pairs, and with
   // one pair not at all.
   const auto own = paired_change(values, best, reference, ChangeOf::saving, sensor);
-  if (!own || !own->low) return change;
+  // Its mean is below the reference's, and the correction says at most that nothing of that is left: what would be beyond is the few
+  // trials' noise (8000 % worse, by the middle of an interval that holds zero).
+  const auto not_below_nothing = [&] {
+    if (saving > 0 && change.value < 0 && (!change.high || *change.high > 0)) change.value = 0;
+    return change;
+  };
+  if (!own || !own->low) return not_below_nothing();
   const double wider = std::max(1.0, std::log((1 - *own->low) / (1 - *own->high)) / (down + up));
   change.low = 1 - std::exp(-(middle - wider * down));
   change.high = 1 - std::exp(-(middle + wider * up));
-  return change;
+  return not_below_nothing();
 }
 
 std::optional<NamedSaving> named_saving(std::span<const BlockedValue> values,

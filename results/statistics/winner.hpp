@@ -15,6 +15,8 @@
 
 namespace dvfs_plan {
 
+// The value is not below zero where the point's own mean says that it saves and the interval holds zero.
+//
 // 1 - ratio of the least of `among` (points that may be named, `best` with them) to the reference; the value
 // is the median-unbiased one; without an interval where fewer than two blocks have both. `sensor`: the
 // relative half-width (95 %) that sensors add. nullopt where the scatter is not known, or `best` is the

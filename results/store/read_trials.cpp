@@ -82,11 +82,11 @@ const RowColumn row_columns[] = {
 
 std::vector<FinishedTrial> Store::history() {
   std::vector<FinishedTrial> trials;
-  std::map<std::string, std::map<std::string, double>> metrics;
+  std::map<std::string, std::map<std::string, std::pair<double, std::string>>> metrics;
   Statement values = database_.prepare(
-      "SELECT t.key, m.name, m.value FROM metric m JOIN trial t ON t.id = m.trial_id ORDER BY m.trial_id, "
+      "SELECT t.key, m.name, m.value, coalesce(m.unit, '') FROM metric m JOIN trial t ON t.id = m.trial_id ORDER BY m.trial_id, "
       "m.ordinal");
-  while (values.step()) metrics[values.text(0)][values.text(1)] = values.real(2);
+  while (values.step()) metrics[values.text(0)][values.text(1)] = {values.real(2), values.text(3)};
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
@@ -119,7 +119,10 @@ std::vector<FinishedTrial> Store::history() {
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);
     trial.sensor_share = s.maybe_real(8);
-    for (const auto& [name, value] : metrics[trial.key]) trial.other[name] = value;
+    for (const auto& [name, told] : metrics[trial.key]) {
+      trial.other[name] = told.first;
+      trial.units_of_other[name] = told.second;
+    }
     set_work(trial, s.maybe_real(9), s.maybe_real(10), static_cast<std::size_t>(s.integer(11)),
              s.maybe_real(12));
     trial.confirms = s.integer(13) != 0;

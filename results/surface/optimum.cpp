@@ -176,6 +176,14 @@ MatrixXd OptimumModel::Draws::objective_of(const MatrixXd& log_time, const Matri
   return log_time;
 }
 
+// What a trial tells of what a constraint is about, in the bound's unit; nullopt: nothing, or in a unit that does not compare.
+static std::optional<double> told_of(const ConstraintSpec& constraint, const SurfaceTrial& trial) {
+  const auto other = trial.other.find(constraint.name);
+  if (other == trial.other.end()) return std::nullopt;
+  const auto unit = trial.units_of_other.find(constraint.name);
+  return as_bounded(constraint, other->second, unit == trial.units_of_other.end() ? std::string() : unit->second);
+}
+
 // Of one constraint at all points: draws; NaN where nothing is known.
 MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const SurfaceQuestion& question,
                                  const std::vector<SurfaceTrial>& trials,
@@ -197,12 +205,12 @@ MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const Surface
   }
   Observations data;
   for (const SurfaceTrial& trial : trials) {
-    const auto other = trial.other.find(constraint.name);
-    if (other == trial.other.end() || !std::isfinite(other->second)) continue;
+    const auto value = told_of(constraint, trial);
+    if (!value || !std::isfinite(*value)) continue;
     data.point.push_back(trial.point);
     data.block.push_back(trial.block);
     data.node.push_back(trial.node);
-    data.y.push_back(other->second);
+    data.y.push_back(*value);
     data.known_sd.push_back(0);
   }
   if (data.size() == 0) return values;
@@ -226,12 +234,12 @@ static bool holds_by_its_mean(const ConstraintSpec& constraint, const std::vecto
   int n = 0;
   for (const SurfaceTrial& trial : trials) {
     if (trial.point != point) continue;
-    const auto other = trial.other.find(constraint.name);
+    const auto value = told_of(constraint, trial);
     if (constraint.name == "power") {
       if (!trial.energy_j) continue;
       sum += *trial.energy_j / trial.time_s;
-    } else if (other != trial.other.end()) {
-      sum += other->second;
+    } else if (value) {
+      sum += *value;
     } else {
       continue;
     }

@@ -27,6 +27,7 @@ struct SurfaceTrial {
   std::map<std::string, double> other =
       {};        // by the names constraints use: metrics, time and energy of a run
   int node = 0;  // of the machine, from 0
+  std::map<std::string, std::string> units_of_other = {};
   bool operator==(const SurfaceTrial&) const = default;
 };
 

@@ -158,6 +158,7 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
     constexpr double half_width_of_sd = 1.96;  // 95 %
     trial.energy_sd = one.sensor_share.value_or(0) / half_width_of_sd;
     trial.other = one.other;
+    trial.units_of_other = one.units_of_other;
     trials.push_back(trial);
   }
   // Whoever collected them in whatever order: the same trials say the same.

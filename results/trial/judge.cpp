@@ -71,11 +71,18 @@ std::string end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveS
   double nearest = 0;
   for (const MetricRecord& metric : regions.metrics) {
     if (metric.name != objective.target->name || !metric.time) continue;
+    const auto value = as_bounded(*objective.target, metric.value, metric.unit);
+    if (!value) {
+      set_verdict(trial, Verdict::no_metric,
+                  fmt::format("whether {} was reached cannot be told: {}", constraint_text(*objective.target),
+                              why_not_comparable(*objective.target, metric.unit)));
+      return {};
+    }
     const bool lower_is_better = objective.target->relation == ConstraintSpec::Relation::at_most ||
                                  objective.target->relation == ConstraintSpec::Relation::less;
-    if (told++ == 0 || (lower_is_better ? metric.value < nearest : metric.value > nearest))
-      nearest = metric.value;
-    if (holds(objective.target->relation, metric.value, objective.target->limit) &&
+    if (told++ == 0 || (lower_is_better ? *value < nearest : *value > nearest))
+      nearest = *value;
+    if (holds(objective.target->relation, *value, objective.target->limit) &&
         (!reached || *metric.time < *reached))
       reached = metric.time;
   }
@@ -174,6 +181,11 @@ void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
       set_verdict(trial, Verdict::no_metric,
                   fmt::format("values of '{}', which the constraint {} is about, {}", constraint.name,
                               constraint_text(constraint), units));
+    const auto last = std::find_if(trial.metrics.rbegin(), trial.metrics.rend(),
+                                   [&](const MetricRecord& one) { return one.name == constraint.name; });
+    if (last != trial.metrics.rend() && !as_bounded(constraint, last->value, last->unit))
+      trial.events.push_back({"constraint_unit", fmt::format("whether {} holds cannot be told: {}", printable(constraint_text(constraint)),
+                                                             why_not_comparable(constraint, last->unit))});
     const auto bad = trial.unreadable_at_last.find(constraint.name);
     if (bad == trial.unreadable_at_last.end()) continue;
     set_verdict(trial, Verdict::no_metric,
@@ -233,14 +245,6 @@ std::vector<std::string> deciding_metrics(const ObjectiveSpec& objective) {
   return names;
 }
 
-std::string plain_unit(const std::string& unit) {
-  return unit == "1" ? std::string() : unit;
-}
-
-std::string unit_in_words(const std::string& unit) {
-  return plain_unit(unit).empty() ? "no unit" : "'" + printable(unit) + "'";
-}
-
 std::optional<double> objective_value(const ObjectiveSpec& objective, std::optional<double> joules,
                                       double seconds) {
   if (objective.minimise == Objective::time) return seconds;
@@ -286,6 +290,9 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   if (trial.child.stopped_meanwhile)
     set_verdict(trial, Verdict::stopped,
                 "dvfs-plan itself was stopped and continued meanwhile: the end of the trial was not seen");
+  if (trial.child.child_was_stopped && !trial.child.stopped_meanwhile)
+    set_verdict(trial, Verdict::stopped,
+                "the workload was stopped for a while by a signal or a debugger: its time is not that of its work");
 
   const std::vector<MarkedRun> only{{trial.child.started, trial.child.ended, {}}};
   Regions regions =

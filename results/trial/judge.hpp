@@ -36,9 +36,6 @@ struct JudgeInput {
 
 // Metrics that decide: what counts units of work, what a constraint or a target is about.
 std::vector<std::string> deciding_metrics(const ObjectiveSpec& objective);
-// As it is compared: "1" is none.
-std::string plain_unit(const std::string& unit);
-std::string unit_in_words(const std::string& unit);
 
 // Fills delivered values, energies, energy_j, the objective and the verdict of `trial`, whose child,
 // settings, power limits and readings are there. What a board delivers instead of the request is a result of

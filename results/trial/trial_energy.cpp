@@ -35,6 +35,7 @@ Verdict verdict_of(EnergyFault fault) {
       return Verdict::sensor_frozen;
     case EnergyFault::gap:
     case EnergyFault::counter_went_back:
+    case EnergyFault::too_short:
       return Verdict::sensor_gap;
     case EnergyFault::impossible:
       return Verdict::sensor_impossible;
@@ -65,6 +66,10 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
       return fmt::format("{} went back without wrapping: it was reset", channel.name);
     case EnergyFault::impossible:
       return fmt::format("{} gave a value that cannot be", channel.name);
+    case EnergyFault::too_short:
+      return fmt::format("what counts is shorter than any value of {} stands for: mark one region around the steps, lengthen it, or run "
+                         "the command several times in a trial (until)",
+                         channel.name);
   }
   return {};
 }
@@ -104,10 +109,11 @@ Nanoseconds joining_gap(const EnergyCurve& curve) {
 ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel, const Regions& regions) {
   const auto spans = counted_spans(regions, joining_gap(curve));
   std::vector<Window> windows;
-  double counted = 0, whole = 0, smeared = 0;
+  double counted = 0, whole = 0, smeared = 0, longest = 0;
   for (const Span& span : spans) {
     windows.push_back({span.from, span.to});
     const double length = seconds(span.to - span.from).value();
+    longest = std::max(longest, length);
     counted += span.counted_s;
     whole += length;
     // What is shorter than a gauge resolves is smeared with its neighbours.
@@ -118,6 +124,14 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
   sum.channel = channel;
   if (sum.readings == 0 && sum.fault == EnergyFault::none) sum.fault = EnergyFault::absent;
   if (!sum.joules) return sum;
+  // Each value of the gauge has more in it of what lies beside than of any of the stretches: what these drew may be anything.
+  if (!curve.counter() && longest < curve.resolves()) {
+    sum.joules.reset();
+    sum.half_width_j.reset();
+    sum.systematic_j.reset();
+    sum.fault = EnergyFault::too_short;
+    return sum;
+  }
   // What the gaps inside the joined stretches drew is not known apart.
   const double share = whole > 0 ? counted / whole : 1;
   if (sum.half_width_j) {
@@ -211,7 +225,8 @@ void energy_of_marks(TrialRecord& trial, const std::map<std::uint32_t, EnergyCur
   for (std::size_t i = 0; i < marks.size(); ++i) {
     MetricRecord& metric = *marks[i];
     const bool reaches =
-        !reached && holds(input.objective.target->relation, metric.value, input.objective.target->limit);
+        !reached && holds(input.objective.target->relation,
+                          as_bounded(*input.objective.target, metric.value, metric.unit).value_or(NAN), input.objective.target->limit);
     reached = reached || reaches;
     if (!reaches && i % step != 0 && i + 1 != marks.size()) continue;
     std::vector<Window> windows;

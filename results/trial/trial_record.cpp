@@ -132,7 +132,10 @@ FinishedTrial finished(const TrialRecord& trial) {
   one.slot_s = trial.slot_s;
   if (trial.energy_half_width_j && trial.energy_j.value_or(0) != 0)
     one.sensor_share = *trial.energy_half_width_j / *trial.energy_j;
-  for (const MetricRecord& metric : trial.metrics) one.other[metric.name] = metric.value;
+  for (const MetricRecord& metric : trial.metrics) {
+    one.other[metric.name] = metric.value;
+    one.units_of_other[metric.name] = metric.unit;
+  }
   // After the metrics: what is measured wins over a metric of the same name.
   set_work(one, trial.region_s, trial.energy_j, trial.starts(), trial.units);
   return one;

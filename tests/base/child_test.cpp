@@ -153,6 +153,27 @@ TEST_F(ChildTest, AnInterruptionAsksTheWorkloadToEnd) {
   EXPECT_EQ(result.output.tail, "bye\n");
 }
 
+// The kernel forgets a stop once the child has ended: it is seen when it happens.
+TEST_F(ChildTest, AChildThatWasStoppedForAWhileIsToldOf) {
+  Interruption interruption;
+  for (const bool stop : {false, true}) {
+    auto launched = launcher_.launch(shell("exec sleep 0.5"), clock_);
+    ASSERT_TRUE(launched.child);
+    std::thread somebody([&, pid = launched.child->pid()] {
+      if (!stop) return;
+      ::usleep(100'000);
+      ::kill(pid, SIGSTOP);
+      ::usleep(100'000);
+      ::kill(pid, SIGCONT);
+    });
+    const auto result = launched.child->wait({Seconds{60}, Seconds{10}, 1000}, &interruption, clock_);
+    somebody.join();
+    EXPECT_EQ(result.end, ChildResult::End::exited);
+    EXPECT_EQ(result.child_was_stopped, stop);
+    EXPECT_FALSE(result.stopped_meanwhile);
+  }
+}
+
 TEST(FindExecutable, LooksOnThePathOnlyForBareNames) {
   TemporaryFolder folder;
   folder.file("tool", "#!/bin/sh\n");

@@ -37,6 +37,15 @@ TEST(Units, CaseOfAUnitMatters) {
   EXPECT_EQ(unit_hint("10 GB", Dimension::bytes), " (did you mean the unit 'GiB'?)");
 }
 
+TEST(Units, OneUnitInAnotherWhereTheyCompare) {
+  EXPECT_DOUBLE_EQ(*unit_factor("ms", "us"), 1000);
+  EXPECT_DOUBLE_EQ(*unit_factor("GiB", "MiB"), 1024);
+  EXPECT_DOUBLE_EQ(*unit_factor("tokens/s", "tokens/s"), 1);
+  EXPECT_DOUBLE_EQ(*unit_factor("1", ""), 1);
+  for (const auto& [from, to] : {std::pair{"ms", "GiB"}, {"ms", ""}, {"", "ms"}, {"%", ""}, {"GB/s", "MB/s"}, {"k", ""}})
+    EXPECT_FALSE(unit_factor(from, to)) << from << " in " << to;
+}
+
 TEST(Units, PrintsFrequenciesWithoutTrailingZeros) {
   EXPECT_EQ(format(Hertz{1.8e9}), "1.8 GHz");
   EXPECT_EQ(format(Hertz{3e9}), "3 GHz");

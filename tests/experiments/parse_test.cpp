@@ -1,4 +1,5 @@
 // What the parser says of a faulty file: whole texts, since people act on them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -185,6 +186,15 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
   EXPECT_EQ(faults(with("objective: {subject to: {accuracy: 0.75}}\n")),
             "sweep.yaml:2:36: error: constraint 'accuracy' needs a relation: \">= 0.75\" or \"<= 0.75\"; "
             "found '0.75'\n");
+  for (const char* two : {">= 0.7 acc<=0.74", ">= 0.7 <=0.74"})
+    EXPECT_EQ(faults(with(fmt::format("objective: {{subject to: {{acc: \"{}\"}}}}\n", two).c_str())),
+              fmt::format("sweep.yaml:2:31: error: constraint 'acc': one relation and one bound in a text; found '{}'; two are a list: "
+                          "[\">= 0.7\", \"<= 0.9\"]\n",
+                          two));
+  EXPECT_EQ(faults(with("objective: {subject to: {acc: [\">= 0.7\", 0.9]}}\n")),
+            "sweep.yaml:2:42: error: constraint 'acc' needs a relation: \">= 0.75\" or \"<= 0.75\"; found '0.9'\n");
+  EXPECT_EQ(faults(with("objective: {subject to: {acc: []}}\n")),
+            "sweep.yaml:2:26: error: constraint 'acc' has no bound; write for example \"<= 5 %\"\n");
   EXPECT_EQ(faults(with("objective: {subject to: {slowdwn: 5 %}}\n")),
             "sweep.yaml:2:35: error: constraint 'slowdwn' needs a relation: \">= 0.75\" or \"<= 0.75\"; "
             "found '5 %' (did you "

@@ -185,6 +185,12 @@ TEST(Points, TheReferenceIsTheHighestOfWhatIsLeft) {
     EXPECT_EQ(point.reference, point.values[0]->text == "2.6 GHz");
 }
 
+TEST(Points, TwoOfOneNameAreRefused) {
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\", \"{a}\", \"{b}\"]}]\naxes: {a: [\"x\", \"x b=1\"], b: [\"1\", \"1 b=1\"]}\n").faults,
+            "sweep.yaml:1:20: error: two points of workload 'w' would both be called 'w a=x b=1 b=1': a value has the name of another axis and "
+            "'=' in it; write that value otherwise\n");
+}
+
 TEST(Exclude, TakesPointsAway) {
   const auto resolved = plain(
       "axes: {cpu.frequency: all, cpu.governor: all}\nexclude: [{cpu.frequency: [1 GHz, max], cpu.governor: "

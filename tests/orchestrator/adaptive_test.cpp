@@ -1,4 +1,5 @@
 // Adaptive search: what it names, when it stops, what it does on surfaces that are no surfaces.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,6 +26,7 @@ struct Measured {
   double time = 1, energy = 1;
   bool counts = true, may_pass = false;
   std::map<std::string, double> other = {};
+  std::map<std::string, std::string> units = {};
 };
 // At a value from 1 to the number of points, for a workload.
 using Machine = std::function<Measured(double x, int workload)>;
@@ -72,6 +74,7 @@ class Night {
     done.work_energy_j = m.energy / m.time * noisy_time * std::exp(0.01 * normal_(random_));
     done.objective = done.work_energy_j;
     done.other = m.other;
+    done.units_of_other = m.units;
     return done;
   }
 
@@ -345,6 +348,21 @@ TEST(Adaptive, WhatIsNotKnownOfAConstraintDoesNotHold) {
   exact.run(at_limit);
   EXPECT_NE(exact.named(), 0);
   EXPECT_EQ(exact.model().feasible(3), 1);
+}
+
+TEST(Adaptive, AConstraintIsComparedInTheUnitOfItsValues) {
+  const Machine in_ms = [](double x, int) {
+    Measured m = board(x, 10);
+    m.other = {{"latency", 200}};
+    m.units = {{"latency", "ms"}};
+    return m;
+  };
+  for (const auto& [bound, feasible] : {std::pair{"<= 300 us", 0}, {"<= 0.3 s", 1}, {"<= 300 ms", 1}, {"<= 300 GiB", 0}}) {
+    Night night(10, fmt::format("search: {{at most: 10}}\nobjective: {{minimise: energy, subject to: {{latency: \"{}\"}}}}\n", bound));
+    night.run(in_ms);
+    EXPECT_EQ(night.model().feasible(3), feasible) << bound;
+    EXPECT_EQ(night.named() != 0, feasible == 1) << bound;
+  }
 }
 
 TEST(Adaptive, AMetricInSmallUnitsIsLearntAsWellAsAnyOther) {

@@ -155,6 +155,41 @@ TEST_F(JudgeTest, AStoppedClockWatcherSawNoEnd) {
   EXPECT_EQ(trial_.verdict, Verdict::stopped);
 }
 
+TEST_F(JudgeTest, AWorkloadThatWasStoppedTookNoTimeOfItsOwn) {
+  trial_.child.child_was_stopped = true;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::stopped);
+  EXPECT_EQ(trial_.verdict_text, "the workload was stopped for a while by a signal or a debugger: its time is not that of its work");
+}
+
+// 30 ms under a gauge whose values are means over 50: nearly all that it says is of what lies beside.
+TEST_F(JudgeTest, WhatIsShorterThanAGaugeResolvesHasNoEnergy) {
+  for (const int length : {1, 30, 45}) {
+    TrialRecord trial = trial_;
+    trial.child.started = 610 * ms;
+    trial.child.ended = (610 + length) * ms;
+    judge(trial, input_);
+    EXPECT_EQ(trial.verdict, Verdict::sensor_gap) << length;
+    EXPECT_EQ(trial.verdict_text,
+              "what counts is shorter than any value of hwmon:m/power1 stands for: mark one region around the steps, lengthen it, or run "
+              "the command several times in a trial (until)");
+    EXPECT_FALSE(trial.energy_j) << length;
+  }
+  trial_.child.ended = trial_.child.started + 120 * ms;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+}
+
+TEST_F(JudgeTest, AConstraintWhoseUnitDoesNotCompareIsNoticed) {
+  input_.objective.constraints = {{.name = "lat", .mark = {}, .limit = 0.3, .unit = "GB"}};
+  trial_.metrics = {{"lat", 200, "ms"}};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  ASSERT_EQ(trial_.events.size(), 1U);
+  EXPECT_EQ(trial_.events[0].kind, "constraint_unit");
+  EXPECT_EQ(trial_.events[0].message, "whether lat <= 0.3 GB holds cannot be told: its values are told in 'ms', and the bound is in 'GB': write it in 'ms'");
+}
+
 TEST_F(JudgeTest, AFlatGaugeIsFrozenOnlyIfItStayedWhereItWas) {
   for (Reading& reading : trial_.readings) {
     if (reading.channel == 0) reading.value = 50.0;

@@ -1,10 +1,13 @@
 // Trials that are there, asked otherwise than their experiment asked.
 #include <gmock/gmock.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 #include "results/report/asked.hpp"
+#include "results/report/report.hpp"
 #include "results/report/summary.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -94,6 +97,66 @@ TEST(Asked, OtherLimitsAndAnotherReference) {
   const Answer other = answer_to(parse_question("", {"slowdown<=100%"}, {"cpu.frequency=2000 MHz"}));
   EXPECT_EQ(other.reference, "2 GHz");
   EXPECT_EQ(other.best, "1 GHz");
+}
+
+// "lat 200 ms" does not hold "<= 300 us", whatever the numbers say.
+TEST(Asked, ABoundIsComparedInTheUnitOfTheValues) {
+  struct Case {
+    double value;
+    const char *told, *bound;
+    const char* holds;  // yes, no, or why it cannot be told
+  };
+  const Case cases[] = {
+      {200, "ms", "m<=300 us", "no"},
+      {200, "ms", "m<=0.3 s", "yes"},
+      {200, "ms", "m<=300", "yes"},
+      {0.2, "s", "m<=300 ms", "yes"},
+      {2, "GiB", "m<=10 B", "no"},
+      {2, "GiB", "m<=3000 MiB", "yes"},
+      {50, "%", "m>=99 %", "no"},
+      {50, "%", "m>=0.99", "its values are told in '%', and the bound is without a unit: write it in '%'"},
+      {200, "ms", "m<=250 parsec", "its values are told in 'ms', and the bound is in 'parsec': write it in 'ms'"},
+      {200, "", "m<=300 ms", "its values are told without a unit, and the bound is in 'ms': write it without a unit"},
+      {3, "k", "m<=5", "yes"},
+      {3, "k", "m<=5 k", "yes"},
+      {0.75, "1", "m>=0.7", "yes"},
+  };
+  for (const Case& one : cases) {
+    ThreeClocks night = three_clocks();
+    for (TrialRow& trial : night.trials) {
+      trial.metrics = {{"m", one.value}};
+      trial.units_of_metrics = {{"m", one.told}};
+    }
+    const Question question = parse_question("", {one.bound}, {});
+    ask(question, night.experiment, night.points, night.trials);
+    const Summary summary = summarise(night.experiment, night.trials);
+    const ConstraintCheck& check = summary.scenarios[0].points[0].constraints.at(0);
+    const std::string what = fmt::format("{} {} and {}", one.value, one.told, one.bound);
+    EXPECT_EQ(check.holds ? (*check.holds ? "yes" : "no") : check.why_not, one.holds) << what;
+    EXPECT_EQ(summary.scenarios[0].best.has_value(), one.holds == std::string("yes")) << what;
+    if (!check.holds) {
+      EXPECT_THAT(answer_sentences(summary).at(0), testing::HasSubstr(check.why_not)) << what;
+    }
+  }
+}
+
+// Each is one of its own.
+TEST(Asked, TwoBoundsOfOneMetricMustBothHold) {
+  EXPECT_EQ(answer_to(parse_question("", {"accuracy<0.85", "accuracy>0.75"}, {})).best, "2 GHz");
+  EXPECT_EQ(answer_to(parse_question("{minimise: energy, subject to: {accuracy: ['< 0.85', '> 0.75']}}", {}, {})).best, "2 GHz");
+  EXPECT_EQ(answer_to(parse_question("", {"accuracy<0.85", "accuracy>0.8500001"}, {})).best, "none");
+}
+
+// "work 5 k" is no 5.
+TEST(Asked, AUnitOfWorkKeepsItsUnit) {
+  ThreeClocks night = three_clocks();
+  night.experiment.objective.per = "samples";
+  for (TrialRow& trial : night.trials) trial.metrics["samples"] = 5;
+  EXPECT_EQ(unit_of_work(summarise(night.experiment, night.trials).scenarios[0]), "sample");
+  for (TrialRow& trial : night.trials) trial.units_of_metrics["samples"] = "k";
+  const Summary summary = summarise(night.experiment, night.trials);
+  EXPECT_EQ(unit_of_work(summary.scenarios[0]), "k of samples");
+  EXPECT_THAT(answer_sentences(summary).at(0), testing::HasSubstr("the least energy per k of samples at"));
 }
 
 TEST(Asked, WhatTheTrialsCannotTellIsRefused) {

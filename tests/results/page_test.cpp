@@ -351,6 +351,54 @@ TEST(Compare, OfTwoPartitionsNodesAreTheRepetitions) {
   EXPECT_EQ(other.machine[0].before, "a0, a1, a2, a3");
 }
 
+ComparedResult begun(ComparedResult night, const std::string& when) {
+  for (TrialRow& trial : night.trials) {
+    trial.key = trial.point + " #" + std::to_string(trial.block);
+    trial.started_at = when + std::to_string(trial.id);
+  }
+  return night;
+}
+
+TEST(Compare, OneNightNamedTwiceIsFoundByItsTrials) {
+  const auto a = begun(night("a.sqlite", 1, 7), "2026-11-24T22:00:0"), b = begun(night("b.sqlite", 1, 7), "2026-11-25T22:00:0");
+  auto copy = a;
+  copy.file = "copy.sqlite";
+  EXPECT_EQ(trial_in_both(a, copy), "1 GHz #1");
+  EXPECT_EQ(trial_in_both(a, b), std::nullopt) << "the same values on another day";
+  EXPECT_THAT(compare(a, copy).warnings,
+              ElementsAre("the two have trials in common (the first is 1 GHz #1): they are one night, or one grew out of a copy of the other"));
+  EXPECT_THAT(compare(a, b).warnings, testing::IsEmpty());
+}
+
+// What is shown of a side is of all its nights, as the change is.
+TEST(Compare, OfSeveralNightsTheMeansAreShown) {
+  const std::vector<ComparedResult> before{night("a1", 1, 1), night("a2", 1.5, 2)}, after{night("b1", 1, 3), night("b2", 2, 4)};
+  const Comparison c = compare(before, after);
+  const ComparedPoint& slow = c.scenarios[0].points[0];
+  EXPECT_NEAR(slow.before.work_energy->mean, 50 * std::sqrt(1.5), 0.3);
+  EXPECT_NEAR(slow.after.work_energy->mean, 50 * std::sqrt(2.0), 0.3);
+  EXPECT_NEAR(*slow.energy_level, slow.energy.change->value, 1e-4);
+  EXPECT_EQ(slow.before.counted, 8);
+  EXPECT_THAT(c.warnings, testing::Contains("w: the nights of one side name different settings (cpu.frequency = 1 GHz in a1, cpu.frequency = 2 GHz in a2); "
+                                            "the first one's is marked"));
+}
+
+// 4 J per sample and 4 J per thousand samples are no numbers to set beside each other.
+TEST(Compare, AnotherUnitOfWorkIsSaidAndNotCompared) {
+  auto a = night("a", 1, 7), b = night("b", 1, 8);
+  for (ComparedResult* one : {&a, &b}) {
+    for (TrialRow& trial : one->trials) {
+      trial.metrics["work"] = one == &a ? 5000 : 5;
+      if (one == &b) trial.units_of_metrics["work"] = "k";
+    }
+    one->summary.experiment.objective.per = "work";
+    one->summary = summarise(one->summary.experiment, one->trials);
+  }
+  const Comparison c = compare(a, b);
+  EXPECT_THAT(c.warnings, testing::Contains("w: 'work' is told in no unit before, in 'k' after; what is made of it does not compare"));
+  EXPECT_TRUE(c.scenarios.empty());
+}
+
 TEST(Compare, EnergiesOfDifferentThingsAreNotCompared) {
   auto a = night("a.sqlite", 1, 7), b = night("b.sqlite", 1.5, 8);
   b.summary.experiment.energy_source = "package-0";

@@ -198,6 +198,40 @@ TEST(BlockModel, OnePointAndNone) {
   EXPECT_THAT(BlockModel({}, 2).not_worse_than_best(std::vector{0, 1}, 0.05), IsEmpty());
 }
 
+// Two blocks of wild noise: the middle of an interval from -8000 % to 90 % is no estimate that anybody believes.
+TEST(WinnersSaving, TheValueLiesInItsIntervalAndIsNotBelowNothingWhereThatHoldsZero) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal;
+  int held = 0, at_nothing = 0;
+  for (int night = 0; night < 300; ++night) {
+    const int points = 2 + night % 5;
+    const double scatter = std::exp(-5 + 5 * (night % 7) / 6.0);
+    std::vector<BlockedValue> values;
+    for (int block = 1; block <= 2 + night % 2; ++block) {
+      for (int point = 0; point < points; ++point) values.push_back({point, block, std::exp((point > 0 ? 3 : 1) * scatter * normal(random))});
+      values.push_back({0, block, std::exp(scatter * normal(random))});
+    }
+    const BlockModel model(values, points);
+    int best = 0;
+    std::vector<int> among;
+    for (int point = 0; point < points; ++point) {
+      among.push_back(point);
+      if (*model.level(point) < *model.level(best)) best = point;
+    }
+    if (best == 0) continue;
+    const auto said = winners_saving(values, points, best, 0, among);
+    if (!said || !said->low) continue;
+    EXPECT_LE(*said->low, said->value) << night;
+    EXPECT_GE(*said->high, said->value) << night;
+    if (*said->low > 0 || *said->high < 0) continue;
+    ++held;
+    EXPECT_GE(said->value, 0) << night;
+    at_nothing += said->value == 0 ? 1 : 0;
+  }
+  EXPECT_GT(held, 50);
+  EXPECT_GT(at_nothing, 5);
+}
+
 // ------------------------------------------------------------------ fresh blocks
 
 // Points 0 (the reference) to 11, every other one `noisier` times as noisy; 1 draws a tenth less. Then blocks

@@ -459,6 +459,28 @@ settle: 0 s
         times = {name: sorted(float(row["time_s"]) for row in csv.DictReader(io.StringIO(self.call("export", f"{name}.sqlite").stdout))) for name in ("a", "b", "all")}
         self.assertEqual(sorted(times["a"] + times["b"]), times["all"])
 
+    def test_nights_that_are_one_do_not_tell_how_nights_differ(self):
+        shutil.copy(self.folder / "a.sqlite", self.folder / "copy.sqlite")
+        for files in (("a.sqlite", "copy.sqlite", "--", "b.sqlite", "b.sqlite"), ("a.sqlite", "b.sqlite", "--", "copy.sqlite", "b.sqlite")):
+            with self.subTest(files=files):
+                result = self.call("compare", *files)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertRegex(result.stderr, r"^error: compare: a\.sqlite and copy\.sqlite have trials in common \(the first is w n=\d #1( first)?\): they are one night, "
+                                 r"or one grew out of a copy of the other\n  hint: name each night once; of two single nights: compare A B\n$")
+        self.assertRegex(self.call("compare", "a.sqlite", "copy.sqlite").stdout, r"\nwarning: the two have trials in common")
+        self.assertNotIn("in common", self.call("compare", "a.sqlite", "b.sqlite").stdout)
+        result = self.call("compare", "--fail-if-worse=-2%", "a.sqlite", "b.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: --fail-if-worse '-2%' is no share of 0 % or more\n  hint: as in 2% or '2 %'\n"))
+
+    def test_a_setting_of_parameters_alone_is_no_script(self):
+        for form in ("sysfs", "systemd", "tuned", "cpupower", "nvidia-smi", "slurm"):
+            result = self.call("setting", "a.sqlite", "--as", form)
+            self.assertEqual((result.returncode, result.stdout, result.stderr),
+                             (2, "", f"error: --as {form}: the answer sets nothing of the machine; what it names is the command's own: n = 3\n"
+                                     "  hint: run the command so; --as yaml writes the narrower sweep around it\n"))
+        result = self.call("setting", "a.sqlite", "--slowdown", "5", "--as", "yaml")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: --slowdown 5: wanted a share, such as 5%\n  hint: nothing was set\n"))
+
     def test_what_cannot_be_joined(self):
         host = os.uname().nodename
         result = self.call("merge", "a.sqlite", "b.sqlite", "-o", "all.sqlite")
@@ -474,6 +496,9 @@ settle: 0 s
                          "  hint: `dvfs-plan compare` sets results of different plans beside each other\n"))
         result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "b.sqlite")
         self.assertEqual((result.returncode, result.stderr), (3, "error: b.sqlite is there already\n  hint: choose another place with --output\n"))
+        result = self.call("merge", "=a.sqlite", "b.sqlite", "-o", "all.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: merge: '=a.sqlite' names no machine in front of '='\n"
+                         "  hint: NODE=FILE says what the file's machine is called; FILE alone: by its host name\n"))
         result = self.call("merge", "a.sqlite", "-o", "all.sqlite")
         self.assertEqual((result.returncode, result.stderr), (2, "error: merge needs two results at least\n  hint: dvfs-plan merge a.sqlite b.sqlite -o all.sqlite\n"))
         self.assertEqual(sorted(path.name for path in self.folder.glob("*.sqlite*")), ["a.sqlite", "b.sqlite", "c.sqlite"])

@@ -18,7 +18,7 @@ export interface ModelPoint { point: string; settings: Settings; values: Values;
 export interface Search { best: string | null; bound: number | null; confidence: number; settings: number; settings_run: number; trials: number; model: ModelPoint[] }
 export interface Drift { block: number; change: number | null; flagged: boolean; first_temperature_c: number | null; last_temperature_c: number | null }
 export interface Scenario {
-  scenario: string; objective: string; per: string | null; per_one?: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
+  scenario: string; objective: string; per: string | null; per_one?: string | null; per_many?: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
   sentence?: string; gain_of_best: Change | null; how_sure?: string; axis_effects?: AxisEffect[]; by_slowdown: { from: number; point: string }[]; drift: Drift[]; trials: number; counted: number;
   nodes?: NodeOf[]; spread_between_nodes?: { deviation: number; low_95: number | null; high_95: number | null };
 }
