@@ -157,6 +157,10 @@ void price(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
                                                     energy->currency, machine->currency));
     return;
   }
+  if (energy->per_unit == 0 && machine->per_unit == 0) {
+    read.diagnostics().error(node.mark, "'price': both are 0, so that every setting costs the same; give one of them, or minimise energy or time");
+    return;
+  }
   objective.price = PriceSpec{energy->per_unit, machine->per_unit, energy->currency};
 }
 

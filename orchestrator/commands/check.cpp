@@ -25,6 +25,7 @@
 #include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "orchestrator/strategies/strategy.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
@@ -361,7 +362,7 @@ int check_command(const CheckOptions& options) {
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
   look_whether_it_runs(prepared, store, sysfs, guard, runnable);
   write_answer(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
-                                              : check_text(prepared, runnable, time, result, sysfs)));
+                                              : fitted(check_text(prepared, runnable, time, result, sysfs))));
   return runnable.exit_code;
 }
 

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "orchestrator/cluster/node_choice.hpp"
 #include "orchestrator/commands/prepare.hpp"
+#include "orchestrator/commands/text_look.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -137,7 +138,7 @@ int check_on_cluster(const Experiment& experiment, const std::string& result, bo
   noting([&] { slurm.emplace(); });
   if (slurm) look_at(*slurm, experiment, found, noting);
   count_trials(experiment, found);
-  write_answer(json ? json_of(experiment, result, found) : text_of(experiment, result, found));
+  write_answer(json ? json_of(experiment, result, found) : fitted(text_of(experiment, result, found)));
   return found.exit_code;
 }
 

@@ -16,6 +16,7 @@
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "probes/probe_table.hpp"
 
 namespace dvfs_plan {
@@ -196,7 +197,7 @@ int doctor_command(const CommonOptions& options) {
   sysfs.use(&guard);
   Diagnosis diagnosis = diagnose(sysfs, guard);
   for (const GuardNote& note : guard.notes()) diagnosis.notes.emplace_back(note.text, note.next_step);
-  write_answer(fmt::format("{}", options.json ? doctor_json(diagnosis) : doctor_text(diagnosis)));
+  write_answer(fmt::format("{}", options.json ? doctor_json(diagnosis) : fitted(doctor_text(diagnosis))));
   return static_cast<int>(ExitCode::done);
 }
 

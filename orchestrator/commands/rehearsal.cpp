@@ -84,7 +84,7 @@ class Rehearsal : public RunPart {
     std::vector<TrialRow> trials = store.trials();
     std::erase_if(trials, [](const TrialRow& trial) { return trial.role == TrialRole::warm_up; });
     const bool all_count = how == RunEnd::done && std::all_of(trials.begin(), trials.end(), [](const TrialRow& one) { return one.counts(); });
-    write_answer(options_.json ? json(trials, store) : text(trials, store));
+    write_answer(options_.json ? json(trials, store) : fitted(text(trials, store)));
     if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
     return static_cast<int>(all_count ? ExitCode::done : ExitCode::some_trials_failed);
   }

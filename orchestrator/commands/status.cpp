@@ -17,6 +17,7 @@
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "results/report/report.hpp"
 #include "results/store/parts.hpp"
 
@@ -221,8 +222,8 @@ int status_command(const StatusOptions& options) {
     const bool over = options.watch && !options.json && is_terminal_stdout();
     write_answer((over ? "\x1b[H\x1b[2J" : "") + (options.json
                                                       ? status_json(progress, cluster, running, options.watch)
-                                                  : cluster ? cluster_text(progress, *cluster)
-                                                            : status_text(progress, running)));
+                                                  : cluster ? fitted(cluster_text(progress, *cluster))
+                                                            : fitted(status_text(progress, running))));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
     if (!interruption->sleep_until(clock.now() + nanoseconds(between_lines), clock))
       return static_cast<int>(ExitCode::interrupted);

@@ -23,6 +23,8 @@ constexpr std::size_t least_samples = 48, largest_samples = 20'000;
 // clocks).
 constexpr std::size_t most_alike = 4;
 constexpr std::size_t most_spans = 300;
+// Of the page's samples, those with which the trials that are looked at first keep every reading, so that zooming in finds it.
+constexpr std::size_t whole_samples = most_page_samples / 4;
 
 bool is_power(const Channel& c) {
   return measures_energy(c);
@@ -270,7 +272,7 @@ class PageTraces {
   PageTraces(Store& store, std::size_t trials)
       : store_(store), channels_(store.channels()), grouping_(grouping(channels_)) {
     const std::size_t lines = std::max<std::size_t>(1, grouping_.groups.size() * trials);
-    samples_ = std::clamp(most_page_samples / lines, least_samples, largest_samples);
+    samples_ = std::clamp((most_page_samples - whole_samples) / lines, least_samples, largest_samples);
   }
 
   std::size_t samples_of_a_trial() const {
@@ -304,25 +306,36 @@ class PageTraces {
     }
     std::vector<Part> parts;
     double from = std::numeric_limits<double>::infinity(), to = -from;
+    // Those that thinning leaves as they are cost nothing of what is set aside.
+    std::size_t all = 0;
+    bool thinned = false, bands = false;
+    for (const auto& [group, samples] : lines) {
+      all += samples.size();
+      thinned = thinned || samples.size() > samples_;
+      bands = bands || (!samples.empty() && grouping_.together[group]);
+    }
+    const bool whole = !bands && (!thinned || all <= whole_left_);
+    if (whole && thinned) whole_left_ -= all;
     for (auto& [group, samples] : lines) {
       if (samples.empty()) continue;
       std::stable_sort(samples.begin(), samples.end(),
                        [](const TraceSample& a, const TraceSample& b) { return a.time < b.time; });
+      from = std::min(from, samples.front().time);
+      to = std::max(to, samples.back().time);
       if (grouping_.together[group]) {
         auto [least, most] = least_and_most(samples, samples_);
         parts.push_back({group, std::move(least)});
         parts.push_back({group + 1, std::move(most)});
       } else {
-        parts.push_back({group, min_max_decimated(samples, samples_)});
+        parts.push_back({group, whole ? std::move(samples) : min_max_decimated(samples, samples_)});
       }
-      from = std::min(from, samples.front().time);
-      to = std::max(to, samples.back().time);
     }
     if (parts.empty()) return nullptr;
     Json json{{"from_s", from},
               {"to_s", to},
               {"regions", regions_json(store_, id, start)},
               {"throttled", spans},
+              {"whole", whole},
               {"parts", Json::array()}};
     for (const Part& part : parts) {
       const Range range = range_of(part);
@@ -338,6 +351,7 @@ class PageTraces {
   std::vector<Channel> channels_;
   Grouping grouping_;
   std::size_t samples_ = 0;
+  std::size_t whole_left_ = whole_samples;
 };
 
 }  // namespace
@@ -352,7 +366,7 @@ Json page_traces(Store& store, const std::vector<TrialRow>& trials, const std::v
             std::find(best.begin(), best.end(), t->point) != best.end());
   };
   std::stable_partition(order.begin(), order.end(), looked_at_first);
-  const std::size_t room = most_page_samples / traces.samples_of_a_trial() + 1;
+  const std::size_t room = (most_page_samples - whole_samples) / traces.samples_of_a_trial() + 1;
   Json json{{"groups", traces.groups()},
             {"trials", Json::object()},
             {"left_out", order.size() > room ? order.size() - room : 0}};

@@ -8,8 +8,9 @@
 namespace dvfs_plan {
 
 // All samples of a page together: some 4 characters each. With more trials than that allows, those that are looked
-// at first (not counted, of the reference, of `best`) come first, and `left_out` says how many are not there.
-inline constexpr std::size_t most_page_samples = 1'000'000;
+// at first (not counted, of the reference, of `best`) come first, and `left_out` says how many are not there. A quarter of them is for trials
+// that keep every reading (`whole`), in the same order.
+inline constexpr std::size_t most_page_samples = 880'000;
 
 // {groups, trials: {"1": {...}}, left_out}; see web/src/model.ts. `best`: keys of points; `samples`: of all of them, packed, one trial behind the
 // other; `damaged`: what could not be read.

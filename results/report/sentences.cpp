@@ -360,11 +360,20 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
   return sentences;
 }
 
+// As the view `trials` has it.
+static constexpr std::string_view of_a_recheck = "it is of a recheck";
+
 std::vector<std::string> further_sentences(const Summary& summary) {
   std::vector<std::string> sentences;
-  for (const auto& [why, trials] : summary.left_out)
+  for (const auto& [why, trials] : summary.left_out) {
+    if (why == of_a_recheck) {
+      sentences.push_back(fmt::format("{} of rechecks: {} for these alone", trials == 1 ? "1 trial is" : fmt::format("{} trials are", trials),
+                                      trials == 1 ? "it counts" : "they count"));
+      continue;
+    }
     sentences.push_back(
         fmt::format("{} do{} not count: {}", counted(trials, "trial"), trials == 1 ? "es" : "", why));
+  }
   for (const ExperimentRow::Growth& growth : summary.experiment.grown)
     sentences.push_back(fmt::format("the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
                                     growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block) : ""));

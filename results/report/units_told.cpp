@@ -57,13 +57,24 @@ std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const
   return std::nullopt;
 }
 
+namespace {
+
+// "samples 400 samples" says no more than "samples 400".
+std::string unit_beside_its_name(const ScenarioSummary& scenario) {
+  const std::string& per = scenario.objective.per;
+  const std::string unit = unit_of_metric(scenario, per).value_or("");
+  return unit == per || unit == one_of(per) ? std::string() : unit;
+}
+
+}  // namespace
+
 std::string unit_of_work(const ScenarioSummary& scenario) {
-  const std::string unit = unit_of_metric(scenario, scenario.objective.per).value_or("");
+  const std::string unit = unit_beside_its_name(scenario);
   return unit.empty() ? one_of(scenario.objective.per) : fmt::format("{} of {}", unit, scenario.objective.per);
 }
 
 std::string units_of_work(const ScenarioSummary& scenario) {
-  const std::string unit = unit_of_metric(scenario, scenario.objective.per).value_or("");
+  const std::string unit = unit_beside_its_name(scenario);
   return unit.empty() ? scenario.objective.per : fmt::format("{} of {}", unit, scenario.objective.per);
 }
 

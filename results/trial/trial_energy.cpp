@@ -67,8 +67,8 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
     case EnergyFault::impossible:
       return fmt::format("{} gave a value that cannot be", channel.name);
     case EnergyFault::too_short:
-      return fmt::format("what counts is shorter than any value of {} stands for: mark one region around the steps, lengthen it, or run "
-                         "the command several times in a trial (until)",
+      return fmt::format("what counts is shorter than any value of {} stands for: mark one region around the steps, lengthen it, or "
+                         "have the command run again within a trial (measure: {{at least: ..}})",
                          channel.name);
   }
   return {};

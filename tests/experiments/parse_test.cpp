@@ -206,6 +206,8 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
   EXPECT_EQ(faults(with("objective: {subject to: {slowdown: 5}}\n")),
             "sweep.yaml:2:36: error: constraint 'slowdown' must be a share such as 10 %, for example \"<= 5 "
             "%\"; found '5'\n");
+  EXPECT_EQ(faults(with("objective: {minimise: cost, price: {energy: 0 EUR/kWh, machine: 0 EUR/h}}\n")),
+            "sweep.yaml:2:36: error: 'price': both are 0, so that every setting costs the same; give one of them, or minimise energy or time\n");
   EXPECT_EQ(
       faults(with("objective: {minimise: cost, price: {energy: 0.3 EUR, machine: 1 USD/h}}\n")),
       "sweep.yaml:2:45: error: 'energy' in 'price' must be written as '0.30 EUR/kWh'; found '0.3 EUR'\n");

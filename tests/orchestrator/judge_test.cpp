@@ -171,8 +171,8 @@ TEST_F(JudgeTest, WhatIsShorterThanAGaugeResolvesHasNoEnergy) {
     judge(trial, input_);
     EXPECT_EQ(trial.verdict, Verdict::sensor_gap) << length;
     EXPECT_EQ(trial.verdict_text,
-              "what counts is shorter than any value of hwmon:m/power1 stands for: mark one region around the steps, lengthen it, or run "
-              "the command several times in a trial (until)");
+              "what counts is shorter than any value of hwmon:m/power1 stands for: mark one region around the steps, lengthen it, or "
+              "have the command run again within a trial (measure: {at least: ..})");
     EXPECT_FALSE(trial.energy_j) << length;
   }
   trial_.child.ended = trial_.child.started + 120 * ms;

@@ -3,78 +3,11 @@
 //
 // node --test page.test.mjs; DVFS_PLAN_BIN: the programs; playwright-core from results/page/web/node_modules, Debian's Chromium.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { after, before, test } from "node:test";
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-
-const root = resolve(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../..");
-const bin = process.env.DVFS_PLAN_BIN ?? join(root, "build/dev/bin");
-const require = createRequire(join(root, "results/page/web/package.json"));
-const { chromium } = require("playwright-core");
-const folder = mkdtempSync(join(tmpdir(), "dvfs-page."));
-const program = (...words) => execFileSync(join(bin, "dvfs-plan"), words, { encoding: "utf8", maxBuffer: 1 << 28, cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
-const shots = process.env.DVFS_PLAN_SCREENSHOTS;
-let browser;
-
-function recorded(name) {
-  const file = join(folder, `${name}.sqlite`);
-  writeFileSync(file, gunzipSync(readFileSync(join(root, `tests/recorded/results/${name}.sqlite.gz`))));
-  return file;
-}
-function synthetic(name, ...options) {
-  execFileSync(join(bin, "synthetic_night"), [join(folder, `${name}.sqlite`), ...options], { stdio: "ignore" });
-  return join(folder, `${name}.sqlite`);
-}
-
-// The page of a result, opened; every message, fault and request is kept.
-async function open(result, options = {}) {
-  const html = `${result}.html`;
-  program("report", result, "--html", html);
-  return openPage(html, options);
-}
-async function openPage(html, { width = 1280, height = 900, scheme = "light" } = {}) {
-  const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme });
-  const seen = { console: [], faults: [], requests: [] };
-  page.on("console", (m) => ["error", "warning"].includes(m.type()) && seen.console.push(m.text()));
-  page.on("pageerror", (e) => seen.faults.push(String(e)));
-  page.on("request", (r) => seen.requests.push(r.url()));
-  const began = Date.now();
-  await page.goto(`file://${html}`, { waitUntil: "commit" });
-  await page.waitForSelector("html[data-ready]", { state: "attached" });
-  const ready = Date.now() - began;
-  await page.waitForSelector("html[data-complete]", { state: "attached" });
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  return { page, seen, html, ready, complete: Date.now() - began };
-}
-function nothingWrong({ seen, html }) {
-  assert.deepEqual(seen.console, []);
-  assert.deepEqual(seen.faults, []);
-  assert.deepEqual(seen.requests, [`file://${html}`]);
-}
-
-// What each chart holds, read from its own model: [[series, type, [rows]]].
-const drawn = (page) => page.evaluate(() => Object.fromEntries(Object.entries(window.dvfsPlanCharts()).map(([name, chart]) => [name,
-  chart.getModel().getSeries().map((s) => {
-    const data = s.getData(), rows = [];
-    for (let i = 0; i < data.count(); ++i) rows.push(data.getValues(i));
-    return { name: s.name, type: s.subType, rows };
-  })])));
-// Pixels that are not the background: the chart is on its canvas, too.
-const inked = (page, name) => page.evaluate((id) => {
-  const canvas = document.querySelector(`#chart-${id} canvas`);
-  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  let inked = 0;
-  for (let i = 3; i < pixels.length; i += 4) inked += pixels[i] > 0 ? 1 : 0;
-  return inked;
-}, name);
-const series = (charts, chart, name) => charts[chart].find((s) => s.name === name) ?? assert.fail(`${chart} has no series ${name}: ${charts[chart]?.map((s) => s.name)}`);
-
-before(async () => { browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] }); });
-after(async () => { await browser?.close(); rmSync(folder, { recursive: true, force: true }); });
+import { accessible, browser, drawn, folder, inked, nothingWrong, open, openPage, program, recorded, root, series, shots, synthetic } from "./browser.mjs";
 
 function sameNumbers(t, actual, expected, what) {
   assert.equal(actual.length, expected.length, what);
@@ -385,14 +318,6 @@ test("before and after", async () => {
   await opened.page.close();
 });
 
-// axe-core's rules for WCAG 2 A and AA; nothing serious or critical on any page.
-const axe_source = readFileSync(join(root, "results/page/web/node_modules/axe-core/axe.min.js"), "utf8");
-async function accessible({ page }, what) {
-  await page.evaluate(axe_source);
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const bad = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
-  assert.deepEqual(bad.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")}`), [], what);
-}
 
 test("nothing serious is found by axe-core, on any page, in any theme", async () => {
   const pages = [["v4", await open(recorded("v4"))], ["adaptive, dark", await open(recorded("adaptive"), { scheme: "dark" })], ["phone", await open(recorded("v3"), { width: 390, height: 844 })],
@@ -564,6 +489,21 @@ test("a night of 2000 trials with traces stays under 5 MB", async () => {
   assert.ok(statSync(opened.html).size < 5e6, `${statSync(opened.html).size} bytes`);
   console.log(`2000 trials: ${(statSync(opened.html).size / 1e6).toFixed(1)} MB, ready after ${opened.ready} ms, all drawn after ${opened.complete} ms`);
   assert.equal(series(await drawn(opened.page), "heat-map", "energy").rows.length, 220);
+  // Of those that are looked at first every reading is there to be zoomed into, of the others the peaks.
+  const readings = async () => {
+    const trial = Number((await opened.page.textContent("#trace .choices select >> nth=1 >> option:checked")).split(":")[0]);
+    return JSON.parse(program("sql", result, `select count(*) n from readings where trial = ${trial} and channel = 'nvidia:gpu-0/power'`, "--json"))[0].n;
+  };
+  const shown = async () => series(await drawn(opened.page), "trace", "nvidia:gpu-0/power").rows.length;
+  await opened.page.selectOption("#trace .choices select >> nth=0", { index: 1 });
+  assert.match(await opened.page.textContent("#trace-drawn"), /^Every reading is drawn/);
+  assert.equal(await shown(), await readings());
+  assert.ok((await shown()) > 500);
+  await opened.page.selectOption("#trace .choices select >> nth=0", { index: 0 });
+  const last = (await opened.page.locator("#trace .choices select >> nth=1 >> option").count()) - 1;
+  await opened.page.selectOption("#trace .choices select >> nth=1", { index: last });
+  assert.match(await opened.page.textContent("#trace-drawn"), /^Of each stretch of time the least and the most are drawn/);
+  assert.ok((await shown()) < (await readings()));
   nothingWrong(opened);
   await opened.page.close();
 });

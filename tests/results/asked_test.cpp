@@ -153,6 +153,10 @@ TEST(Asked, AUnitOfWorkKeepsItsUnit) {
   night.experiment.objective.per = "samples";
   for (TrialRow& trial : night.trials) trial.metrics["samples"] = 5;
   EXPECT_EQ(unit_of_work(summarise(night.experiment, night.trials).scenarios[0]), "sample");
+  for (const char* same : {"1", "sample", "samples"}) {
+    for (TrialRow& trial : night.trials) trial.units_of_metrics["samples"] = same;
+    EXPECT_EQ(unit_of_work(summarise(night.experiment, night.trials).scenarios[0]), "sample") << same;
+  }
   for (TrialRow& trial : night.trials) trial.units_of_metrics["samples"] = "k";
   const Summary summary = summarise(night.experiment, night.trials);
   EXPECT_EQ(unit_of_work(summary.scenarios[0]), "k of samples");

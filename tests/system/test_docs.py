@@ -25,19 +25,16 @@ def commands(text):
 
 
 class Docs(testbed.TestbedCase):
-    def test_the_readmes_own_experiment(self):
-        readme = (ROOT / "README.md").read_text()
-        own = readme[readme.index("## An experiment of your own"):readme.index("## Install, for all users")]
-        experiment = blocks(ROOT / "README.md", "yaml")[0]
-        self.assertTrue(experiment.startswith("# sort.yaml\n"))
-        lines = commands(own)
+    def walk(self, text, experiment, name, program, after=()):
+        """The commands of a text, one after the other, beside the experiment that it shows; returns the folder that they left."""
+        lines = commands(text)
         self.assertGreaterEqual(len(lines), 10, lines)
-        job = ["cp /sort.yaml . && printf 'b\\na\\n' >big.txt && mkdir -p build/release && ln -s /bin build/release/bin", "sudo() { \"$@\"; }"]
+        job = ["cp /%s . && printf 'b\\na\\n' >big.txt && mkdir -p build/release && ln -s /bin build/release/bin" % name, "sudo() { \"$@\"; }"]
         for i, line in enumerate(lines):
             # init writes the file that is there by now.
             where = "mkdir first; cd first; ln -s ../build .; " if " init " in line else ""
             job.append(f"({where}{line}) >{i}.out.txt 2>{i}.err.txt; echo $? >{i}.code.txt")
-        code, console = self.testbed.run("\n".join(job), {"sort.yaml": experiment, "bin/sort": SORT})
+        code, console = self.testbed.run("\n".join([*job, *after]), {name: experiment, f"bin/{program}": SORT})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
         for i, line in enumerate(lines):
@@ -50,7 +47,28 @@ class Docs(testbed.TestbedCase):
                     self.assertIn(code, (0, 3), said)
                 else:
                     self.assertEqual(code, 0, said)
+        return out
+
+    def test_the_readmes_own_experiment(self):
+        readme = (ROOT / "README.md").read_text()
+        own = readme[readme.index("## An experiment of your own"):readme.index("## Install, for all users")]
+        experiment = blocks(ROOT / "README.md", "yaml")[0]
+        self.assertTrue(experiment.startswith("# sort.yaml\n"))
+        out = self.walk(own, experiment, "sort.yaml", "sort")
         self.assertIn("the least energy at cpu.frequency", (out / "sort.html").read_text())
+
+    def test_the_tutorial(self):
+        page = ROOT / "docs/tutorial.md"
+        out = self.walk(page.read_text(), blocks(page, "yaml")[0], "pack.yaml", "pack",
+                        ["sed -i 's/1.8 GHz, 3 GHz/1.8 GHz, 2.2 GHz, 2.6 GHz, 3 GHz/' pack.yaml && dvfs-plan pack.yaml >grown.txt 2>&1"])
+        self.assertEqual(testbed.rows(out / "pack.sqlite", "select count(*) n from points where counted >= 3")[0]["n"], 5)
+
+    def test_each_verdict_is_explained(self):
+        source = (ROOT / "results/trial/trial_record.hpp").read_text()
+        words = re.findall(r"^  (\w+),", source[source.index("enum class Verdict {"):source.index("std::string_view to_string(Verdict")], re.M)
+        self.assertGreater(len(words), 25)
+        table = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/troubleshooting.md").read_text(), re.M)
+        self.assertEqual(sorted(re.findall(r"`(\w+)`", " ".join(table))), sorted(set(words) - {"ok"}))
 
     def test_each_part_of_an_experiment_is_understood(self):
         files, expected = {}, {}
@@ -65,7 +83,7 @@ class Docs(testbed.TestbedCase):
         job = ["cp /*.yaml . ; for p in %s; do printf '#!/bin/sh\\n' >$p; chmod +x $p; done; : >big.txt" % " ".join(PROGRAMS)]
         for name in files:
             job.append(f"dvfs-plan check {shlex.quote(name)} >{name}.out.txt 2>{name}.err.txt; echo $? >{name}.code.txt")
-        code, console = self.testbed.run("\n".join(job), {**files, "bin/sort": SORT})
+        code, console = self.testbed.run("\n".join(job), {**files, "bin/sort": SORT, "bin/pack": SORT})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
         for name, needs in expected.items():

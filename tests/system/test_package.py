@@ -63,6 +63,21 @@ for what in guardian run both; do
 done
 journalctl -t dvfs-guardian -o json --output-fields=DVFS_PLAN_EVENT,DVFS_PLAN_USER,DVFS_PLAN_EXPERIMENT,MESSAGE --no-pager
 """
+# What was found, set by those whose forms `setting` writes: systemd's own service, TuneD's own profile; and put back by them.
+BY_THEIR_TOOLS = STATE + r"""
+limits() { cat /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq | sort -u | tr '\n' ' '; }
+back() { [ "$(state)" = "$before" ] && echo "as before" || echo "NOT as before"; }
+result=/home/alice/quickstart.sqlite
+dvfs-plan setting $result --as systemd >/etc/systemd/system/found.service && systemctl daemon-reload
+systemctl start found && echo "systemd: $(limits)"
+systemctl stop found && echo "systemd stopped: $(back)"
+mkdir -p /etc/tuned/found && dvfs-plan setting $result --as tuned >/etc/tuned/found/tuned.conf
+echo found >/etc/tuned/active_profile; echo manual >/etc/tuned/profile_mode
+systemctl unmask tuned && systemctl start tuned || journalctl -u tuned --no-pager | tail -20
+for i in $(seq 300); do [ "$(limits)" = "1800000 " ] && break; sleep 0.2; done
+echo "tuned: $(limits)"; tuned-adm active; tuned-adm verify
+systemctl stop tuned && echo "tuned stopped: $(back)"
+"""
 CUT_UNDER_SYSTEMD = STATE + r"""
 cd /home/alice
 as alice dvfs-plan /night.yaml >/tmp/log 2>&1 &
@@ -154,8 +169,8 @@ class Package(unittest.TestCase):
 
     def test_its_units_under_systemd_on_a_real_kernel(self):
         """Sockets, sandbox, restore after kills and at boot: as systemd runs them, in the virtual machine."""
-        self.inside("apt-get update -q; apt-get install -q -y --no-install-recommends systemd systemd-sysv; apt-get install -q -y --no-install-recommends /tmp/" + self.package.name)
-        self.inside("for user in alice bob; do useradd -m $user; done; adduser alice dvfs-plan; passwd -d root; systemctl mask getty.target serial-getty@ttyS0 console-getty apt-daily.timer apt-daily-upgrade.timer; "
+        self.inside("apt-get update -q; apt-get install -q -y --no-install-recommends systemd systemd-sysv dbus tuned; apt-get install -q -y --no-install-recommends /tmp/" + self.package.name)
+        self.inside("for user in alice bob; do useradd -m $user; done; adduser alice dvfs-plan; passwd -d root; systemctl mask tuned getty.target serial-getty@ttyS0 console-getty apt-daily.timer apt-daily-upgrade.timer; "
                     "apt-get clean; rm -rf /var/lib/apt/lists/*; systemctl is-enabled dvfs-guardian.socket dvfs-plan-restore.service")
         (self.root / "etc/systemd/system/testbed-job.service").write_text(JOB_UNIT)
         wanted = self.root / "etc/systemd/system/multi-user.target.wants"
@@ -180,6 +195,14 @@ class Package(unittest.TestCase):
         of_alice = [event for event in events if event["DVFS_PLAN_EVENT"] == "session_begun"]
         self.assertEqual({(event["DVFS_PLAN_USER"], event["DVFS_PLAN_EXPERIMENT"]) for event in of_alice}, {("alice", "/usr/share/dvfs-plan/experiments/quickstart.yaml"), ("alice", "/night.yaml")})
         print("under systemd:", *re.findall(r"^killed .*$", console, re.M), sep="\n  ")
+
+        with self.subTest("the setting that was found, by the tools whose forms it has"):
+            code, console = machine.run(BY_THEIR_TOOLS, timeout=900)
+            self.assertEqual(code, 0, console)
+            said = re.findall(r"^(?:systemd|tuned|Current active profile|Verif)\w*[^\n]*$", console.replace("\r", ""), re.M)
+            for line in ("systemd: 1800000 ", "systemd stopped: as before", "tuned: 1800000 ", "Current active profile: found", "tuned stopped: as before"):
+                self.assertIn(line, said, console)
+            print("by their tools:", *said, sep="\n  ")
 
         # The plug is pulled while settings are changed; the next boot puts back before anybody logs in.
         process = machine.start(CUT_UNDER_SYSTEMD)

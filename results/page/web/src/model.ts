@@ -61,6 +61,7 @@ export interface TrialTrace {
   from_s: number; to_s: number;                        // seconds from the launch
   regions: [string, number, number, boolean][];        // name, from, to, counts
   throttled: [string, number, number][];               // what held the clocks down, from, to
+  whole: boolean;                                      // every reading is there; else the least and the most of each stretch
   parts: [number, number, number, number][];           // index of the group, number of samples, least and most of its values
   at: number;                                          // where its samples begin: values, then times, each as low bytes and high bytes
 }

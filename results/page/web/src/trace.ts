@@ -1,5 +1,5 @@
 // What the sensors saw during one trial: power, clocks and temperature over time, its regions, and where it was throttled.
-// Samples are the least and the most of each stretch, so that no peak is lost; the result file holds every reading.
+// Of trials that are looked at first every reading is there; of the others the least and the most of each stretch, so that no peak is lost.
 import { chart, colours, series_colours } from "./charts";
 import { choice, el, section } from "./dom";
 import type { AllTraces, Report, TraceGroup, Trial, TrialTrace } from "./model";
@@ -35,11 +35,15 @@ export function traceSection(report: Report, all: AllTraces): HTMLElement | null
   const one = chart("trace", "Power, clocks and temperature during one trial", 520, () => option(chosen, all.trials[String(chosen.trial)]!, all));
   const about = el("p", { id: "trace-about" });
   const held = el("p", { id: "trace-throttled" });
+  const drawn = el("p", { id: "trace-drawn" });
   const say = (): void => {
     const causes = new Map<string, number>();
     for (const [cause, from, to] of all.trials[String(chosen.trial)]!.throttled) causes.set(cause, (causes.get(cause) ?? 0) + to - from);
     held.textContent = causes.size === 0 ? "" : `Shaded red, throttled: ${[...causes].map(([cause, s]) => `${printable(cause)}, in stretches of ${significant(s, 3)} s together`).join("; ")}.`;
     about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : chosen.left_out ? `does not count: ${chosen.left_out}` : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
+    drawn.textContent = all.trials[String(chosen.trial)]!.whole
+      ? "Every reading is drawn: the slider below the chart, or Ctrl and the wheel, zooms in."
+      : `Of each stretch of time the least and the most are drawn, so that no peak is lost; every reading: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = ${chosen.trial}'`;
     one.show();
   };
   const place = el("span", { class: "choices" });
@@ -61,7 +65,7 @@ export function traceSection(report: Report, all: AllTraces): HTMLElement | null
     say();
   });
   return section("trace", "Traces", el("div", { class: "choices" }, of, place,
-    el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, held, one.box,
+    el("button", { type: "button", click: () => move(-1) }, "previous"), el("button", { type: "button", click: () => move(1) }, "next")), about, held, one.box, drawn,
     all.left_out > 0 ? el("p", {}, `${all.left_out} trials' traces are not in this page; the result file holds all of them: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = 1'`) : null);
 }
 
