@@ -38,11 +38,13 @@ bool any_slow(const std::vector<Channel>& channels, const std::vector<Reading>& 
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     if (!measures_energy(channels[i])) continue;
     const auto mine = of_channel(readings, i);
-    int changes = 0;
-    for (std::size_t k = 1; k < mine.size(); ++k)
-      changes += mine[k].value && mine[k - 1].value && *mine[k].value != *mine[k - 1].value ? 1 : 0;
+    int changes = 0, repeats = 0;
+    for (std::size_t k = 1; k < mine.size(); ++k) {
+      if (mine[k].value && mine[k - 1].value) ++(*mine[k].value != *mine[k - 1].value ? changes : repeats);
+    }
     const bool counter = channels[i].kind == ChannelKind::counter;
-    if ((changes > 0 || counter) && changes < 6 && mine.size() > 20) return true;
+    // Of a counter that is read seldom a few looks that found nothing new are enough.
+    if ((changes > 0 || counter) && changes < 6 && (mine.size() > 20 || (counter && repeats >= 3))) return true;
   }
   return false;
 }

@@ -219,8 +219,8 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
     return;
   }
   at_random_times_ = taken_at_random(looks);
-  const double back =
-      model_.window && model_.latency ? model_.latency->value() + model_.window->value() / 2 : 0;
+  // A mean is one over the time before it is told, and its middle is what it is of; of one whose latency no load showed, at least that.
+  const double back = model_.window ? (model_.latency ? model_.latency->value() : 0) + model_.window->value() / 2 : 0;
   for (const FreshValue& value : fresh.values) points_.push_back({value.time - back, value.value});
   sum_up();
 }
@@ -421,9 +421,10 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     sums = std::max({sums, std::abs(end.joules), std::abs(begin.joules)});
     // Errors of many stretches have the same sign (the same load ends and begins at each), so they add up.
     // A gauge is late at each of them, in all trials.
-    systematic += std::hypot(begin.half_width, end.half_width);
-    half_width += std::sqrt(begin.half_width * begin.half_width + end.half_width * end.half_width +
-                            gauge_square(from, to));
+    // What a window smears over its edges it takes out at both of them, or brings in at both.
+    const double edges = measured_window() > 0 ? begin.half_width + end.half_width : std::hypot(begin.half_width, end.half_width);
+    systematic += edges;
+    half_width += std::sqrt(edges * edges + gauge_square(from, to));
   }
   // What said 0 W all through what counts leaves the rounding of two sums. Nothing that runs draws 0 W: it had died.
   constexpr double rounding = 1e-12;

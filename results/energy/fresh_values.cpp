@@ -306,6 +306,13 @@ FreshValues fresh_counts(std::span<const Look> looks, std::optional<double> know
     }
   }
   fresh.values.insert(fresh.values.end(), values.begin(), values.end());
+  // Where it is not known how often values are renewed, and many looks found the same one again, the first may have been there for any time.
+  constexpr double few = 0.1;
+  const auto again = static_cast<double>(looks.size() - 1 - values.size());
+  if (!fresh.update && again > few * static_cast<double>(looks.size())) {
+    fresh.values.erase(fresh.values.begin());
+    return fresh;
+  }
   // The first value was there already when it was first read: it became so within the update before, one
   // update before the next where that one was not missed.
   FreshValue& first = fresh.values.front();

@@ -389,7 +389,7 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
             {"description", e.description},
             {"created_at", e.created_at},
             {"tool_version", e.tool_version},
-            {"planned_trials", e.planned_trials},
+            {"planned_trials", summary.planned},
             {"finished_trials", summary.finished},
             {"not_counted", summary.not_counted},
             {"asked", summary.asked}};

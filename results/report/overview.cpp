@@ -14,6 +14,7 @@ namespace dvfs_plan {
 
 std::string how_sure(const ScenarioSummary& scenario) {
   if (!scenario.best) return scenario.counted == 0 ? "no trial counts" : "none holds the constraints";
+  if (scenario.search && !scenario.search->scatter_known) return "not known: too few trials";
   if (scenario.search) return "no other " + at_most_better(scenario.search->bound);
   if (!scenario.spread_known) return "not known: too few trials";
   const auto others = std::count_if(scenario.points.begin(), scenario.points.end(),

@@ -34,6 +34,11 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   std::vector<int> runs(rows.size(), 0);
   for (const SurfaceTrial& trial : trials) ++runs[static_cast<std::size_t>(trial.point)];
   search.constrained = constrained;
+  // The model takes what trials that were not repeated scatter by for a rough surface: nothing of it is an interval.
+  constexpr int fewest_repeats = 2;
+  int repeats = 0;
+  for (const int of_point : runs) repeats += std::max(0, of_point - 1);
+  search.scatter_known = repeats >= fewest_repeats;
   // What cannot be run is no alternative.
   search.hopeless = static_cast<int>(std::erase_if(mine, [&](int p) { return hopeless.contains(p); }));
   if (mine.empty()) return search;
@@ -44,7 +49,7 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   const auto optimum = model.optimum(mine, rule.confidence);
   if (optimum) {
     search.best = rows[static_cast<std::size_t>(optimum->point)].key;
-    search.bound = optimum->regret_bound;
+    search.bound = search.scatter_known ? optimum->regret_bound : INFINITY;
     search.constraints_hold = optimum->feasible;
     const auto on_nodes = model.on_nodes(optimum->point, mine, rule.confidence);
     for (const OptimumModel::OnNode& one : on_nodes) {
@@ -65,7 +70,9 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const auto at = static_cast<std::size_t>(mine[i]);
     SearchPoint point{rows[at].key, rows[at].settings, runs[at] > 0, bands[i], false};
-    if (optimum)
+    if (optimum && !search.scatter_known)
+      point.not_told_apart = runs[at] > 0;
+    else if (optimum)
       point.not_told_apart =
           mine[i] == optimum->point || (model.compare(mine[i], optimum->point).better >= level_of_the_set &&
                                         model.feasible(mine[i]) >= level_of_the_set);

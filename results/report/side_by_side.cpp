@@ -111,6 +111,10 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       if (metric == point.metrics.end()) continue;
       const MetricSummary& told = metric->second;
       std::string one = fmt::format("{} {}", printable(constraint.name), amount(told.value, printable(told.unit)));
+      // Of several at once a limit is about the worst of them.
+      if (told.least && told.highest && told.highest->mean > told.least->mean)
+        one += fmt::format(" (of those at once from {} on the average)",
+                           amounts_from_to(told.least->mean, told.highest->mean, printable(told.unit)));
       if (told.count_low)
         one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count,
                            told.count_of, *told.count_low, *told.count_high);
@@ -137,8 +141,10 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   }
   if (least == nullptr || (scenario.best && &scenario.points[*scenario.best] == least)) return {};
   std::vector<std::string> broken;
+  bool known = true;
   for (const ConstraintCheck& check : least->constraints) {
     if (check.holds == true) continue;
+    known = known && check.holds;
     broken.push_back(check.name == "slowdown" && check.value
                          ? fmt::format("{}: it has {:.1f} %", check.text, 100 * *check.value)
                      : check.value ? fmt::format("{}: it has {}", check.text, value_text(check))
@@ -151,7 +157,7 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   if (best != nullptr && best->objective->mean > 0 && scenario.balanced)
     text += fmt::format(", {:.1f} % less than what is named",
                         100 * (1 - least->objective->mean / best->objective->mean));
-  return text + fmt::format(" (which does not hold {})", join(broken, "; "));
+  return text + fmt::format(" ({} {})", known ? "which does not hold" : "which is not known to hold", join(broken, "; "));
 }
 
 }  // namespace dvfs_plan

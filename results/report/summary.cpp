@@ -332,7 +332,8 @@ class Scenario {
             static_cast<double>(point->energy->n) / static_cast<double>(std::max<std::ptrdiff_t>(1, mine));
       }
       squares += std::max(0.0, all * all - same * same) * share;
-      systematic = same - systematic;
+      // What a gauge's means smear over an edge has the sign of the step there, which is each point's own.
+      systematic = experiment_.energy_by_gauge ? std::hypot(systematic, same) : same - systematic;
     }
     return std::hypot(std::sqrt(squares), systematic);
   }
@@ -352,8 +353,9 @@ class Scenario {
   void compare_by_search(PointSummary& point) const {
     const auto known = result_.search->to_reference.find(point.point);
     if (known == result_.search->to_reference.end() || point.counted == 0) return;
+    const bool interval = result_.search->scatter_known;
     const auto as_change = [&](const SurfaceChange& c) {
-      return Change{point.counted, c.value, c.low, c.high};
+      return Change{point.counted, c.value, interval ? std::optional(c.low) : std::nullopt, interval ? std::optional(c.high) : std::nullopt};
     };
     if (known->second.saving) point.saving = as_change(*known->second.saving);
     point.slowdown = as_change(known->second.slowdown);
@@ -444,7 +446,7 @@ class Scenario {
   // The search names the best and tells the others apart by its model of the whole surface.
   void rank_by_search() {
     result_.planned_points = static_cast<int>(result_.search->points.size()) + result_.search->hopeless;
-    result_.spread_known = true;
+    result_.spread_known = result_.search->scatter_known;
     for (const SearchPoint& known : result_.search->points) {
       const auto at = index_.find(known.point);
       if (at == index_.end()) continue;

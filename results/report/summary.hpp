@@ -127,6 +127,7 @@ struct SearchSummary {
   int settings_run = 0, trials = 0;  // that count
   int hopeless = 0;  // points that fail or are disturbed each time: no alternatives, and not in `points`
   bool broke_off = false;                // too many trials failed in a row
+  bool scatter_known = true;             // some setting ran more than once: else no trial tells how trials scatter
   bool constrained = false;              // the bound is among points that hold the constraints
   std::optional<std::string> next_best;  // key of the point where one more trial would tell most
   bool shared = false;                   // scenarios learnt from each other

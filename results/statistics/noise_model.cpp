@@ -200,6 +200,7 @@ class Posterior {
 }  // namespace
 
 NoiseModel::NoiseModel(std::span<const BlockedValue> values, int points) {
+  if (values.empty()) return;
   std::vector<double> weights(static_cast<std::size_t>(points), 1);
   std::vector<Scatter> scatter;
   for (int round = 0; round < rounds; ++round) {

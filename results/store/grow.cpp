@@ -21,6 +21,19 @@ std::vector<std::string> reference_keys(Database& database) {
   return keys;
 }
 
+// "; reference: w v=2" where a point that was compared with is still there and is no longer: it does not follow from points that came or went.
+std::string other_reference(const std::vector<std::string>& before, const Plan& plan) {
+  const bool other = std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& point) {
+    return !point.reference && std::find(before.begin(), before.end(), point.key) != before.end();
+  });
+  if (!other) return {};
+  std::vector<std::string> keys;
+  for (const PlanPoint& point : plan.points) {
+    if (point.reference) keys.push_back(point.key);
+  }
+  return "; reference: " + join(keys, ", ");
+}
+
 // Of the first stage's points, planned until now.
 int planned_blocks(const Store::Stages& stages, Database& database) {
   if (!stages.stages.empty()) {
@@ -192,6 +205,7 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   for (const char* table : {"conclusion", "answer", "point_answer", "point_quantity", "point_change", "constraint_answer", "block_drift",
                             "search_model", "search_answer", "constraint_rule"})
     database_.execute(std::string("DELETE FROM ") + table);
+  const std::vector<std::string> compared_with = reference_keys(database_);
   const std::int64_t growth = add_growth(plan, change, now);
   Statement workload = database_.prepare(
       "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON CONFLICT (name) DO UPDATE SET command = ?2, "
@@ -230,6 +244,8 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
         value.bind(id).bind(static_cast<int>(axis) + 1).bind(one.values[axis]->text).bind(one.values[axis]->number).run();
     }
   }
+  if (const std::string other = other_reference(compared_with, plan); !other.empty())
+    database_.prepare("UPDATE growth SET changes = changes || ? WHERE id = ? AND changes NOT LIKE '%reference: %'").bind(other).bind(growth).run();
   // What is planned is counted with the stages that are there now.
   Plan scheduled = plan;
   const Stages now_there = stages();

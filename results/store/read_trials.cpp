@@ -1,12 +1,16 @@
 // Rows out of the file, for reports and strategies.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <cmath>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/energy/energy_source.hpp"
+#include "results/energy/energy_curve.hpp"
 #include "results/store/digest.hpp"
 #include "results/store/store.hpp"
 
@@ -132,6 +136,15 @@ std::vector<FinishedTrial> Store::history() {
   return trials;
 }
 
+static bool by_gauge(const std::string& source, const std::vector<Channel>& channels) {
+  for (const EnergySource& one : energy_sources(channels, {})) {
+    if (one.name != source) continue;
+    return std::any_of(one.channels.begin(), one.channels.end(), [&](std::uint32_t i) { return channels[i].kind == ChannelKind::gauge; });
+  }
+  // Some of its parts were dead: whatever is left.
+  return std::any_of(channels.begin(), channels.end(), [](const Channel& channel) { return measures_energy(channel) && channel.kind == ChannelKind::gauge; });
+}
+
 ExperimentRow Store::experiment() {
   ExperimentRow row;
   Statement s = database_.prepare(
@@ -143,6 +156,7 @@ ExperimentRow Store::experiment() {
   row.description = s.text(1);
   row.objective.minimise = parse_objective(s.text(2)).value_or(Objective::energy);
   row.energy_source = s.maybe_text(3);
+  row.energy_by_gauge = row.energy_source && by_gauge(*row.energy_source, channels());
   row.planned_trials = static_cast<int>(s.integer(4));
   row.created_at = s.text(5);
   row.tool_version = s.text(6);

@@ -47,6 +47,8 @@ struct ExperimentRow {
     return own == own_objectives.end() ? objective : own->second;
   }
   bool has_budget = false;
+  // A power gauge is among what the energies are made of: what its means smear over an edge depends on what lies beside it.
+  bool energy_by_gauge = false;
   // How the file changed since the first trial.
   struct Growth {
     std::string at, changes;         // "axes / cpu.frequency: 2.2 GHz added; repeat / min: 3 -> 4"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -173,6 +174,22 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
   }
 }
 
+// Of copies that run at once each must tell what a constraint is about, where one does: "" where they do. `name`: the metric.
+std::string copy_that_told_nothing(const TrialRecord& trial, const std::string& name) {
+  std::set<int> told;  // runs
+  for (const MetricRecord& metric : trial.metrics) {
+    if (metric.name == name) told.insert(metric.run);
+  }
+  std::set<std::string> workloads;
+  for (const InstanceRecord& one : trial.instances) {
+    if (told.contains(one.run)) workloads.insert(one.workload);
+  }
+  for (const InstanceRecord& one : trial.instances) {
+    if (workloads.contains(one.workload) && !told.contains(one.run)) return one.name;
+  }
+  return {};
+}
+
 // The last value is what a constraint is about: an older one would hold it, or break it, in its place.
 void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;
@@ -181,6 +198,10 @@ void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
       set_verdict(trial, Verdict::no_metric,
                   fmt::format("values of '{}', which the constraint {} is about, {}", constraint.name,
                               constraint_text(constraint), units));
+    if (const std::string silent = copy_that_told_nothing(trial, constraint.name); !silent.empty())
+      set_verdict(trial, Verdict::no_metric,
+                  fmt::format("{} told no '{}', which the constraint {} is about, and others did", silent, printable(constraint.name),
+                              printable(constraint_text(constraint))));
     const auto last = std::find_if(trial.metrics.rbegin(), trial.metrics.rend(),
                                    [&](const MetricRecord& one) { return one.name == constraint.name; });
     if (last != trial.metrics.rend() && !as_bounded(constraint, last->value, last->unit))

@@ -180,6 +180,25 @@ TEST_F(JudgeTest, WhatIsShorterThanAGaugeResolvesHasNoEnergy) {
   EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
 }
 
+TEST_F(JudgeTest, OfCopiesEachMustTellWhatAConstraintIsAbout) {
+  input_.objective.constraints = {{.name = "lat", .mark = {}, .limit = 200, .unit = "ms"}};
+  for (int i = 1; i <= 3; ++i) {
+    InstanceRecord one;
+    one.run = one.instance = i;
+    one.workload = i < 3 ? "w" : "other";
+    one.name = "instance " + std::to_string(i);
+    trial_.instances.push_back(one);
+  }
+  TrialRecord silent = trial_;
+  silent.metrics = {{"lat", 150, "ms", 1}};
+  judge(silent, input_);
+  EXPECT_EQ(silent.verdict, Verdict::no_metric);
+  EXPECT_EQ(silent.verdict_text, "instance 2 told no 'lat', which the constraint lat <= 200 ms is about, and others did");
+  trial_.metrics = {{"lat", 150, "ms", 1}, {"lat", 160, "ms", 2}};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text << ": another workload need not tell it";
+}
+
 TEST_F(JudgeTest, AConstraintWhoseUnitDoesNotCompareIsNoticed) {
   input_.objective.constraints = {{.name = "lat", .mark = {}, .limit = 0.3, .unit = "GB"}};
   trial_.metrics = {{"lat", 200, "ms"}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "results/energy/energy_curve.hpp"
 #include "results/energy/sensor_audit.hpp"
@@ -40,6 +41,56 @@ TEST(Energy, CorrectsSeveralWrapsOfALongTrial) {
   std::vector<Reading> dense;
   for (int i = 0; i <= 400; ++i) dense.push_back(at(i * s, std::fmod(100.0 * i, 2621.44)));
   EXPECT_NEAR(*energy_between(counter("package-0", 2621.44), dense, 0, 400 * s).joules, 40000, 1e-6);
+}
+
+// A user's counter in steps of 10 to 60 J at 100 W, looked at more often than it moves, in trials too short to tell its pace: the first value
+// that is seen may have been there for any time.
+TEST(Energy, ASlowCounterWhosePaceIsNotKnownIsNotTakenForAQuickOne) {
+  std::mt19937_64 random(7);
+  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  int known = 0, held = 0;
+  double ratios = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const double step = uniform(10, 60), phase = uniform(0, step), length = uniform(0.5, 2), look = uniform(0.01, 0.05);
+    std::vector<Reading> readings;
+    for (double t = -2 * look; t <= length + 2 * look; t += look)
+      readings.push_back(at(nanoseconds(Seconds{10 + t}), std::floor((1000 + 100 * t + phase) / step) * step));
+    const auto energy = energy_between(counter("wall"), readings, 10 * s, nanoseconds(Seconds{10 + length}));
+    if (!energy.joules) continue;
+    ++known;
+    ratios += *energy.joules / (100 * length);
+    ASSERT_TRUE(energy.half_width_j);
+    held += std::abs(*energy.joules - 100 * length) <= *energy.half_width_j ? 1 : 0;
+  }
+  EXPECT_GT(known, 200);
+  EXPECT_NEAR(ratios / known, 1, 0.02);
+  EXPECT_GE(held, known * 95 / 100);
+}
+
+// Each value is a mean over the time before it, as its maker says, and what it is of lies half of that back: with 20 to 800 W beside.
+TEST(Energy, OfADeclaredMeanTheMiddleIsWhatItIsOf) {
+  std::mt19937_64 random(9);
+  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  int held = 0;
+  constexpr int trials = 300;
+  for (int trial = 0; trial < trials; ++trial) {
+    const double window = uniform(0.05, 0.5), length = uniform(2, 6) * window, inside = uniform(50, 800), before = uniform(20, 800), after = uniform(20, 800);
+    const auto joules_up_to = [&](double t) {
+      return before * std::min(t, 0.0) + inside * std::clamp(t, 0.0, length) + after * std::max(t - length, 0.0);
+    };
+    std::vector<Reading> readings;
+    const double pace = window / 10;
+    for (double t = -3 * window; t <= length + 3 * window; t += pace)
+      readings.push_back(at(nanoseconds(Seconds{10 + t}), (joules_up_to(t) - joules_up_to(t - window)) / window));
+    SensorModel model;
+    model.window = model.rise = Seconds{window};
+    model.told_when_new = true;
+    const auto energy = energy_between(gauge(), readings, 10 * s, nanoseconds(Seconds{10 + length}), model);
+    ASSERT_TRUE(energy.joules);
+    ASSERT_TRUE(energy.half_width_j);
+    held += std::abs(*energy.joules - inside * length) <= *energy.half_width_j ? 1 : 0;
+  }
+  EXPECT_GE(held, trials * 95 / 100);
 }
 
 TEST(Energy, ACounterThatGoesBackWithoutARangeIsNotKnown) {

@@ -203,6 +203,18 @@ TEST_F(Growth, MoreValuesComeInBlocksOfTheirOwnBesideTheReference) {
   expect_whole();
 }
 
+// Told also where it changes together with what is added.
+TEST_F(Growth, AnotherReferenceIsToldBesideWhatIsAdded) {
+  run(first_);
+  GrowingFile more = first_;
+  more.clocks = "[1 GHz, 2 GHz, 3 GHz, 4 GHz]";
+  more.more = "reference: {cpu.frequency: 2 GHz}\n";
+  run(more);
+  EXPECT_THAT(further_sentences(summary_of(*store_)),
+              testing::Contains("the experiment's file changed on 2026-02-01: axes / cpu.frequency: 4 GHz added; reference: w cpu.frequency=2 GHz; what that added is "
+                                "in blocks from 3 on"));
+}
+
 TEST_F(Growth, AnUnfinishedNightGoesOnWithBoth) {
   run(first_, 5);
   GrowingFile more = first_;

@@ -281,6 +281,54 @@ std::vector<TrialRow> confirmed_night(int fresh_blocks) {
   return trials;
 }
 
+// A golden section runs each setting once: the model takes their scatter for a rough surface.
+TEST(Summary, WhereNoSettingOfASearchRanTwiceNothingHasAnInterval) {
+  for (const int runs : {1, 3}) {
+    ExperimentRow experiment;
+    experiment.axes = {{"cpu.frequency", "knob"}};
+    experiment.search = SearchRow{};
+    experiment.search->method = "golden";
+    experiment.search->confidence = 0.95;
+    std::vector<PointRow> points;
+    std::vector<TrialRow> trials;
+    std::vector<FinishedTrial> history;
+    for (int i = 0; i < 6; ++i) {
+      const std::string clock = std::to_string(i + 1) + " GHz", key = "w cpu.frequency=" + clock;
+      const std::vector<AxisSetting> settings{{"cpu.frequency", clock, (i + 1) * 1e9}};
+      points.push_back({key, "w", "w", i == 5, settings});
+      for (int run = 1; run <= runs; ++run) {
+        TrialRow trial;
+        trial.key = key + " #" + std::to_string(run);
+        trial.point = key;
+        trial.workload = trial.scenario = "w";
+        trial.is_reference = i == 5;
+        trial.settings = settings;
+        trial.block = run;
+        trial.outcome = trial.verdict = "ok";
+        trial.energy_j = trial.objective_value = 100 + 10 * std::abs(i - 2) + run;
+        trial.time_s = 1;
+        trials.push_back(trial);
+        FinishedTrial done;
+        done.key = trial.key;
+        done.point = i;
+        done.block = run;
+        done.counts = true;
+        done.objective = trial.objective_value;
+        set_work(done, 1, trial.energy_j, 1, {});
+        history.push_back(done);
+      }
+    }
+    const Summary summary = summarise(experiment, trials, {}, {}, summarise_searches(experiment, history, points, {}));
+    const ScenarioSummary& scenario = summary.scenarios.at(0);
+    ASSERT_TRUE(scenario.search && scenario.gain_of_best);
+    EXPECT_EQ(scenario.search->scatter_known, runs > 1);
+    EXPECT_EQ(scenario.gain_of_best->low.has_value(), runs > 1);
+    EXPECT_EQ(std::isfinite(scenario.search->bound), runs > 1);
+    EXPECT_EQ(std::all_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& p) { return p.not_told_apart; }), runs == 1);
+    EXPECT_EQ(answer_sentences(summary).at(0).find("No setting ran often enough to tell how trials scatter: no bound is stated") != std::string::npos, runs == 1);
+  }
+}
+
 TEST(Summary, SaysWhetherTheSavingIsOfTheFreshBlocksAlone) {
   const auto before = summarise(experiment(15), confirmed_night(0));
   EXPECT_FALSE(before.scenarios.at(0).from_fresh_blocks);

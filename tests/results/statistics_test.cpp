@@ -8,6 +8,7 @@
 
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
+#include "results/statistics/noise_model.hpp"
 #include "results/statistics/winner.hpp"
 
 namespace dvfs_plan {
@@ -196,6 +197,13 @@ TEST(BlockModel, OnePointAndNone) {
   EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0));
   EXPECT_FALSE(BlockModel(values, 2).level(1));
   EXPECT_THAT(BlockModel({}, 2).not_worse_than_best(std::vector{0, 1}, 0.05), IsEmpty());
+}
+
+// A cost of 0 everywhere has no logarithm: nothing is known, and nothing falls over.
+TEST(WinnersSaving, OfNoValuesAtAllNothingIsSaid) {
+  EXPECT_FALSE(winners_saving({}, 2, 1, 0, std::vector{0, 1}));
+  EXPECT_FALSE(named_saving({}, {}, 2, 1, 0, std::vector{0, 1}));
+  EXPECT_FALSE(NoiseModel({}, 2).known());
 }
 
 // Two blocks of wild noise: the middle of an interval from -8000 % to 90 % is no estimate that anybody believes.
