@@ -74,7 +74,8 @@ class Search(testbed.TestbedCase):
         with self.subTest("the report of a cut night says what is known so far"):
             early = json.loads((out / "cut-5.json").read_text())["scenarios"][0]["search"]
             self.assertIsNotNone(early["best"])
-            self.assertGreater(early["bound"], 0)
+            # Of five trials hardly one is a repetition: then no bound is stated.
+            self.assertTrue(early["bound"] is None or early["bound"] > 0, early["bound"])
         with self.subTest("a finished search is not begun again"):
             self.assertIn("adaptive.sqlite is finished; --fresh runs it again", (out / "again.txt").read_text())
 
