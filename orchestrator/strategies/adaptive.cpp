@@ -86,7 +86,7 @@ class AdaptiveSearch : public OneByOne {
 
   // Run so often that it is not named by an accident: a boost that came, a neighbour that slept.
   bool often_enough(std::size_t s, int point, int more = 0) const {
-    constexpr int often = 4;
+    constexpr int often = 5;  // the fewest by whose scatter the report states a bound (search_summary.cpp)
     return scenarios_[s].size() == 1 || past_of(point).counted + more >= often;
   }
 
