@@ -53,7 +53,7 @@ std::string percent(double share) {
 }
 
 std::string change_text(const Change& change, std::string_view more, std::string_view less,
-                        const std::string& how = {}) {
+                        const std::string& how = {}, bool by_search = false) {
   const bool positive = change.value >= 0;
   std::string text = fmt::format("{} {}", percent(std::abs(change.value)), positive ? more : less);
   if (change.low && change.high) {
@@ -61,7 +61,7 @@ std::string change_text(const Change& change, std::string_view more, std::string
     const double low = positive ? *change.low : -*change.high, high = positive ? *change.high : -*change.low;
     text += fmt::format(" (95 % interval {:.1f} to {:.1f} %{})", low * 100, high * 100, how);
   } else {
-    text += change.pairs > 0 ? " (from one block: no interval)" : " (no block has both: no interval)";
+    text += by_search ? " (no interval)" : change.pairs > 0 ? " (from one block: no interval)" : " (no block has both: no interval)";
   }
   return text;
 }
@@ -102,11 +102,12 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
   // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
   const bool is_best = scenario.best && &best == &scenario.points[*scenario.best];
+  const bool by_search = scenario.search.has_value();
   const std::optional<Change> gain = is_best ? scenario.gain_of_best : std::nullopt;
   // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all
   // there is.
   const auto gained = [&](const std::string& less, const std::string& more, const std::string& of_how) {
-    if (gain->value >= 0 || !gain->low || *gain->high <= 0) return change_text(*gain, less, more, of_how);
+    if (gain->value >= 0 || !gain->low || *gain->high <= 0) return change_text(*gain, less, more, of_how, by_search);
     return fmt::format("between {:.1f} % {} and {:.1f} % {} (95 % interval{})", -100 * *gain->low, more,
                        100 * *gain->high, less, of_how);
   };
@@ -120,11 +121,11 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   if (gain && objective == Objective::energy)
     changes.push_back(gained("less energy", "more energy", how));
   else if (best.saving)
-    changes.push_back(change_text(*best.saving, "less energy", "more energy"));
+    changes.push_back(change_text(*best.saving, "less energy", "more energy", {}, by_search));
   if (gain && objective == Objective::time)
     changes.push_back(gained("less time", "more time", how));
   else if (best.slowdown)
-    changes.push_back(change_text(*best.slowdown, "slower", "less time"));
+    changes.push_back(change_text(*best.slowdown, "slower", "less time", {}, by_search));
   text += " " + join(changes, ", ") + ".";
   const auto& claim = gain;
   if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {

@@ -25,7 +25,15 @@ def sleepers():
 
 
 def guardians():
-    return [int(comm.parent.name) for comm in pathlib.Path("/proc").glob("[0-9]*/comm") if comm.read_text() == "dvfs-guardian\n"]
+    """Those of this test: another one that runs beside it has a mount namespace of its own (tests/system/apart)."""
+    here, found = os.readlink("/proc/self/ns/mnt"), []
+    for comm in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if comm.read_text() == "dvfs-guardian\n" and os.readlink(comm.parent / "ns/mnt") == here:
+                found.append(int(comm.parent.name))
+        except OSError:
+            pass
+    return found
 
 
 class LeftRunning(attack.AttackCase):
