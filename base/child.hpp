@@ -82,6 +82,10 @@ struct ChildResult {
   bool child_was_stopped = false;  // the process that we started was, for a while (SIGSTOP, a debugger), and seen to be
 };
 
+// Whether a child of ours was stopped or continued (SIGSTOP, a debugger) since the last call: each is told once (waitid(2)), and none any more
+// once it has ended.
+bool was_stopped(pid_t child);
+
 // What several children that run at once came to, in their order.
 struct ChildrenResult {
   std::vector<ChildResult> each;

@@ -83,6 +83,16 @@ constexpr Nanoseconds never = INT64_MAX;
 
 }  // namespace
 
+bool was_stopped(pid_t child) {
+  siginfo_t info{};
+  bool stopped = false;
+  while (::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid == child) {
+    stopped = true;
+    info = {};
+  }
+  return stopped;
+}
+
 // One of the children that are waited for.
 class ChildWait {
  public:
@@ -108,7 +118,7 @@ class ChildWait {
 
   // False once it is gone.
   bool take(const std::vector<pollfd>& waiting, Nanoseconds now) {
-    look_for_stop();
+    result.child_was_stopped = was_stopped(child_.pid_) || result.child_was_stopped;
     if (waiting[first_].revents != 0) {
       finish(now);
       return false;
@@ -149,15 +159,6 @@ class ChildWait {
   ChildResult result;
 
  private:
-  // Of the process that we started. Each stop and each continuation is told once (waitid(2)).
-  void look_for_stop() {
-    siginfo_t info{};
-    while (::waitid(P_PID, static_cast<id_t>(child_.pid_), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid == child_.pid_) {
-      result.child_was_stopped = true;
-      info = {};
-    }
-  }
-
   void end_group(int signal) const {
     ::kill(-child_.pid_, signal);
     ::kill(child_.pid_, signal);  // before its setsid() it has no group of its own

@@ -155,6 +155,8 @@ struct ConstraintSpec {
 };
 std::string_view to_string(ConstraintSpec::Relation relation);
 bool holds(ConstraintSpec::Relation relation, double value, double limit);
+// Whether the program measures it itself, in SI units: `slowdown`, `power`, `time`, `energy`. All else is a metric.
+bool is_measured(std::string_view name);
 // `value`, told in the unit `told`, in the unit of the bound. std::nullopt: the two do not compare (ms and GB; a bound in ms and a value
 // without a unit; a bound without a unit on what is told in %, where 0.99 may mean 99).
 std::optional<double> as_bounded(const ConstraintSpec& constraint, double value, const std::string& told);

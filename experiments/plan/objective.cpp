@@ -59,11 +59,12 @@ bool holds(ConstraintSpec::Relation relation, double value, double limit) {
   return false;
 }
 
+bool is_measured(std::string_view name) {
+  return name == "slowdown" || name == "power" || name == "time" || name == "energy";
+}
+
 std::optional<double> as_bounded(const ConstraintSpec& constraint, double value, const std::string& told) {
-  // What the program measures itself is in SI units, as its bound is.
-  for (const char* measured : {"slowdown", "power", "time", "energy"}) {
-    if (constraint.name == measured) return value;
-  }
+  if (is_measured(constraint.name)) return value;
   if (plain_unit(constraint.unit).empty() && told != "%") return value;
   const auto factor = unit_factor(told, constraint.unit);
   return factor ? std::optional(value * *factor) : std::nullopt;

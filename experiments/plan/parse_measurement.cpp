@@ -209,14 +209,11 @@ void target(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
     return;
   }
   if (alone.constraints.empty()) return;
-  for (const char* measured : {"slowdown", "power", "time", "energy"}) {
-    if (alone.constraints[0].name == measured)
-      read.diagnostics().error(
-          node.mark,
-          fmt::format(
-              "'to' names a metric that the workload marks while it runs; '{}' is measured: use 'subject to'",
-              measured));
-  }
+  if (is_measured(alone.constraints[0].name))
+    read.diagnostics().error(
+        node.mark,
+        fmt::format("'to' names a metric that the workload marks while it runs; '{}' is measured: use 'subject to'",
+                    alone.constraints[0].name));
   objective.target = alone.constraints[0];
 }
 

@@ -402,15 +402,7 @@ bool Services::has_ended(Running& running) {
 
 // SIGSTOP, a job that reads from a terminal: since the last look. Of a process that is no child of ours nobody tells.
 bool Services::was_stopped(const Running& running) {
-  if (!running.ours || running.pid <= 0) return false;
-  siginfo_t info{};
-  bool stopped = false;
-  while (::waitid(P_PID, static_cast<id_t>(running.pid), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
-         info.si_pid == running.pid) {
-    stopped = true;
-    info = {};
-  }
-  return stopped;
+  return running.ours && running.pid > 0 && dvfs_plan::was_stopped(running.pid);
 }
 
 std::string Services::died(bool work_failed) {

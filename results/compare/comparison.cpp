@@ -388,6 +388,12 @@ std::vector<Difference> machine_differences(const ComparedResult& before, const 
   return differences;
 }
 
+// In one unit, or not told in one of the two.
+bool told_alike(const ScenarioSummary& before, const ScenarioSummary& after, const std::string& name) {
+  const auto a = unit_of_metric(before, name), b = unit_of_metric(after, name);
+  return !a || !b || *a == *b;
+}
+
 // What the units of work and the metrics that constraints are about were told in, by scenario: "5" is 5000 where it was told in k.
 std::vector<std::string> other_units(const ScenarioSummary& before, const ScenarioSummary& after) {
   std::vector<std::string> warnings;
@@ -397,18 +403,11 @@ std::vector<std::string> other_units(const ScenarioSummary& before, const Scenar
     for (const ConstraintSpec& constraint : scenario->objective.constraints) names.insert(constraint.name);
   }
   for (const std::string& name : names) {
-    const auto a = unit_of_metric(before, name), b = unit_of_metric(after, name);
-    if (a && b && plain_unit(*a) != plain_unit(*b))
-      warnings.push_back(fmt::format("{}: '{}' is told in {} before, in {} after; what is made of it does not compare", before.scenario, name,
-                                     unit_in_words(*a), unit_in_words(*b)));
+    if (told_alike(before, after, name)) continue;
+    warnings.push_back(fmt::format("{}: '{}' is told in {} before, in {} after; what is made of it does not compare", before.scenario, name,
+                                   unit_in_words(*unit_of_metric(before, name)), unit_in_words(*unit_of_metric(after, name))));
   }
   return warnings;
-}
-
-bool one_unit_of_work(const ScenarioSummary& before, const ScenarioSummary& after) {
-  if (before.objective.per.empty()) return true;
-  const auto a = unit_of_metric(before, before.objective.per), b = unit_of_metric(after, before.objective.per);
-  return !a || !b || plain_unit(*a) == plain_unit(*b);
 }
 
 // Nights of one side that name other settings than the first.
@@ -471,7 +470,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
         }
       }
       // Of another unit of work neither energies nor times are of the same.
-      if (!one_unit_of_work(scenario, other)) continue;
+      if (!told_alike(scenario, other, scenario.objective.per)) continue;
       comparison.scenarios.push_back(ScenarioComparison(ones, scenario, others, other,
                                                         comparison.energies_compare, comparison.of_levels)
                                          .finish());

@@ -39,14 +39,6 @@ bool counts_in_quanta(const std::vector<double>& rises) {
   });
 }
 
-// Whether a meter says its counter more often than that is renewed: the same number again is no news.
-bool says_it_again(const std::vector<Look>& looks) {
-  constexpr double few = 0.1;
-  std::size_t again = 0;
-  for (std::size_t i = 1; i < looks.size(); ++i) again += looks[i].value == looks[i - 1].value ? 1 : 0;
-  return static_cast<double>(again) > few * static_cast<double>(looks.size());
-}
-
 EnergyFault fault_without_values(std::span<const Reading> readings) {
   for (const Reading& reading : readings) {
     if (reading.status == ReadingStatus::denied) return EnergyFault::denied;

@@ -290,6 +290,13 @@ std::optional<double> seen_update(std::span<const Look> looks) {
   return update;
 }
 
+bool says_it_again(std::span<const Look> looks) {
+  constexpr double few = 0.1;
+  std::size_t again = 0;
+  for (std::size_t i = 1; i < looks.size(); ++i) again += looks[i].value == looks[i - 1].value ? 1 : 0;
+  return static_cast<double>(again) > few * static_cast<double>(looks.size());
+}
+
 FreshValues fresh_counts(std::span<const Look> looks, std::optional<double> known_update) {
   FreshValues fresh = begin_with(looks, known_update);
   if (looks.empty()) return fresh;
@@ -307,9 +314,7 @@ FreshValues fresh_counts(std::span<const Look> looks, std::optional<double> know
   }
   fresh.values.insert(fresh.values.end(), values.begin(), values.end());
   // Where it is not known how often values are renewed, and many looks found the same one again, the first may have been there for any time.
-  constexpr double few = 0.1;
-  const auto again = static_cast<double>(looks.size() - 1 - values.size());
-  if (!fresh.update && again > few * static_cast<double>(looks.size())) {
+  if (!fresh.update && says_it_again(looks)) {
     fresh.values.erase(fresh.values.begin());
     return fresh;
   }

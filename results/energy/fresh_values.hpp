@@ -42,6 +42,9 @@ FreshValues fresh_levels(std::span<const Look> looks, std::optional<double> know
 // Of a source that speaks when it has something new: each reading is as new as its time.
 FreshValues told_values(std::span<const Look> looks);
 
+// Whether a counter is looked at, or told, more often than it is renewed: the same number again is no news.
+bool says_it_again(std::span<const Look> looks);
+
 // The typical time between new values, where looks were frequent enough to see it.
 std::optional<double> seen_update(std::span<const Look> looks);
 

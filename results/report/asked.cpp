@@ -16,10 +16,6 @@
 namespace dvfs_plan {
 namespace {
 
-bool is_measured(const std::string& name) {
-  return name == "slowdown" || name == "power" || name == "time" || name == "energy";
-}
-
 // What no trial told cannot be demanded: it would hold nowhere, in silence.
 void require_metrics(const std::vector<ConstraintSpec>& constraints, const std::vector<TrialRow>& trials) {
   std::set<std::string> told;

@@ -177,19 +177,21 @@ std::int64_t Store::add_growth(const Plan& plan, const PlanChange& change, const
   last.step();
   const bool planned = !plan.experiment.search.one_by_one();
   const int now_planned = plan.experiment.repeat.min;
+  const std::vector<std::string> references = reference_keys(database_);
+  const bool told = std::any_of(change.asks.begin(), change.asks.end(), [](const std::string& one) { return one.starts_with("reference: "); });
   Statement source = database_.prepare("SELECT source_text, planned_trials FROM experiment");
   source.step();
   database_
       .prepare("INSERT INTO growth (grown_at, changes, first_block, first_position, new_blocks, old_blocks, blocks_before, references_before, "
                "source_before) VALUES (?,?,?,?,?,?,?,?,?)")
       .bind(now)
-      .bind(changes_text(change))
+      .bind(changes_text(change) + (told ? "" : other_reference(references, plan)))
       .bind(std::max(last_block, static_cast<int>(last.integer(0))) + 1)
       .bind(std::max(last.integer(1), source.integer(1)) + 1)
       .bind(planned && has_new ? now_planned : 0)
       .bind(planned ? now_planned - blocks : 0)
       .bind(blocks)
-      .bind(Json(reference_keys(database_)).dump())
+      .bind(Json(references).dump())
       .bind(source.text(0))
       .run();
   const std::int64_t growth = database_.last_row();
@@ -205,7 +207,6 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   for (const char* table : {"conclusion", "answer", "point_answer", "point_quantity", "point_change", "constraint_answer", "block_drift",
                             "search_model", "search_answer", "constraint_rule"})
     database_.execute(std::string("DELETE FROM ") + table);
-  const std::vector<std::string> compared_with = reference_keys(database_);
   const std::int64_t growth = add_growth(plan, change, now);
   Statement workload = database_.prepare(
       "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON CONFLICT (name) DO UPDATE SET command = ?2, "
@@ -244,8 +245,6 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
         value.bind(id).bind(static_cast<int>(axis) + 1).bind(one.values[axis]->text).bind(one.values[axis]->number).run();
     }
   }
-  if (const std::string other = other_reference(compared_with, plan); !other.empty())
-    database_.prepare("UPDATE growth SET changes = changes || ? WHERE id = ? AND changes NOT LIKE '%reference: %'").bind(other).bind(growth).run();
   // What is planned is counted with the stages that are there now.
   Plan scheduled = plan;
   const Stages now_there = stages();

@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <cmath>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "results/energy/energy_source.hpp"
 #include "results/energy/energy_curve.hpp"
+#include "results/energy/energy_source.hpp"
 #include "results/store/digest.hpp"
 #include "results/store/store.hpp"
 
