@@ -79,7 +79,8 @@ struct ChildResult {
   RegionMarks regions;             // what it marked, in the order of arrival
   std::string regions_problem;     // why it could mark none; empty if it could
   int leftovers = 0;               // processes that its group left behind, which were ended
-  bool child_was_stopped = false;  // the process that we started was, for a while (SIGSTOP, a debugger), and seen to be
+  bool child_was_stopped =
+      false;  // the process that we started was, for a while (SIGSTOP, a debugger), and seen to be
 };
 
 // Whether a child of ours was stopped or continued (SIGSTOP, a debugger) since the last call: each is told once (waitid(2)), and none any more

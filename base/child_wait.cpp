@@ -86,7 +86,8 @@ constexpr Nanoseconds never = INT64_MAX;
 bool was_stopped(pid_t child) {
   siginfo_t info{};
   bool stopped = false;
-  while (::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid == child) {
+  while (::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+         info.si_pid == child) {
     stopped = true;
     info = {};
   }

@@ -123,10 +123,12 @@ std::string unit_in_words(const std::string& unit) {
 std::optional<double> unit_factor(std::string_view from, std::string_view to) {
   if (plain_unit(std::string(from)) == plain_unit(std::string(to))) return 1;
   const auto known = [](std::string_view name) {
-    return std::find_if(known_units.begin(), known_units.end(), [&](const KnownUnit& unit) { return unit.name == name; });
+    return std::find_if(known_units.begin(), known_units.end(),
+                        [&](const KnownUnit& unit) { return unit.name == name; });
   };
   const auto one = known(from), other = known(to);
-  if (one == known_units.end() || other == known_units.end() || one->dimension != other->dimension) return std::nullopt;
+  if (one == known_units.end() || other == known_units.end() || one->dimension != other->dimension)
+    return std::nullopt;
   return one->factor / other->factor;
 }
 

@@ -200,7 +200,7 @@ class CommandProbe : public Probe {
   UniqueFd stop_;  // ends the listener
   std::thread listener_;
 
-  std::mutex mutex_;           // of all below, while the listener runs
+  std::mutex mutex_;          // of all below, while the listener runs
   std::vector<Sample> said_;  // last of each channel, and not read yet
   Nanoseconds heard_ = 0;
   Seconds longest_pause_{0};

@@ -13,7 +13,8 @@ struct CommandProbeSettings {
   std::string name;
   std::vector<Channel> channels;  // their names without the "NAME:" in front
   LaunchSpec launch;
-  std::string mark = {};  // "NAME=value" in its environment: what has it is ended with it. Empty: its group alone
+  std::string mark =
+      {};  // "NAME=value" in its environment: what has it is ended with it. Empty: its group alone
   std::optional<Seconds> every;
   Seconds period{0.05};  // how often what it printed is looked at
 };

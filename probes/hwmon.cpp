@@ -95,14 +95,16 @@ class HwmonFinder {
     struct Named {
       std::string_view begins, domain, within;
     };
-    for (const Named& one : {Named{"Module Power Socket ", "module-", ""}, Named{"Grace Power Socket ", "grace-", "module-"},
-                             Named{"CPU Power Socket ", "grace-{}/cpu", "grace-"}, Named{"SysIO Power Socket ", "grace-{}/sysio", "grace-"}}) {
+    for (const Named& one :
+         {Named{"Module Power Socket ", "module-", ""}, Named{"Grace Power Socket ", "grace-", "module-"},
+          Named{"CPU Power Socket ", "grace-{}/cpu", "grace-"},
+          Named{"SysIO Power Socket ", "grace-{}/sysio", "grace-"}}) {
       if (!said.starts_with(one.begins)) continue;
       const std::string socket = said.substr(one.begins.size());
       const auto place = one.domain.find("{}");
-      channel.domain = place == std::string_view::npos
-                           ? std::string(one.domain) + socket
-                           : std::string(one.domain.substr(0, place)) + socket + std::string(one.domain.substr(place + 2));
+      channel.domain = place == std::string_view::npos ? std::string(one.domain) + socket
+                                                       : std::string(one.domain.substr(0, place)) + socket +
+                                                             std::string(one.domain.substr(place + 2));
       channel.within = one.within.empty() ? "system" : std::string(one.within) + socket;
       return;
     }
@@ -116,14 +118,17 @@ class HwmonFinder {
   void rails(const std::string& files) {
     std::vector<std::pair<int, std::string>> found;  // by number: the label
     for (const int n : {1, 2, 3}) {
-      const std::string volts = fmt::format("{}/in{}", files, n), amperes = fmt::format("{}/curr{}_input", files, n);
+      const std::string volts = fmt::format("{}/in{}", files, n),
+                        amperes = fmt::format("{}/curr{}_input", files, n);
       const bool off = sysfs_.number(volts + "_enable") == 0;
       const std::string label = sysfs_.text(volts + "_label").value_or(fmt::format("in{}", n));
       const bool has_power = sysfs_.exists(fmt::format("{}/power{}_input", files, n));
-      if (off || label == "NC" || has_power || !sysfs_.exists(volts + "_input") || !sysfs_.exists(amperes)) continue;
+      if (off || label == "NC" || has_power || !sysfs_.exists(volts + "_input") || !sysfs_.exists(amperes))
+        continue;
       found.emplace_back(n, label);
     }
-    const Seconds period{std::clamp(sysfs_.number(files + "/update_interval").value_or(50) * 1e-3, 0.005, 1.0)};
+    const Seconds period{
+        std::clamp(sysfs_.number(files + "/update_interval").value_or(50) * 1e-3, 0.005, 1.0)};
     for (const auto& [n, label] : found) {
       fastest_ = std::min(fastest_, period);
       Channel channel;
@@ -133,7 +138,8 @@ class HwmonFinder {
       const bool whole = label == "VDD_IN";
       channel.domain = whole ? "system" : fmt::format("{}/{}", unique_, label);
       if (!whole) channel.within = "system";
-      probe_.add_product(channel, sysfs_, fmt::format("{}/in{}_input", files, n), fmt::format("{}/curr{}_input", files, n), 1e-6);
+      probe_.add_product(channel, sysfs_, fmt::format("{}/in{}_input", files, n),
+                         fmt::format("{}/curr{}_input", files, n), 1e-6);
     }
   }
 
@@ -141,7 +147,7 @@ class HwmonFinder {
   SysfsProbe& probe_;
   std::string chip_, unique_;
   std::vector<std::string> seen_;
-  int meters_ = 0;  // of ACPI
+  int meters_ = 0;      // of ACPI
   Seconds fastest_{1};  // the shortest period of any sensor found
 };
 

@@ -22,13 +22,15 @@ constexpr Seconds bmc_period{0.5};
 std::string fault_of(std::span<const std::uint8_t> answer, std::size_t least) {
   if (answer.empty()) return "an empty answer";
   if (answer[0] != 0) return fmt::format("completion code 0x{:02X}", answer[0]);
-  if (answer.size() < least || answer[1] != dcmi) return fmt::format("an answer of {} bytes that is no DCMI", answer.size());
+  if (answer.size() < least || answer[1] != dcmi)
+    return fmt::format("an answer of {} bytes that is no DCMI", answer.size());
   return {};
 }
 
 class IpmiProbe : public Probe {
  public:
-  IpmiProbe(std::unique_ptr<BmcDoor> door, Channel channel) : door_(std::move(door)), channels_{std::move(channel)} {}
+  IpmiProbe(std::unique_ptr<BmcDoor> door, Channel channel)
+      : door_(std::move(door)), channels_{std::move(channel)} {}
 
   const std::string& name() const override { return name_; }
   const std::vector<Channel>& channels() const override { return channels_; }
@@ -60,7 +62,8 @@ std::optional<DcmiPower> dcmi_power(std::span<const std::uint8_t> answer, std::s
   problem = fault_of(answer, whole);
   if (!problem.empty()) return std::nullopt;
   DcmiPower power;
-  power.now_w = answer[2] + 256 * answer[3];  // behind it: least, most and mean of a longer time, when, how long
+  power.now_w =
+      answer[2] + 256 * answer[3];  // behind it: least, most and mean of a longer time, when, how long
   power.active = (answer[18] & 0x40) != 0;
   return power;
 }
@@ -75,7 +78,8 @@ std::vector<Seconds> dcmi_averages(std::span<const std::uint8_t> answer) {
   return averages;
 }
 
-std::unique_ptr<Probe> make_ipmi_probe(std::unique_ptr<BmcDoor> door, const std::string& path, std::string& problem) {
+std::unique_ptr<Probe> make_ipmi_probe(std::unique_ptr<BmcDoor> door, const std::string& path,
+                                       std::string& problem) {
   const std::array<std::uint8_t, 4> request{dcmi, system_power, 0, 0};
   const BmcDoor::Answer first = door->ask(group_extension, get_power_reading, request, bmc_patience);
   problem = first.problem;
@@ -99,7 +103,8 @@ std::unique_ptr<Probe> make_ipmi_probe(std::unique_ptr<BmcDoor> door, const std:
   // besides tells a reader how coarse it is.
   const std::array<std::uint8_t, 2> asked{dcmi, averages_parameter};
   std::vector<std::string> texts;
-  for (const Seconds average : dcmi_averages(door->ask(group_extension, get_capabilities, asked, bmc_patience).data))
+  for (const Seconds average :
+       dcmi_averages(door->ask(group_extension, get_capabilities, asked, bmc_patience).data))
     texts.push_back(fmt::format("{:g} s", average.value()));
   if (!texts.empty()) channel.source += fmt::format("; it offers means over {}", join(texts, ", "));
   return std::make_unique<IpmiProbe>(std::move(door), std::move(channel));
@@ -112,15 +117,19 @@ ProbeFinding find_ipmi(const ProbeRequest& request) {
   ProbeFinding finding{"ipmi", nullptr, bmc.problem, bmc.fix};
   if (!bmc.door) return finding;
   finding.probe = make_ipmi_probe(std::move(bmc.door), bmc.path, finding.problem);
-  if (!finding.probe) finding.fix = "`ipmitool dcmi power reading` shows what it says; its vendor's own way may be read by a program of yours (docs/meters.md)";
+  if (!finding.probe)
+    finding.fix =
+        "`ipmitool dcmi power reading` shows what it says; its vendor's own way may be read by a program of "
+        "yours (docs/meters.md)";
   return finding;
 }
 
-const Registered<ProbeKind> ipmi({.name = "ipmi",
-                                  .place = 27,
-                                  .what = "power of the whole machine as its BMC measures it (DCMI, /dev/ipmi0)",
-                                  .on_request = true,
-                                  .find = find_ipmi});
+const Registered<ProbeKind> ipmi(
+    {.name = "ipmi",
+     .place = 27,
+     .what = "power of the whole machine as its BMC measures it (DCMI, /dev/ipmi0)",
+     .on_request = true,
+     .find = find_ipmi});
 
 }  // namespace
 }  // namespace dvfs_plan

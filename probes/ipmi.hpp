@@ -24,6 +24,7 @@ std::optional<DcmiPower> dcmi_power(std::span<const std::uint8_t> answer, std::s
 std::vector<Seconds> dcmi_averages(std::span<const std::uint8_t> answer);
 
 // nullptr with `problem` where it does not measure power.
-std::unique_ptr<Probe> make_ipmi_probe(std::unique_ptr<BmcDoor> door, const std::string& path, std::string& problem);
+std::unique_ptr<Probe> make_ipmi_probe(std::unique_ptr<BmcDoor> door, const std::string& path,
+                                       std::string& problem);
 
 }  // namespace dvfs_plan

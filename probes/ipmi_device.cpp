@@ -22,8 +22,10 @@ class KernelsBmc : public BmcDoor {
  public:
   explicit KernelsBmc(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  Answer ask(std::uint8_t net_function, std::uint8_t command, std::span<const std::uint8_t> data, Seconds patience) override {
-    const auto until = BmcClock::now() + std::chrono::duration_cast<BmcClock::duration>(std::chrono::duration<double>(patience.value()));
+  Answer ask(std::uint8_t net_function, std::uint8_t command, std::span<const std::uint8_t> data,
+             Seconds patience) override {
+    const auto until = BmcClock::now() + std::chrono::duration_cast<BmcClock::duration>(
+                                             std::chrono::duration<double>(patience.value()));
     ipmi_system_interface_addr address{};
     address.addr_type = IPMI_SYSTEM_INTERFACE_ADDR_TYPE;
     address.channel = IPMI_BMC_CHANNEL;
@@ -36,9 +38,11 @@ class KernelsBmc : public BmcDoor {
     request.msg.cmd = command;
     request.msg.data_len = static_cast<unsigned short>(copy.size());
     request.msg.data = copy.data();
-    if (::ioctl(fd_.get(), IPMICTL_SEND_COMMAND, &request) != 0) return {{}, system_error_text("IPMICTL_SEND_COMMAND", errno)};
+    if (::ioctl(fd_.get(), IPMICTL_SEND_COMMAND, &request) != 0)
+      return {{}, system_error_text("IPMICTL_SEND_COMMAND", errno)};
     for (;;) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - BmcClock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until - BmcClock::now()).count();
       pollfd wait{fd_.get(), POLLIN, 0};
       const int ready = left > 0 ? ::poll(&wait, 1, static_cast<int>(left)) : 0;
       if (ready < 0 && errno == EINTR) continue;
@@ -85,8 +89,11 @@ FoundBmc open_bmc(const Sysfs& sysfs) {
     found.problem = "no /dev/ipmi0: the kernel knows of no BMC";
     found.fix = "on a server: sudo modprobe -a ipmi_si ipmi_devintf";
   } else if (error == EACCES) {
-    found.problem = "/dev/ipmi0 may be opened by root alone: who may ask a BMC may switch the machine off as well";
-    found.fix = "run as root himself, with run_as: USER for the workloads (under sudo a run is yours), or read it by a program of yours that may (docs/meters.md)";
+    found.problem =
+        "/dev/ipmi0 may be opened by root alone: who may ask a BMC may switch the machine off as well";
+    found.fix =
+        "run as root himself, with run_as: USER for the workloads (under sudo a run is yours), or read it by "
+        "a program of yours that may (docs/meters.md)";
   } else if (error != 0) {
     found.problem = system_error_text("open /dev/ipmi0", error);
   } else {

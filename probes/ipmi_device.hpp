@@ -21,7 +21,8 @@ class BmcDoor {
     std::string problem = {};        // set where there is none
   };
   // Waits no longer than `patience`. What an earlier request is answered late is thrown away.
-  virtual Answer ask(std::uint8_t net_function, std::uint8_t command, std::span<const std::uint8_t> data, Seconds patience) = 0;
+  virtual Answer ask(std::uint8_t net_function, std::uint8_t command, std::span<const std::uint8_t> data,
+                     Seconds patience) = 0;
 };
 
 // The machine's own BMC. It may be asked to switch the machine off too: root's own runs open it, and the guardian hands it to nobody,

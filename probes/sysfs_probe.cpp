@@ -10,8 +10,8 @@ void SysfsProbe::add(Channel channel, const Sysfs& sysfs, const std::string& pat
   readers_.push_back({AttributeReader(sysfs, path, scale, zero_is_absent), std::nullopt});
 }
 
-void SysfsProbe::add_product(Channel channel, const Sysfs& sysfs, const std::string& path, const std::string& by,
-                             double scale) {
+void SysfsProbe::add_product(Channel channel, const Sysfs& sysfs, const std::string& path,
+                             const std::string& by, double scale) {
   channel.probe = name_;
   channel.source = path + " x " + by;
   channels_.push_back(std::move(channel));

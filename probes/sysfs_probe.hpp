@@ -20,7 +20,8 @@ class SysfsProbe : public Probe {
   void add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale,
            bool zero_is_absent = false);
   // Volts times amperes: two files, read one right behind the other.
-  void add_product(Channel channel, const Sysfs& sysfs, const std::string& path, const std::string& by, double scale);
+  void add_product(Channel channel, const Sysfs& sysfs, const std::string& path, const std::string& by,
+                   double scale);
   void set_period(Seconds period) { period_ = period; }
   bool empty() const { return channels_.empty(); }
 

@@ -61,12 +61,14 @@ class AxisResolver {
     if (!spec_.was || axis_.values.empty()) return;
     const auto quantity = parse_quantity(spec_.was->text);
     for (const AxisValue& value : axis_.values) {
-      const bool same = value.number && quantity && quantity->dimension == value.dimension && same_number(*value.number, quantity->value, value.dimension);
+      const bool same = value.number && quantity && quantity->dimension == value.dimension &&
+                        same_number(*value.number, quantity->value, value.dimension);
       if (value.text == spec_.was->text || same) axis_.was = value;
     }
     if (!axis_.was)
-      error(spec_.was->mark, fmt::format("axis '{}': 'was' is the value at which trials ran before the axis was added, one of {}; found '{}'", spec_.name,
-                                         list(axis_.values), spec_.was->text));
+      error(spec_.was->mark, fmt::format("axis '{}': 'was' is the value at which trials ran before the axis "
+                                         "was added, one of {}; found '{}'",
+                                         spec_.name, list(axis_.values), spec_.was->text));
   }
 
   void error(Mark mark, std::string message) {

@@ -124,11 +124,32 @@ void compare(const Json& before, const Json& after, const std::string& where,
 enum class Kind { asks, adds, incomparable };
 
 Kind kind_of(const std::string& key) {
-  static const std::set<std::string> asks{"name", "reference", "objective / minimise", "objective / price", "objective / subject to", "objective / across",
+  static const std::set<std::string> asks{"name",
+                                          "reference",
+                                          "objective / minimise",
+                                          "objective / price",
+                                          "objective / subject to",
+                                          "objective / across",
                                           "conditions / drift"},
-      adds{"repeat / min", "repeat / max", "repeat / until", "repeat / confirm", "budget", "budget / time", "budget / trials", "search / regret",
-           "search / confidence", "search / for", "search / at most", "order", "seed", "conditions / reruns", "conditions / settle limit",
-           "conditions / temperature limit", "gpu processes", "timeout", "grace"};
+      adds{"repeat / min",
+           "repeat / max",
+           "repeat / until",
+           "repeat / confirm",
+           "budget",
+           "budget / time",
+           "budget / trials",
+           "search / regret",
+           "search / confidence",
+           "search / for",
+           "search / at most",
+           "order",
+           "seed",
+           "conditions / reruns",
+           "conditions / settle limit",
+           "conditions / temperature limit",
+           "gpu processes",
+           "timeout",
+           "grace"};
   return asks.contains(key) ? Kind::asks : adds.contains(key) ? Kind::adds : Kind::incomparable;
 }
 
@@ -137,10 +158,14 @@ class Changes {
   Changes(const Json& before, const Json& after) : before_(before), after_(after) {}
 
   PlanChange find() {
-    maps("", before_, after_, {"workloads", "services", "axes", "was", "sysfs", "set by", "points", "reference"});
+    maps("", before_, after_,
+         {"workloads", "services", "axes", "was", "sysfs", "set by", "points", "reference"});
     find_added_axes();
-    named("workloads", [&](const std::string& name, const Json& was, const Json& is) { workload(name, was, is); });
-    named("services", [&](const std::string& name, const Json& was, const Json& is) { plain("services / " + name, was, as_it_was(is)); });
+    named("workloads",
+          [&](const std::string& name, const Json& was, const Json& is) { workload(name, was, is); });
+    named("services", [&](const std::string& name, const Json& was, const Json& is) {
+      plain("services / " + name, was, as_it_was(is));
+    });
     axes();
     for (const char* key : {"sysfs", "set by"}) {
       const Json was = at(before_, key), is = at(after_, key);
@@ -154,13 +179,17 @@ class Changes {
   }
 
  private:
-  static Json at(const Json& json, const std::string& key) { return json.contains(key) ? json[key] : Json::object(); }
+  static Json at(const Json& json, const std::string& key) {
+    return json.contains(key) ? json[key] : Json::object();
+  }
 
   std::vector<std::string>& of(Kind kind) {
     return kind == Kind::asks ? change_.asks : kind == Kind::adds ? change_.adds : change_.incomparable;
   }
 
-  void plain(const std::string& where, const Json& was, const Json& is) { compare(was, is, where, change_.incomparable); }
+  void plain(const std::string& where, const Json& was, const Json& is) {
+    compare(was, is, where, change_.incomparable);
+  }
 
   // Key by key; what is a map is looked into.
   void maps(const std::string& inside, const Json& was, const Json& is, const std::set<std::string>& but) {
@@ -196,7 +225,8 @@ class Changes {
         change_.drops.push_back(fmt::format("workloads / {}: taken away", name));
     }
     for (const auto& [name, value] : is.items()) {
-      if (!was.contains(name) && what == "workloads") change_.adds.push_back(fmt::format("workloads / {}: added", name));
+      if (!was.contains(name) && what == "workloads")
+        change_.adds.push_back(fmt::format("workloads / {}: added", name));
     }
   }
 
@@ -214,7 +244,8 @@ class Changes {
     const Json own_was = was.contains("objective") ? was["objective"] : at(before_, "objective"),
                own_is = is.contains("objective") ? is["objective"] : at(after_, "objective");
     if (!was.contains("objective") && !is.contains("objective")) return;
-    PlanChange mine = Changes(Json::object({{"objective", own_was}}), Json::object({{"objective", own_is}})).find();
+    PlanChange mine =
+        Changes(Json::object({{"objective", own_was}}), Json::object({{"objective", own_is}})).find();
     for (const std::string& text : mine.asks) change_.asks.push_back(where + " / " + text);
     for (const std::string& text : mine.incomparable) change_.incomparable.push_back(where + " / " + text);
   }
@@ -231,7 +262,8 @@ class Changes {
     if (names(was, is) != names(is, was)) change_.incomparable.push_back("axes: in another order");
     for (const auto& [name, values] : was.items()) {
       if (!is.contains(name)) {
-        change_.incomparable.push_back(fmt::format("axes / {}: taken away, and the trials that are there differ in it", name));
+        change_.incomparable.push_back(
+            fmt::format("axes / {}: taken away, and the trials that are there differ in it", name));
         continue;
       }
       const Json &old_values = values, &new_values = is[name];
@@ -247,24 +279,31 @@ class Changes {
     bool added = false;
     for (const auto& [name, values] : is.items()) {
       if (was.contains(name)) {
-        if (added) change_.incomparable.push_back(fmt::format("axes / {}: stands behind one that was added: write those that are added last", name));
+        if (added)
+          change_.incomparable.push_back(fmt::format(
+              "axes / {}: stands behind one that was added: write those that are added last", name));
         continue;
       }
       added = true;
       if (const auto at_value = added_.find(name); at_value != added_.end())
-        change_.adds.push_back(fmt::format("axes / {}: added; the trials that are there ran at {}, as the file says", name, at_value->second));
+        change_.adds.push_back(
+            fmt::format("axes / {}: added; the trials that are there ran at {}, as the file says", name,
+                        at_value->second));
       else
-        change_.incomparable.push_back(fmt::format(
-            "axes / {}: added, and at which of its values the trials that are there ran is not known (it may be said: {}: {{values: [...], was: VALUE}})", name,
-            name));
+        change_.incomparable.push_back(
+            fmt::format("axes / {}: added, and at which of its values the trials that are there ran is not "
+                        "known (it may be said: {}: {{values: [...], was: VALUE}})",
+                        name, name));
     }
     // Points are named by it.
     const Json then = at(before_, "was"), now = at(after_, "was");
     for (const auto& [name, value] : was.items()) {
-      const Json before = then.contains(name) ? then[name] : Json(), after = now.contains(name) ? now[name] : Json();
+      const Json before = then.contains(name) ? then[name] : Json(),
+                 after = now.contains(name) ? now[name] : Json();
       if (is.contains(name) && before != after)
-        change_.incomparable.push_back(fmt::format("axes / {} / was: {} -> {}: trials that are there are known by it", name, before.is_null() ? "none" : shown(before),
-                                                   after.is_null() ? "none" : shown(after)));
+        change_.incomparable.push_back(
+            fmt::format("axes / {} / was: {} -> {}: trials that are there are known by it", name,
+                        before.is_null() ? "none" : shown(before), after.is_null() ? "none" : shown(after)));
     }
   }
 
@@ -297,7 +336,8 @@ class Changes {
   bool are_plain_words() const {
     return std::all_of(added_.begin(), added_.end(), [](const auto& axis) {
       return !axis.second.empty() && std::all_of(axis.second.begin(), axis.second.end(), [](unsigned char c) {
-        return std::isalnum(c) != 0 || std::string_view("._/:=,+-%@").find(static_cast<char>(c)) != std::string_view::npos;
+        return std::isalnum(c) != 0 ||
+               std::string_view("._/:=,+-%@").find(static_cast<char>(c)) != std::string_view::npos;
       });
     });
   }
@@ -323,10 +363,12 @@ class Changes {
   void points() {
     const Json was = at(before_, "points"), is = at(after_, "points");
     const auto count = [](const Json& of, const Json& in) {
-      return std::count_if(of.begin(), of.end(), [&](const Json& key) { return std::find(in.begin(), in.end(), key) == in.end(); });
+      return std::count_if(of.begin(), of.end(),
+                           [&](const Json& key) { return std::find(in.begin(), in.end(), key) == in.end(); });
     };
     const auto added = count(is, was), dropped = count(was, is);
-    if (added > 0 && change_.adds.empty()) change_.adds.push_back(fmt::format("exclude: {} point{} more", added, added == 1 ? "" : "s"));
+    if (added > 0 && change_.adds.empty())
+      change_.adds.push_back(fmt::format("exclude: {} point{} more", added, added == 1 ? "" : "s"));
     if (dropped > 0 && change_.drops.empty() && change_.incomparable.empty())
       change_.drops.push_back(fmt::format("exclude: {} point{} fewer", dropped, dropped == 1 ? "" : "s"));
     reference_follows_ = added > 0 || dropped > 0;
@@ -349,7 +391,8 @@ class Changes {
 }  // namespace
 
 PlanChange plan_change(const std::string& old_canonical, const std::string& new_canonical) {
-  const Json before = Json::parse(old_canonical, nullptr, false), after = Json::parse(new_canonical, nullptr, false);
+  const Json before = Json::parse(old_canonical, nullptr, false),
+             after = Json::parse(new_canonical, nullptr, false);
   if (before.is_discarded() || after.is_discarded()) return {{}, {}, {}, {"the stored plan cannot be read"}};
   PlanChange change = Changes(before, after).find();
   if (!change.any() && before != after) change.incomparable.push_back("in another order");
@@ -359,7 +402,8 @@ PlanChange plan_change(const std::string& old_canonical, const std::string& new_
     change.drops.clear();
   }
   // Earlier results are read once, for the settings that there were.
-  if (after.contains("search") && after["search"].contains("prior") && before.value("points", Json()) != after.value("points", Json()))
+  if (after.contains("search") && after["search"].contains("prior") &&
+      before.value("points", Json()) != after.value("points", Json()))
     change.incomparable.push_back("points: others than earlier results ('prior') were read for");
   return change;
 }
@@ -432,7 +476,8 @@ std::string canonical_plan(const Plan& plan) {
       if (probe.every) one["every"] = probe.every->value();
       if (probe.run_as) one["run_as"] = *probe.run_as;
       if (probe.meter) {
-        one["meter"] = {{"kind", probe.meter->kind}, {"at", probe.meter->at.text}, {"domain", probe.meter->domain}};
+        one["meter"] = {
+            {"kind", probe.meter->kind}, {"at", probe.meter->at.text}, {"domain", probe.meter->domain}};
         if (!probe.meter->outlet.empty()) one["meter"]["outlet"] = probe.meter->outlet;
         if (probe.meter->averages_over_s) one["meter"]["averages over"] = *probe.meter->averages_over_s;
       }

@@ -73,7 +73,8 @@ std::vector<std::string> placeholders(std::string_view text) {
 }
 
 bool is_for_a_shell(std::string_view word) {
-  static constexpr std::string_view signs[] = {">", ">>", "<", "<<", "|", "||", "&&", ";", "&", "2>", "2>>", "&>", "2>&1"};
+  static constexpr std::string_view signs[] = {">", ">>", "<",  "<<",  "|",  "||",  "&&",
+                                               ";", "&",  "2>", "2>>", "&>", "2>&1"};
   return std::find(std::begin(signs), std::end(signs), word) != std::end(signs);
 }
 

@@ -71,8 +71,11 @@ std::optional<double> as_bounded(const ConstraintSpec& constraint, double value,
 }
 
 std::string why_not_comparable(const ConstraintSpec& constraint, const std::string& told) {
-  const auto in = [](const std::string& unit) { return plain_unit(unit).empty() ? "without a unit" : "in " + unit_in_words(unit); };
-  return fmt::format("its values are told {}, and the bound is {}: write it {}", in(told), in(constraint.unit), in(told));
+  const auto in = [](const std::string& unit) {
+    return plain_unit(unit).empty() ? "without a unit" : "in " + unit_in_words(unit);
+  };
+  return fmt::format("its values are told {}, and the bound is {}: write it {}", in(told),
+                     in(constraint.unit), in(told));
 }
 
 const ObjectiveSpec& objective_of(const Experiment& experiment, const WorkloadSpec& workload) {

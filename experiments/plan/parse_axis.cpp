@@ -154,14 +154,17 @@ std::optional<AxisSpec> parse_axis(const std::string& name, Mark mark, const Yam
 namespace {
 
 // {name: wall, meter: shelly, at: "http://192.168.1.20"}: keys that belong to such a one alone.
-void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, ProbeSpec& probe, YamlReader& read) {
+void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, ProbeSpec& probe,
+                 YamlReader& read) {
   const YamlNode* const kind = node.find("meter");
   if (kind == nullptr) {
     for (const char* key : {"at", "outlet", "credentials", "ca", "domain", "averages over"}) {
       if (const YamlNode* stray = node.find(key))
-        read.diagnostics().error(stray->mark, fmt::format("probe '{}': '{}' is of a meter on the network:  {{name: wall, meter: {}, at: \"http://192.168.1.20\"}}; "
-                                                          "channels of a program have a 'domain' of their own",
-                                                          probe.name, key, kinds.empty() ? "KIND" : kinds.front()));
+        read.diagnostics().error(stray->mark,
+                                 fmt::format("probe '{}': '{}' is of a meter on the network:  {{name: wall, "
+                                             "meter: {}, at: \"http://192.168.1.20\"}}; "
+                                             "channels of a program have a 'domain' of their own",
+                                             probe.name, key, kinds.empty() ? "KIND" : kinds.front()));
     }
     return;
   }
@@ -170,15 +173,21 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
   if (!word) return;
   meter.kind = word->text;
   if (std::find(kinds.begin(), kinds.end(), meter.kind) == kinds.end())
-    read.diagnostics().error(word->mark, fmt::format("probe '{}': unknown meter '{}'{}; there are: {}", probe.name, meter.kind, did_you_mean(meter.kind, kinds), join(kinds, ", ")));
+    read.diagnostics().error(
+        word->mark, fmt::format("probe '{}': unknown meter '{}'{}; there are: {}", probe.name, meter.kind,
+                                did_you_mean(meter.kind, kinds), join(kinds, ", ")));
   const YamlNode* const at = node.find("at");
   const auto where = at == nullptr ? std::nullopt : read.word(*at, "'at'");
   if (where)
     meter.at = *where;
   else if (at == nullptr)
-    read.diagnostics().error(kind->mark, fmt::format("probe '{}': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\"", probe.name));
+    read.diagnostics().error(
+        kind->mark,
+        fmt::format("probe '{}': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\"",
+                    probe.name));
   if (const YamlNode* outlet = node.find("outlet")) {
-    if (const auto number = read.integer(*outlet, "'outlet'", 0, 1000)) meter.outlet = std::to_string(*number);
+    if (const auto number = read.integer(*outlet, "'outlet'", 0, 1000))
+      meter.outlet = std::to_string(*number);
   }
   if (const YamlNode* file = node.find("credentials")) meter.credentials = read.word(*file, "'credentials'");
   if (const YamlNode* file = node.find("ca")) meter.authorities = read.word(*file, "'ca'");
@@ -190,11 +199,18 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
     if (length && *length > 0)
       meter.averages_over_s = *length;
     else if (length)
-      read.diagnostics().error(window->mark, fmt::format("probe '{}': 'averages over' is a time above 0 s over which each value is a mean", probe.name));
+      read.diagnostics().error(
+          window->mark,
+          fmt::format("probe '{}': 'averages over' is a time above 0 s over which each value is a mean",
+                      probe.name));
   }
   for (const char* key : {"command", "every", "run_as", "channels"}) {
     if (const YamlNode* stray = node.find(key))
-      read.diagnostics().error(stray->mark, fmt::format("probe '{}' is a meter on the network, which is asked by dvfs-plan itself: it takes no '{}'", probe.name, key));
+      read.diagnostics().error(
+          stray->mark,
+          fmt::format(
+              "probe '{}' is a meter on the network, which is asked by dvfs-plan itself: it takes no '{}'",
+              probe.name, key));
   }
   probe.meter = std::move(meter);
 }
@@ -254,11 +270,15 @@ std::optional<ProbeSpec> parse_probe(const YamlNode& node, const Vocabulary& voc
   probe.of_boards = built_in && known[static_cast<std::size_t>(same - names.begin())].of_boards;
   if (node.kind == YamlNode::Kind::map) parse_meter(node, vocabulary.meters, probe, read);
   if (node.kind == YamlNode::Kind::map && node.find("meter") != nullptr) {
-    if (built_in) read.diagnostics().error(probe.mark, fmt::format("probe '{}' is built in; give the meter another name", probe.name));
+    if (built_in)
+      read.diagnostics().error(
+          probe.mark, fmt::format("probe '{}' is built in; give the meter another name", probe.name));
   } else if (probe.command.empty() && !built_in) {
     read.diagnostics().error(
-        probe.mark, fmt::format("unknown probe '{}'{}; a program of your own needs a 'command', a meter on the network a 'meter'", probe.name,
-                                did_you_mean(probe.name, names)));
+        probe.mark,
+        fmt::format(
+            "unknown probe '{}'{}; a program of your own needs a 'command', a meter on the network a 'meter'",
+            probe.name, did_you_mean(probe.name, names)));
   } else if (!probe.command.empty() && (built_in || probe.channels.empty())) {
     read.diagnostics().error(
         probe.mark,

@@ -95,8 +95,10 @@ void constraint(const YamlEntry& entry, const YamlNode& bound, YamlReader& read,
   }
   if (words.size() == 2 && words[1].find_first_of("<>=,;") != std::string::npos) {
     read.diagnostics().error(
-        text->mark, fmt::format("{}: one relation and one bound in a text; found '{}'; two are a list: [\">= 0.7\", \"<= 0.9\"]",
-                                what, text->text));
+        text->mark,
+        fmt::format(
+            "{}: one relation and one bound in a text; found '{}'; two are a list: [\">= 0.7\", \"<= 0.9\"]",
+            what, text->text));
     return;
   }
   spec.limit = *value;
@@ -108,7 +110,8 @@ void constraint(const YamlEntry& entry, const YamlNode& bound, YamlReader& read,
 void constraint(const YamlEntry& entry, YamlReader& read, ObjectiveSpec& objective) {
   if (entry.value->kind != YamlNode::Kind::sequence) return constraint(entry, *entry.value, read, objective);
   if (entry.value->items.empty())
-    read.diagnostics().error(entry.key_mark, fmt::format("constraint '{}' has no bound; write for example \"<= 5 %\"", entry.key));
+    read.diagnostics().error(
+        entry.key_mark, fmt::format("constraint '{}' has no bound; write for example \"<= 5 %\"", entry.key));
   for (const auto& bound : entry.value->items) constraint(entry, *bound, read, objective);
 }
 
@@ -158,7 +161,9 @@ void price(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
     return;
   }
   if (energy->per_unit == 0 && machine->per_unit == 0) {
-    read.diagnostics().error(node.mark, "'price': both are 0, so that every setting costs the same; give one of them, or minimise energy or time");
+    read.diagnostics().error(node.mark,
+                             "'price': both are 0, so that every setting costs the same; give one of them, "
+                             "or minimise energy or time");
     return;
   }
   objective.price = PriceSpec{energy->per_unit, machine->per_unit, energy->currency};
@@ -212,8 +217,9 @@ void target(const YamlNode& node, YamlReader& read, ObjectiveSpec& objective) {
   if (is_measured(alone.constraints[0].name))
     read.diagnostics().error(
         node.mark,
-        fmt::format("'to' names a metric that the workload marks while it runs; '{}' is measured: use 'subject to'",
-                    alone.constraints[0].name));
+        fmt::format(
+            "'to' names a metric that the workload marks while it runs; '{}' is measured: use 'subject to'",
+            alone.constraints[0].name));
   objective.target = alone.constraints[0];
 }
 

@@ -168,19 +168,21 @@ std::map<std::string, std::string> instance_words(const WorkloadSpec& spec, cons
 struct PlanStage {
   int first_block = 1, first_position = 1;
   int new_blocks = 0;  // in which the points that it brought are run; of the first stage, all there were
-  int old_blocks = 0;  // in which the points that were there are run again; less than 0: so many fewer than were planned are left of theirs
+  int old_blocks =
+      0;  // in which the points that were there are run again; less than 0: so many fewer than were planned are left of theirs
   std::vector<std::string> references;  // keys of the points that savings were against
 };
 // In how many blocks a point that came with a stage is planned.
 int blocks_planned(const std::vector<PlanStage>& stages, std::size_t stage);
 // Sets plan.trials. `stage_of_point`: by key, where it is not the first. A point of the plan that no stage knows is left out.
-void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages, const std::map<std::string, int>& stage_of_point);
+void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages,
+                     const std::map<std::string, int>& stage_of_point);
 
 // What another file asks of a result that is there.
 struct PlanChange {
-  std::vector<std::string> asks;          // of the trials that are there: another objective, limit or reference
-  std::vector<std::string> adds;          // further trials
-  std::vector<std::string> drops;         // points that it has no more: their trials stay, and do not count
+  std::vector<std::string> asks;   // of the trials that are there: another objective, limit or reference
+  std::vector<std::string> adds;   // further trials
+  std::vector<std::string> drops;  // points that it has no more: their trials stay, and do not count
   std::vector<std::string> incomparable;  // whose trials could not be compared with those that are there
   bool any() const { return !asks.empty() || !adds.empty() || !drops.empty() || !incomparable.empty(); }
 };

@@ -12,9 +12,10 @@
 namespace dvfs_plan {
 
 struct Question {
-  std::optional<ObjectiveSpec> objective;                  // what is minimised, and its price; the rest is the experiment's
+  std::optional<ObjectiveSpec> objective;  // what is minimised, and its price; the rest is the experiment's
   std::optional<std::vector<ConstraintSpec>> constraints;  // in place of all that the experiment has
-  std::vector<std::pair<std::string, std::string>> reference;  // axis, value: what holds at the points that are compared with
+  std::vector<std::pair<std::string, std::string>>
+      reference;  // axis, value: what holds at the points that are compared with
   bool any() const { return objective || constraints || !reference.empty(); }
 };
 
@@ -24,6 +25,7 @@ Question parse_question(const std::string& objective, const std::vector<std::str
                         const std::vector<std::string>& reference);
 
 // An objective as an experiment writes it; `option` is named where it is none. Throws Error with `hint`.
-ObjectiveSpec parse_objective_words(const std::string& text, const std::string& option, const std::string& hint);
+ObjectiveSpec parse_objective_words(const std::string& text, const std::string& option,
+                                    const std::string& hint);
 
 }  // namespace dvfs_plan

@@ -439,7 +439,8 @@ class PlanResolver {
         auto point = make_point(static_cast<int>(w), used, i);
         if (!keys.insert(point.key).second) {
           error(plan_.workloads[w].spec.mark,
-                fmt::format("two points of workload '{}' would both be called '{}': a value has the name of another axis and '=' in it; "
+                fmt::format("two points of workload '{}' would both be called '{}': a value has the name of "
+                            "another axis and '=' in it; "
                             "write that value otherwise",
                             plan_.workloads[w].spec.name, point.key));
           return;
@@ -631,9 +632,10 @@ class PlanResolver {
             fmt::format("{} '{}': there is no folder '{}'", kind, spec.name, folder_of(spec)));
     for (const RawValue& word : spec.command) {
       if (is_for_a_shell(word.text))
-        diagnostics_.warning(word.mark, fmt::format("{} '{}': '{}' is a word for the program, as no shell reads it; for a "
-                                                    "redirection or a pipe write  shell: TEXT  in place of  command: [...]",
-                                                    kind, spec.name, word.text));
+        diagnostics_.warning(
+            word.mark, fmt::format("{} '{}': '{}' is a word for the program, as no shell reads it; for a "
+                                   "redirection or a pipe write  shell: TEXT  in place of  command: [...]",
+                                   kind, spec.name, word.text));
     }
     std::set<std::string> programs;
     if (spec.shell)

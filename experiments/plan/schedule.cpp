@@ -155,8 +155,10 @@ std::vector<PlannedTrial> schedule_block(const std::vector<PlanPoint>& points, c
 
   std::vector<int> order, references, idle;
   std::set<std::string> operating_points;
-  std::map<std::string, int> first_at;  // an idle window is of the operating point: the first that has it stands for it in every block
-  for (std::size_t i = 0; i < points.size(); ++i) first_at.emplace(points[i].operating_point, static_cast<int>(i));
+  std::map<std::string, int>
+      first_at;  // an idle window is of the operating point: the first that has it stands for it in every block
+  for (std::size_t i = 0; i < points.size(); ++i)
+    first_at.emplace(points[i].operating_point, static_cast<int>(i));
   for (std::size_t i = 0; i < points.size(); ++i) {
     const PlanPoint& point = points[i];
     const bool first_and_last = options.references && point.reference && size_of_scenario[point.scenario] > 1;
@@ -218,20 +220,23 @@ int blocks_planned(const std::vector<PlanStage>& stages, std::size_t stage) {
   return static_cast<int>(blocks_of(stages, stage).size());
 }
 
-void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages, const std::map<std::string, int>& stage_of_point) {
+void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages,
+                     const std::map<std::string, int>& stage_of_point) {
   const ScheduleOptions options = schedule_options(plan.experiment);
   std::map<int, std::vector<int>> chosen;  // by block
   for (std::size_t i = 0; i < plan.points.size(); ++i) {
     const auto known = stage_of_point.find(plan.points[i].key);
     if (known == stage_of_point.end()) continue;
-    for (const int block : blocks_of(stages, static_cast<std::size_t>(known->second))) chosen[block].push_back(static_cast<int>(i));
+    for (const int block : blocks_of(stages, static_cast<std::size_t>(known->second)))
+      chosen[block].push_back(static_cast<int>(i));
   }
   plan.trials.clear();
   std::vector<PlanPoint> points = plan.points;
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     const std::set<std::string> references(stages[stage].references.begin(), stages[stage].references.end());
     for (PlanPoint& point : points) point.reference = references.contains(point.key);
-    const int end = stage + 1 < stages.size() ? stages[stage + 1].first_block : std::numeric_limits<int>::max();
+    const int end =
+        stage + 1 < stages.size() ? stages[stage + 1].first_block : std::numeric_limits<int>::max();
     int position = stages[stage].first_position;
     for (const auto& [block, of_block] : chosen) {
       if (block < stages[stage].first_block || block >= end) continue;

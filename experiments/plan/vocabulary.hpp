@@ -20,7 +20,7 @@ struct Vocabulary {
     std::string name;
     bool by_model = false;  // stops by what a model says of the settings, and may learn from earlier results
   };
-  std::vector<Search> searches;  // `full`, which plans all trials ahead, among them
+  std::vector<Search> searches;          // `full`, which plans all trials ahead, among them
   std::vector<std::string> meters = {};  // on the network: "shelly"
 };
 

@@ -141,8 +141,8 @@ std::vector<std::string> named_work_files(const std::vector<std::string>& words,
       else if (std::string_view("<>\"'{}").find(c) != std::string_view::npos)
         c = ' ';
     }
-    static const std::set<std::string> before_a_command{"do", "then", "else", "elif", "if",     "while",
-                                                        "until", "!",   "exec", "command"};
+    static const std::set<std::string> before_a_command{"do",    "then",  "else", "elif", "if",
+                                                        "while", "until", "!",    "exec", "command"};
     std::istringstream commands(text);
     for (std::string command; std::getline(commands, command);) {
       bool may_be_program = true, wrapped = false;

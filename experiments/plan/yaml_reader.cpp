@@ -37,9 +37,10 @@ bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vec
   }
   for (const YamlEntry& entry : node.entries) {
     if (entry.key == "<<") {
-      diagnostics_.error(entry.key_mark, fmt::format("'<<' in {}: YAML 1.2 has no merge keys; write the keys themselves "
-                                                     "here (an alias, *NAME, stands for one whole value)",
-                                                     what));
+      diagnostics_.error(entry.key_mark,
+                         fmt::format("'<<' in {}: YAML 1.2 has no merge keys; write the keys themselves "
+                                     "here (an alias, *NAME, stands for one whole value)",
+                                     what));
       continue;
     }
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;

@@ -225,9 +225,10 @@ YamlPointer parse_yaml(std::string_view text, Diagnostics& diagnostics, const Ya
     return nullptr;
   } catch (const YAML::Exception& fault) {
     const Mark mark = to_mark(fault.mark);
-    diagnostics.error(mark, is_indented_with_a_tab(text, mark.line)
-                                ? "not valid YAML: the line is indented with a tab; YAML allows spaces alone there"
-                                : fmt::format("not valid YAML: {}", fault.msg));
+    diagnostics.error(mark,
+                      is_indented_with_a_tab(text, mark.line)
+                          ? "not valid YAML: the line is indented with a tab; YAML allows spaces alone there"
+                          : fmt::format("not valid YAML: {}", fault.msg));
     return nullptr;
   }
   if (!builder.root() || builder.root()->kind == YamlNode::Kind::null) {

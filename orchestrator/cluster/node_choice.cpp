@@ -13,7 +13,8 @@
 namespace dvfs_plan {
 namespace {
 
-[[noreturn]] void refuse_file(const Experiment& experiment, const std::string& what, const std::string& hint) {
+[[noreturn]] void refuse_file(const Experiment& experiment, const std::string& what,
+                              const std::string& hint) {
   const Mark& mark = experiment.slurm->mark;
   throw Error(ExitCode::bad_experiment,
               fmt::format("{}:{}:{}: error: {}", experiment.file, mark.line, mark.column, what),
@@ -51,8 +52,8 @@ void require_known_feature(const SlurmSpec& spec, const std::vector<SlurmNode>& 
     }
   }
   throw Error(ExitCode::machine_refuses,
-              fmt::format("no node of {} has the feature '{}' that 'constraint' asks for", partition_text(spec),
-                          spec.constraint),
+              fmt::format("no node of {} has the feature '{}' that 'constraint' asks for",
+                          partition_text(spec), spec.constraint),
               features.empty() ? "its nodes have no features: leave 'constraint' out"
                                : "features of its nodes: " + join({features.begin(), features.end()}, ", "));
 }
@@ -87,10 +88,11 @@ NodeChoice choose_nodes(const Slurm& slurm, const SlurmSpec& spec, const NodeWis
     std::string text;
     for (const auto& [hardware, nodes] : types)
       text += fmt::format("\n  {}: {}", join(nodes, ","), printable(hardware));
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
-                "an answer is for one type of machine: narrow them with 'partition' or 'constraint', or write  "
-                "types: each  for a result of each type");
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("the nodes are of {} types, as Slurm describes them:{}", types.size(), text),
+        "an answer is for one type of machine: narrow them with 'partition' or 'constraint', or write  "
+        "types: each  for a result of each type");
   }
   if (choice.chosen.empty())
     throw Error(

@@ -19,13 +19,13 @@
 #include "orchestrator/commands/rehearsal.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/run_as.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "orchestrator/strategies/strategy.hpp"
-#include "orchestrator/commands/text_look.hpp"
 #include "results/store/store.hpp"
 
 namespace dvfs_plan {
@@ -146,15 +146,16 @@ void note(const Error& error, Runnable& runnable) {
 }
 
 // The result that a run would go on with; where the file changed, a copy of it as it would become. nullopt: there is none, or it could not.
-std::optional<Store> result_to_go_on_with(PreparedExperiment& prepared, const std::string& result, const Sysfs& sysfs,
-                                          Runnable& runnable) {
+std::optional<Store> result_to_go_on_with(PreparedExperiment& prepared, const std::string& result,
+                                          const Sysfs& sysfs, Runnable& runnable) {
   if (::access(result.c_str(), F_OK) != 0) return std::nullopt;
   const ActingAs owner(invoking_owner());
   try {
     std::optional<Store> store(Store::open(result, Database::Mode::read_only));
     const PlanChange change = change_since(*store, prepared.plan, facts_of(prepared, sysfs), result);
     for (const auto* texts : {&change.asks, &change.adds, &change.drops}) {
-      for (const std::string& text : *texts) runnable.notes.push_back("a run goes on with what changed: " + printable(text));
+      for (const std::string& text : *texts)
+        runnable.notes.push_back("a run goes on with what changed: " + printable(text));
     }
     if (change.any()) {
       store->go_on_in_private_copy();
@@ -169,8 +170,8 @@ std::optional<Store> result_to_go_on_with(PreparedExperiment& prepared, const st
   }
 }
 
-void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Store>& result, const Sysfs& sysfs,
-                          GuardClient& guard, Runnable& runnable) {
+void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Store>& result,
+                          const Sysfs& sysfs, GuardClient& guard, Runnable& runnable) {
   const auto note = [&](const Error& error) { dvfs_plan::note(error, runnable); };
   const std::string stored = result ? result->energy_source() : std::string();
   try {
@@ -339,7 +340,8 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
 int check_command(const CheckOptions& options) {
   const auto of_cluster = cluster_experiment(options.file);
   if (options.rehearse && of_cluster)
-    throw Error(ExitCode::bad_experiment, fmt::format("{} runs on a cluster's nodes: here there is nothing to rehearse", options.file),
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("{} runs on a cluster's nodes: here there is nothing to rehearse", options.file),
                 "leave 'machines' out and rehearse it on a node: srun dvfs-plan check --rehearse FILE");
   if (options.rehearse) {
     RunOptions run;
@@ -378,7 +380,8 @@ const Registered<CommandKind> check({.name = "check",
                                        app.add_option("-o,--output", options->output,
                                                       "the result file the run would use");
                                        app.add_flag("--rehearse", options->rehearse,
-                                                    "run each work once at its reference, with its meters, and keep nothing of it: settings are set and put back");
+                                                    "run each work once at its reference, with its meters, "
+                                                    "and keep nothing of it: settings are set and put back");
                                        return declared(app, options, check_command);
                                      }});
 

@@ -61,10 +61,12 @@ std::pair<std::string, std::string> read_credentials(const ProbeSpec& spec, cons
   const RawValue& named = *spec.meter->credentials;
   const std::string file = (std::filesystem::path(experiment.folder) / named.text).string();
   const auto refuse = [&](const std::string& found) {
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{}:{}:{}: probe '{}': 'credentials' is a file that nobody else may read, with one line, USER:PASSWORD; {} {}", experiment.file,
-                            named.mark.line, named.mark.column, spec.name, printable(file), found),
-                fmt::format("chmod 600 {}", shell_quote(file)));
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{}:{}:{}: probe '{}': 'credentials' is a file that nobody else may read, with one line, "
+                    "USER:PASSWORD; {} {}",
+                    experiment.file, named.mark.line, named.mark.column, spec.name, printable(file), found),
+        fmt::format("chmod 600 {}", shell_quote(file)));
   };
   const ActingAs owner(invoking_owner());
   struct stat info {};
@@ -80,16 +82,19 @@ std::pair<std::string, std::string> read_credentials(const ProbeSpec& spec, cons
 
 std::unique_ptr<Probe> network_meter(const ProbeSpec& spec, const Experiment& experiment) {
   const ProbeSpec::MeterSpec& meter = *spec.meter;
-  MeterRequest request{spec.name, meter.at.text, meter.outlet, meter.domain, {}, {}, {}, meter.averages_over_s, {}};
+  MeterRequest request{
+      spec.name, meter.at.text, meter.outlet, meter.domain, {}, {}, {}, meter.averages_over_s, {}};
   while (request.at.ends_with('/')) request.at.pop_back();
   if (spec.rate) request.period = Seconds{1 / spec.rate->value()};
   if (meter.credentials) std::tie(request.user, request.password) = read_credentials(spec, experiment);
-  if (meter.authorities) request.authorities = (std::filesystem::path(experiment.folder) / meter.authorities->text).string();
+  if (meter.authorities)
+    request.authorities = (std::filesystem::path(experiment.folder) / meter.authorities->text).string();
   const MeterKind& kind = *Registered<MeterKind>::find(meter.kind);
   const auto refuse = [&](bool given, bool taken, const char* key) {
     if (!given || taken) return;
     throw Error(ExitCode::bad_experiment,
-                fmt::format("{}:{}:{}: probe '{}': a meter of kind {} has no use for '{}'", experiment.file, spec.mark.line, spec.mark.column, spec.name, meter.kind, key),
+                fmt::format("{}:{}:{}: probe '{}': a meter of kind {} has no use for '{}'", experiment.file,
+                            spec.mark.line, spec.mark.column, spec.name, meter.kind, key),
                 "leave it out; docs/meters.md says what each kind takes");
   };
   refuse(!meter.outlet.empty(), kind.takes_outlet, "outlet");
@@ -99,10 +104,13 @@ std::unique_ptr<Probe> network_meter(const ProbeSpec& spec, const Experiment& ex
   try {
     found = kind.open(request);
   } catch (const std::exception& fault) {  // of a parser
-    found.problem = fmt::format("meter '{}' ({}) at {}: {}", request.name, meter.kind, request.at, printable(fault.what()));
+    found.problem = fmt::format("meter '{}' ({}) at {}: {}", request.name, meter.kind, request.at,
+                                printable(fault.what()));
   }
   if (!found.probe)
-    throw Error(ExitCode::machine_refuses, fmt::format("{}:{}:{}: {}", experiment.file, spec.mark.line, spec.mark.column, found.problem), found.fix);
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{}:{}:{}: {}", experiment.file, spec.mark.line, spec.mark.column, found.problem),
+                found.fix);
   return std::move(found.probe);
 }
 
@@ -147,8 +155,9 @@ void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysf
                   [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.frequency"; });
   if (sweeps_cpu_clock && find_probe("cpufreq", {sysfs}).probe) add("cpufreq");
   // Nor does a power limit show whether it was reached.
-  const bool limits_packages = std::any_of(experiment.axes.begin(), experiment.axes.end(),
-                                           [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.power_limit"; });
+  const bool limits_packages =
+      std::any_of(experiment.axes.begin(), experiment.axes.end(),
+                  [](const AxisSpec& axis) { return split_axis_name(axis.name).base == "cpu.power_limit"; });
   if (limits_packages && find_probe("rapl", {sysfs}).probe) add("rapl");
   for (const GpuBoard& board : gpus.used) {
     for (const ProbeKind* kind : Registered<ProbeKind>::all()) {

@@ -77,9 +77,9 @@ void count_trials(const Experiment& experiment, Found& found) {
 
 std::string text_of(const Experiment& experiment, const std::string& result, const Found& found) {
   const SlurmSpec& spec = *experiment.slurm;
-  std::string text = fmt::format("{}: {}\n\n", printable(experiment.name),
-                                 found.problems.empty() ? "Slurm can run it"
-                                                        : "the file is right, but it would not be submitted:");
+  std::string text = fmt::format(
+      "{}: {}\n\n", printable(experiment.name),
+      found.problems.empty() ? "Slurm can run it" : "the file is right, but it would not be submitted:");
   for (const std::string& problem : found.problems) text += "  " + printable(problem, true) + "\n";
   if (!found.problems.empty()) text += "\n";
   for (const Found::Type& type : found.types) {
@@ -96,8 +96,9 @@ std::string text_of(const Experiment& experiment, const std::string& result, con
     text += fmt::format("  {}, {}{}\n", counted(found.points, "point"),
                         experiment.search.one_by_one() ? "at most " : "", counted(found.trials, "trial"));
   text += "  clocks, sensors and programs are the nodes': one of them is asked first when it is submitted\n";
-  text += fmt::format("\nresult file: {}{}\n", result,
-                      ::access(result.c_str(), F_OK) == 0 ? " (exists: the same command goes on with it)" : "");
+  text +=
+      fmt::format("\nresult file: {}{}\n", result,
+                  ::access(result.c_str(), F_OK) == 0 ? " (exists: the same command goes on with it)" : "");
   return text;
 }
 
@@ -128,8 +129,8 @@ int check_on_cluster(const Experiment& experiment, const std::string& result, bo
     try {
       look();
     } catch (const Error& error) {
-      found.problems.push_back(error.hint().empty() ? error.what()
-                                                    : fmt::format("{}\n    hint: {}", error.what(), error.hint()));
+      found.problems.push_back(
+          error.hint().empty() ? error.what() : fmt::format("{}\n    hint: {}", error.what(), error.hint()));
       found.exit_code = std::max(found.exit_code, static_cast<int>(error.code()));
     }
   };

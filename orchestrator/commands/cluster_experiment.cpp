@@ -34,7 +34,8 @@ std::string nodes_folder_of(Store& store, const std::string& result) {
   source.step();
   const std::string file = source.text(0);
   Diagnostics diagnostics(file);
-  const auto experiment = parse_experiment(store.experiment_file(), file, registered_vocabulary(), diagnostics);
+  const auto experiment =
+      parse_experiment(store.experiment_file(), file, registered_vocabulary(), diagnostics);
   const std::string stem = std::filesystem::path(result).stem().string();
   // A result that an older program of other keys made: where it would be by itself.
   if (!experiment || !experiment->slurm) return result.substr(0, result.rfind(".sqlite")) + ".nodes";

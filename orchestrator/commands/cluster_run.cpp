@@ -87,7 +87,8 @@ class ClusterNight {
       for (const Submission& one : submissions(store)) json["jobs"].push_back(one.job);
       write_stdout(json.dump(2) + "\n");
     } else if (all_there) {
-      write_stdout(fmt::format("nothing is left to submit: all of it is in {}; {} reports\n", path_, collects));
+      write_stdout(
+          fmt::format("nothing is left to submit: all of it is in {}; {} reports\n", path_, collects));
     } else {
       write_stdout(
           fmt::format("submitted; {} collects what is finished, {} shows how far it is\n", collects, shows));
@@ -386,8 +387,9 @@ class ClusterNight {
     }
     const auto began = began_on_.find(block);
     if (began == began_on_.end()) return;
-    progress_.say(fmt::format("warning: block {} began on {}, which gave it up or is down: Slurm queued it again",
-                              block, began->second));
+    progress_.say(
+        fmt::format("warning: block {} began on {}, which gave it up or is down: Slurm queued it again",
+                    block, began->second));
     began_on_.erase(began);
   }
 
@@ -404,9 +406,10 @@ class ClusterNight {
           fmt::format("block {} was submitted {} times in a row, and not one more trial of it was finished{}",
                       block, most_fruitless,
                       last_fault_.empty() ? "" : "; the last that a task said: " + printable(last_fault_)),
-          fmt::format("'time' under 'slurm' must hold the longest trial, its warm-up and what comes before; what "
-                      "the tasks printed is in {}; all that is finished is in {}",
-                      folder_.logs(), path_));
+          fmt::format(
+              "'time' under 'slurm' must hold the longest trial, its warm-up and what comes before; what "
+              "the tasks printed is in {}; all that is finished is in {}",
+              folder_.logs(), path_));
     }
   }
 
@@ -579,13 +582,13 @@ class ClusterNight {
     if (options_.json) {
       write_stdout(Json{{"result", path_}, {"jobs_cancelled", jobs}}.dump(2) + "\n");
     } else {
-      write_stdout(
-          fmt::format("{}; {}. {} goes on\n",
-                      jobs.empty() ? "no task was waiting or running"
-                                   : counted(static_cast<int>(jobs.size()), "job") + " cancelled",
-                      by_whom.empty() ? "what was finished is in " + path_
-                                      : "what was finished is not collected by this command: " + by_whom,
-                      shell_text("")));
+      write_stdout(fmt::format("{}; {}. {} goes on\n",
+                               jobs.empty() ? "no task was waiting or running"
+                                            : counted(static_cast<int>(jobs.size()), "job") + " cancelled",
+                               by_whom.empty()
+                                   ? "what was finished is in " + path_
+                                   : "what was finished is not collected by this command: " + by_whom,
+                               shell_text("")));
     }
     return static_cast<int>(ExitCode::done);
   }
@@ -605,8 +608,8 @@ class ClusterNight {
       return static_cast<int>(ExitCode::interrupted);
     }
     if (!all_there && live_tasks(store).empty() && !silent_) {
-      progress_.say(fmt::format("not all of it is there, and no task waits or runs: {} submits what is missing",
-                                shell_text("")));
+      progress_.say(fmt::format(
+          "not all of it is there, and no task waits or runs: {} submits what is missing", shell_text("")));
       return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
     }
     if (!all_there) {
@@ -681,11 +684,13 @@ Experiment as_submitted(const ClusterOptions& options, const std::string& path, 
   if (adds) {
     const YamlPointer now = parse_yaml(file.text, none), then = parse_yaml(text, none);
     if (!now || !then || !say_the_same(*now, *then))
-      throw Error(ExitCode::bad_experiment, fmt::format("{} was submitted with another {}", path, file.file),
-                  fmt::format("undo the change, or end its tasks with --cancel and submit anew with --fresh (the old "
-                              "result is kept), or choose another file with --output; `dvfs-plan collect {}` takes what "
-                              "was submitted as it was",
-                              shell_quote(options.file)));
+      throw Error(
+          ExitCode::bad_experiment, fmt::format("{} was submitted with another {}", path, file.file),
+          fmt::format(
+              "undo the change, or end its tasks with --cancel and submit anew with --fresh (the old "
+              "result is kept), or choose another file with --output; `dvfs-plan collect {}` takes what "
+              "was submitted as it was",
+              shell_quote(options.file)));
   } else if (!options.quiet && options.what == ClusterOptions::Do::collect) {
     write_stderr(fmt::format("note: {} has changed since it was submitted; this is of what was submitted\n",
                              file.file));

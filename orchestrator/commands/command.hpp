@@ -18,8 +18,8 @@ struct CommonOptions {
   std::string file;  // the experiment or the result, where a command is about one
   bool json = false;
   std::string colour = "auto";  // or 'always', 'never'
-  std::string state_folder;  // empty: the current user's
-  std::string sysfs_root;    // "": this machine
+  std::string state_folder;     // empty: the current user's
+  std::string sysfs_root;       // "": this machine
   // Of a command that runs another: the words behind `--`, which are none of ours.
   std::vector<std::string> behind;
 };
@@ -39,12 +39,12 @@ DeclaredCommand declared(CLI::App& app, std::shared_ptr<CommandOptions> options,
 
 struct CommandKind {
   std::string_view name;
-  int place = 0;              // in --help
-  std::string_view what;      // it does: for --help
+  int place = 0;                   // in --help
+  std::string_view what;           // it does: for --help
   std::string_view examples = {};  // lines of a shell, below its own --help; a test runs them
-  bool needs_rights = false;  // of root, where it has them; else it becomes the user behind sudo first
-  bool hidden = false;        // nobody but this program itself calls it
-  bool runs_another = false;  // a program and its words stand behind `--`
+  bool needs_rights = false;       // of root, where it has them; else it becomes the user behind sudo first
+  bool hidden = false;             // nobody but this program itself calls it
+  bool runs_another = false;       // a program and its words stand behind `--`
   DeclaredCommand (*declare)(CLI::App& app) = nullptr;
 };
 

@@ -23,8 +23,8 @@
 #include "orchestrator/commands/between_sides.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/tool_version.hpp"
-#include "results/store/migrate.hpp"
 #include "orchestrator/guard/rights.hpp"
+#include "results/store/migrate.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -75,8 +75,11 @@ class CommandLineParser {
   CommandLineParser()
       : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
     app_.footer(footer);
-    app_.set_version_flag("--version", fmt::format("dvfs-plan {}\nresult files of schema versions {} to {}; built by {} with SQLite {}", tool_version,
-                                                  oldest_schema_version, newest_schema_version(), compiler, sqlite3_libversion()));
+    app_.set_version_flag(
+        "--version",
+        fmt::format("dvfs-plan {}\nresult files of schema versions {} to {}; built by {} with SQLite {}",
+                    tool_version, oldest_schema_version, newest_schema_version(), compiler,
+                    sqlite3_libversion()));
     run_ = declare_run(app_);
     for (const CommandKind* kind : Registered<CommandKind>::all()) {
       CLI::App* app = app_.add_subcommand(std::string(kind->name), std::string(kind->what));
@@ -97,7 +100,8 @@ class CommandLineParser {
           between_sides);
     // Words of another program's, as they are: the parser would make a list of "[a]".
     std::vector<std::string> behind;
-    const auto end = std::find_if(words.begin(), words.end(), [](const char* word) { return std::string_view(word) == "--"; });
+    const auto end = std::find_if(words.begin(), words.end(),
+                                  [](const char* word) { return std::string_view(word) == "--"; });
     const auto runs_another = [](const char* word) {
       const CommandKind* const kind = Registered<CommandKind>::find(word);
       return kind != nullptr && kind->runs_another;
@@ -217,8 +221,9 @@ int fail_as_usual(const Error& error) {
 }
 
 int fail_of_ours(const std::exception& fault) {
-  return fail_as_usual(Error(ExitCode::machine_refuses, fault.what(),
-                             "this is a fault of dvfs-plan itself; please report it with the command you gave"));
+  return fail_as_usual(
+      Error(ExitCode::machine_refuses, fault.what(),
+            "this is a fault of dvfs-plan itself; please report it with the command you gave"));
 }
 
 }  // namespace
@@ -238,9 +243,10 @@ int main_program(int argc, char** argv) {
   } catch (const std::system_error& fault) {
     // pthread_create(3): no memory for a stack, or as many threads as may be.
     if (fault.code() == std::errc::resource_unavailable_try_again)
-      return fail_as_usual(
-          Error(ExitCode::machine_refuses, "no more threads or processes may be started here",
-                "lift the limit (ulimit -u, pids.max of its control group), or give it more memory (ulimit -v, ulimit -d)"));
+      return fail_as_usual(Error(ExitCode::machine_refuses,
+                                 "no more threads or processes may be started here",
+                                 "lift the limit (ulimit -u, pids.max of its control group), or give it more "
+                                 "memory (ulimit -v, ulimit -d)"));
     return fail_of_ours(fault);
   } catch (const std::exception& fault) {
     return fail_of_ours(fault);

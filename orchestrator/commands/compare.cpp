@@ -66,7 +66,8 @@ std::vector<ComparedResult> read_results(const std::vector<std::string>& files) 
 }
 
 // How nights differ is told by nights that know nothing of each other.
-void refuse_one_night_twice(const std::vector<ComparedResult>& before, const std::vector<ComparedResult>& after) {
+void refuse_one_night_twice(const std::vector<ComparedResult>& before,
+                            const std::vector<ComparedResult>& after) {
   std::vector<const ComparedResult*> all;
   for (const auto* side : {&before, &after}) {
     for (const ComparedResult& night : *side) all.push_back(&night);
@@ -75,7 +76,8 @@ void refuse_one_night_twice(const std::vector<ComparedResult>& before, const std
     for (std::size_t k = 0; k < i; ++k) {
       if (const auto shared = trial_in_both(*all[k], *all[i]))
         throw Error(ExitCode::bad_experiment,
-                    fmt::format("compare: {} and {} have trials in common (the first is {}): they are one night, or one grew out of a copy of the other",
+                    fmt::format("compare: {} and {} have trials in common (the first is {}): they are one "
+                                "night, or one grew out of a copy of the other",
                                 printable(all[k]->file), printable(all[i]->file), printable(*shared)),
                     "name each night once; of two single nights: compare A B");
     }
@@ -86,21 +88,26 @@ void refuse_one_night_twice(const std::vector<ComparedResult>& before, const std
 ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   if (limit.empty()) return ExitCode::done;
   const auto given = parse_quantity(limit);
-  const auto share =
-      given && given->dimension == Dimension::ratio && given->value >= 0 ? std::optional(given->value) : std::nullopt;
+  const auto share = given && given->dimension == Dimension::ratio && given->value >= 0
+                         ? std::optional(given->value)
+                         : std::nullopt;
   if (!share)
-    throw Error(ExitCode::bad_experiment, fmt::format("--fail-if-worse '{}' is no share of 0 % or more", limit),
-                "as in 2% or '2 %'");
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--fail-if-worse '{}' is no share of 0 % or more", limit), "as in 2% or '2 %'");
   if (!worse_by_more_than(comparison, *share)) return ExitCode::done;
-  write_stderr(fmt::format("{}: worse by more than {:g} %\n", printable(comparison.name_after), 100 * *share));
+  write_stderr(
+      fmt::format("{}: worse by more than {:g} %\n", printable(comparison.name_after), 100 * *share));
   return ExitCode::some_trials_failed;
 }
 
 // One after the other against the first, behind a table of them all.
 int compare_each(const Sides& sides, const CompareOptions& options) {
   if (!options.html.empty())
-    throw Error(ExitCode::bad_experiment, fmt::format("compare --html: a page compares two sides, and {} results are named", 1 + sides.after.size()),
-                "name two, or several nights a side with -- between; `dvfs-plan index FOLDER --html` has all results of a folder");
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("compare --html: a page compares two sides, and {} results are named",
+                            1 + sides.after.size()),
+                "name two, or several nights a side with -- between; `dvfs-plan index FOLDER --html` has all "
+                "results of a folder");
   const ComparedResult first = read_result(sides.before.front());
   std::vector<Comparison> comparisons;
   ExitCode verdict = ExitCode::done;
@@ -128,8 +135,7 @@ int compare_command(const CompareOptions& options) {
     write_stderr(fmt::format("the page is {}\n", options.html));
     if (!options.json) return static_cast<int>(verdict);
   }
-  write_answer(options.json ? json_comparison(comparison)
-                            : terminal_comparison(comparison, text_look()));
+  write_answer(options.json ? json_comparison(comparison) : terminal_comparison(comparison, text_look()));
   return static_cast<int>(verdict);
 }
 
@@ -142,9 +148,9 @@ const Registered<CommandKind> compare(
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<CompareOptions>();
        app.add_option("BEFORE", options->file, "the result file before")->required();
-       app.add_option(
-              "AFTER", options->others,
-              "the result file after; several: each against BEFORE; of several nights a side: BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
+       app.add_option("AFTER", options->others,
+                      "the result file after; several: each against BEFORE; of several nights a side: "
+                      "BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
            ->required();
        app.add_option("--fail-if-worse", options->worse,
                       "exit with 1 if energy or time rose by more than this at any point, beyond the noise")

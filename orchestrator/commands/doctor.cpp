@@ -10,13 +10,13 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/prepare.hpp"
+#include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
-#include "orchestrator/commands/text_look.hpp"
 #include "probes/probe_table.hpp"
 
 namespace dvfs_plan {
@@ -137,7 +137,9 @@ std::string doctor_text(const Diagnosis& d) {
     const ProbeKind* kind = Registered<ProbeKind>::find(probe.name);
     text += fmt::format("  {} {}{}{}\n", probe.probe ? "+" : "-", probe.name,
                         probe.problem.empty() ? "" : ": " + probe.problem,
-                        probe.probe && kind != nullptr && kind->on_request ? " (read where an experiment's `probes` names it)" : "");
+                        probe.probe && kind != nullptr && kind->on_request
+                            ? " (read where an experiment's `probes` names it)"
+                            : "");
     if (!probe.fix.empty()) text += fmt::format("      fix: {}\n", probe.fix);
     for (const Channel& channel : channels_of(probe)) {
       text += fmt::format("      {} [{}] {}{}\n", channel.name, channel.unit, channel.source,

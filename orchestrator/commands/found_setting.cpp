@@ -20,8 +20,8 @@ namespace {
 double parse_slowdown(const std::string& text) {
   const auto quantity = parse_quantity(text);
   if (!quantity || quantity->value < 0 || quantity->dimension != Dimension::ratio)
-    throw Error(ExitCode::bad_experiment, fmt::format("--slowdown {}: wanted a share, such as 5%", printable(text)),
-                "nothing was set");
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--slowdown {}: wanted a share, such as 5%", printable(text)), "nothing was set");
   return quantity->value;
 }
 
@@ -63,12 +63,14 @@ void FoundSetting::find_here(const Sysfs& sysfs) {
   here.merge(board_facts(boards_.used, sysfs));
   const auto kind = differences_of_kind(there_, here);
   if (!kind.empty())
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{} was measured on another kind of machine:\n  {}", file_,
-                            printable(join(kind, "\n  "), true)),
-                fmt::format("nothing was set; measure on this one: the experiment file is in the result,  dvfs-plan sql "
-                            "{} 'SELECT source_text FROM experiment'",
-                            shell_quote(file_)));
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{} was measured on another kind of machine:\n  {}", file_,
+                    printable(join(kind, "\n  "), true)),
+        fmt::format(
+            "nothing was set; measure on this one: the experiment file is in the result,  dvfs-plan sql "
+            "{} 'SELECT source_text FROM experiment'",
+            shell_quote(file_)));
   changes_.clear();
   for (const std::string& difference : differences_of_state(there_, here))
     changes_.push_back(fmt::format("since it was measured something changed that may move the answer: {}",

@@ -52,7 +52,8 @@ std::string settings_of_point(Store& store, const std::string& point) {
 std::string share_of_reference(Store& store, const std::string& best, const std::string& reference) {
   std::vector<std::string> texts;
   Statement s = store.database().prepare(
-      "SELECT b.axis, b.number / r.number FROM point_values b JOIN point_values r ON r.axis = b.axis WHERE b.point = ? AND r.point = ? "
+      "SELECT b.axis, b.number / r.number FROM point_values b JOIN point_values r ON r.axis = b.axis WHERE "
+      "b.point = ? AND r.point = ? "
       "AND b.number IS NOT NULL AND r.number <> 0 AND b.number <> r.number");
   s.bind(best).bind(reference);
   while (s.step()) texts.push_back(fmt::format("{} {:.0f} %", s.text(0), 100 * s.real(1)));
@@ -60,7 +61,8 @@ std::string share_of_reference(Store& store, const std::string& best, const std:
 }
 
 std::string last_recheck(Store& store, const std::string& scenario) {
-  Statement s = store.database().prepare("SELECT substr(at, 1, 10) || ' ' || verdict FROM rechecks WHERE scenario = ? ORDER BY at DESC LIMIT 1");
+  Statement s = store.database().prepare(
+      "SELECT substr(at, 1, 10) || ' ' || verdict FROM rechecks WHERE scenario = ? ORDER BY at DESC LIMIT 1");
   s.bind(scenario);
   return s.step() ? s.text(0) : std::string();
 }
@@ -88,9 +90,12 @@ class Gatherer {
     common.machine = machine_text(store);
     common.begun_at = experiment.created_at;
     Statement s = store.database().prepare(
-        "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT 1), b.reference, b.gain, b.gain_low, b.gain_high, b.slowdown, b.slowdown_low, b.slowdown_high, "
-        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.role <> 'warm_up' AND t.left_out IS NULL), "
-        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts), b.delivered_instead FROM scenarios n LEFT JOIN best b USING (scenario)");
+        "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT "
+        "1), b.reference, b.gain, b.gain_low, b.gain_high, b.slowdown, b.slowdown_low, b.slowdown_high, "
+        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.role <> 'warm_up' AND t.left_out "
+        "IS NULL), "
+        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts), b.delivered_instead "
+        "FROM scenarios n LEFT JOIN best b USING (scenario)");
     bool any = false;
     while (s.step()) {
       IndexRow row = common;
@@ -101,7 +106,8 @@ class Gatherer {
       // What ran at another clock must not be called by the one that was asked for, nor be a share by it.
       const bool delivered = s.is_null(12);
       if (!delivered) row.best += fmt::format(" ({} delivered)", s.text(12));
-      if (delivered && !s.is_null(1) && !s.is_null(3)) row.share_of_reference = share_of_reference(store, s.text(1), s.text(3));
+      if (delivered && !s.is_null(1) && !s.is_null(3))
+        row.share_of_reference = share_of_reference(store, s.text(1), s.text(3));
       row.gain = change_in(s, 4);
       row.slowdown = change_in(s, 7);
       row.trials = static_cast<int>(s.integer(10));
@@ -141,20 +147,24 @@ void sort_rows(Index& index, const std::string& by) {
 int index_command(const IndexOptions& options) {
   std::error_code error;
   if (!fs::is_directory(options.file, error))
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{} is no folder{}", options.file, error ? fmt::format(": {}", error.message()) : ""),
-                "name a folder that holds results; `dvfs-plan report` is for one of them");
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{} is no folder{}", options.file, error ? fmt::format(": {}", error.message()) : ""),
+        "name a folder that holds results; `dvfs-plan report` is for one of them");
   Index index{options.file, {}, {}};
-  const fs::path base = options.html.empty() ? fs::path(options.file) : fs::absolute(options.html).parent_path();
+  const fs::path base =
+      options.html.empty() ? fs::path(options.file) : fs::absolute(options.html).parent_path();
   Gatherer gatherer(index, base);
   std::vector<fs::path> files;
-  fs::recursive_directory_iterator at(options.file, fs::directory_options::skip_permission_denied, error), end;
+  fs::recursive_directory_iterator at(options.file, fs::directory_options::skip_permission_denied, error),
+      end;
   for (; !error && at != end; at.increment(error)) {
     std::error_code none;
     if (at->path().extension() == ".sqlite" && at->is_regular_file(none)) files.push_back(at->path());
   }
   if (error)
-    throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", options.file, error.message()), "may you read it?");
+    throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", options.file, error.message()),
+                "may you read it?");
   for (const fs::path& file : files) {
     try {
       gatherer.read(file);
@@ -181,10 +191,12 @@ const Registered<CommandKind> index_of_results(
                  "dvfs-plan index . --sort saving --html index.html",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<IndexOptions>();
-       app.add_option("FOLDER", options->file, "it and the folders in it are looked through for *.sqlite")->required();
+       app.add_option("FOLDER", options->file, "it and the folders in it are looked through for *.sqlite")
+           ->required();
        app.add_option("--sort", options->sort, "by result (default), saving, date or machine")
            ->check(CLI::IsMember({"result", "saving", "date", "machine"}));
-       app.add_option("--html", options->html, "write it as one page for a browser, with links to each result's own");
+       app.add_option("--html", options->html,
+                      "write it as one page for a browser, with links to each result's own");
        return declared(app, options, index_command);
      }});
 

@@ -60,7 +60,8 @@ std::string literal(std::string word) {
 }
 
 std::string command_text(const std::vector<std::string>& words) {
-  if (words.size() == 3 && words[0] == "sh" && words[1] == "-c") return "shell: " + yaml_word(literal(words[2]));
+  if (words.size() == 3 && words[0] == "sh" && words[1] == "-c")
+    return "shell: " + yaml_word(literal(words[2]));
   if (wants_a_shell(words)) return "shell: " + yaml_word(literal(join(words, " ")));
   std::vector<std::string> quoted;
   for (const std::string& word : words) quoted.push_back(yaml_word(literal(word)));
@@ -88,7 +89,8 @@ std::string axes_text(const Sysfs& sysfs, const UsedBoards& boards) {
   constexpr std::size_t few = 6;
   std::string text, others;
   for (const KnobFinding& finding :
-       find_knobs({"cpu.frequency", "cpu.governor", "gpu.core", "gpu.memory", "gpu.power_limit"}, sysfs, {}, boards)) {
+       find_knobs({"cpu.frequency", "cpu.governor", "gpu.core", "gpu.memory", "gpu.power_limit"}, sysfs, {},
+                  boards)) {
     if (!finding.knob) continue;
     const AxisOffer offer = finding.knob->offer();
     const std::string all = offered(offer);
@@ -96,11 +98,13 @@ std::string axes_text(const Sysfs& sysfs, const UsedBoards& boards) {
     const bool is_clock = finding.axis == "cpu.frequency" || finding.axis == "gpu.core";
     const bool swept = text.empty() && is_clock;
     const std::string values = offer.values.size() > few || offer.continuous ? "{count: 5}" : "all";
-    const std::string line = fmt::format("  {}{}: {}  # offered here: {}\n", swept ? "" : "# ", finding.axis, values, all);
+    const std::string line =
+        fmt::format("  {}{}: {}  # offered here: {}\n", swept ? "" : "# ", finding.axis, values, all);
     (swept ? text : others) += line;
   }
   if (text.empty())
-    return "# No clock can be set here (`dvfs-plan doctor` says why): this compares nothing but runs of the command.\n" +
+    return "# No clock can be set here (`dvfs-plan doctor` says why): this compares nothing but runs of the "
+           "command.\n" +
            std::string(others.empty() ? "# axes:\n#   cpu.frequency: {count: 5}\n" : "# axes:\n" + others);
   return "axes:  # what is swept; all values: all; some: [1.2 GHz, 1.8 GHz]\n" + text + others;
 }
@@ -117,23 +121,27 @@ std::string experiment_for(const std::vector<std::string>& words, const Sysfs& s
   const UsedBoards boards = all_boards(sysfs);
   const std::string name = name_of(words);
   std::string text = fmt::format(
-      "# An experiment of dvfs-plan. What it would do:  dvfs-plan check FILE  (changes nothing). Then:  sudo dvfs-plan FILE\n"
+      "# An experiment of dvfs-plan. What it would do:  dvfs-plan check FILE  (changes nothing). Then:  sudo "
+      "dvfs-plan FILE\n"
       "name: {0}\n"
       "workloads:\n"
       "  - name: {0}\n"
       "    {1}  # run in this file's folder; it must leave things as it found them: it is run many times\n"
       "    # timeout: 10 min\n"
-      "    # metrics: [lines]  # it prints what it did as \"name value unit\": then  objective: {{minimise: energy, per: name}}\n",
+      "    # metrics: [lines]  # it prints what it did as \"name value unit\": then  objective: {{minimise: "
+      "energy, per: name}}\n",
       yaml_word(name), command_text(words));
   text += axes_text(sysfs, boards);
   if (!boards.used.empty()) text += "# gpus: all  # boards that are measured; also [0, 1]\n";
   text += "repeat: 3  # trials of each setting, one a block\n";
   text += measures_energy_here(sysfs, boards)
               ? "objective: energy  # or time, edp, ed2p; {minimise: energy, subject to: {slowdown: 5 %}}\n"
-              : "objective: time  # no energy sensor was found here (`dvfs-plan doctor`); with one: energy, edp\n";
-  return text + "# measure: {at least: 5 s}  # a short command is run again within a trial until it is that long\n"
-                "# reference: {cpu.frequency: max}  # what savings are against: the highest clock\n"
-                "# search: adaptive  # where there are many settings: not all of them are run\n";
+              : "objective: time  # no energy sensor was found here (`dvfs-plan doctor`); with one: energy, "
+                "edp\n";
+  return text +
+         "# measure: {at least: 5 s}  # a short command is run again within a trial until it is that long\n"
+         "# reference: {cpu.frequency: max}  # what savings are against: the highest clock\n"
+         "# search: adaptive  # where there are many settings: not all of them are run\n";
 }
 
 int init_command(const InitOptions& options) {
@@ -162,7 +170,8 @@ int init_command(const InitOptions& options) {
   out.close();
   if (!out)
     throw Error(ExitCode::machine_refuses, system_error_text("write " + file, errno), "may you write there?");
-  write_answer(fmt::format("{} is written. What it would do, changing nothing:  dvfs-plan check {}\n", file, shell_quote(file)));
+  write_answer(fmt::format("{} is written. What it would do, changing nothing:  dvfs-plan check {}\n", file,
+                           shell_quote(file)));
   return static_cast<int>(ExitCode::done);
 }
 
@@ -175,8 +184,10 @@ const Registered<CommandKind> init(
      .runs_another = true,
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<InitOptions>();
-       app.add_option("COMMAND", options->words, "behind `--`: the program and its arguments; asked for where it is left out");
-       app.add_option("-o,--output", options->output, "the file to write (the program's name with .yaml); - is stdout");
+       app.add_option("COMMAND", options->words,
+                      "behind `--`: the program and its arguments; asked for where it is left out");
+       app.add_option("-o,--output", options->output,
+                      "the file to write (the program's name with .yaml); - is stdout");
        return declared(app, options, init_command);
      }});
 

@@ -28,7 +28,8 @@ Named named(const std::string& word) {
   const auto sign = word.find('=');
   if (sign == std::string::npos || std::filesystem::exists(word)) return {"", word};
   if (sign == 0)
-    throw Error(ExitCode::bad_experiment, fmt::format("merge: '{}' names no machine in front of '='", printable(word)),
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("merge: '{}' names no machine in front of '='", printable(word)),
                 "NODE=FILE says what the file's machine is called; FILE alone: by its host name");
   return {word.substr(0, sign), word.substr(sign + 1)};
 }
@@ -86,7 +87,8 @@ int merge_command(const MergeOptions& options) {
           "compared, not merged");
     require_alike(results.front(), files.front().file, results.back(), one.file);
     // What is merged gets checksums of its own: a damaged trial would pass for a sound one.
-    for (const std::string& damaged : {results.back().damaged_text(), results.back().damaged_readings_text()}) {
+    for (const std::string& damaged :
+         {results.back().damaged_text(), results.back().damaged_readings_text()}) {
       if (damaged.empty()) continue;
       throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", one.file, damaged),
                   "copy it again from where it was made, or leave it out; nothing was written");
@@ -107,10 +109,11 @@ int merge_command(const MergeOptions& options) {
       for (std::size_t i = 0; i < files.size(); ++i) {
         planned += results[i].experiment().planned_trials;
         if (taker.take_result(results[i], files[i].node) > 0 || results[i].progress().finished == 0) continue;
-        throw Error(ExitCode::bad_experiment,
-                    fmt::format("{} holds no trial that is not in the results before it: it is the same night",
-                                files[i].file),
-                    "name each result once; nothing was written");
+        throw Error(
+            ExitCode::bad_experiment,
+            fmt::format("{} holds no trial that is not in the results before it: it is the same night",
+                        files[i].file),
+            "name each result once; nothing was written");
       }
       taker.settle();
       note_planned_trials(all, planned);
@@ -124,8 +127,8 @@ int merge_command(const MergeOptions& options) {
     throw;
   }
   std::filesystem::rename(unfinished, options.output);
-  write_answer(fmt::format("{} of {} trials of {} results are in {}\n", merged.finished, merged.planned, files.size(),
-                           options.output));
+  write_answer(fmt::format("{} of {} trials of {} results are in {}\n", merged.finished, merged.planned,
+                           files.size(), options.output));
   return static_cast<int>(ExitCode::done);
 }
 

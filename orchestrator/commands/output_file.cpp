@@ -19,8 +19,11 @@ void refuse_the_result_itself(const std::string& output, const char* option, con
 
 void refuse_what_is_no_page(const std::string& output, const char* option) {
   std::error_code none;
-  if (output.empty() || !std::filesystem::exists(output, none) || !std::filesystem::is_regular_file(output, none) || is_page(output)) return;
-  throw Error(ExitCode::bad_experiment, fmt::format("{} {} is there, and no page of dvfs-plan", option, output), "name another file");
+  if (output.empty() || !std::filesystem::exists(output, none) ||
+      !std::filesystem::is_regular_file(output, none) || is_page(output))
+    return;
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("{} {} is there, and no page of dvfs-plan", option, output), "name another file");
 }
 
 void refuse_a_result_or_an_experiment(const std::string& output, const char* option) {
@@ -31,7 +34,9 @@ void refuse_a_result_or_an_experiment(const std::string& output, const char* opt
   const std::string ending = std::filesystem::path(output).extension().string();
   const bool database = head.starts_with("SQLite format 3");
   if (!database && ending != ".yaml" && ending != ".yml") return;
-  throw Error(ExitCode::bad_experiment, fmt::format("{} {} is there, and {}", option, output, database ? "a result" : "an experiment"), "name another file");
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("{} {} is there, and {}", option, output, database ? "a result" : "an experiment"),
+              "name another file");
 }
 
 }  // namespace dvfs_plan

@@ -35,7 +35,8 @@ Seconds budget_of(const std::string& text) {
   const auto quantity = parse_quantity(text);
   if (!quantity || quantity->dimension != Dimension::time || quantity->value <= 0)
     throw Error(ExitCode::bad_experiment,
-                fmt::format("--budget {}: wanted a time, such as '10 min'{}", printable(text), unit_hint(text, Dimension::time)),
+                fmt::format("--budget {}: wanted a time, such as '10 min'{}", printable(text),
+                            unit_hint(text, Dimension::time)),
                 "nothing was run");
   return Seconds{quantity->value};
 }
@@ -50,9 +51,12 @@ class Recheck : public RunPart {
     Store store = Store::open(file_, Database::Mode::read_only);
     store.hold_snapshot();
     if (!block_runs(store).empty())
-      throw Error(ExitCode::machine_refuses,
-                  fmt::format("{} is of several machines: there is none on which it could be run again by itself", options.file),
-                  "sweep one of its nodes alone, or the partition again, and compare the two: dvfs-plan compare BEFORE AFTER");
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format("{} is of several machines: there is none on which it could be run again by itself",
+                      options.file),
+          "sweep one of its nodes alone, or the partition again, and compare the two: dvfs-plan compare "
+          "BEFORE AFTER");
     look_at(store);
     there_ = store.machine_facts();
     hash_ = store.plan_hash();
@@ -74,29 +78,37 @@ class Recheck : public RunPart {
   void require(const Plan& plan, const std::map<std::string, std::string>& facts) override {
     if (const auto kind = differences_of_kind(there_, facts); !kind.empty())
       throw Error(ExitCode::machine_refuses,
-                  fmt::format("{} was measured on another kind of machine:\n  {}", options_.file, printable(join(kind, "\n  "), true)),
+                  fmt::format("{} was measured on another kind of machine:\n  {}", options_.file,
+                              printable(join(kind, "\n  "), true)),
                   "nothing was run; recheck it where it was measured, or sweep here and compare the two");
     if (plan.hash != hash_) {
       std::vector<std::string> differences = plan_differences(canonical_, plan.canonical);
-      throw Error(ExitCode::bad_experiment,
-                  fmt::format("what {} ran is not the same any more:\n  {}", options_.file, printable(join(differences, "\n  "), true)),
-                  "nothing was run; undo that, or sweep again and compare the two: dvfs-plan compare BEFORE AFTER");
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format("what {} ran is not the same any more:\n  {}", options_.file,
+                      printable(join(differences, "\n  "), true)),
+          "nothing was run; undo that, or sweep again and compare the two: dvfs-plan compare BEFORE AFTER");
     }
     // Programs are in the plan's hash; other files that a command names are not.
     std::vector<std::string> files;
     for (const auto& [name, digest] : there_) {
       if (!name.starts_with(work_file_fact)) continue;
       const auto now = facts.find(name);
-      if (now == facts.end()) files.push_back(name.substr(std::string_view(work_file_fact).size()) + " is not there");
-      else if (now->second != digest) files.push_back(name.substr(std::string_view(work_file_fact).size()) + " is another file by now");
+      if (now == facts.end())
+        files.push_back(name.substr(std::string_view(work_file_fact).size()) + " is not there");
+      else if (now->second != digest)
+        files.push_back(name.substr(std::string_view(work_file_fact).size()) + " is another file by now");
     }
     if (!files.empty())
       throw Error(ExitCode::bad_experiment,
-                  fmt::format("what {} worked on is not the same any more:\n  {}", options_.file, printable(join(files, "\n  "), true)),
-                  "nothing was run; put it back (or say where the experiment's file is: --experiment FILE), or sweep again and compare the two");
+                  fmt::format("what {} worked on is not the same any more:\n  {}", options_.file,
+                              printable(join(files, "\n  "), true)),
+                  "nothing was run; put it back (or say where the experiment's file is: --experiment FILE), "
+                  "or sweep again and compare the two");
     for (const std::string& difference : differences_of_state(there_, facts)) {
       differences_.push_back(difference);
-      if (!options_.quiet) write_stderr(fmt::format("dvfs-plan: note: since then: {}\n", printable(difference)));
+      if (!options_.quiet)
+        write_stderr(fmt::format("dvfs-plan: note: since then: {}\n", printable(difference)));
     }
   }
 
@@ -105,12 +117,15 @@ class Recheck : public RunPart {
     for (std::size_t i = 0; i < request.plan.points.size(); ++i) {
       if (chosen_.contains(request.plan.points[i].key)) points.push_back(static_cast<int>(i));
     }
-    return std::make_unique<RecheckBlocks>(request.plan, std::move(points), first_block_, first_position_, options_.blocks, budget_);
+    return std::make_unique<RecheckBlocks>(request.plan, std::move(points), first_block_, first_position_,
+                                           options_.blocks, budget_);
   }
   // Nobody else writes the file from here on: what was read before may be older than what is in it.
   void begun(Store& store, const std::map<std::string, std::string>&) override {
     if (store.plan_hash() != hash_)
-      throw Error(ExitCode::bad_experiment, fmt::format("{} grew while this waited for the machine", options_.file), "nothing was run; the same command looks at it as it is now");
+      throw Error(ExitCode::bad_experiment,
+                  fmt::format("{} grew while this waited for the machine", options_.file),
+                  "nothing was run; the same command looks at it as it is now");
     look_at(store);
   }
   void finished(Store&, const TrialRecord&) override {}
@@ -129,7 +144,8 @@ class Recheck : public RunPart {
     const auto rows = judge_recheck(night, all, again);
     // First of all it is said: what follows may find a full disk.
     std::string text = recheck_text(night, rows);
-    for (const std::string& difference : differences_) text += fmt::format("since then: {}\n", printable(difference));
+    for (const std::string& difference : differences_)
+      text += fmt::format("since then: {}\n", printable(difference));
     write_answer(options_.json ? recheck_json(rows) : wrapped(text, answer_columns()));
     keep(store, rows, all);
     if (how == RunEnd::interrupted) {
@@ -137,7 +153,8 @@ class Recheck : public RunPart {
       return static_cast<int>(ExitCode::interrupted);
     }
     const auto any = [&](const char* verdict) {
-      return std::any_of(rows.begin(), rows.end(), [&](const RecheckRow& row) { return row.verdict == verdict; });
+      return std::any_of(rows.begin(), rows.end(),
+                         [&](const RecheckRow& row) { return row.verdict == verdict; });
     };
     if (store.path() != file_ && !store.path().empty()) {
       write_stderr(fmt::format("warning: {} was lost meanwhile; all of it is in {}\n", file_, store.path()));
@@ -157,15 +174,17 @@ class Recheck : public RunPart {
       write_stderr(fmt::format("warning: what was found could not be kept in {}: {}\n", file_, error.what()));
     }
     if (options_.no_html) return;
-    write_page_beside(store, summary_of(store, trials), trials, store.path().empty() ? file_ : store.path(), [this](const std::string& line) {
-      if (!options_.quiet) write_stderr(fmt::format("dvfs-plan: {}\n", line));
-    });
+    write_page_beside(store, summary_of(store, trials), trials, store.path().empty() ? file_ : store.path(),
+                      [this](const std::string& line) {
+                        if (!options_.quiet) write_stderr(fmt::format("dvfs-plan: {}\n", line));
+                      });
   }
 
   void look_at(Store& store) {
     chosen_.clear();
     choose(summary_of(store));
-    Statement last = store.database().prepare("SELECT coalesce(max(block), 0), coalesce(max(position), 0) FROM trial");
+    Statement last =
+        store.database().prepare("SELECT coalesce(max(block), 0), coalesce(max(position), 0) FROM trial");
     last.step();
     // Blocks that are still to come in the night, should it grow, are not to bear the same numbers.
     constexpr int apart = 10'000;
@@ -176,9 +195,12 @@ class Recheck : public RunPart {
   void choose(const Summary& night) {
     std::vector<std::string> none, words;
     for (const ScenarioSummary& scenario : night.scenarios) {
-      const std::string workload = scenario.points.empty() ? scenario.scenario : scenario.points.front().workload;
+      const std::string workload =
+          scenario.points.empty() ? scenario.scenario : scenario.points.front().workload;
       words.push_back(scenario.scenario);
-      if (!options_.workload.empty() && options_.workload != workload && options_.workload != scenario.scenario) continue;
+      if (!options_.workload.empty() && options_.workload != workload &&
+          options_.workload != scenario.scenario)
+        continue;
       const auto keys = finalists(scenario);
       if (keys.empty()) none.push_back(scenario.scenario);
       chosen_.insert(keys.begin(), keys.end());
@@ -191,7 +213,8 @@ class Recheck : public RunPart {
                   fmt::format("there are: {}", printable(join(words, ", "))));
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} claims no saving that could be rechecked: {}", options_.file,
-                            night.scenarios.empty() ? "it has no trials" : "no best is known, or the reference is the best"),
+                            night.scenarios.empty() ? "it has no trials"
+                                                    : "no best is known, or the reference is the best"),
                 "`dvfs-plan report` says why");
   }
 
@@ -200,7 +223,9 @@ class Recheck : public RunPart {
     const std::filesystem::path way(source);
     const std::string beside = (std::filesystem::path(file_).parent_path() / way).string();
     std::error_code none;
-    return way.is_absolute() || (!std::filesystem::exists(beside, none) && std::filesystem::exists(way, none)) ? source : beside;
+    return way.is_absolute() || (!std::filesystem::exists(beside, none) && std::filesystem::exists(way, none))
+               ? source
+               : beside;
   }
 
   const RecheckOptions& options_;
@@ -215,7 +240,8 @@ class Recheck : public RunPart {
 int recheck_command(const RecheckOptions& options) {
   constexpr int most_blocks = 1000;
   if (options.blocks < 1 || options.blocks > most_blocks)
-    throw Error(ExitCode::bad_experiment, fmt::format("--blocks {}: wanted 1 to {}", options.blocks, most_blocks), "nothing was run");
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--blocks {}: wanted 1 to {}", options.blocks, most_blocks), "nothing was run");
   Recheck part(options);
   RunOptions run;
   static_cast<CommonOptions&>(run) = options;
@@ -231,21 +257,29 @@ const Registered<CommandKind> recheck(
     {.name = "recheck",
      .place = 57,
      .what = "runs the best, its rivals and the reference again: does the answer still stand?",
-     .examples = "sudo dvfs-plan recheck night.sqlite\n"
-                 "sudo dvfs-plan recheck night.sqlite --budget 30min --quiet || mail -s 'look at night.sqlite' me",
+     .examples =
+         "sudo dvfs-plan recheck night.sqlite\n"
+         "sudo dvfs-plan recheck night.sqlite --budget 30min --quiet || mail -s 'look at night.sqlite' me",
      .needs_rights = true,
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<RecheckOptions>();
-       app.add_option("RESULT", options->file, "the result file; what is run is kept in it, as a session of its own")->required();
-       app.add_option("--workload", options->workload, "of one workload's answers alone, or of one line of the report");
+       app.add_option("RESULT", options->file,
+                      "the result file; what is run is kept in it, as a session of its own")
+           ->required();
+       app.add_option("--workload", options->workload,
+                      "of one workload's answers alone, or of one line of the report");
        app.add_option("--blocks", options->blocks, "how many blocks at most (5)")->type_name("N");
-       app.add_option("--budget", options->budget, "no block is begun that would not be over within this ('10 min')")->type_name("TIME");
+       app.add_option("--budget", options->budget,
+                      "no block is begun that would not be over within this ('10 min')")
+           ->type_name("TIME");
        app.add_option("--experiment", options->experiment,
-                      "where the experiment's file is, if not where it was beside the result: programs are sought from there")
+                      "where the experiment's file is, if not where it was beside the result: programs are "
+                      "sought from there")
            ->type_name("FILE");
        app.add_flag("--quiet", options->quiet, "no progress on stderr");
        app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result anew");
-       app.add_flag("--wait", options->wait, "where another sweep has the machine, be next instead of being refused");
+       app.add_flag("--wait", options->wait,
+                    "where another sweep has the machine, be next instead of being refused");
        app.footer("Exit codes: 0 it stands, 1 it has changed, 7 not known yet; others as ever.");
        return declared(app, options, recheck_command);
      }});

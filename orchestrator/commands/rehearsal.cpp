@@ -26,11 +26,13 @@ class Listed : public Strategy {
  public:
   explicit Listed(std::vector<PlannedTrial> trials) : trials_(std::move(trials)) {}
   const PlannedTrial* next(const History& history) override {
-    const auto found = std::find_if(trials_.begin(), trials_.end(), [&](const PlannedTrial& one) { return !history.contains(one); });
+    const auto found = std::find_if(trials_.begin(), trials_.end(),
+                                    [&](const PlannedTrial& one) { return !history.contains(one); });
     return found == trials_.end() ? nullptr : &*found;
   }
   int remaining(const History& history) override {
-    return static_cast<int>(std::count_if(trials_.begin(), trials_.end(), [&](const PlannedTrial& one) { return !history.contains(one); }));
+    return static_cast<int>(std::count_if(trials_.begin(), trials_.end(),
+                                          [&](const PlannedTrial& one) { return !history.contains(one); }));
   }
   std::string announcement(const History&) override { return {}; }
 
@@ -43,12 +45,14 @@ class ScratchFolder {
  public:
   ScratchFolder() {
     const char* const tmp = std::getenv("TMPDIR");
-    for (const std::string& folder : {std::string(tmp == nullptr ? "" : tmp), std::string("/var/tmp"), std::string("/tmp")}) {
+    for (const std::string& folder :
+         {std::string(tmp == nullptr ? "" : tmp), std::string("/var/tmp"), std::string("/tmp")}) {
       if (folder.empty()) continue;
       path_ = folder + "/dvfs-rehearsal.XXXXXX";
       if (::mkdtemp(path_.data()) != nullptr) return;
     }
-    throw Error(ExitCode::machine_refuses, system_error_text("make a folder " + path_, errno), "set TMPDIR to where you may write");
+    throw Error(ExitCode::machine_refuses, system_error_text("make a folder " + path_, errno),
+                "set TMPDIR to where you may write");
   }
   ~ScratchFolder() {
     std::error_code none;
@@ -83,7 +87,9 @@ class Rehearsal : public RunPart {
   int ended(Store& store, RunEnd how) override {
     std::vector<TrialRow> trials = store.trials();
     std::erase_if(trials, [](const TrialRow& trial) { return trial.role == TrialRole::warm_up; });
-    const bool all_count = how == RunEnd::done && std::all_of(trials.begin(), trials.end(), [](const TrialRow& one) { return one.counts(); });
+    const bool all_count =
+        how == RunEnd::done &&
+        std::all_of(trials.begin(), trials.end(), [](const TrialRow& one) { return one.counts(); });
     write_answer(options_.json ? json(trials, store) : fitted(text(trials, store)));
     if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
     return static_cast<int>(all_count ? ExitCode::done : ExitCode::some_trials_failed);
@@ -103,7 +109,8 @@ class Rehearsal : public RunPart {
     }
     std::vector<PlannedTrial> trials;
     for (const auto& [scenario, point] : chosen)
-      trials.push_back(planned_trial(plan.points[static_cast<std::size_t>(point)], {point, 1, TrialRole::point}, static_cast<int>(trials.size()) + 1));
+      trials.push_back(planned_trial(plan.points[static_cast<std::size_t>(point)],
+                                     {point, 1, TrialRole::point}, static_cast<int>(trials.size()) + 1));
     return trials;
   }
 
@@ -124,16 +131,20 @@ class Rehearsal : public RunPart {
     if (trials > 0) return Seconds{seconds};
     // Chosen one by one: at most so many.
     if (slot_of_scenario_.empty()) return std::nullopt;
-    for (const auto& [scenario, slot] : slot_of_scenario_) seconds += slot * most_trials_of_scenario(*plan_, scenario);
+    for (const auto& [scenario, slot] : slot_of_scenario_)
+      seconds += slot * most_trials_of_scenario(*plan_, scenario);
     return Seconds{seconds};
   }
 
   std::string text(const std::vector<TrialRow>& trials, Store& store) const {
-    std::string text = fmt::format("rehearsal of {}: each work once, at its reference; nothing of it is kept\n\n", printable(plan_->experiment.name));
+    std::string text =
+        fmt::format("rehearsal of {}: each work once, at its reference; nothing of it is kept\n\n",
+                    printable(plan_->experiment.name));
     TextTable table;
     table.row({"", "time", "energy", "verdict"}, true);
     for (const TrialRow& trial : trials)
-      table.row({printable(trial.point), trial.time_s ? amount(*trial.time_s, "s") : "—", trial.energy_j ? amount(*trial.energy_j, "J") : "—",
+      table.row({printable(trial.point), trial.time_s ? amount(*trial.time_s, "s") : "—",
+                 trial.energy_j ? amount(*trial.energy_j, "J") : "—",
                  trial.counts() ? "counts" : printable(trial.verdict)});
     text += table.text(text_look());
     for (const TrialRow& trial : trials) {
@@ -146,9 +157,12 @@ class Rehearsal : public RunPart {
     if (!lines.empty()) text += "\nmeters and sensors:\n";
     for (const std::string& line : lines) text += "  " + printable(line) + "\n";
     if (const auto length = expected())
-      text += fmt::format("\nthe night: {} {} for {}, as fast as here; lower clocks take longer, and warm-ups, idle windows and blocks that are added come on top\n",
-                          plan_->experiment.search.one_by_one() ? "at most" : "about", format_duration(*length),
-                          plan_->experiment.search.one_by_one() ? "the search" : counted(plan_->experiment.repeat.min, "block"));
+      text += fmt::format(
+          "\nthe night: {} {} for {}, as fast as here; lower clocks take longer, and warm-ups, idle windows "
+          "and blocks that are added come on top\n",
+          plan_->experiment.search.one_by_one() ? "at most" : "about", format_duration(*length),
+          plan_->experiment.search.one_by_one() ? "the search"
+                                                : counted(plan_->experiment.repeat.min, "block"));
     return text;
   }
 
@@ -172,7 +186,7 @@ class Rehearsal : public RunPart {
 
   const RunOptions& options_;
   ScratchFolder folder_;
-  const Plan* plan_ = nullptr;  // the run's own, which outlives its part's last call
+  const Plan* plan_ = nullptr;                      // the run's own, which outlives its part's last call
   std::map<std::string, double> slot_of_scenario_;  // s
   std::map<std::string, std::string> said_;         // on stderr at the end, by trial, where it does not count
 };
@@ -186,8 +200,10 @@ int rehearse(const RunOptions& options) {
   } catch (const Error& error) {
     // What a service said is still to be read; of what a night's error would say to do next, nothing is kept here.
     part.keep_logs();
-    const bool of_a_night = error.hint().find("goes on") != std::string::npos || error.hint().find("kept") != std::string::npos;
-    throw Error(error.code(), error.what(), of_a_night ? "this was a rehearsal: mend that, and rehearse again" : error.hint());
+    const bool of_a_night =
+        error.hint().find("goes on") != std::string::npos || error.hint().find("kept") != std::string::npos;
+    throw Error(error.code(), error.what(),
+                of_a_night ? "this was a rehearsal: mend that, and rehearse again" : error.hint());
   }
 }
 

@@ -27,7 +27,8 @@ struct ReportOptions : CommonOptions {
 int report_command(const ReportOptions& options) {
   const Question question = parse_question(options.objective, options.subject_to, options.reference);
   if (question.any() && options.recompute)
-    throw Error(ExitCode::bad_experiment, "--recompute judges each trial anew, whatever is asked of them together",
+    throw Error(ExitCode::bad_experiment,
+                "--recompute judges each trial anew, whatever is asked of them together",
                 "leave it out, or --objective, --subject-to and --reference");
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
@@ -76,11 +77,13 @@ const Registered<CommandKind> report(
            "--recompute", options->recompute,
            "judge all energies anew from the stored readings, and say what differs from what is stored");
        app.add_option("--objective", options->objective,
-                      "minimise this instead: energy, time, edp, ed2p, or '{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}}'");
+                      "minimise this instead: energy, time, edp, ed2p, or '{minimise: cost, price: {energy: "
+                      "0.30 EUR/kWh, machine: 2.50 EUR/h}}'");
        app.add_option("--subject-to", options->subject_to,
                       "what must hold instead of what the experiment says, such as 'slowdown<=3%'; or none")
            ->type_size(1);
-       app.add_option("--reference", options->reference, "compare with this point instead, such as 'cpu.frequency=2.2 GHz'")
+       app.add_option("--reference", options->reference,
+                      "compare with this point instead, such as 'cpu.frequency=2.2 GHz'")
            ->type_size(1);
        return declared(app, options, report_command);
      }});

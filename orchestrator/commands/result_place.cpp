@@ -62,20 +62,25 @@ void keep_references(Store& store, Plan& plan) {
 
 std::string trials_text(Store& store) {
   std::map<std::string, int> trials;
-  for (const TrialRow& trial : store.trials()) trials[trial.workload] += trial.role == TrialRole::warm_up || !trial.left_out.empty() ? 0 : 1;
+  for (const TrialRow& trial : store.trials())
+    trials[trial.workload] += trial.role == TrialRole::warm_up || !trial.left_out.empty() ? 0 : 1;
   std::vector<std::string> texts;
-  for (const auto& [workload, count] : trials) texts.push_back(fmt::format("{} of {}", count, printable(workload)));
+  for (const auto& [workload, count] : trials)
+    texts.push_back(fmt::format("{} of {}", count, printable(workload)));
   return texts.empty() ? "no trial" : "trials: " + join(texts, ", ");
 }
 
-[[noreturn]] void refuse_changes(Store& store, const std::vector<std::string>& differences, const std::string& path) {
+[[noreturn]] void refuse_changes(Store& store, const std::vector<std::string>& differences,
+                                 const std::string& path) {
   std::string message = fmt::format("{} holds trials of another plan; what changed:", path);
   constexpr std::size_t most = 12;
-  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i) message += "\n  " + printable(differences[i]);
+  for (std::size_t i = 0; i < std::min(most, differences.size()); ++i)
+    message += "\n  " + printable(differences[i]);
   if (differences.size() > most) message += fmt::format("\n  ... and {} more", differences.size() - most);
   message += fmt::format("\n  it has {}", trials_text(store));
   throw Error(ExitCode::bad_experiment, message,
-              "undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file");
+              "undo the change to resume, use --fresh to start a new result (the old one is kept), or "
+              "--output for another file");
 }
 
 }  // namespace
@@ -87,11 +92,13 @@ void require_same_plan(Store& store, const Plan& plan, const std::map<std::strin
   refuse_changes(store, differences, path);
 }
 
-PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path) {
+PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
+                        const std::string& path) {
   PlanChange change;
   if (store.plan_hash() != plan.hash) change = plan_change(store.canonical_plan(), plan.canonical);
   std::vector<std::string> obstacles = change.incomparable;
-  for (std::string& difference : decisive_differences(store.machine_facts(), facts)) obstacles.push_back(std::move(difference));
+  for (std::string& difference : decisive_differences(store.machine_facts(), facts))
+    obstacles.push_back(std::move(difference));
   if (!obstacles.empty()) refuse_changes(store, obstacles, path);
   keep_references(store, plan);
   return change;
@@ -104,7 +111,8 @@ void follow_result(Store& store, Plan& plan) {
   }
   for (PlanPoint& point : plan.points) point.reference = references.contains(point.key);
   const Store::Stages stages = store.stages();
-  if (!stages.stages.empty() && !plan.experiment.search.one_by_one()) schedule_stages(plan, stages.stages, stages.of_point);
+  if (!stages.stages.empty() && !plan.experiment.search.one_by_one())
+    schedule_stages(plan, stages.stages, stages.of_point);
   store.use_plan(plan);
 }
 

@@ -19,7 +19,8 @@ std::string aside_stem(const std::string& path, const Clock& clock);
 
 // What of the plan is other than in the result, where the trials that are there and those to come compare; where they do not, or the machine
 // is another one, throws Error (exit code 2) with what changed. A reference that the file does not name stays what it was.
-PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path);
+PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
+                        const std::string& path);
 // The plan as the result goes on with it: its references, what is in which block. Its trials are then known by it.
 void follow_result(Store& store, Plan& plan);
 

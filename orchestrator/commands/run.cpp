@@ -47,12 +47,17 @@ int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
 
 int run_command(const NightOptions& given) {
   NightOptions options = given;
-  options.log = given.log_to == "journal" ? LogTo::journal : given.log_to == "stderr" ? LogTo::stderr_lines : LogTo::none;
+  options.log = given.log_to == "journal"  ? LogTo::journal
+                : given.log_to == "stderr" ? LogTo::stderr_lines
+                                           : LogTo::none;
   if (options.cancel) return on_cluster(options, ClusterOptions::Do::cancel);
   if (const auto experiment = cluster_experiment(options.file)) {
     if (!options.metrics.empty() || options.log != LogTo::none)
-      throw Error(ExitCode::bad_experiment, fmt::format("--metrics and --log are of a run on one machine, and {} runs on a cluster's nodes", options.file),
-                  "dvfs-plan status RESULT --watch --json  says how far it is, as often as it is asked");
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format("--metrics and --log are of a run on one machine, and {} runs on a cluster's nodes",
+                      options.file),
+          "dvfs-plan status RESULT --watch --json  says how far it is, as often as it is asked");
     return run_blocks(options, ClusterOptions::Do::all, *experiment);
   }
   return run_here(options);
@@ -109,9 +114,12 @@ DeclaredCommand declare_run(CLI::App& app) {
   app.add_flag("--wait", options->wait,
                "where another sweep has the machine, be next instead of being refused");
   app.add_flag("--no-html", options->no_html, "do not write the page NAME.html beside the result");
-  app.add_option("--metrics", options->metrics,
-                 "serve what the night is at, as OpenMetrics text: [ADDRESS:]PORT (127.0.0.1 unless told) or unix:PATH");
-  app.add_option("--log", options->log_to, "besides, a line a trial and a fault: into the system's journal, or to stderr with time and severity")
+  app.add_option(
+      "--metrics", options->metrics,
+      "serve what the night is at, as OpenMetrics text: [ADDRESS:]PORT (127.0.0.1 unless told) or unix:PATH");
+  app.add_option("--log", options->log_to,
+                 "besides, a line a trial and a fault: into the system's journal, or to stderr with time and "
+                 "severity")
       ->check(CLI::IsMember({"none", "journal", "stderr"}));
   app.add_flag("--cancel", options->cancel, "of an experiment that a cluster runs: end its jobs");
   return declared(app, options, run_command);

@@ -166,7 +166,8 @@ class Run {
   }
 
  private:
-  void grow_where_the_file_changed(Plan& plan, const std::map<std::string, std::string>& facts, const std::string& path) {
+  void grow_where_the_file_changed(Plan& plan, const std::map<std::string, std::string>& facts,
+                                   const std::string& path) {
     PlanChange change;
     {
       Store existing = open_as_owner(path, Database::Mode::read_only);
@@ -176,7 +177,9 @@ class Run {
     Store store = open_as_owner(path, Database::Mode::read_write);
     store.grow(plan, change, clock_.wall_time());
     conclude(store);
-    for (const auto& [what, texts] : {std::pair{"asked otherwise", &change.asks}, {"added", &change.adds}, {"no more in the experiment", &change.drops}}) {
+    for (const auto& [what, texts] : {std::pair{"asked otherwise", &change.asks},
+                                      {"added", &change.adds},
+                                      {"no more in the experiment", &change.drops}}) {
       if (!texts->empty()) progress_.say(fmt::format("{}: {}", what, printable(join(*texts, "; "))));
     }
     if (!change.drops.empty()) progress_.say("its trials stay in the result, and do not count");
@@ -339,10 +342,11 @@ class Run {
   }
 
   void rescued(const Store::Rescued& result) {
-    write_stderr(fmt::format(
-        "warning: the result file cannot be used any more ({}); all finished trials are in {}, and the night goes "
-        "on there\n",
-        result.what, result.where));
+    write_stderr(
+        fmt::format("warning: the result file cannot be used any more ({}); all finished trials are in {}, "
+                    "and the night goes "
+                    "on there\n",
+                    result.what, result.where));
     fault("result_lost", result.what + "; it goes on in " + result.where);
     rescued_ = true;
   }
@@ -399,7 +403,8 @@ class Run {
       conclude(store);
       if (metrics_ != nullptr) tell_drift(store);
       const auto best = best_so_far(store.progress());
-      if (!best.empty()) progress_.best(best.size() == 1 ? best.front() : fmt::format("{} answers", best.size()));
+      if (!best.empty())
+        progress_.best(best.size() == 1 ? best.front() : fmt::format("{} answers", best.size()));
     } catch (const Error&) {
       // Somebody holds the file, or it is lost: the next trial's write finds out.
     }
@@ -459,7 +464,8 @@ class Run {
     const RunEvents events{[this, &guard](const PlannedTrial& trial, int finished, int remaining) {
                              progress_.begins(trial, finished - of_the_result_, remaining);
                              if (metrics_ != nullptr)
-                               metrics_->begins(trial, finished - of_the_result_, remaining, progress_.expected(remaining));
+                               metrics_->begins(trial, finished - of_the_result_, remaining,
+                                                progress_.expected(remaining));
                              if (const auto left = progress_.expected(remaining))
                                guard.note_until(clock_.wall_time_in(*left));
                            },
@@ -511,7 +517,9 @@ class Run {
 
   void tell_drift(Store& store) {
     std::map<std::string, double> changes;
-    Statement last = store.database().prepare("SELECT scenario, change FROM drift WHERE block = (SELECT max(block) FROM drift) AND change IS NOT NULL");
+    Statement last = store.database().prepare(
+        "SELECT scenario, change FROM drift WHERE block = (SELECT max(block) FROM drift) AND change IS NOT "
+        "NULL");
     while (last.step()) changes[last.text(0)] = last.real(1);
     metrics_->drift(changes);
   }
@@ -531,9 +539,9 @@ class Run {
       write_page_beside(store, summary, trials, path,
                         [this](const std::string& line) { progress_.say(line); });
     interruption_.let_signals_end_us();
-    const bool answered = answer(options_.json ? json_report(store, summary, trials)
-                                               : terminal_report(summary, trials, text_look()),
-                                 path);
+    const bool answered = answer(
+        options_.json ? json_report(store, summary, trials) : terminal_report(summary, trials, text_look()),
+        path);
     if (end_ == RunEnd::interrupted) {
       progress_.say(
           fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
@@ -563,8 +571,8 @@ class Run {
       write_answer(text);
       return true;
     } catch (const Error& error) {
-      write_stderr(fmt::format("error: {}\n  hint: nothing is lost: dvfs-plan report {} says it again\n", error.what(),
-                               shell_quote(path)));
+      write_stderr(fmt::format("error: {}\n  hint: nothing is lost: dvfs-plan report {} says it again\n",
+                               error.what(), shell_quote(path)));
       return false;
     }
   }

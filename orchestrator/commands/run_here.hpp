@@ -17,14 +17,15 @@
 namespace dvfs_plan {
 
 struct RunOptions : CommonOptions {
-  std::string output;    // the result file to write
-  bool fresh = false;    // the old one is kept under another name
-  bool quiet = false;    // no progress on stderr
-  bool no_html = false;  // leave the page out
-  bool wait = false;     // where somebody else has the machine
+  std::string output;        // the result file to write
+  bool fresh = false;        // the old one is kept under another name
+  bool quiet = false;        // no progress on stderr
+  bool no_html = false;      // leave the page out
+  bool wait = false;         // where somebody else has the machine
   std::string metrics = {};  // where they are served (MetricsServer); empty: nowhere
   LogTo log = LogTo::none;
-  std::optional<std::string> text = std::nullopt;  // of the experiment, where it is not what the file holds by now
+  std::optional<std::string> text =
+      std::nullopt;  // of the experiment, where it is not what the file holds by now
 };
 
 // What makes a run a part of something larger. It has a file of its own, and makes no report.

@@ -29,7 +29,8 @@ std::string forms_text() {
 }
 
 // What stands where it will write, in the order in which it is put back.
-std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests, const std::vector<KnobFinding>& knobs) {
+std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests,
+                                 const std::vector<KnobFinding>& knobs) {
   std::set<std::string> written;
   for (const AxisRequest& one : requests) written.insert(one.request.path);
   std::vector<SavedSetting> now = settings_of(knobs);
@@ -38,7 +39,8 @@ std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests, const
 }
 
 std::string as_json(const FormRequest& request, const SettingForm& form, const std::string& text) {
-  nlohmann::ordered_json settings = nlohmann::ordered_json::object(), requests = nlohmann::ordered_json::array();
+  nlohmann::ordered_json settings = nlohmann::ordered_json::object(),
+                         requests = nlohmann::ordered_json::array();
   for (const AxisSetting& one : request.found.settings()) settings[one.axis] = one.text;
   for (const AxisRequest& one : request.requests)
     requests.push_back({{"axis", one.axis}, {"where", one.request.path}, {"text", one.request.text}});
@@ -51,14 +53,16 @@ std::string as_json(const FormRequest& request, const SettingForm& form, const s
 void require_a_knob(const FoundSetting& found, const SettingForm& form) {
   const auto settings = found.settings();
   if (form.name == std::string_view("yaml") ||
-      std::any_of(settings.begin(), settings.end(), [](const AxisSetting& one) { return is_knob_axis(one.axis); }))
+      std::any_of(settings.begin(), settings.end(),
+                  [](const AxisSetting& one) { return is_knob_axis(one.axis); }))
     return;
   std::vector<std::string> words;
   for (const AxisSetting& one : settings) words.push_back(fmt::format("{} = {}", one.axis, one.text));
-  throw Error(ExitCode::bad_experiment,
-              fmt::format("--as {}: the answer sets nothing of the machine; what it names is the command's own: {}", form.name,
-                          words.empty() ? "nothing" : printable(join(words, ", "))),
-              "run the command so; --as yaml writes the narrower sweep around it");
+  throw Error(
+      ExitCode::bad_experiment,
+      fmt::format("--as {}: the answer sets nothing of the machine; what it names is the command's own: {}",
+                  form.name, words.empty() ? "nothing" : printable(join(words, ", "))),
+      "run the command so; --as yaml writes the narrower sweep around it");
 }
 
 int setting_command(const SettingOptions& options) {
@@ -67,7 +71,8 @@ int setting_command(const SettingOptions& options) {
     std::vector<std::string> names;
     for (const SettingForm* one : Registered<SettingForm>::all()) names.emplace_back(one->name);
     throw Error(ExitCode::bad_experiment,
-                fmt::format("--as {}: there is no such form{}", printable(options.as), did_you_mean(options.as, names)),
+                fmt::format("--as {}: there is no such form{}", printable(options.as),
+                            did_you_mean(options.as, names)),
                 "there are: " + join(names, ", "));
   }
   FoundSetting found(options.file, options.workload, options.slowdown);
@@ -102,7 +107,8 @@ int setting_command(const SettingOptions& options) {
 const Registered<CommandKind> setting(
     {.name = "setting",
      .place = 56,
-     .what = "the setting that a result found as commands, a service, a profile or a narrower experiment; sets nothing",
+     .what = "the setting that a result found as commands, a service, a profile or a narrower experiment; "
+             "sets nothing",
      .examples = "dvfs-plan setting night.sqlite --as cpupower\n"
                  "dvfs-plan setting night.sqlite --as systemd --slowdown 5%",
      .declare = [](CLI::App& app) {
@@ -111,8 +117,9 @@ const Registered<CommandKind> setting(
        app.add_option("--as", options->as, "one of: " + forms_text())->capture_default_str();
        app.add_option("--workload", options->workload,
                       "whose answer, where there are several: a workload, or a whole line of the report");
-       app.add_option("--slowdown", options->slowdown,
-                      "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
+       app.add_option(
+           "--slowdown", options->slowdown,
+           "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
        return declared(app, options, setting_command);
      }});
 

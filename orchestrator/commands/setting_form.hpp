@@ -28,7 +28,7 @@ struct FormRequest {
 struct SettingForm {
   std::string_view name;
   int place = 0;
-  std::string_view what;      // for --help
+  std::string_view what;        // for --help
   bool of_this_machine = true;  // it names this machine's files and boards; else the result alone is enough
   std::string (*write)(const FormRequest& request) = nullptr;
 };

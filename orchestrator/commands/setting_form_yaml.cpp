@@ -48,7 +48,8 @@ std::string narrowed(const std::string& axis, const FoundSetting& found) {
     } else {
       const auto quantity = parse_quantity(best.text);
       for (int i = 0; i <= parts; ++i)
-        add(format_quantity(low + (high - low) * i / parts, quantity ? quantity->dimension : Dimension::none));
+        add(format_quantity(low + (high - low) * i / parts,
+                            quantity ? quantity->dimension : Dimension::none));
     }
   }
   if (reference != nullptr) add(reference->text);
@@ -77,11 +78,13 @@ std::string as_yaml(const FormRequest& request) {
   }
   const YamlNode* const axes = root ? root->find("axes") : nullptr;
   if (first == 0 || axes == nullptr || axes->kind != YamlNode::Kind::map)
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("--as yaml: the experiment in {} has no  axes:  on a line of its own", found.file()),
-                "narrow it by hand; the other forms do without");
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("--as yaml: the experiment in {} has no  axes:  on a line of its own", found.file()),
+        "narrow it by hand; the other forms do without");
   std::string narrow = as_comment(request.comment) +
-                       "# The experiment again, between the neighbours of the setting that was found. A sweep of its own: give it\n"
+                       "# The experiment again, between the neighbours of the setting that was found. A "
+                       "sweep of its own: give it\n"
                        "# a file of its own.\n";
   for (int line = 1; line < first; ++line) narrow += lines[static_cast<std::size_t>(line) - 1] + '\n';
   narrow += "axes:\n";
@@ -89,9 +92,11 @@ std::string as_yaml(const FormRequest& request) {
     if (found.setting_of(entry.key) != nullptr)
       narrow += fmt::format("  {}: {}\n", yaml_word(entry.key), narrowed(entry.key, found));
     else  // another workload's
-      throw Error(ExitCode::bad_experiment,
-                  fmt::format("--as yaml: axis '{}' is of another workload than the one whose setting this is", entry.key),
-                  "take the other workload out of the file by hand, or narrow it there");
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format("--as yaml: axis '{}' is of another workload than the one whose setting this is",
+                      entry.key),
+          "take the other workload out of the file by hand, or narrow it there");
   }
   for (int line = behind; line <= static_cast<int>(lines.size()); ++line)
     narrow += lines[static_cast<std::size_t>(line) - 1] + '\n';

@@ -11,9 +11,10 @@ namespace dvfs_plan {
 namespace {
 
 std::string as_script(const FormRequest& request) {
-  std::string text = "#!/bin/sh\n" + as_comment(request.comment) + as_comment(of_the_command(request)) +
-                     "# As root: sh THIS sets it; sh THIS back puts back what stood here when this was written.\n"
-                     "set -e\nif [ \"${1:-set}\" = set ]; then\n";
+  std::string text =
+      "#!/bin/sh\n" + as_comment(request.comment) + as_comment(of_the_command(request)) +
+      "# As root: sh THIS sets it; sh THIS back puts back what stood here when this was written.\n"
+      "set -e\nif [ \"${1:-set}\" = set ]; then\n";
   for (const AxisRequest& one : request.requests)
     text += "    " + command_as_root(request, one.request.path, one.request.text) + '\n';
   text += "elif [ \"$1\" = back ]; then\n";
@@ -35,14 +36,17 @@ std::string unit_word(const std::string& word) {
 
 std::string as_unit(const FormRequest& request) {
   std::string text = as_comment(request.comment) + as_comment(of_the_command(request)) +
-                     "# As /etc/systemd/system/NAME.service: `systemctl enable --now NAME` sets it, also at each start of the\n"
+                     "# As /etc/systemd/system/NAME.service: `systemctl enable --now NAME` sets it, also at "
+                     "each start of the\n"
                      "# machine; `systemctl stop NAME` puts back what stood here when this was written.\n"
                      "[Unit]\n";
   text += fmt::format("Description=Setting of least energy, by dvfs-plan: {}\n",
                       printable(settings_text(request.found.answer().point)));
-  text += "After=sysinit.target nvidia-persistenced.service\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n";
+  text +=
+      "After=sysinit.target nvidia-persistenced.service\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n";
   for (const AxisRequest& one : request.requests)
-    text += "ExecStart=/bin/sh -c " + unit_word(command_as_root(request, one.request.path, one.request.text)) + '\n';
+    text += "ExecStart=/bin/sh -c " +
+            unit_word(command_as_root(request, one.request.path, one.request.text)) + '\n';
   for (const SavedSetting& one : request.now)
     text += "ExecStop=/bin/sh -c " + unit_word(command_as_root(request, one.path, one.value)) + '\n';
   return text + "\n[Install]\nWantedBy=multi-user.target\n";
@@ -50,9 +54,10 @@ std::string as_unit(const FormRequest& request) {
 
 // https://github.com/redhat-performance/tuned, plug-in sysfs: it puts back what it changed when the profile is left.
 std::string as_tuned(const FormRequest& request) {
-  std::string text = as_comment(request.comment) + as_comment(of_the_command(request)) +
-                     "# As /etc/tuned/NAME/tuned.conf (TuneD 2.23 and newer: /etc/tuned/profiles/NAME/tuned.conf):\n"
-                     "# `tuned-adm profile NAME`.\n[main]\n";
+  std::string text =
+      as_comment(request.comment) + as_comment(of_the_command(request)) +
+      "# As /etc/tuned/NAME/tuned.conf (TuneD 2.23 and newer: /etc/tuned/profiles/NAME/tuned.conf):\n"
+      "# `tuned-adm profile NAME`.\n[main]\n";
   text += fmt::format("summary=Setting of least energy, by dvfs-plan: {}\n\n[sysfs]\n",
                       printable(settings_text(request.found.answer().point)));
   for (const AxisRequest& one : request.requests) {
@@ -62,11 +67,14 @@ std::string as_tuned(const FormRequest& request) {
   return text;
 }
 
-const Registered<SettingForm> script(
-    {.name = "sysfs", .place = 10, .what = "a shell script that writes the kernel's files", .write = as_script});
+const Registered<SettingForm> script({.name = "sysfs",
+                                      .place = 10,
+                                      .what = "a shell script that writes the kernel's files",
+                                      .write = as_script});
 const Registered<SettingForm> unit(
     {.name = "systemd", .place = 50, .what = "a service that sets it at each start", .write = as_unit});
-const Registered<SettingForm> profile({.name = "tuned", .place = 60, .what = "a profile of TuneD", .write = as_tuned});
+const Registered<SettingForm> profile(
+    {.name = "tuned", .place = 60, .what = "a profile of TuneD", .write = as_tuned});
 
 }  // namespace
 }  // namespace dvfs_plan

@@ -51,10 +51,13 @@ std::string as_cpupower(const FormRequest& request) {
   for (const auto& [policy, options] : of_policy) {
     std::string words;
     for (const auto& [option, text] : options) words += fmt::format(" -{} {}", option, text);
-    const auto cpus = parse_cpu_list(
-        join(split_words(request.sysfs->text("/sys/devices/system/cpu/cpufreq/" + policy + "/affected_cpus").value_or("")), ","));
+    const auto cpus = parse_cpu_list(join(
+        split_words(
+            request.sysfs->text("/sys/devices/system/cpu/cpufreq/" + policy + "/affected_cpus").value_or("")),
+        ","));
     if (!cpus || cpus->empty())
-      throw Error(ExitCode::machine_refuses, fmt::format("{}: its CPUs (affected_cpus) cannot be read", policy),
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{}: its CPUs (affected_cpus) cannot be read", policy),
                   "--as sysfs does without");
     auto& all = cpus_of[words];
     all.insert(all.end(), cpus->begin(), cpus->end());
@@ -105,7 +108,8 @@ std::string as_slurm(const FormRequest& request) {
   }
   if (!cpu.empty()) text += fmt::format("#SBATCH --cpu-freq={}{}\n", cpu, governor);
   if (!gpu.empty() || !memory.empty())
-    text += fmt::format("#SBATCH --gpu-freq={}{}{}\n", gpu, !gpu.empty() && !memory.empty() ? "," : "", memory);
+    text +=
+        fmt::format("#SBATCH --gpu-freq={}{}{}\n", gpu, !gpu.empty() && !memory.empty() ? "," : "", memory);
   return text;
 }
 

@@ -137,7 +137,8 @@ std::string view_names(Store& store) {
   return join(names, ", ");
 }
 
-void ask(const SqlOptions& options, Store& store, const std::string& file, const std::string& query, Rows& rows) {
+void ask(const SqlOptions& options, Store& store, const std::string& file, const std::string& query,
+         Rows& rows) {
   conclude_for_reading(store);
   if (const std::string damaged = store.damaged_text(); !damaged.empty())
     write_stderr(fmt::format("warning: {}\n", damaged));
@@ -181,13 +182,16 @@ const Registered<CommandKind> sql(
     {.name = "sql",
      .place = 70,
      .what = "one query on a result file, or on several; `readings` are rows there",
-     .examples = "dvfs-plan sql night.sqlite 'SELECT * FROM best'\n"
-                 "dvfs-plan sql before.sqlite after.sqlite 'SELECT point, energy_j, saving FROM points' --csv",
+     .examples =
+         "dvfs-plan sql night.sqlite 'SELECT * FROM best'\n"
+         "dvfs-plan sql before.sqlite after.sqlite 'SELECT point, energy_j, saving FROM points' --csv",
      .declare = [](CLI::App& app) {
        const auto options = std::make_shared<SqlOptions>();
-       app.add_option("RESULT", options->file, "the result file; of several the rows begin with their file")->required();
-       app.add_option("QUERY", options->words,
-                      "[RESULT ...] select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
+       app.add_option("RESULT", options->file, "the result file; of several the rows begin with their file")
+           ->required();
+       app.add_option(
+              "QUERY", options->words,
+              "[RESULT ...] select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
            ->required();
        app.add_flag("--csv", options->csv, "print CSV instead of a table");
        return declared(app, options, sql_command);

@@ -16,8 +16,8 @@
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/command.hpp"
-#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/commands/text_look.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "results/report/report.hpp"
 #include "results/store/parts.hpp"
 
@@ -107,10 +107,12 @@ std::string tasks_text(const Store::Progress& p, const ClusterProgress& cluster)
                        counted(tasks.waiting, "task"),
                        tasks.reason.empty() ? "" : fmt::format(" ({})", printable(tasks.reason)));
   if (p.finished >= p.planned) return "done\n";
-  if (p.may_end_early && cluster.not_collected == 0) return "no task waits or runs: the search is over, or was ended\n";
-  return fmt::format("no task of {} waits or runs; the command that began it collects what is finished and submits what "
-                     "is missing\n",
-                     jobs);
+  if (p.may_end_early && cluster.not_collected == 0)
+    return "no task waits or runs: the search is over, or was ended\n";
+  return fmt::format(
+      "no task of {} waits or runs; the command that began it collects what is finished and submits what "
+      "is missing\n",
+      jobs);
 }
 
 std::string cluster_text(const Store::Progress& p, const ClusterProgress& cluster) {
@@ -173,8 +175,9 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   if (cluster) {
     json["jobs"] = cluster->jobs;
     json["not_collected"] = cluster->not_collected;
-    json["tasks"] = cluster->tasks ? Json{{"running", cluster->tasks->running}, {"waiting", cluster->tasks->waiting}}
-                                   : Json(nullptr);
+    json["tasks"] = cluster->tasks
+                        ? Json{{"running", cluster->tasks->running}, {"waiting", cluster->tasks->waiting}}
+                        : Json(nullptr);
     json["blocks"] = Json::array();
     for (const BlockRun& run : cluster->runs)
       json["blocks"].push_back(
@@ -215,7 +218,7 @@ int status_command(const StatusOptions& options) {
   while (true) {
     const auto [progress, cluster] = look(options.file);
     // A cluster's sessions were others' processes.
-    const bool running = !cluster        ? is_running(progress, sysfs)
+    const bool running = !cluster         ? is_running(progress, sysfs)
                          : cluster->tasks ? cluster->tasks->running + cluster->tasks->waiting > 0
                                           : progress.finished < progress.planned;
     // Over what was there before, where a terminal can; below it elsewhere.

@@ -261,11 +261,13 @@ class Block : public RunPart {
     const auto now = store.progress();
     std::string name = fmt::format("{}.{}.end{}", node_name(), task_name(), fault_ending);
     std::replace(name.begin(), name.end(), ' ', '-');
-    folder_.hand_in(name, fault_bytes({node_name(), task_name(),
-                                       fmt::format("it was told to end (its 'time' is over, or somebody ended it){}; {} of the block are finished",
-                                                   now.current_trial.empty() ? "" : ", at " + now.current_trial,
-                                                   counted(now.finished, "trial")),
-                                       block_, false}));
+    folder_.hand_in(name,
+                    fault_bytes({node_name(), task_name(),
+                                 fmt::format("it was told to end (its 'time' is over, or somebody ended "
+                                             "it){}; {} of the block are finished",
+                                             now.current_trial.empty() ? "" : ", at " + now.current_trial,
+                                             counted(now.finished, "trial")),
+                                 block_, false}));
   }
 
   // Whether all that is finished has been handed in now.

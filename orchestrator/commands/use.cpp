@@ -61,7 +61,8 @@ class Use {
     const int code = terminal_.pending() != 0 && ended.code < 0 ? 128 + terminal_.pending() : ended.code;
     put_back(guard);
     if (!ended.problem.empty())
-      throw Error(ExitCode::machine_refuses, ended.problem, "the settings are as before; give a program that can be run");
+      throw Error(ExitCode::machine_refuses, ended.problem,
+                  "the settings are as before; give a program that can be run");
     return code;
   }
 
@@ -84,11 +85,13 @@ class Use {
     }
     for (const AxisSetting& one : found_.settings()) {
       const std::string braced = "{" + one.axis + "}";
-      const bool used = std::any_of(command_.begin(), command_.end(),
-                                    [&](const std::string& word) { return word.find(braced) != std::string::npos; });
+      const bool used = std::any_of(command_.begin(), command_.end(), [&](const std::string& word) {
+        return word.find(braced) != std::string::npos;
+      });
       if (!is_knob_axis(one.axis) && !used)
-        say(fmt::format("note: the answer is for {} = {}, which is the command's own: {} in it would be replaced by that",
-                        printable(one.axis), printable(one.text), printable(braced)));
+        say(fmt::format(
+            "note: the answer is for {} = {}, which is the command's own: {} in it would be replaced by that",
+            printable(one.axis), printable(one.text), printable(braced)));
     }
     spec.run_as = user_of("the command", options_.run_as);
     auto environment = environment_for(spec.run_as, options_.keep);
@@ -137,7 +140,8 @@ class Use {
         });
     if (watching) {
       for (const SettingChange& change : watch.end().value_or(std::vector<SettingChange>{}))
-        warn(fmt::format("the command did not run at this setting throughout: {}", change_text(change, began)));
+        warn(fmt::format("the command did not run at this setting throughout: {}",
+                         change_text(change, began)));
     }
     return ended;
   }
@@ -176,11 +180,13 @@ const Registered<CommandKind> use(
        app.add_option("COMMAND", options->words, "behind `--`: a program and its arguments");
        app.add_option("--workload", options->workload,
                       "whose answer, where there are several: a workload, or a whole line of the report");
-       app.add_option("--slowdown", options->slowdown,
-                      "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
+       app.add_option(
+           "--slowdown", options->slowdown,
+           "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
        app.add_option("--run-as", options->run_as, "the user that the command runs as");
        app.add_option("--keep", options->keep, "under sudo: variables of root's environment that it gets");
-       app.add_flag("--wait", options->wait, "where a sweep has the machine, be next instead of being refused");
+       app.add_flag("--wait", options->wait,
+                    "where a sweep has the machine, be next instead of being refused");
        app.add_flag("--quiet", options->quiet, "say nothing but warnings");
        return declared(app, options, use_command);
      }});

@@ -247,7 +247,8 @@ class Session {
       note_ = {};
       if (lock_->try_take(us_, note_.text) == MachineLock::Taken::yes) return true;
       const auto waited = Steady::now() - began;
-      const auto holder = waited < locks_patience ? std::nullopt : holder_of_machine(&*folder_, options_.sysfs_root.empty());
+      const auto holder =
+          waited < locks_patience ? std::nullopt : holder_of_machine(&*folder_, options_.sysfs_root.empty());
       // A run that was killed a moment ago: its guardian puts back what it had set, and goes; on a busy machine that takes a while.
       const bool is_ending = holder && holder->pid > 0 && ::kill(holder->pid, 0) != 0 && errno == ESRCH;
       if (waited >= locks_patience && !(is_ending && waited < patience_with_the_dead)) {

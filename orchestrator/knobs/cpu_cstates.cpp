@@ -14,8 +14,8 @@ namespace dvfs_plan {
 namespace {
 
 struct IdleState {
-  std::string name;         // "POLL", "C1", "C6"
-  std::string path;         // of its `disable`
+  std::string name;             // "POLL", "C1", "C6"
+  std::string path;             // of its `disable`
   bool off_by_default = false;  // the driver itself keeps it off: it stays as it is unless it is too deep
 };
 struct IdleCpu {
@@ -25,7 +25,8 @@ struct IdleCpu {
 
 class CpuIdleStates : public Knob {
  public:
-  CpuIdleStates(std::string axis, std::vector<std::string> names, std::vector<IdleCpu> cpus, const Sysfs& sysfs)
+  CpuIdleStates(std::string axis, std::vector<std::string> names, std::vector<IdleCpu> cpus,
+                const Sysfs& sysfs)
       : axis_(std::move(axis)), names_(std::move(names)), cpus_(std::move(cpus)), sysfs_(sysfs) {}
 
   const std::string& axis() const override { return axis_; }
@@ -81,7 +82,8 @@ class CpuIdleStates : public Knob {
     std::vector<AppliedSetting> applied;
     for (auto& [key, outcome] : outcomes) {
       outcome.target = (of_cpus[key].size() == 1 ? "cpu" : "cpus ") + format_cpu_list(of_cpus[key]);
-      if (!outcome.problem.empty()) outcome.problem = fmt::format("{} {}: {}", axis_, outcome.target, outcome.problem);
+      if (!outcome.problem.empty())
+        outcome.problem = fmt::format("{} {}: {}", axis_, outcome.target, outcome.problem);
       applied.push_back(std::move(outcome));
     }
     return applied;
@@ -98,7 +100,8 @@ class CpuIdleStates : public Knob {
     return requests;
   }
 
-  AppliedSetting read_back(const IdleCpu& one, const std::string& deepest, const std::map<std::string, std::string>& refused) const {
+  AppliedSetting read_back(const IdleCpu& one, const std::string& deepest,
+                           const std::map<std::string, std::string>& refused) const {
     AppliedSetting setting{{}, deepest, std::nullopt, {}};
     std::string why;
     for (const SettingText& request : requests_of_cpu(one, deepest)) {
@@ -114,7 +117,8 @@ class CpuIdleStates : public Knob {
     if (!why.empty())
       setting.problem = why;
     else if (setting.applied != deepest)
-      setting.problem = fmt::format("asked for {}, the deepest state that is not disabled is {}", deepest, setting.applied.value_or("none"));
+      setting.problem = fmt::format("asked for {}, the deepest state that is not disabled is {}", deepest,
+                                    setting.applied.value_or("none"));
     return setting;
   }
 
@@ -149,29 +153,37 @@ KnobFinding find_cpu_cstates(const KnobRequest& request) {
     cpus.push_back(idle_cpu(cpu, sysfs));
     if (cpus.back().states.empty())
       return {request.axis, nullptr,
-              fmt::format("the kernel manages no idle states of cpu{} (no cpuidle below /sys/devices/system/cpu/cpu{}): in a virtual "
-                          "machine the host does; on hardware look for idle=, cpuidle.off or intel_idle.max_cstate in /proc/cmdline",
+              fmt::format("the kernel manages no idle states of cpu{} (no cpuidle below "
+                          "/sys/devices/system/cpu/cpu{}): in a virtual "
+                          "machine the host does; on hardware look for idle=, cpuidle.off or "
+                          "intel_idle.max_cstate in /proc/cmdline",
                           cpu, cpu)};
   }
   // On a hybrid machine: those that all have, as the first one orders them.
   std::vector<std::string> names;
   for (const IdleState& state : cpus.front().states) {
     const bool all = std::all_of(cpus.begin(), cpus.end(), [&](const IdleCpu& one) {
-      return std::any_of(one.states.begin(), one.states.end(), [&](const IdleState& other) { return other.name == state.name && !other.off_by_default; });
+      return std::any_of(one.states.begin(), one.states.end(), [&](const IdleState& other) {
+        return other.name == state.name && !other.off_by_default;
+      });
     });
     if (all) names.push_back(state.name);
   }
   if (names.size() < 2)
     return {request.axis, nullptr,
-            names.empty() ? std::string("these CPUs have no idle state in common; name some: cpu.cstates@0-7")
-                          : fmt::format("{} is the only idle state here: there is nothing to choose", names.front())};
-  return {request.axis, std::make_unique<CpuIdleStates>(request.axis, std::move(names), std::move(cpus), sysfs), {}};
+            names.empty()
+                ? std::string("these CPUs have no idle state in common; name some: cpu.cstates@0-7")
+                : fmt::format("{} is the only idle state here: there is nothing to choose", names.front())};
+  return {request.axis,
+          std::make_unique<CpuIdleStates>(request.axis, std::move(names), std::move(cpus), sysfs),
+          {}};
 }
 
-const Registered<KnobKind> cpu_cstates({.name = "cpu.cstates",
-                                        .place = 55,
-                                        .what = "deepest idle state that CPUs may enter (cpuidle): a name such as C1",
-                                        .find = find_cpu_cstates});
+const Registered<KnobKind> cpu_cstates(
+    {.name = "cpu.cstates",
+     .place = 55,
+     .what = "deepest idle state that CPUs may enter (cpuidle): a name such as C1",
+     .find = find_cpu_cstates});
 
 }  // namespace
 }  // namespace dvfs_plan

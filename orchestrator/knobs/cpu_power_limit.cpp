@@ -19,8 +19,9 @@ namespace {
 const std::string powercap = "/sys/class/powercap/";
 
 struct Zone {
-  std::string folder;                // with '/'
-  std::vector<std::string> limits;   // files of the long and the short term, the long one first; their windows stay as they are
+  std::string folder;  // with '/'
+  std::vector<std::string>
+      limits;  // files of the long and the short term, the long one first; their windows stay as they are
   double highest_w = 0;
 };
 struct Package {
@@ -49,7 +50,8 @@ class PackagePowerLimit : public Knob {
   }
   std::vector<std::string> writes() const override {
     std::vector<std::string> paths;
-    for_each_zone([&](const Zone& zone) { paths.insert(paths.end(), zone.limits.begin(), zone.limits.end()); });
+    for_each_zone(
+        [&](const Zone& zone) { paths.insert(paths.end(), zone.limits.begin(), zone.limits.end()); });
     return paths;
   }
   std::vector<SettingText> requests(const AxisValue& value) const override {
@@ -70,8 +72,9 @@ class PackagePowerLimit : public Knob {
         const auto answers = writer.write(requests);
         for (std::size_t i = 0; i < answers.size() && refused.empty(); ++i) {
           if (!answers[i].problem.empty())
-            refused = fmt::format("write {} to {}: {}; the firmware may have locked it (dmesg: 'locked by BIOS')", requests[i].text,
-                                  requests[i].path, answers[i].problem);
+            refused =
+                fmt::format("write {} to {}: {}; the firmware may have locked it (dmesg: 'locked by BIOS')",
+                            requests[i].text, requests[i].path, answers[i].problem);
         }
       }
       read_back(package, value, setting, refused);
@@ -96,7 +99,8 @@ class PackagePowerLimit : public Knob {
   }
 
   // The lowest of all its limits is in force.
-  void read_back(const Package& package, const AxisValue& value, AppliedSetting& setting, const std::string& refused) const {
+  void read_back(const Package& package, const AxisValue& value, AppliedSetting& setting,
+                 const std::string& refused) const {
     std::optional<double> lowest;
     std::string lowest_at, off;
     for (const Zone& zone : package.zones) {
@@ -119,9 +123,11 @@ class PackagePowerLimit : public Knob {
     if (!refused.empty())
       setting.problem = fmt::format("{} {}: {}", axis_, package.name, refused);
     else if (!off.empty())
-      setting.problem = fmt::format("{} {}: {} does not read 1: the limit is not in force", axis_, package.name, off);
+      setting.problem =
+          fmt::format("{} {}: {} does not read 1: the limit is not in force", axis_, package.name, off);
     else if (!lowest || std::abs(*lowest - value.watts().value()) > rounding_w)
-      setting.problem = fmt::format("{} {}: asked for {}, read back {} from {}", axis_, package.name, value.text, setting.applied.value_or("nothing"),
+      setting.problem = fmt::format("{} {}: asked for {}, read back {} from {}", axis_, package.name,
+                                    value.text, setting.applied.value_or("nothing"),
                                     lowest_at.empty() ? package.zones.front().limits.front() : lowest_at);
   }
 
@@ -145,7 +151,8 @@ std::optional<Zone> read_zone(const std::string& folder, const Sysfs& sysfs) {
     if (found == stems.end() || !watts_of(found->second + "power_limit_uw", sysfs)) continue;
     zone.limits.push_back(found->second + "power_limit_uw");
   }
-  if (!stems.contains("long_term") || zone.limits.empty() || !sysfs.exists(folder + "enabled")) return std::nullopt;
+  if (!stems.contains("long_term") || zone.limits.empty() || !sysfs.exists(folder + "enabled"))
+    return std::nullopt;
   // What it is made for; where that is not told, what it is allowed now (which may be "unlimited": 4095 W).
   zone.highest_w = watts_of(stems["long_term"] + "max_power_uw", sysfs).value_or(0);
   if (zone.highest_w <= 0) zone.highest_w = watts_of(zone.limits.front(), sysfs).value_or(0);
@@ -160,14 +167,17 @@ KnobFinding find_cpu_power_limit(const KnobRequest& request) {
   std::string off;
   for (const std::string& zone : sysfs.list(powercap)) {
     // intel-rapl:0 and intel-rapl-mmio:0 are packages, intel-rapl:0:1 a part of one.
-    if (!zone.starts_with("intel-rapl") || zone.find(':') == std::string::npos || zone.find(':') != zone.rfind(':')) continue;
+    if (!zone.starts_with("intel-rapl") || zone.find(':') == std::string::npos ||
+        zone.find(':') != zone.rfind(':'))
+      continue;
     const std::string folder = powercap + zone + "/", name = sysfs.text(folder + "name").value_or("");
     if (!name.starts_with("package")) continue;
     auto read = read_zone(folder, sysfs);
     counts_only = counts_only || !read;
     if (!read) continue;
     if (sysfs.text(folder + "enabled") != "1") off = folder + "enabled";
-    auto known = std::find_if(packages.begin(), packages.end(), [&](const Package& one) { return one.name == name; });
+    auto known =
+        std::find_if(packages.begin(), packages.end(), [&](const Package& one) { return one.name == name; });
     if (known == packages.end()) {
       names.push_back(name);
       packages.push_back({name, {}});
@@ -176,20 +186,26 @@ KnobFinding find_cpu_power_limit(const KnobRequest& request) {
     known->zones.push_back(std::move(*read));
   }
   if (packages.empty())
-    return {request.axis, nullptr,
-            counts_only ? std::string("its packages are counted and not limited by this driver (no constraint_0_power_limit_uw below "
-                                      "/sys/class/powercap/intel-rapl:0), as on AMD")
-                        : std::string("no package in /sys/class/powercap; on Intel's hardware: sudo modprobe intel_rapl_msr")};
+    return {
+        request.axis, nullptr,
+        counts_only
+            ? std::string("its packages are counted and not limited by this driver (no "
+                          "constraint_0_power_limit_uw below "
+                          "/sys/class/powercap/intel-rapl:0), as on AMD")
+            : std::string(
+                  "no package in /sys/class/powercap; on Intel's hardware: sudo modprobe intel_rapl_msr")};
   if (!off.empty())
     return {request.axis, nullptr,
-            fmt::format("{} reads 0: its limits are not in force, and putting them into force changes more of the register than could be put "
+            fmt::format("{} reads 0: its limits are not in force, and putting them into force changes more "
+                        "of the register than could be put "
                         "back; the firmware's setup may, or an administrator: echo 1 | sudo tee {}",
                         off, off)};
   if (!request.target.empty()) {
     std::erase_if(packages, [&](const Package& one) { return one.name != request.target; });
     if (packages.empty())
       return {request.axis, nullptr,
-              fmt::format("there is no {}{}; there are: {}", request.target, did_you_mean(request.target, names), join(names, ", "))};
+              fmt::format("there is no {}{}; there are: {}", request.target,
+                          did_you_mean(request.target, names), join(names, ", "))};
   }
   double highest = 1e9;
   for (const Package& package : packages) {
@@ -197,17 +213,22 @@ KnobFinding find_cpu_power_limit(const KnobRequest& request) {
     for (const Zone& zone : package.zones) own = std::max(own, zone.highest_w);
     highest = std::min(highest, own);
   }
-  if (highest < 1) return {request.axis, nullptr, "neither a greatest power nor a limit is told (constraint_0_max_power_uw)"};
+  if (highest < 1)
+    return {request.axis, nullptr,
+            "neither a greatest power nor a limit is told (constraint_0_max_power_uw)"};
   // How low it may go the kernel does not tell; below a quarter machines hardly move.
   return {request.axis,
-          std::make_unique<PackagePowerLimit>(request.axis, offer_of_watts(std::ceil(highest / 4), std::floor(highest)), std::move(packages), sysfs),
+          std::make_unique<PackagePowerLimit>(request.axis,
+                                              offer_of_watts(std::ceil(highest / 4), std::floor(highest)),
+                                              std::move(packages), sysfs),
           {}};
 }
 
-const Registered<KnobKind> cpu_power_limit({.name = "cpu.power_limit",
-                                            .place = 52,
-                                            .what = "power limit of each package, long and short term (RAPL by powercap)",
-                                            .find = find_cpu_power_limit});
+const Registered<KnobKind> cpu_power_limit(
+    {.name = "cpu.power_limit",
+     .place = 52,
+     .what = "power limit of each package, long and short term (RAPL by powercap)",
+     .find = find_cpu_power_limit});
 
 }  // namespace
 }  // namespace dvfs_plan

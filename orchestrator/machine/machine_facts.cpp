@@ -136,7 +136,8 @@ std::vector<std::string> differences_of_kind(const Facts& there, const Facts& he
 
 std::vector<std::string> differences_of_state(const Facts& there, const Facts& here) {
   std::vector<std::string> differences;
-  for (const char* name : {"kernel", "cpu.microcode", "bios", "cpu.smt", "cpufreq.driver", "intel_pstate.status"})
+  for (const char* name :
+       {"kernel", "cpu.microcode", "bios", "cpu.smt", "cpufreq.driver", "intel_pstate.status"})
     compare_both(name, there, here, differences);
   for (const auto& [name, fact] : there) {
     const auto now = here.find(name);

@@ -351,9 +351,12 @@ int Landscape::best() const {
 }
 
 ObjectiveSpec objective_of_tables(const std::string& text) {
-  constexpr const char* hint = "write it as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'";
+  constexpr const char* hint =
+      "write it as in an experiment: edp, or '{minimise: energy, subject to: {slowdown: 5 %}}'";
   const ObjectiveSpec objective = parse_objective_words(text, "--objective", hint);
-  const auto refuse = [](const std::string& why) { throw Error(ExitCode::bad_experiment, "--objective: " + why, hint); };
+  const auto refuse = [](const std::string& why) {
+    throw Error(ExitCode::bad_experiment, "--objective: " + why, hint);
+  };
   if (!objective.per.empty() || !objective.across.empty() || objective.energy_of)
     refuse("a table tells neither units of work nor domains: leave out 'per', 'across' and 'of'");
   for (const ConstraintSpec& constraint : objective.constraints) {

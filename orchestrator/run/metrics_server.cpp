@@ -34,7 +34,8 @@ constexpr std::chrono::seconds client_time{5};  // for a request, and again for 
 constexpr int most_conversations = 16;
 constexpr const char* metrics_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-http::response<http::string_body> answer_to(const http::request<http::empty_body>& request, const MetricsText& text) {
+http::response<http::string_body> answer_to(const http::request<http::empty_body>& request,
+                                            const MetricsText& text) {
   http::response<http::string_body> answer{http::status::ok, request.version()};
   answer.set(http::field::content_type, "text/plain; charset=utf-8");
   const bool head = request.method() == http::verb::head;
@@ -101,7 +102,8 @@ class Conversation : public std::enable_shared_from_this<Conversation<Protocol>>
 template <class Protocol>
 class Door {
  public:
-  Door(asio::io_context& context, const typename Protocol::endpoint& endpoint, const MetricsText& text, int& conversations)
+  Door(asio::io_context& context, const typename Protocol::endpoint& endpoint, const MetricsText& text,
+       int& conversations)
       : conversations_(conversations), acceptor_(context, endpoint), pause_(context), text_(text) {
     ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
     accept_next();
@@ -114,7 +116,8 @@ class Door {
       if (error == asio::error::operation_aborted) return;
       if (error) return wait_a_second();  // no descriptor is free: they will not be there at once
       ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-      if (conversations_ < most_conversations) std::make_shared<Conversation<Protocol>>(std::move(socket), text_, conversations_)->begin();
+      if (conversations_ < most_conversations)
+        std::make_shared<Conversation<Protocol>>(std::move(socket), text_, conversations_)->begin();
       accept_next();
     });
   }
@@ -138,7 +141,8 @@ struct MetricsPlace {
 };
 
 [[noreturn]] void refuse_place(const std::string& where) {
-  throw Error(ExitCode::bad_experiment, fmt::format("--metrics '{}': wanted a port such as 9123, ADDRESS:PORT or unix:PATH", where),
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("--metrics '{}': wanted a port such as 9123, ADDRESS:PORT or unix:PATH", where),
               "127.0.0.1 is meant where no address is given");
 }
 
@@ -153,7 +157,8 @@ MetricsPlace place_of(const std::string& where) {
   const std::string port = colon == std::string::npos ? where : where.substr(colon + 1);
   if (colon != std::string::npos) {
     place.address = where.substr(0, colon);
-    if (place.address.starts_with('[') && place.address.ends_with(']')) place.address = place.address.substr(1, place.address.size() - 2);
+    if (place.address.starts_with('[') && place.address.ends_with(']'))
+      place.address = place.address.substr(1, place.address.size() - 2);
   }
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), place.port);
   beast::error_code no_address;
@@ -184,7 +189,8 @@ class MetricsServer::Listener {
       else
         listen_at_socket(place.socket);
     } catch (const boost::system::system_error& error) {
-      throw Error(ExitCode::machine_refuses, fmt::format("--metrics '{}': it cannot listen there: {}", where, error.code().message()),
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("--metrics '{}': it cannot listen there: {}", where, error.code().message()),
                   "name another port or path, or 0 for a free port");
     }
     // Signals are the run's.
@@ -209,7 +215,8 @@ class MetricsServer::Listener {
     tcp_.emplace(context_, endpoint, text_, conversations_);
     const auto local = tcp_->endpoint();
     const std::string host = local.address().to_string();
-    address_ = fmt::format("http://{}:{}/metrics", local.address().is_v6() ? "[" + host + "]" : host, local.port());
+    address_ =
+        fmt::format("http://{}:{}/metrics", local.address().is_v6() ? "[" + host + "]" : host, local.port());
   }
 
   void listen_at_socket(const std::string& path) {
@@ -220,7 +227,7 @@ class MetricsServer::Listener {
   }
 
   MetricsText text_;
-  int conversations_ = 0;         // before the context, which ends with those under way
+  int conversations_ = 0;  // before the context, which ends with those under way
   asio::io_context context_{1};
   std::optional<Door<asio::ip::tcp>> tcp_;
   std::optional<Door<asio::local::stream_protocol>> local_;

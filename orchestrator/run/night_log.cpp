@@ -13,12 +13,17 @@ namespace dvfs_plan {
 bool NightLog::write(Severity severity, const std::string& message, Fields fields) {
   if (to_ == LogTo::none) return true;
   if (to_ == LogTo::stderr_lines) {
-    const char* const word = severity == Severity::info ? "info" : severity == Severity::warning ? "warning" : "error";
-    write_stderr(fmt::format("{} {}: {}: {}\n", clock_.wall_time(), word, printable(experiment_), printable(message)));
+    const char* const word = severity == Severity::info      ? "info"
+                             : severity == Severity::warning ? "warning"
+                                                             : "error";
+    write_stderr(
+        fmt::format("{} {}: {}: {}\n", clock_.wall_time(), word, printable(experiment_), printable(message)));
     return true;
   }
   fields.insert(fields.begin(), {"EXPERIMENT", experiment_});
-  const LogPriority priority = severity == Severity::info ? LogPriority::info : severity == Severity::warning ? LogPriority::warning : LogPriority::error;
+  const LogPriority priority = severity == Severity::info      ? LogPriority::info
+                               : severity == Severity::warning ? LogPriority::warning
+                                                               : LogPriority::error;
   return send_to_journal("dvfs-plan", priority, message, fields);
 }
 
@@ -42,7 +47,8 @@ void NightLog::finished(const TrialRecord& trial) {
     text += fmt::format(", {:.6g} J", *trial.energy_j / runs);
     fields.emplace_back("JOULES", fmt::format("{}", *trial.energy_j / runs));
   }
-  if (trial.verdict != Verdict::ok) text += fmt::format("; does not count ({}): {}", to_string(trial.verdict), trial.verdict_text);
+  if (trial.verdict != Verdict::ok)
+    text += fmt::format("; does not count ({}): {}", to_string(trial.verdict), trial.verdict_text);
   write(trial.verdict == Verdict::ok ? Severity::info : Severity::warning, text, std::move(fields));
 }
 
@@ -51,7 +57,8 @@ void NightLog::fault(const std::string& kind, const std::string& message) {
 }
 
 void NightLog::ended(const std::string& how) {
-  write(how == "done" ? Severity::info : Severity::warning, "ended: " + how, {{"EVENT", "ended"}, {"HOW", how}});
+  write(how == "done" ? Severity::info : Severity::warning, "ended: " + how,
+        {{"EVENT", "ended"}, {"HOW", how}});
 }
 
 }  // namespace dvfs_plan

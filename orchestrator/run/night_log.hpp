@@ -15,7 +15,8 @@ enum class LogTo { none, journal, stderr_lines };
 
 class NightLog {
  public:
-  NightLog(LogTo to, std::string experiment, const Clock& clock) : to_(to), experiment_(std::move(experiment)), clock_(clock) {}
+  NightLog(LogTo to, std::string experiment, const Clock& clock)
+      : to_(to), experiment_(std::move(experiment)), clock_(clock) {}
 
   // False: it is to go into the journal, and there is no journald.
   bool begun(const std::string& result);

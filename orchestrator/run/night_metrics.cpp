@@ -51,10 +51,12 @@ double seconds_since_1970() {
 
 }  // namespace
 
-NightMetrics::NightMetrics(const Clock& clock, const Plan& plan, std::vector<Channel> channels, std::string version)
+NightMetrics::NightMetrics(const Clock& clock, const Plan& plan, std::vector<Channel> channels,
+                           std::string version)
     : clock_(clock), plan_(plan), channels_(std::move(channels)), version_(std::move(version)) {}
 
-void NightMetrics::begins(const PlannedTrial& trial, int finished, int remaining, std::optional<Seconds> eta) {
+void NightMetrics::begins(const PlannedTrial& trial, int finished, int remaining,
+                          std::optional<Seconds> eta) {
   const std::lock_guard lock(mutex_);
   now_ = trial;
   begun_ = true;
@@ -67,17 +69,20 @@ void NightMetrics::finished(const TrialRecord& trial) {
   const std::lock_guard lock(mutex_);
   now_.reset();
   for (const EventRecord& event : trial.events) note_fault(event.kind, trial.key + ": " + event.message);
-  if (trial.verdict != Verdict::ok) note_fault(std::string(to_string(trial.verdict)), trial.key + ": " + trial.verdict_text);
+  if (trial.verdict != Verdict::ok)
+    note_fault(std::string(to_string(trial.verdict)), trial.key + ": " + trial.verdict_text);
   if (is_idle(trial.role) || trial.role == TrialRole::warm_up) return;
   ++finished_;
   remaining_ = std::max(0, remaining_ - 1);
   ++verdicts_[std::string(to_string(trial.verdict))];
   Last last{trial.key, trial.region_s, trial.energy_j, {}};
   for (const ChannelEnergy& energy : trial.energies) {
-    if (!energy.joules || !trial.region_s || *trial.region_s <= 0 || energy.channel >= channels_.size()) continue;
+    if (!energy.joules || !trial.region_s || *trial.region_s <= 0 || energy.channel >= channels_.size())
+      continue;
     // Of several of one domain a counter, as where energies are summed (results/energy/energy_source.cpp).
     const Channel& channel = channels_[energy.channel];
-    if (channel.kind == ChannelKind::counter || !last.watts.contains(channel.domain)) last.watts[channel.domain] = *energy.joules / *trial.region_s;
+    if (channel.kind == ChannelKind::counter || !last.watts.contains(channel.domain))
+      last.watts[channel.domain] = *energy.joules / *trial.region_s;
   }
   last_ = std::move(last);
 }
@@ -109,13 +114,16 @@ std::string NightMetrics::text() const {
   all.family("build", "info", "", "The program that runs the night.");
   all.sample({{"version", version_}}, 1);
   if (begun_) {
-    all.family("trials_finished", "gauge", "", "Trials of workloads that are finished, those of earlier sessions included.");
+    all.family("trials_finished", "gauge", "",
+               "Trials of workloads that are finished, those of earlier sessions included.");
     all.sample({}, finished_);
-    all.family("trials_left", "gauge", "", "Trials that are planned and not finished; of a search at most so many.");
+    all.family("trials_left", "gauge", "",
+               "Trials that are planned and not finished; of a search at most so many.");
     all.sample({}, remaining_);
   }
   if (done_at_) {
-    all.family("time_left_seconds", "gauge", "seconds", "Until what is planned is done, going by the last trials.");
+    all.family("time_left_seconds", "gauge", "seconds",
+               "Until what is planned is done, going by the last trials.");
     all.sample({}, std::max(0.0, seconds(*done_at_ - clock_.now()).value()));
   }
   all.family("trial", "info", "", "The trial that runs now.");
@@ -125,7 +133,8 @@ std::string NightMetrics::text() const {
     const PlanPoint& point = plan_.points[static_cast<std::size_t>(now_->point)];
     for (std::size_t axis = 0; axis < plan_.axes.size(); ++axis) {
       // An idle window has the point's settings and none of its work.
-      if (point.values[axis] && (plan_.axes[axis].knob || !is_idle(now_->role))) all.sample({{"axis", plan_.axes[axis].name}, {"value", point.values[axis]->text}}, 1);
+      if (point.values[axis] && (plan_.axes[axis].knob || !is_idle(now_->role)))
+        all.sample({{"axis", plan_.axes[axis].name}, {"value", point.values[axis]->text}}, 1);
     }
   }
   if (last_) {
@@ -139,7 +148,8 @@ std::string NightMetrics::text() const {
       all.family("last_trial_joules", "gauge", "joules", "Its energy, of the domains that count.");
       all.sample({}, *last_->joules);
     }
-    if (!last_->watts.empty()) all.family("last_trial_power_watts", "gauge", "watts", "Its mean power, by domain.");
+    if (!last_->watts.empty())
+      all.family("last_trial_power_watts", "gauge", "watts", "Its mean power, by domain.");
     for (const auto& [domain, watts] : last_->watts) all.sample({{"domain", domain}}, watts);
   }
   all.family("trials", "counter", "", "Trials of this session, by verdict.");
@@ -152,7 +162,9 @@ std::string NightMetrics::text() const {
     all.family("last_fault_time_seconds", "gauge", "seconds", "When that was, since 1970.");
     all.sample({}, last_fault_->at);
   }
-  if (!drift_.empty()) all.family("reference_change_ratio", "gauge", "ratio", "Change of the reference's objective within the last block that is concluded.");
+  if (!drift_.empty())
+    all.family("reference_change_ratio", "gauge", "ratio",
+               "Change of the reference's objective within the last block that is concluded.");
   for (const auto& [scenario, change] : drift_) all.sample({{"scenario", scenario}}, change);
   return std::move(all).end();
 }

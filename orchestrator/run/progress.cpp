@@ -78,7 +78,8 @@ std::string Progress::moving_line(const PlannedTrial& trial, int finished, int r
   std::string eta = "ETA after the first trial";
   if (const auto left = expected(remaining)) eta = "ETA " + format_duration(*left);
   if (remaining == 0) eta = "the last of it";
-  std::string line = fmt::format("[{}/{}] {}{} {} gone, {}", finished, finished + remaining, std::string(static_cast<std::size_t>(done), '#'),
+  std::string line = fmt::format("[{}/{}] {}{} {} gone, {}", finished, finished + remaining,
+                                 std::string(static_cast<std::size_t>(done), '#'),
                                  std::string(static_cast<std::size_t>(bar - done), '-'),
                                  format_duration(seconds(clock_.now() - started_)), eta);
   const std::size_t room = columns() - 1;

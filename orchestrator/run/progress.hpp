@@ -31,7 +31,8 @@ class Progress {
 
  private:
   void clear();
-  void warn(const std::string& kind, const std::string& key, const std::string& before, const std::string& message);
+  void warn(const std::string& kind, const std::string& key, const std::string& before,
+            const std::string& message);
   std::string moving_line(const PlannedTrial& trial, int finished, int remaining) const;
 
   const Clock& clock_;

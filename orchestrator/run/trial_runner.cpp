@@ -93,7 +93,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (!measure(point, trial)) return std::nullopt;
     if (is_idle(trial.role) && !wait_for_rest(point, trial)) return std::nullopt;
     if (!is_idle(trial.role)) require_unchanged_files(point, trial, true);
-    if (const std::string died = services_.died(trial.child.end != ChildResult::End::exited || trial.child.exit_code != 0);
+    if (const std::string died =
+            services_.died(trial.child.end != ChildResult::End::exited || trial.child.exit_code != 0);
         !died.empty())
       set_verdict(trial, Verdict::service_died, died);
     for (EventRecord& event : services_.grown()) trial.events.push_back(std::move(event));
@@ -540,9 +541,11 @@ void TrialRunner::note_units(const PlanPoint& point, const TrialRecord& trial) {
   if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
   const WorkloadSpec& workload = plan_.workloads[static_cast<std::size_t>(point.workload)].spec;
   for (const std::string& name : deciding_metrics(objective_of(plan_.experiment, workload))) {
-    const auto told = std::find_if(trial.metrics.begin(), trial.metrics.end(),
-                                   [&](const MetricRecord& one) { return one.name == name && !one.count_of; });
-    if (told != trial.metrics.end()) units_told_[point.workload].try_emplace(name, JudgeInput::ToldBefore{told->unit, trial.key});
+    const auto told = std::find_if(trial.metrics.begin(), trial.metrics.end(), [&](const MetricRecord& one) {
+      return one.name == name && !one.count_of;
+    });
+    if (told != trial.metrics.end())
+      units_told_[point.workload].try_emplace(name, JudgeInput::ToldBefore{told->unit, trial.key});
   }
 }
 

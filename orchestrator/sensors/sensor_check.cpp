@@ -44,7 +44,8 @@ bool any_slow(const std::vector<Channel>& channels, const std::vector<Reading>& 
     }
     const bool counter = channels[i].kind == ChannelKind::counter;
     // Of a counter that is read seldom a few looks that found nothing new are enough.
-    if ((changes > 0 || counter) && changes < 6 && (mine.size() > 20 || (counter && repeats >= 3))) return true;
+    if ((changes > 0 || counter) && changes < 6 && (mine.size() > 20 || (counter && repeats >= 3)))
+      return true;
   }
   return false;
 }
@@ -55,9 +56,11 @@ bool says_too_little(const std::vector<Channel>& channels, const std::vector<Rea
     if (!measures_energy(channels[i]) || !channels[i].told_when_new) continue;
     const std::ptrdiff_t enough = channels[i].kind == ChannelKind::counter ? 3 : 1;
     const auto mine = of_channel(readings, i);
-    if (!mine.empty() && (mine.back().status == ReadingStatus::gone || mine.back().status == ReadingStatus::denied))
+    if (!mine.empty() &&
+        (mine.back().status == ReadingStatus::gone || mine.back().status == ReadingStatus::denied))
       continue;
-    if (std::count_if(mine.begin(), mine.end(), [](const Reading& one) { return one.value.has_value(); }) < enough)
+    if (std::count_if(mine.begin(), mine.end(), [](const Reading& one) { return one.value.has_value(); }) <
+        enough)
       return true;
   }
   return false;
@@ -67,7 +70,8 @@ bool says_too_little(const std::vector<Channel>& channels, const std::vector<Rea
 void start_and_note(Sampler& sampler, SensorCheck& check) {
   sampler.start();
   for (const std::string& told : sampler.told()) {
-    if (std::find(check.notes.begin(), check.notes.end(), told) == check.notes.end()) check.notes.push_back(told);
+    if (std::find(check.notes.begin(), check.notes.end(), told) == check.notes.end())
+      check.notes.push_back(told);
   }
 }
 
@@ -210,8 +214,8 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
     const auto more = sampler.stop();
     readings.insert(readings.end(), more.begin(), more.end());
   };
-  for (Seconds waited{0}; waited < patience_with_programs && says_too_little(channels, readings) && check.notes.empty() &&
-                          (interruption == nullptr || interruption->pending() == 0);
+  for (Seconds waited{0}; waited < patience_with_programs && says_too_little(channels, readings) &&
+                          check.notes.empty() && (interruption == nullptr || interruption->pending() == 0);
        waited = waited + between_their_lines)
     look_on(between_their_lines);
   // A slow sensor has said too little by now to know how slow it is.

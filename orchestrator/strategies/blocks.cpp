@@ -151,7 +151,8 @@ class RandomisedBlocks : public Strategy {
   void find_where_it_confirms(const History& history) {
     if (confirms_from_ != 0) return;
     for (const FinishedTrial& trial : history.trials()) {
-      if (trial.confirms && trial.block > last_planned_ && (confirms_from_ == 0 || trial.block < confirms_from_))
+      if (trial.confirms && trial.block > last_planned_ &&
+          (confirms_from_ == 0 || trial.block < confirms_from_))
         confirms_from_ = trial.block;
     }
     if (confirms_from_ == 0) return;
@@ -332,7 +333,8 @@ class RandomisedBlocks : public Strategy {
 
   // Not one that was added, to this form of the experiment or an earlier one.
   bool is_planned(int block) const {
-    return std::any_of(plan_.trials.begin(), plan_.trials.end(), [&](const PlannedTrial& one) { return one.block == block; });
+    return std::any_of(plan_.trials.begin(), plan_.trials.end(),
+                       [&](const PlannedTrial& one) { return one.block == block; });
   }
 
   // How noisy each point is, by the first blocks alone and with the others in view: to look again and again,

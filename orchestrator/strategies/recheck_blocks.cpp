@@ -10,8 +10,8 @@
 
 namespace dvfs_plan {
 
-RecheckBlocks::RecheckBlocks(const Plan& plan, std::vector<int> points, int first_block, int first_position, int blocks,
-                             std::optional<Seconds> time)
+RecheckBlocks::RecheckBlocks(const Plan& plan, std::vector<int> points, int first_block, int first_position,
+                             int blocks, std::optional<Seconds> time)
     : plan_(plan), time_(time) {
   const ScheduleOptions options = schedule_options(plan.experiment);
   // Where the experiment has no references in its blocks, once in each all the same: all is judged against it.
@@ -48,7 +48,8 @@ const PlannedTrial* RecheckBlocks::next(const History& history) {
 }
 
 bool RecheckBlocks::affordable(const History& history) const {
-  const auto begun = std::count_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.begun; });
+  const auto begun =
+      std::count_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.begun; });
   if (!time_ || begun == 0) return true;
   const double spent = (history.spent() - *spent_before_).value();
   return spent + spent / static_cast<double>(begun) <= time_->value();
@@ -57,7 +58,8 @@ bool RecheckBlocks::affordable(const History& history) const {
 int RecheckBlocks::remaining(const History& history) {
   int left = 0;
   for (const Block& block : blocks_) {
-    for (const PlannedTrial& trial : block.trials) left += is_idle(trial.role) || history.contains(trial) ? 0 : 1;
+    for (const PlannedTrial& trial : block.trials)
+      left += is_idle(trial.role) || history.contains(trial) ? 0 : 1;
   }
   return left;
 }

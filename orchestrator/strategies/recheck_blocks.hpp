@@ -33,7 +33,7 @@ class RecheckBlocks : public Strategy {
   std::vector<Block> blocks_;
   std::optional<Seconds> time_;
   std::optional<Seconds> spent_before_;  // by the result's own trials
-  std::optional<PlannedTrial> again_;   // a rerun that was handed out
+  std::optional<PlannedTrial> again_;    // a rerun that was handed out
 };
 
 }  // namespace dvfs_plan

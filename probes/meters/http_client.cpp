@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -28,7 +28,8 @@ using HttpError = beast::error_code;
 constexpr std::uint64_t longest_body = 4U << 20;
 
 std::string small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -57,14 +58,16 @@ bool parse_http_place(const std::string& url, HttpPlace& place) {
   }
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   place.host = host;
-  const bool number = !place.port.empty() && place.port.size() <= 5 && place.port.find_first_not_of("0123456789") == std::string::npos;
+  const bool number = !place.port.empty() && place.port.size() <= 5 &&
+                      place.port.find_first_not_of("0123456789") == std::string::npos;
   const bool plain = url.find_first_of("@?# \t\r\n") == std::string::npos;
   return number && plain && !host.empty();
 }
 
 class HttpClient::Connection {
  public:
-  Connection(HttpPlace where, std::string authorities) : place(std::move(where)), authorities_(std::move(authorities)) {}
+  Connection(HttpPlace where, std::string authorities)
+      : place(std::move(where)), authorities_(std::move(authorities)) {}
 
   HttpPlace place;
   std::chrono::steady_clock::time_point until = {};
@@ -74,9 +77,12 @@ class HttpClient::Connection {
     HttpError error;
     Answer answer = send_once(request, error);
     // What was kept may be closed by the other side, which shows at the next request; one that changes something is not sent twice.
-    const bool closed = error == http::error::end_of_stream || error == asio::error::connection_reset || error == asio::error::broken_pipe ||
-                        error == asio::error::eof || error == asio::ssl::error::stream_truncated;
-    return answer.status == 0 && kept && closed && request.method() == http::verb::get ? send_once(request, error) : answer;
+    const bool closed = error == http::error::end_of_stream || error == asio::error::connection_reset ||
+                        error == asio::error::broken_pipe || error == asio::error::eof ||
+                        error == asio::ssl::error::stream_truncated;
+    return answer.status == 0 && kept && closed && request.method() == http::verb::get
+               ? send_once(request, error)
+               : answer;
   }
 
   std::string host_field() const {
@@ -110,12 +116,15 @@ class HttpClient::Connection {
           tls_->set_default_verify_paths(error);
         else
           tls_->load_verify_file(authorities_, error);
-        if (error) return fmt::format("{}: {}", authorities_.empty() ? "the system's authorities" : authorities_, error.message());
+        if (error)
+          return fmt::format("{}: {}", authorities_.empty() ? "the system's authorities" : authorities_,
+                             error.message());
       }
       secure_.emplace(context_, *tls_);
       HttpError no_number;
       asio::ip::make_address(place.host, no_number);
-      if (no_number) SSL_set_tlsext_host_name(secure_->native_handle(), place.host.c_str());  // names alone: RFC 6066, 3
+      if (no_number)
+        SSL_set_tlsext_host_name(secure_->native_handle(), place.host.c_str());  // names alone: RFC 6066, 3
       secure_->set_verify_callback(asio::ssl::host_name_verification(place.host));
     } else {
       stream_.emplace(context_);
@@ -144,11 +153,14 @@ class HttpClient::Connection {
     error = {};
     if (answer.problem.empty()) {
       socket().expires_at(until);
-      error = secure_ ? wait_for([&](auto done) { http::async_write(*secure_, request, done); }) : wait_for([&](auto done) { http::async_write(*stream_, request, done); });
+      error = secure_ ? wait_for([&](auto done) { http::async_write(*secure_, request, done); })
+                      : wait_for([&](auto done) { http::async_write(*stream_, request, done); });
       if (!error)
         error = secure_ ? wait_for([&](auto done) { http::async_read(*secure_, buffer_, parser, done); })
                         : wait_for([&](auto done) { http::async_read(*stream_, buffer_, parser, done); });
-      if (error) answer.problem = fmt::format("{} of {}: {}", std::string(request.method_string()), host_field(), error.message());
+      if (error)
+        answer.problem =
+            fmt::format("{} of {}: {}", std::string(request.method_string()), host_field(), error.message());
     }
     if (!answer.problem.empty()) {
       close();
@@ -157,7 +169,8 @@ class HttpClient::Connection {
     const auto& response = parser.get();
     answer.status = static_cast<int>(response.result_int());
     answer.body = response.body();
-    for (const auto& field : response) answer.headers[small_letters(std::string(field.name_string()))] = std::string(field.value());
+    for (const auto& field : response)
+      answer.headers[small_letters(std::string(field.name_string()))] = std::string(field.value());
     if (!response.keep_alive()) close();
     return answer;
   }
@@ -170,18 +183,23 @@ class HttpClient::Connection {
   beast::flat_buffer buffer_;
 };
 
-HttpClient::HttpClient(HttpPlace place, std::string authorities) : connection_(std::make_unique<Connection>(std::move(place), std::move(authorities))) {}
+HttpClient::HttpClient(HttpPlace place, std::string authorities)
+    : connection_(std::make_unique<Connection>(std::move(place), std::move(authorities))) {}
 HttpClient::~HttpClient() = default;
 
 void HttpClient::within(Seconds patience) {
-  connection_->until = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(patience.value()));
+  connection_->until =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                             std::chrono::duration<double>(patience.value()));
 }
 
 const HttpPlace& HttpClient::place() const {
   return connection_->place;
 }
 
-HttpClient::Answer HttpClient::send(const std::string& method, const std::string& target, const std::map<std::string, std::string>& headers, const std::string& body) {
+HttpClient::Answer HttpClient::send(const std::string& method, const std::string& target,
+                                    const std::map<std::string, std::string>& headers,
+                                    const std::string& body) {
   http::request<http::string_body> request{http::string_to_verb(method), target, 11};
   request.set(http::field::host, connection_->host_field());
   request.set(http::field::user_agent, "dvfs-plan");

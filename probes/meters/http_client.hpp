@@ -34,16 +34,22 @@ class HttpClient {
     std::map<std::string, std::string> headers;  // names in small letters
     std::string problem = {};
   };
-  Answer get(const std::string& target, const std::map<std::string, std::string>& headers = {}) { return send("GET", target, headers, ""); }
+  Answer get(const std::string& target, const std::map<std::string, std::string>& headers = {}) {
+    return send("GET", target, headers, "");
+  }
   // `body` is JSON.
-  Answer post(const std::string& target, const std::string& body, const std::map<std::string, std::string>& headers = {}) {
+  Answer post(const std::string& target, const std::string& body,
+              const std::map<std::string, std::string>& headers = {}) {
     return send("POST", target, headers, body);
   }
-  Answer remove(const std::string& target, const std::map<std::string, std::string>& headers = {}) { return send("DELETE", target, headers, ""); }
+  Answer remove(const std::string& target, const std::map<std::string, std::string>& headers = {}) {
+    return send("DELETE", target, headers, "");
+  }
   const HttpPlace& place() const;
 
  private:
-  Answer send(const std::string& method, const std::string& target, const std::map<std::string, std::string>& headers, const std::string& body);
+  Answer send(const std::string& method, const std::string& target,
+              const std::map<std::string, std::string>& headers, const std::string& body);
   class Connection;
   std::unique_ptr<Connection> connection_;
 };

@@ -9,7 +9,8 @@ namespace {
 
 class PolledMeter : public Probe {
  public:
-  PolledMeter(const MeterRequest& request, const std::string& source, Seconds usual, std::function<MeterLook()> look)
+  PolledMeter(const MeterRequest& request, const std::string& source, Seconds usual,
+              std::function<MeterLook()> look)
       : name_(request.name), period_(request.period.value_or(usual)), look_(std::move(look)) {
     Channel channel;
     channel.name = name_ + ":power";
@@ -44,7 +45,8 @@ class PolledMeter : public Probe {
 
 }  // namespace
 
-std::unique_ptr<Probe> make_polled_meter(const MeterRequest& request, const std::string& source, Seconds usual, std::function<MeterLook()> look) {
+std::unique_ptr<Probe> make_polled_meter(const MeterRequest& request, const std::string& source,
+                                         Seconds usual, std::function<MeterLook()> look) {
   return std::make_unique<PolledMeter>(request, source, usual, std::move(look));
 }
 

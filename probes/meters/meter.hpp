@@ -48,7 +48,8 @@ struct MeterLook {
 };
 
 // A probe of one channel, NAME:power, that is what `look` says. `usual`: how often it tells something new.
-std::unique_ptr<Probe> make_polled_meter(const MeterRequest& request, const std::string& source, Seconds usual, std::function<MeterLook()> look);
+std::unique_ptr<Probe> make_polled_meter(const MeterRequest& request, const std::string& source,
+                                         Seconds usual, std::function<MeterLook()> look);
 
 // How long one of them is waited for: less than the sampler waits for any probe.
 inline constexpr Seconds meter_patience{4};

@@ -44,7 +44,9 @@ class Redfish {
       way = way_;
       field = field_;
     }
-    if (found.size() > 1) look = MeterLook::none(fmt::format("several chassis tell a power ({}): name one in 'at'", join(found, ", ")));
+    if (found.size() > 1)
+      look = MeterLook::none(
+          fmt::format("several chassis tell a power ({}): name one in 'at'", join(found, ", ")));
     if (found.empty()) look = MeterLook::none("no chassis tells a power");
     way_ = way;
     field_ = field;
@@ -60,14 +62,17 @@ class Redfish {
   enum class Found { none, one, unknown };
 
   static std::string link_in(const RedfishJson& json, const RedfishJson::json_pointer& way) {
-    return json.is_object() && json.contains(way) && json.at(way).is_string() ? json.at(way).get<std::string>() : std::string{};
+    return json.is_object() && json.contains(way) && json.at(way).is_string()
+               ? json.at(way).get<std::string>()
+               : std::string{};
   }
 
   // unknown: it could not be read, and `look` says why.
   Found find_in(const std::string& chassis, MeterLook& look) {
     const auto json = get(chassis, look);
     if (!json) return Found::unknown;
-    for (const auto& [link, field] : {std::pair("/EnvironmentMetrics/@odata.id", "/PowerWatts/Reading"), std::pair("/Power/@odata.id", "/PowerControl/0/PowerConsumedWatts")}) {
+    for (const auto& [link, field] : {std::pair("/EnvironmentMetrics/@odata.id", "/PowerWatts/Reading"),
+                                      std::pair("/Power/@odata.id", "/PowerControl/0/PowerConsumedWatts")}) {
       way_ = link_in(*json, RedfishJson::json_pointer(link));
       if (way_.empty()) continue;
       field_ = field;
@@ -75,7 +80,8 @@ class Redfish {
       if (!resource) return Found::unknown;
       const RedfishJson::json_pointer controls("/PowerControl");
       if (resource->contains(controls) && resource->at(controls).size() > 1) {
-        look = MeterLook::none(fmt::format("{} has {} PowerControls, and which is the whole is not said", way_, resource->at(controls).size()));
+        look = MeterLook::none(fmt::format("{} has {} PowerControls, and which is the whole is not said",
+                                           way_, resource->at(controls).size()));
         return Found::unknown;
       }
       if (number_in(*resource, field_)) return Found::one;
@@ -121,15 +127,18 @@ class Redfish {
       const auto location = answer.headers.find("location");
       session_ = location == answer.headers.end() ? "" : location->second;
       const auto body = RedfishJson::parse(answer.body, nullptr, false);
-      if (session_.empty() && !body.is_discarded()) session_ = link_in(body, RedfishJson::json_pointer("/@odata.id"));
+      if (session_.empty() && !body.is_discarded())
+        session_ = link_in(body, RedfishJson::json_pointer("/@odata.id"));
       // It may be a whole address.
-      if (const auto at = session_.find(service_root); at != std::string::npos) session_ = session_.substr(at);
+      if (const auto at = session_.find(service_root); at != std::string::npos)
+        session_ = session_.substr(at);
       return true;
     }
     if (answer.status == 0)
       look = MeterLook::silent(answer.problem);
     else
-      look = MeterLook::none(fmt::format("{}: HTTP status {}: the user or the password is not taken", target, answer.status));
+      look = MeterLook::none(
+          fmt::format("{}: HTTP status {}: the user or the password is not taken", target, answer.status));
     return false;
   }
 
@@ -149,17 +158,22 @@ MeterFinding open_redfish(const MeterRequest& request) {
   const auto place = meter_place(request, "redfish", finding);
   if (!place) return finding;
   if (!request.user.empty() && !place->tls) {
-    finding.problem = fmt::format("meter '{}' (redfish): a password is sent over TLS alone, and '{}' is not https", request.name, request.at);
+    finding.problem =
+        fmt::format("meter '{}' (redfish): a password is sent over TLS alone, and '{}' is not https",
+                    request.name, request.at);
     return finding;
   }
   const auto bmc = std::make_shared<Redfish>(*place, request);
   MeterLook look;
-  const std::string way = bmc->find(place->path.starts_with(service_root + "/Chassis/") ? place->path : "", look);
+  const std::string way =
+      bmc->find(place->path.starts_with(service_root + "/Chassis/") ? place->path : "", look);
   if (way.empty()) {
     finding.problem = fmt::format("meter '{}' (redfish) at {}: {}", request.name, request.at, look.problem);
-    finding.fix = look.problem.find("certificate") != std::string::npos
-                      ? "name who vouches for it:  ca: FILE.pem  (the BMC's own certificate, where it signed it itself)"
-                      : fmt::format("look with: curl {}/redfish/v1/Chassis", request.at.substr(0, request.at.find("/redfish")));
+    finding.fix =
+        look.problem.find("certificate") != std::string::npos
+            ? "name who vouches for it:  ca: FILE.pem  (the BMC's own certificate, where it signed it itself)"
+            : fmt::format("look with: curl {}/redfish/v1/Chassis",
+                          request.at.substr(0, request.at.find("/redfish")));
     return finding;
   }
   const std::string source = fmt::format("https://{}:{}{}", place->host, place->port, way);
@@ -167,7 +181,12 @@ MeterFinding open_redfish(const MeterRequest& request) {
   return finding;
 }
 
-const Registered<MeterKind> redfish({.name = "redfish", .place = 30, .what = "the machine's BMC by Redfish over HTTPS", .takes_credentials = true, .takes_authorities = true, .open = open_redfish});
+const Registered<MeterKind> redfish({.name = "redfish",
+                                     .place = 30,
+                                     .what = "the machine's BMC by Redfish over HTTPS",
+                                     .takes_credentials = true,
+                                     .takes_authorities = true,
+                                     .open = open_redfish});
 
 }  // namespace
 }  // namespace dvfs_plan

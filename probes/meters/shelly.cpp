@@ -42,7 +42,8 @@ class Shelly {
     MeterLook look;
     const auto status = json_of(client_.get(way_), way_, look);
     if (!status) return look;
-    if (status->contains("is_valid") && status->at("is_valid") != true) return MeterLook::none(way_ + ": is_valid is false");
+    if (status->contains("is_valid") && status->at("is_valid") != true)
+      return MeterLook::none(way_ + ": is_valid is false");
     look.watts = number_in(*status, field_);
     if (!look.watts) return MeterLook::none(fmt::format("{} has no number '{}'", way_, field_.substr(1)));
     return look;
@@ -62,7 +63,9 @@ MeterFinding open_shelly(const MeterRequest& request) {
   if (way.empty()) {
     finding.problem = fmt::format("meter '{}' (shelly) at {}: {}", request.name, request.at, look.problem);
     finding.fix = look.problem.find("password") != std::string::npos
-                      ? std::string("switch its authentication off, or read it by a program of yours (docs/experiment.md, probes)")
+                      ? std::string(
+                            "switch its authentication off, or read it by a program of yours "
+                            "(docs/experiment.md, probes)")
                       : fmt::format("look with: curl {}/shelly", request.at);
     return finding;
   }
@@ -70,7 +73,11 @@ MeterFinding open_shelly(const MeterRequest& request) {
   return finding;
 }
 
-const Registered<MeterKind> shelly({.name = "shelly", .place = 10, .what = "a Shelly plug or power meter, by its local HTTP interface", .takes_outlet = true, .open = open_shelly});
+const Registered<MeterKind> shelly({.name = "shelly",
+                                    .place = 10,
+                                    .what = "a Shelly plug or power meter, by its local HTTP interface",
+                                    .takes_outlet = true,
+                                    .open = open_shelly});
 
 }  // namespace
 }  // namespace dvfs_plan

@@ -13,7 +13,8 @@ namespace {
 std::string percent_encoded(const std::string& text) {
   std::string result;
   for (const unsigned char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
     result += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
   }
   return result;
@@ -22,7 +23,9 @@ std::string percent_encoded(const std::string& text) {
 class Tasmota {
  public:
   Tasmota(const HttpPlace& place, const MeterRequest& request) : client_(place, "") {
-    if (!request.user.empty()) target_ += fmt::format("user={}&password={}&", percent_encoded(request.user), percent_encoded(request.password));
+    if (!request.user.empty())
+      target_ += fmt::format("user={}&password={}&", percent_encoded(request.user),
+                             percent_encoded(request.password));
     target_ += "cmnd=Status%208";
     field_ = "/StatusSNS/ENERGY/Power";
     if (!request.outlet.empty()) field_ += "/" + request.outlet;
@@ -36,7 +39,10 @@ class Tasmota {
     if (!status) return look;
     look.watts = number_in(*status, field_);
     if (!look.watts && field_.ends_with("Power")) look.watts = number_in(*status, field_ + "/0");
-    if (!look.watts) return MeterLook::none(status->contains("WARNING") ? "it asks for a user and a password" : fmt::format("Status 8 has no number {}", field_.substr(1)));
+    if (!look.watts)
+      return MeterLook::none(status->contains("WARNING")
+                                 ? "it asks for a user and a password"
+                                 : fmt::format("Status 8 has no number {}", field_.substr(1)));
     return look;
   }
 
@@ -56,11 +62,17 @@ MeterFinding open_tasmota(const MeterRequest& request) {
     finding.fix = fmt::format("look with: curl '{}/cm?cmnd=Status%208'", request.at);
     return finding;
   }
-  finding.probe = make_polled_meter(request, request.at + " Status 8", Seconds{0.5}, [plug] { return plug->read(); });
+  finding.probe =
+      make_polled_meter(request, request.at + " Status 8", Seconds{0.5}, [plug] { return plug->read(); });
   return finding;
 }
 
-const Registered<MeterKind> tasmota({.name = "tasmota", .place = 20, .what = "a plug with Tasmota, by its local HTTP interface", .takes_outlet = true, .takes_credentials = true, .open = open_tasmota});
+const Registered<MeterKind> tasmota({.name = "tasmota",
+                                     .place = 20,
+                                     .what = "a plug with Tasmota, by its local HTTP interface",
+                                     .takes_outlet = true,
+                                     .takes_credentials = true,
+                                     .open = open_tasmota});
 
 }  // namespace
 }  // namespace dvfs_plan

@@ -9,8 +9,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "results/statistics/between_nights.hpp"
 #include "results/report/units_told.hpp"
+#include "results/statistics/between_nights.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -38,7 +38,7 @@ struct NightValues {
 };
 
 std::vector<const TrialRow*> counting(const std::vector<TrialRow>& trials, const std::string& scenario,
-                                     Quantity quantity) {
+                                      Quantity quantity) {
   std::vector<const TrialRow*> found;
   for (const TrialRow& trial : trials) {
     const auto value = quantity(trial);
@@ -203,7 +203,9 @@ class ScenarioComparison {
   // Keys leave out the value at which trials ran before its axis was there, and that may be another one in each file.
   static bool same_settings(const PointSummary& a, const PointSummary& b) {
     return std::equal(a.settings.begin(), a.settings.end(), b.settings.begin(), b.settings.end(),
-                      [](const AxisSetting& one, const AxisSetting& other) { return one.axis == other.axis && one.text == other.text; });
+                      [](const AxisSetting& one, const AxisSetting& other) {
+                        return one.axis == other.axis && one.text == other.text;
+                      });
   }
 
   // Of several nights the mean of what each says of the point.
@@ -212,7 +214,8 @@ class ScenarioComparison {
     std::vector<const PointSummary*> all;
     for (const ComparedResult& night : nights) {
       for (const ScenarioSummary& scenario : night.summary.scenarios) {
-        const PointSummary* const one = scenario.scenario == before_.scenario ? find(scenario, point.point) : nullptr;
+        const PointSummary* const one =
+            scenario.scenario == before_.scenario ? find(scenario, point.point) : nullptr;
         if (one != nullptr) all.push_back(one);
       }
     }
@@ -236,7 +239,8 @@ class ScenarioComparison {
     if (savings.empty())
       point.saving.reset();
     else
-      point.saving = Change{static_cast<int>(savings.size()), estimate(savings)->mean, std::nullopt, std::nullopt};
+      point.saving =
+          Change{static_cast<int>(savings.size()), estimate(savings)->mean, std::nullopt, std::nullopt};
     return point;
   }
 
@@ -404,14 +408,16 @@ std::vector<std::string> other_units(const ScenarioSummary& before, const Scenar
   }
   for (const std::string& name : names) {
     if (told_alike(before, after, name)) continue;
-    warnings.push_back(fmt::format("{}: '{}' is told in {} before, in {} after; what is made of it does not compare", before.scenario, name,
-                                   unit_in_words(*unit_of_metric(before, name)), unit_in_words(*unit_of_metric(after, name))));
+    warnings.push_back(fmt::format(
+        "{}: '{}' is told in {} before, in {} after; what is made of it does not compare", before.scenario,
+        name, unit_in_words(*unit_of_metric(before, name)), unit_in_words(*unit_of_metric(after, name))));
   }
   return warnings;
 }
 
 // Nights of one side that name other settings than the first.
-std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights, const std::string& scenario) {
+std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights,
+                                       const std::string& scenario) {
   std::vector<std::string> texts;
   std::set<std::string> settings;
   for (const ComparedResult& night : nights) {
@@ -429,7 +435,9 @@ std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights
 
 std::optional<std::string> trial_in_both(const ComparedResult& one, const ComparedResult& other) {
   std::set<std::tuple<std::string, std::string, std::string, std::optional<double>>> begun;
-  const auto identity = [](const TrialRow& trial) { return std::tuple(trial.node, trial.key, trial.started_at, trial.time_s); };
+  const auto identity = [](const TrialRow& trial) {
+    return std::tuple(trial.node, trial.key, trial.started_at, trial.time_s);
+  };
   for (const TrialRow& trial : one.trials) begun.insert(identity(trial));
   for (const TrialRow& trial : other.trials) {
     if (trial.time_s && !trial.started_at.empty() && begun.contains(identity(trial))) return trial.key;
@@ -460,20 +468,22 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   for (const ScenarioSummary& scenario : before.summary.scenarios) {
     for (const ScenarioSummary& other : after.summary.scenarios) {
       if (other.scenario != scenario.scenario) continue;
-      for (std::string& warning : other_units(scenario, other)) comparison.warnings.push_back(std::move(warning));
+      for (std::string& warning : other_units(scenario, other))
+        comparison.warnings.push_back(std::move(warning));
       if (comparison.of_levels) {
         for (const auto* side : {&ones, &others}) {
           const auto answers = other_answers(*side, scenario.scenario);
           if (!answers.empty())
-            comparison.warnings.push_back(fmt::format("{}: the nights of one side name different settings ({}); the first one's is marked",
-                                                      scenario.scenario, join(answers, ", ")));
+            comparison.warnings.push_back(fmt::format(
+                "{}: the nights of one side name different settings ({}); the first one's is marked",
+                scenario.scenario, join(answers, ", ")));
         }
       }
       // Of another unit of work neither energies nor times are of the same.
       if (!told_alike(scenario, other, scenario.objective.per)) continue;
-      comparison.scenarios.push_back(ScenarioComparison(ones, scenario, others, other,
-                                                        comparison.energies_compare, comparison.of_levels)
-                                         .finish());
+      comparison.scenarios.push_back(
+          ScenarioComparison(ones, scenario, others, other, comparison.energies_compare, comparison.of_levels)
+              .finish());
     }
   }
   for (const ComparedScenario& scenario : comparison.scenarios) {
@@ -481,8 +491,10 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
       comparison.warnings.push_back(differs);
   }
   if (const auto shared = trial_in_both(before, after); shared && !comparison.of_levels)
-    comparison.warnings.push_back(fmt::format(
-        "the two have trials in common (the first is {}): they are one night, or one grew out of a copy of the other", *shared));
+    comparison.warnings.push_back(
+        fmt::format("the two have trials in common (the first is {}): they are one night, or one grew out of "
+                    "a copy of the other",
+                    *shared));
   if (before.commands != after.commands)
     comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
   if (comparison.scenarios.empty())
@@ -491,10 +503,12 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   return comparison;
 }
 
-std::optional<Change> change_against_reference(const std::vector<TrialRow>& before, const std::vector<TrialRow>& after,
-                                               const std::string& scenario, const std::string& point, double confidence,
-                                               double sensor_before, double sensor_after) {
-  const NightValues then = ratios_of(before, scenario, objective_of), now = ratios_of(after, scenario, objective_of);
+std::optional<Change> change_against_reference(const std::vector<TrialRow>& before,
+                                               const std::vector<TrialRow>& after,
+                                               const std::string& scenario, const std::string& point,
+                                               double confidence, double sensor_before, double sensor_after) {
+  const NightValues then = ratios_of(before, scenario, objective_of),
+                    now = ratios_of(after, scenario, objective_of);
   const auto a = then.of_point.find(point), b = now.of_point.find(point);
   if (a == then.of_point.end() || b == now.of_point.end()) return std::nullopt;
   return change_between(a->second, then.error, b->second, now.error, confidence, sensor_before, sensor_after);

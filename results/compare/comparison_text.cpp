@@ -188,7 +188,8 @@ std::string terminal_comparison(const Comparison& comparison, const TextLook& lo
 namespace {
 
 const ComparedPoint* compared_point(const ComparedScenario& scenario, const std::optional<std::string>& key) {
-  const auto found = std::find_if(scenario.points.begin(), scenario.points.end(), [&](const ComparedPoint& one) { return one.point == key; });
+  const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
+                                  [&](const ComparedPoint& one) { return one.point == key; });
   return found == scenario.points.end() ? nullptr : &*found;
 }
 
@@ -220,18 +221,21 @@ std::string beyond_cell(const ComparedScenario& scenario, ChangeOfPoint Compared
 std::string terminal_comparisons(const std::vector<Comparison>& comparisons, const TextLook& look) {
   const Comparison& first = comparisons.front();
   std::string text = fmt::format(
-      "{} results against {}. Each comparison is at 5 % by itself: of twenty of nights that are alike, one is expected to call something changed.\n",
+      "{} results against {}. Each comparison is at 5 % by itself: of twenty of nights that are alike, one "
+      "is expected to call something changed.\n",
       comparisons.size(), printable(first.name_before));
   std::vector<std::string> scenarios;
   for (const Comparison& comparison : comparisons) {
     for (const ComparedScenario& one : comparison.scenarios) {
-      if (std::find(scenarios.begin(), scenarios.end(), one.scenario) == scenarios.end()) scenarios.push_back(one.scenario);
+      if (std::find(scenarios.begin(), scenarios.end(), one.scenario) == scenarios.end())
+        scenarios.push_back(one.scenario);
     }
   }
   for (const std::string& scenario : scenarios) {
     text += fmt::format("\n{}\n", printable(scenario));
     TextTable table;
-    table.row({" ", "result", "best", "its saving", "the first's best here", "energy beyond the noise at", "time likewise"});
+    table.row({" ", "result", "best", "its saving", "the first's best here", "energy beyond the noise at",
+               "time likewise"});
     bool first_told = false;
     for (const Comparison& comparison : comparisons) {
       const auto one = std::find_if(comparison.scenarios.begin(), comparison.scenarios.end(),
@@ -242,12 +246,15 @@ std::string terminal_comparisons(const std::vector<Comparison>& comparisons, con
       }
       if (!std::exchange(first_told, true)) {
         const ComparedPoint* const before = compared_point(*one, one->best_before);
-        table.row({" ", printable(comparison.name_before), best_cell(*one, one->best_before), before != nullptr ? share_cell(before->saving_before) : "—", "", "", ""});
+        table.row({" ", printable(comparison.name_before), best_cell(*one, one->best_before),
+                   before != nullptr ? share_cell(before->saving_before) : "—", "", "", ""});
       }
       const ComparedPoint* const after = compared_point(*one, one->best_after);
-      table.row({" ", printable(comparison.name_after), best_cell(*one, one->best_after), after != nullptr ? share_cell(after->saving_after) : "—",
-                 old_best_cell(*one), comparison.energies_compare ? beyond_cell(*one, &ComparedPoint::energy) : "not the same energy",
-                 beyond_cell(*one, &ComparedPoint::time)});
+      table.row(
+          {" ", printable(comparison.name_after), best_cell(*one, one->best_after),
+           after != nullptr ? share_cell(after->saving_after) : "—", old_best_cell(*one),
+           comparison.energies_compare ? beyond_cell(*one, &ComparedPoint::energy) : "not the same energy",
+           beyond_cell(*one, &ComparedPoint::time)});
     }
     text += table.text(look);
   }

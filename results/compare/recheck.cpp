@@ -27,10 +27,10 @@ RecheckRow::Range range_of(const std::optional<Change>& change) {
 
 // What others did, or a meter: it says nothing of whether the answer stands.
 bool is_disturbance(const std::string& verdict) {
-  static const std::set<std::string> words{"stopped",       "changed_meanwhile", "sensor_absent",     "sensor_denied",
-                                           "sensor_gone",   "sensor_dead",       "sensor_frozen",     "sensor_gap",
-                                           "sensor_impossible", "sensors_disagree", "foreign_load",   "marks_lost",
-                                           "service_not_ready", "service_died",  "damaged"};
+  static const std::set<std::string> words{
+      "stopped",      "changed_meanwhile", "sensor_absent",     "sensor_denied",     "sensor_gone",
+      "sensor_dead",  "sensor_frozen",     "sensor_gap",        "sensor_impossible", "sensors_disagree",
+      "foreign_load", "marks_lost",        "service_not_ready", "service_died",      "damaged"};
   return words.contains(verdict);
 }
 
@@ -50,7 +50,8 @@ std::string does_not_run(const PointSummary& point, const std::string& target) {
 std::string share_text(const RecheckRow::Range& saving) {
   if (!saving.value) return "not known";
   std::string text = fmt::format("{:.1f} %", 100 * *saving.value);
-  if (saving.low && saving.high) text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *saving.low, 100 * *saving.high);
+  if (saving.low && saving.high)
+    text += fmt::format(" [{:.1f}, {:.1f}]", 100 * *saving.low, 100 * *saving.high);
   return text;
 }
 
@@ -76,7 +77,8 @@ Change against_both(const Change& change, const ScenarioSummary& was, double con
   const auto narrow = log_half_width(own), wide = log_half_width(was.gain_of_best);
   if (!was.gain_corrected || !narrow || !wide || !change.low || !change.high) return change;
   const double moved = std::log1p(-own->value) - std::log1p(-was.gain_of_best->value);
-  const double more = std::sqrt(std::max(0.0, *wide * *wide - *narrow * *narrow)) * normal_quantile(confidence) / normal_quantile(0.95);
+  const double more = std::sqrt(std::max(0.0, *wide * *wide - *narrow * *narrow)) *
+                      normal_quantile(confidence) / normal_quantile(0.95);
   const double middle = std::log1p(change.value) + moved;
   const double down = std::hypot(std::log1p(change.value) - std::log1p(*change.low), more),
                up = std::hypot(std::log1p(*change.high) - std::log1p(change.value), more);
@@ -94,7 +96,8 @@ Broken broken_constraints(const PointSummary& now) {
     if (check.holds == true) continue;
     const std::string text =
         check.value ? fmt::format("{} (now {})", check.text,
-                                  check.name == "slowdown" ? fmt::format("{:.1f} %", 100 * *check.value) : fmt::format("{:.4g}", *check.value))
+                                  check.name == "slowdown" ? fmt::format("{:.1f} %", 100 * *check.value)
+                                                           : fmt::format("{:.4g}", *check.value))
                     : check.text;
     (check.holds == false && check.certain == true ? broken.certainly : broken.perhaps).push_back(text);
   }
@@ -130,11 +133,12 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
     const std::string causes = does_not_run(*point, was.target);
     if (causes.empty()) continue;
     row.verdict = has_changed;
-    row.why = fmt::format("{} ({}) does not run as it did: none of {} counts ({})", name, settings_text(*point),
-                          counted(point->trials, "trial"), causes);
+    row.why = fmt::format("{} ({}) does not run as it did: none of {} counts ({})", name,
+                          settings_text(*point), counted(point->trials, "trial"), causes);
     return row;
   }
-  if (best_now == nullptr || reference_now == nullptr || best_now->counted == 0 || reference_now->counted == 0) {
+  if (best_now == nullptr || reference_now == nullptr || best_now->counted == 0 ||
+      reference_now->counted == 0) {
     row.why = "no trial of both the best and the reference counts: they were disturbed, or too few were run";
     return row;
   }
@@ -146,8 +150,8 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   }
   row.saving = range_of(best_now->gain);
   const auto as_measured = [&](double level) {
-    return change_against_reference(trials, again, was.scenario, best.point, level, sensor_share(best.objective),
-                                    sensor_share(best_now->objective));
+    return change_against_reference(trials, again, was.scenario, best.point, level,
+                                    sensor_share(best.objective), sensor_share(best_now->objective));
   };
   auto change = as_measured(confidence_of_recheck);
   if (change) change = against_both(*change, was, confidence_of_recheck);
@@ -157,8 +161,10 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   if (strict && strict->low && (*strict->low > 0 || *strict->high < 0)) {
     row.verdict = has_changed;
     row.why = fmt::format(
-        "relative to the reference the best takes {:.1f} % {} than in the night (99 % interval {:+.1f} to {:+.1f} %)",
-        100 * std::abs(change->value), change->value > 0 ? "more" : "less", 100 * *change->low, 100 * *change->high);
+        "relative to the reference the best takes {:.1f} % {} than in the night (99 % interval {:+.1f} to "
+        "{:+.1f} %)",
+        100 * std::abs(change->value), change->value > 0 ? "more" : "less", 100 * *change->low,
+        100 * *change->high);
     return row;
   }
   const Broken broken = broken_constraints(*best_now);
@@ -170,7 +176,8 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   const auto& gain = best_now->gain;
   if (!gain || !gain->low) {
     row.why = row.blocks == 1 ? "one block has no spread: more blocks would tell"
-                              : "best and reference count together in one block at most, which has no spread: more blocks would tell";
+                              : "best and reference count together in one block at most, which has no "
+                                "spread: more blocks would tell";
     return row;
   }
   if (const auto high = high_at(*gain, confidence); high && *high < 0) {
@@ -179,18 +186,22 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
     return row;
   }
   if (*gain->low <= 0) {
-    row.why = "by these blocks alone it is not shown that the best is better than the reference: more blocks would tell";
+    row.why =
+        "by these blocks alone it is not shown that the best is better than the reference: more blocks would "
+        "tell";
     return row;
   }
   if (!broken.perhaps.empty()) {
-    row.why = fmt::format("the saving stands, but that the best holds {} is not shown", join(broken.perhaps, " and "));
+    row.why = fmt::format("the saving stands, but that the best holds {} is not shown",
+                          join(broken.perhaps, " and "));
     return row;
   }
   row.verdict = stands;
-  row.why = change && change->low
-                ? fmt::format("the change since then, {:+.1f} % [{:+.1f}, {:+.1f} at 99 %], is within the noise",
-                              100 * change->value, 100 * *change->low, 100 * *change->high)
-                : "how the night itself scattered is not known, so that no change could be told";
+  row.why =
+      change && change->low
+          ? fmt::format("the change since then, {:+.1f} % [{:+.1f}, {:+.1f} at 99 %], is within the noise",
+                        100 * change->value, 100 * *change->low, 100 * *change->high)
+          : "how the night itself scattered is not known, so that no change could be told";
   row.why += better_rivals(is, *best_now);
   return row;
 }
@@ -212,7 +223,8 @@ std::vector<RecheckRow> judge_recheck(const Summary& night, const std::vector<Tr
     }
   }
   // Of several answers together as seldom wrong as of one (Bonferroni).
-  const double confidence = 1 - (1 - confidence_of_recheck) / static_cast<double>(std::max<std::size_t>(1, judged.size()));
+  const double confidence =
+      1 - (1 - confidence_of_recheck) / static_cast<double>(std::max<std::size_t>(1, judged.size()));
   std::vector<RecheckRow> rows;
   for (const auto& [was, is] : judged) rows.push_back(judge(*was, *is, trials, again, confidence));
   return rows;
@@ -229,10 +241,12 @@ std::string recheck_text(const Summary& night, const std::vector<RecheckRow>& ro
                         : row.verdict == has_changed ? "the answer has changed"
                                                      : "not known yet",
                         printable(row.why));
-    text += fmt::format("  at {}: against the reference {} less {} then, {} now ({} of {} in {})\n",
-                        best == nullptr ? printable(row.point) : printable(settings_text(*best)),
-                        share_text(row.saving_before), to_string(night.experiment.objective_for(best == nullptr ? "" : best->workload).minimise),
-                        share_text(row.saving), row.counted, counted(row.trials, "trial"), counted(row.blocks, "block"));
+    text += fmt::format(
+        "  at {}: against the reference {} less {} then, {} now ({} of {} in {})\n",
+        best == nullptr ? printable(row.point) : printable(settings_text(*best)),
+        share_text(row.saving_before),
+        to_string(night.experiment.objective_for(best == nullptr ? "" : best->workload).minimise),
+        share_text(row.saving), row.counted, counted(row.trials, "trial"), counted(row.blocks, "block"));
   }
   return text;
 }

@@ -199,9 +199,9 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
 void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const auto known_update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
   const bool told = model_.told_when_new && !(counter_ && says_it_again(looks));
-  FreshValues fresh = told                 ? told_values(looks)
-                      : counter_           ? fresh_counts(looks, known_update)
-                                           : fresh_levels(looks, known_update);
+  FreshValues fresh = told       ? told_values(looks)
+                      : counter_ ? fresh_counts(looks, known_update)
+                                 : fresh_levels(looks, known_update);
   if (fresh.update) update_ = Seconds{*fresh.update};
   spacing_ = fresh.spacing;
   slack_ = fresh.slack;
@@ -212,7 +212,8 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   }
   at_random_times_ = taken_at_random(looks);
   // A mean is one over the time before it is told, and its middle is what it is of; of one whose latency no load showed, at least that.
-  const double back = model_.window ? (model_.latency ? model_.latency->value() : 0) + model_.window->value() / 2 : 0;
+  const double back =
+      model_.window ? (model_.latency ? model_.latency->value() : 0) + model_.window->value() / 2 : 0;
   for (const FreshValue& value : fresh.values) points_.push_back({value.time - back, value.value});
   sum_up();
 }
@@ -414,7 +415,8 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     // Errors of many stretches have the same sign (the same load ends and begins at each), so they add up.
     // A gauge is late at each of them, in all trials.
     // What a window smears over its edges it takes out at both of them, or brings in at both.
-    const double edges = measured_window() > 0 ? begin.half_width + end.half_width : std::hypot(begin.half_width, end.half_width);
+    const double edges = measured_window() > 0 ? begin.half_width + end.half_width
+                                               : std::hypot(begin.half_width, end.half_width);
     systematic += edges;
     half_width += std::sqrt(edges * edges + gauge_square(from, to));
   }

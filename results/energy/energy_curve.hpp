@@ -36,7 +36,18 @@ namespace dvfs_plan {
 // Why the half-width of a gauge's energy is not known.
 enum class Unresolved { no, window_unknown, window_short };
 
-enum class EnergyFault { none, absent, denied, gone, dead, frozen, gap, counter_went_back, impossible, too_short };
+enum class EnergyFault {
+  none,
+  absent,
+  denied,
+  gone,
+  dead,
+  frozen,
+  gap,
+  counter_went_back,
+  impossible,
+  too_short
+};
 std::string_view to_string(EnergyFault fault);
 
 struct ChannelEnergy {

@@ -71,7 +71,9 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
   if (psys) add([&](const Channel& c) { return c.domain == "psys" || is_board(c); });
   // NVIDIA's superchips: a module holds its boards; a Grace socket by itself does not.
   const auto is_module = [](const Channel& c) { return c.domain.starts_with("module-"); };
-  const auto is_grace = [](const Channel& c) { return c.domain.starts_with("grace-") && c.domain.find('/') == std::string::npos; };
+  const auto is_grace = [](const Channel& c) {
+    return c.domain.starts_with("grace-") && c.domain.find('/') == std::string::npos;
+  };
   if (std::any_of(channels.begin(), channels.end(), is_module)) add(is_module);
   if (std::any_of(channels.begin(), channels.end(), is_grace))
     add([&](const Channel& c) { return is_grace(c) || is_board(c); });

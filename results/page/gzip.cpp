@@ -9,7 +9,8 @@ namespace dvfs_plan {
 std::string gzip(std::string_view bytes) {
   z_stream stream{};
   constexpr int gzip_window = 15 + 16, memory = 9;
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, memory, Z_DEFAULT_STRATEGY) != Z_OK)
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, memory, Z_DEFAULT_STRATEGY) !=
+      Z_OK)
     throw Error(ExitCode::machine_refuses, "the page's data could not be packed: no memory");
   std::string packed(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));

@@ -22,10 +22,11 @@ std::vector<std::string> write_html_report(Store& store, const Summary& summary,
   std::string samples;
   const nlohmann::ordered_json traces = page_traces(store, trials, best, samples, damaged);
   for (const std::string& one : damaged) report["warnings"].push_back(one);
-  write_page({summary.experiment.name,
-              terminal_report(summary, trials, {}),
-              {page_data("report", report), page_data("traces", traces), {"samples", "null", std::move(samples)}}},
-             path);
+  write_page(
+      {summary.experiment.name,
+       terminal_report(summary, trials, {}),
+       {page_data("report", report), page_data("traces", traces), {"samples", "null", std::move(samples)}}},
+      path);
   return damaged;
 }
 

@@ -49,14 +49,19 @@ nlohmann::ordered_json index_object(const Index& index) {
 
 std::string index_text(const Index& index, const TextLook& look) {
   TextTable table;
-  table.row({"result", "machine", "begun", "work", "objective", "best", "better by", "slower by", "trials", "rechecked"}, true);
+  table.row({"result", "machine", "begun", "work", "objective", "best", "better by", "slower by", "trials",
+             "rechecked"},
+            true);
   for (const IndexRow& row : index.rows)
-    table.row({printable(row.file), or_dash(row.machine), row.begun_at.substr(0, 10), printable(row.scenario), row.objective,
-               or_dash(row.best), cell(row.gain), cell(row.slowdown),
-               row.counted == row.trials ? std::to_string(row.trials) : fmt::format("{} of {}", row.counted, row.trials),
+    table.row({printable(row.file), or_dash(row.machine), row.begun_at.substr(0, 10), printable(row.scenario),
+               row.objective, or_dash(row.best), cell(row.gain), cell(row.slowdown),
+               row.counted == row.trials ? std::to_string(row.trials)
+                                         : fmt::format("{} of {}", row.counted, row.trials),
                or_dash(row.rechecked)});
-  std::string text = index.rows.empty() ? fmt::format("no result in {}\n", printable(index.folder)) : table.text(look);
-  if (!index.rows.empty()) text += "\nbetter by: of the objective, against the reference; [ ] are 95 % intervals. — is not known.\n";
+  std::string text =
+      index.rows.empty() ? fmt::format("no result in {}\n", printable(index.folder)) : table.text(look);
+  if (!index.rows.empty())
+    text += "\nbetter by: of the objective, against the reference; [ ] are 95 % intervals. — is not known.\n";
   for (const std::string& one : index.unread) text += fmt::format("not read: {}\n", printable(one));
   return wrapped(text, look.columns);
 }

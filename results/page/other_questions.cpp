@@ -22,7 +22,8 @@ Json differing(const Json& base, const Json& other) {
   Json changed = Json::object();
   for (const auto& [key, value] : other.items()) {
     // How long each of several took alone is another scenario's to say.
-    if (key != "points" && key != "instances" && (!base.contains(key) || base.at(key) != value)) changed[key] = value;
+    if (key != "points" && key != "instances" && (!base.contains(key) || base.at(key) != value))
+      changed[key] = value;
   }
   return changed;
 }
@@ -34,11 +35,12 @@ std::vector<std::size_t> references_of(const ScenarioSummary& scenario) {
     if (scenario.points.size() <= most_references && scenario.points[i].counted > 0) chosen.insert(i);
   }
   if (scenario.points.size() > most_references) {
-    const auto fastest = std::min_element(
-        scenario.points.begin(), scenario.points.end(), [](const PointSummary& a, const PointSummary& b) {
-          if (!a.work_time || !b.work_time) return a.work_time.has_value() && !b.work_time;
-          return a.work_time->mean < b.work_time->mean;
-        });
+    const auto fastest = std::min_element(scenario.points.begin(), scenario.points.end(),
+                                          [](const PointSummary& a, const PointSummary& b) {
+                                            if (!a.work_time || !b.work_time)
+                                              return a.work_time.has_value() && !b.work_time;
+                                            return a.work_time->mean < b.work_time->mean;
+                                          });
     if (fastest->work_time) chosen.insert(static_cast<std::size_t>(fastest - scenario.points.begin()));
     for (const auto& one : {scenario.reference, scenario.best, scenario.best_edp, scenario.best_ed2p}) {
       if (one) chosen.insert(*one);
@@ -50,7 +52,8 @@ std::vector<std::size_t> references_of(const ScenarioSummary& scenario) {
 // Without energies there is nothing to ask of them.
 std::vector<ObjectiveSpec> objectives_of(const ScenarioSummary& scenario) {
   const ObjectiveSpec& own = scenario.objective;
-  const bool energies = std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& point) { return point.work_energy.has_value(); });
+  const bool energies = std::any_of(scenario.points.begin(), scenario.points.end(),
+                                    [](const PointSummary& point) { return point.work_energy.has_value(); });
   std::vector<ObjectiveSpec> objectives{own};
   for (const Objective minimise : {Objective::energy, Objective::time, Objective::edp, Objective::ed2p}) {
     if (minimise == own.minimise || (!energies && minimise != Objective::time)) continue;
@@ -69,7 +72,8 @@ Json other_questions(Store& store, const Summary& summary, const std::vector<Tri
   const std::vector<PointRow> all_points = store.points();
   std::size_t passes = 0, asked = 0;
   for (const ScenarioSummary& scenario : summary.scenarios) {
-    if (scenario.points.size() < 2 || scenario.points.size() > most_points || !scenario.target.empty()) continue;
+    if (scenario.points.size() < 2 || scenario.points.size() > most_points || !scenario.target.empty())
+      continue;
     std::vector<TrialRow> mine;
     std::copy_if(trials.begin(), trials.end(), std::back_inserter(mine),
                  [&](const TrialRow& trial) { return trial.scenario == scenario.scenario; });
@@ -84,7 +88,8 @@ Json other_questions(Store& store, const Summary& summary, const std::vector<Tri
     const Json base = scenario_json(scenario);
     for (const ObjectiveSpec& objective : objectives) {
       for (const std::size_t reference : references) {
-        const bool as_it_is = objective.minimise == scenario.objective.minimise && scenario.reference == reference;
+        const bool as_it_is =
+            objective.minimise == scenario.objective.minimise && scenario.reference == reference;
         if (as_it_is) continue;
         Question question;
         if (objective.minimise != scenario.objective.minimise) question.objective = objective;
@@ -95,7 +100,8 @@ Json other_questions(Store& store, const Summary& summary, const std::vector<Tri
         std::vector<TrialRow> its_trials = mine;
         ask(question, experiment, its_points, its_trials);
         const Summary answer = summarise(experiment, its_trials);
-        if (answer.scenarios.size() != 1 || answer.scenarios.front().points.size() != scenario.points.size()) continue;
+        if (answer.scenarios.size() != 1 || answer.scenarios.front().points.size() != scenario.points.size())
+          continue;
         const Json other = scenario_json(answer.scenarios.front());
         Json one{{"scenario", scenario.scenario},
                  {"objective", to_string(objective.minimise)},

@@ -56,7 +56,9 @@ std::string script_data(const std::string& text) {
 std::string data_element(const PageData& data) {
   constexpr std::size_t large = 200'000;
   const bool packed = !data.bytes.empty() || data.json.size() > large;
-  if (!packed) return fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", data.id, script_data(data.json));
+  if (!packed)
+    return fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n", data.id,
+                       script_data(data.json));
   return fmt::format("<script type=\"application/gzip\" id=\"{}\">{}</script>\n", data.id,
                      base64(gzip(data.bytes.empty() ? data.json : data.bytes)));
 }

@@ -253,7 +253,8 @@ void append_packed(const std::vector<Part>& parts, double from, double to, std::
     std::uint16_t before = 0;
     for (const TraceSample& sample : part.samples) {
       const double share = range.high > range.low ? (sample.value - range.low) / (range.high - range.low) : 0;
-      values.push_back(std::isnan(sample.value) ? 65535 : static_cast<std::uint16_t>(std::lround(share * steps)));
+      values.push_back(std::isnan(sample.value) ? 65535
+                                                : static_cast<std::uint16_t>(std::lround(share * steps)));
       const auto time = static_cast<std::uint16_t>(
           std::lround(std::clamp((sample.time - from) / std::max(to - from, 1e-12), 0.0, 1.0) * time_steps));
       times.push_back(static_cast<std::uint16_t>(time - before));
@@ -331,12 +332,8 @@ class PageTraces {
       }
     }
     if (parts.empty()) return nullptr;
-    Json json{{"from_s", from},
-              {"to_s", to},
-              {"regions", regions_json(store_, id, start)},
-              {"throttled", spans},
-              {"whole", whole},
-              {"parts", Json::array()}};
+    Json json{{"from_s", from},     {"to_s", to},     {"regions", regions_json(store_, id, start)},
+              {"throttled", spans}, {"whole", whole}, {"parts", Json::array()}};
     for (const Part& part : parts) {
       const Range range = range_of(part);
       json["parts"].push_back({part.group, part.samples.size(), range.low, range.high});

@@ -78,8 +78,7 @@ std::string amount(const Estimate& estimate, std::string_view unit) {
   const Prefix scale = prefix_for(std::max(size, *estimate.half_width), unit);
   const double mean = estimate.mean / scale.factor, half = *estimate.half_width / scale.factor;
   const bool by_powers = size != 0 && (std::abs(mean) < 1e-4 || std::abs(mean) >= 1e9);
-  if (by_powers)
-    return with_unit(fmt::format("{:.3e} ± {:.1e}", mean, half), scale.symbol, unit);
+  if (by_powers) return with_unit(fmt::format("{:.3e} ± {:.1e}", mean, half), scale.symbol, unit);
   // No more than six digits of the mean: what repeats to a millionth is not known to a billionth.
   constexpr int most = 6, of_half = 2;
   int decimals = mean == 0 ? 4 : half == 0 ? std::max(0, decimals_for(mean, 4)) : decimals_for(mean, most);
@@ -93,8 +92,9 @@ std::string amount(const Estimate& estimate, std::string_view unit) {
 
 std::string amounts_from_to(double low, double high, std::string_view unit) {
   const Prefix scale = prefix_for(std::max(std::abs(low), std::abs(high)), unit);
-  return with_unit(fmt::format("{} to {}", plain_number(low / scale.factor, 4), plain_number(high / scale.factor, 4)),
-                   scale.symbol, unit);
+  return with_unit(
+      fmt::format("{} to {}", plain_number(low / scale.factor, 4), plain_number(high / scale.factor, 4)),
+      scale.symbol, unit);
 }
 
 std::string one_of(std::string_view plural) {

@@ -26,23 +26,26 @@ void require_metrics(const std::vector<ConstraintSpec>& constraints, const std::
     if (is_measured(constraint.name) || told.contains(constraint.name)) continue;
     std::vector<std::string> known{"slowdown", "power", "time", "energy"};
     known.insert(known.end(), told.begin(), told.end());
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("--subject-to {}: no trial told a metric '{}'{}", printable(constraint_text(constraint)),
-                            printable(constraint.name), did_you_mean(constraint.name, known)),
-                fmt::format("there are: {}", printable(join(known, ", "))));
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("--subject-to {}: no trial told a metric '{}'{}", printable(constraint_text(constraint)),
+                    printable(constraint.name), did_you_mean(constraint.name, known)),
+        fmt::format("there are: {}", printable(join(known, ", "))));
   }
 }
 
 bool same_value(const AxisSetting& setting, const std::string& wanted) {
   if (equal_ignoring_case(setting.text, wanted)) return true;
   const auto quantity = parse_quantity(wanted);
-  return setting.number && quantity && std::abs(*setting.number - quantity->value) <= 1e-9 * std::abs(*setting.number);
+  return setting.number && quantity &&
+         std::abs(*setting.number - quantity->value) <= 1e-9 * std::abs(*setting.number);
 }
 
 // The point of each scenario that holds all of it; of several the one nearest to what a machine does by itself: the highest of its numbers.
 class Reference {
  public:
-  Reference(const Question& question, std::vector<PointRow>& points) : wanted_(question.reference), points_(points) {}
+  Reference(const Question& question, std::vector<PointRow>& points)
+      : wanted_(question.reference), points_(points) {}
 
   // Keys of the points, or throws.
   std::set<std::string> find() const {
@@ -80,13 +83,15 @@ class Reference {
           if (std::find(axes.begin(), axes.end(), setting.axis) == axes.end()) axes.push_back(setting.axis);
           if (setting.axis != axis) continue;
           any = any || same_value(setting, value);
-          if (std::find(values.begin(), values.end(), setting.text) == values.end()) values.push_back(setting.text);
+          if (std::find(values.begin(), values.end(), setting.text) == values.end())
+            values.push_back(setting.text);
         }
       }
       if (values.empty())
-        throw Error(ExitCode::bad_experiment,
-                    fmt::format("--reference: there is no axis '{}'{}", printable(axis), did_you_mean(axis, axes)),
-                    fmt::format("there are: {}", printable(join(axes, ", "))));
+        throw Error(
+            ExitCode::bad_experiment,
+            fmt::format("--reference: there is no axis '{}'{}", printable(axis), did_you_mean(axis, axes)),
+            fmt::format("there are: {}", printable(join(axes, ", "))));
       if (!any)
         throw Error(ExitCode::bad_experiment,
                     fmt::format("--reference: {} = {} was not swept", printable(axis), printable(value)),
@@ -116,17 +121,19 @@ void ask_objective(const Question& question, ObjectiveSpec& objective) {
 
 }  // namespace
 
-std::vector<std::string> ask(const Question& question, ExperimentRow& experiment, std::vector<PointRow>& points,
-                             std::vector<TrialRow>& trials) {
+std::vector<std::string> ask(const Question& question, ExperimentRow& experiment,
+                             std::vector<PointRow>& points, std::vector<TrialRow>& trials) {
   std::vector<std::string> asked;
   if (question.constraints) require_metrics(*question.constraints, trials);
   const ObjectiveSpec was = experiment.objective;
   ask_objective(question, experiment.objective);
   for (auto& [workload, own] : experiment.own_objectives) ask_objective(question, own);
   if (question.objective)
-    asked.push_back(fmt::format("objective {} (the experiment's: {})", to_string(experiment.objective.minimise), to_string(was.minimise)));
+    asked.push_back(fmt::format("objective {} (the experiment's: {})",
+                                to_string(experiment.objective.minimise), to_string(was.minimise)));
   if (question.constraints)
-    asked.push_back(fmt::format("subject to {} (the experiment's: {})", texts_of(*question.constraints), texts_of(was.constraints)));
+    asked.push_back(fmt::format("subject to {} (the experiment's: {})", texts_of(*question.constraints),
+                                texts_of(was.constraints)));
   if (!question.reference.empty()) {
     const auto keys = Reference(question, points).find();
     std::vector<std::string> words;
@@ -140,7 +147,9 @@ std::vector<std::string> ask(const Question& question, ExperimentRow& experiment
       // What was measured counts or does not, whatever is asked of it.
       if (!trial.counts() && !trial.more_than) continue;
       const auto time = trial.work_time();
-      const auto value = time ? objective_value(experiment.objective_for(trial.workload), trial.work_energy(), *time) : std::nullopt;
+      const auto value =
+          time ? objective_value(experiment.objective_for(trial.workload), trial.work_energy(), *time)
+               : std::nullopt;
       (trial.more_than ? trial.more_than : trial.objective_value) = value;
     }
   }

@@ -11,7 +11,7 @@ namespace dvfs_plan {
 
 // Of workloads with an objective of their own that is replaced too. Returns what is asked otherwise, a line each: "objective: edp, not
 // energy". Throws Error where the trials cannot tell it: a reference that was not run, a metric that no trial told.
-std::vector<std::string> ask(const Question& question, ExperimentRow& experiment, std::vector<PointRow>& points,
-                             std::vector<TrialRow>& trials);
+std::vector<std::string> ask(const Question& question, ExperimentRow& experiment,
+                             std::vector<PointRow>& points, std::vector<TrialRow>& trials);
 
 }  // namespace dvfs_plan

@@ -63,11 +63,13 @@ std::string axis_effects_table(const ScenarioSummary& scenario, const TextLook& 
   TextTable table;
   table.row({"", "best", "reference", "alone", "on top of the others"}, true);
   for (const AxisEffect& effect : scenario.axis_effects)
-    table.row({printable(effect.axis), printable(effect.best), printable(effect.reference), cell(effect.gain_alone),
-               cell(effect.gain_on_top)});
+    table.row({printable(effect.axis), printable(effect.best), printable(effect.reference),
+               cell(effect.gain_alone), cell(effect.gain_on_top)});
   return fmt::format(
-             "\nWhat each axis is worth (less of the objective, {}): alone, the reference with the best's value of it "
-             "against the reference; on top of the others, the best against itself with the reference's value of it:\n",
+             "\nWhat each axis is worth (less of the objective, {}): alone, the reference with the best's "
+             "value of it "
+             "against the reference; on top of the others, the best against itself with the reference's "
+             "value of it:\n",
              to_string(scenario.objective.minimise)) +
          table.text(look);
 }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "results/statistics/blocks.hpp"
 #include "results/report/text_table.hpp"
+#include "results/statistics/blocks.hpp"
 
 namespace dvfs_plan {
 
@@ -17,12 +17,12 @@ struct ScenarioSummary;
 // One axis on which the best and the reference differ. Changes are of the objective, positive is less; nullopt: no trial of that setting counts.
 struct AxisEffect {
   std::string axis;
-  std::string best, reference;          // its values there
-  std::optional<std::size_t> alone;     // the reference with the best's value of this axis: index into points
-  std::optional<Change> gain_alone;     // of that against the reference
-  std::optional<std::size_t> without;   // the best with the reference's value of this axis
-  std::optional<Change> gain_on_top;    // of the best against that
-  bool corrected = false;               // the latter for the best having been chosen (results/statistics/winner.hpp)
+  std::string best, reference;         // its values there
+  std::optional<std::size_t> alone;    // the reference with the best's value of this axis: index into points
+  std::optional<Change> gain_alone;    // of that against the reference
+  std::optional<std::size_t> without;  // the best with the reference's value of this axis
+  std::optional<Change> gain_on_top;   // of the best against that
+  bool corrected = false;  // the latter for the best having been chosen (results/statistics/winner.hpp)
 };
 
 struct GainOverPoint {

@@ -30,10 +30,11 @@ const ScenarioSummary& choose_scenario(const Summary& summary, const std::string
   std::vector<std::string> names;
   for (const ScenarioSummary* scenario : meant) names.push_back(shell_quote(printable(scenario->scenario)));
   if (!meant.empty())
-    throw Error(ExitCode::bad_experiment,
-                fmt::format("{} has {} answers{}: {}", printable(summary.experiment.name), meant.size(),
-                            of.empty() ? "" : fmt::format(" for workload '{}'", printable(of)), join(names, ", ")),
-                fmt::format("say which: --workload {}", names.front()));
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} has {} answers{}: {}", printable(summary.experiment.name), meant.size(),
+                    of.empty() ? "" : fmt::format(" for workload '{}'", printable(of)), join(names, ", ")),
+        fmt::format("say which: --workload {}", names.front()));
   throw Error(ExitCode::bad_experiment,
               fmt::format("{} has no answer for '{}'{}", printable(summary.experiment.name), printable(of),
                           did_you_mean(of, words)),
@@ -66,7 +67,8 @@ ChosenAnswer choose_answer(const Summary& summary, const AnswerWish& wish) {
 
 std::string answer_text(const ChosenAnswer& answer) {
   const std::string settings = settings_text(answer.point);
-  return printable(fmt::format("{}: {}{}", answer.scenario.scenario, settings.empty() ? "no setting" : settings,
+  return printable(fmt::format("{}: {}{}", answer.scenario.scenario,
+                               settings.empty() ? "no setting" : settings,
                                against_the_reference(answer.scenario, answer.point)));
 }
 
@@ -75,16 +77,20 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
   std::vector<std::string> doubts;
   const PointSummary& point = answer.point;
   if (wish.slowdown && point.slowdown && point.slowdown->high && *point.slowdown->high > *wish.slowdown)
-    doubts.push_back(fmt::format("its slowdown is within {:g} % by the estimate; the 95 % interval reaches {:.1f} %",
-                                 *wish.slowdown * 100, *point.slowdown->high * 100));
+    doubts.push_back(
+        fmt::format("its slowdown is within {:g} % by the estimate; the 95 % interval reaches {:.1f} %",
+                    *wish.slowdown * 100, *point.slowdown->high * 100));
   if (wish.slowdown && point.saving && point.saving->low && *point.saving->low <= 0)
-    doubts.push_back("that it takes less energy than the reference is not shown: the 95 % interval holds zero");
-  if (const std::string unfinished = unfinished_text(point); !unfinished.empty()) doubts.push_back(unfinished);
+    doubts.push_back(
+        "that it takes less energy than the reference is not shown: the 95 % interval holds zero");
+  if (const std::string unfinished = unfinished_text(point); !unfinished.empty())
+    doubts.push_back(unfinished);
   if (!summary.experiment.shuffled && !summary.experiment.search)
     doubts.push_back("the trials ran in the order of the file (order: listed): a drift is in the savings");
   if (summary.left > 0) doubts.push_back("the experiment is not finished");
   for (const auto& [axis, instead] : point.delivered_instead)
-    doubts.push_back(fmt::format("{} was not delivered as requested in {} of {} trials", axis, instead.trials, instead.of));
+    doubts.push_back(fmt::format("{} was not delivered as requested in {} of {} trials", axis, instead.trials,
+                                 instead.of));
   return doubts;
 }
 

@@ -9,8 +9,9 @@
 namespace dvfs_plan {
 
 struct AnswerWish {
-  std::string of;                  // a workload's name, or a scenario as the report names it; empty: the only one there is
-  std::optional<double> slowdown;  // the least energy within it (a share), in place of what the objective says
+  std::string of;  // a workload's name, or a scenario as the report names it; empty: the only one there is
+  std::optional<double>
+      slowdown;  // the least energy within it (a share), in place of what the objective says
 };
 
 // Both are the summary's.
@@ -26,6 +27,7 @@ ChosenAnswer choose_answer(const Summary& summary, const AnswerWish& wish);
 std::string answer_text(const ChosenAnswer& answer);
 
 // Why the answer is to be taken with care, in sentences; empty: nothing speaks against it.
-std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswer& answer, const AnswerWish& wish);
+std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswer& answer,
+                                       const AnswerWish& wish);
 
 }  // namespace dvfs_plan

@@ -373,7 +373,8 @@ Json approach_json(Store& store) {
       store,
       fmt::format("SELECT trial, name, value, after_s, energy_j, energy_half_width_j FROM (SELECT m.*, "
                   "row_number() OVER (PARTITION BY trial ORDER BY after_s) AS place, "
-                  "count(*) OVER (PARTITION BY trial) AS of FROM metrics m WHERE energy_j IS NOT NULL AND trial IN (SELECT id FROM trial)) "
+                  "count(*) OVER (PARTITION BY trial) AS of FROM metrics m WHERE energy_j IS NOT NULL AND "
+                  "trial IN (SELECT id FROM trial)) "
                   "WHERE place = of OR place % ((of + {0} - 1) / {0}) = 0 ORDER BY trial, after_s",
                   most));
 }
@@ -423,8 +424,8 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
   for (const TrialRow& trial : trials) json["trials"].push_back(trial_json(trial));
   json["approach"] = approach_json(store);
   json["sensor_audit"] = rows_json(store, "SELECT * FROM sensors ORDER BY session, channel");
-  json["sessions"] =
-      rows_json(store, "SELECT started_at, ended_at, ended_how, tool_version, recheck FROM session ORDER BY id");
+  json["sessions"] = rows_json(
+      store, "SELECT started_at, ended_at, ended_how, tool_version, recheck FROM session ORDER BY id");
   json["rechecks"] = rows_json(store, "SELECT * FROM rechecks");
   json["machine"] = machine_json(store);
   json["nodes"] = rows_json(store, "SELECT node, blocks, trials, left_out FROM nodes ORDER BY node");

@@ -178,12 +178,13 @@ std::string node_sentence(const ScenarioSummary& scenario) {
       fmt::format(" It is the best, or not told apart from it, on {} of {} nodes", agree, nodes.size());
   if (const auto& spread = scenario.nodes->spread_of_best) {
     text += spread->buried
-                ? "; by how much its objective varies from node to node is not known: less than single trials scatter"
-                : fmt::format(
-                      "; from node to node its objective varies by {:.1f} % (standard deviation, {})",
-                      100 * spread->deviation,
-                      spread->low ? fmt::format("95 % interval {:.1f} to {:.1f} %", 100 * *spread->low, 100 * *spread->high)
-                                  : "what single trials scatter included");
+                ? "; by how much its objective varies from node to node is not known: less than single "
+                  "trials scatter"
+                : fmt::format("; from node to node its objective varies by {:.1f} % (standard deviation, {})",
+                              100 * spread->deviation,
+                              spread->low ? fmt::format("95 % interval {:.1f} to {:.1f} %",
+                                                        100 * *spread->low, 100 * *spread->high)
+                                          : "what single trials scatter included");
   }
   text += ".";
   for (const NodeSummary& node : nodes) {

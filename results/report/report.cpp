@@ -93,7 +93,8 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, const Te
 }
 
 // The model's curve with its band, beside what was run.
-void search_table(const ScenarioSummary& scenario, Objective objective, std::string& text, const TextLook& look) {
+void search_table(const ScenarioSummary& scenario, Objective objective, std::string& text,
+                  const TextLook& look) {
   if (!scenario.search || scenario.search->points.size() < 2) return;
   constexpr std::size_t most_rows = 40;
   std::vector<const SearchPoint*> shown;
@@ -113,7 +114,9 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
   for (const AxisSetting& setting : shown.front()->settings) head.push_back(printable(setting.axis));
   for (const char* name : {"run", "model", "95 % band", "may be the best"}) head.emplace_back(name);
   table.row(head);
-  const std::string_view unit = objective == Objective::energy ? "J" : objective == Objective::time ? "s" : "";
+  const std::string_view unit = objective == Objective::energy ? "J"
+                                : objective == Objective::time ? "s"
+                                                               : "";
   for (const SearchPoint* point : shown) {
     const bool best = point->point == scenario.search->best;
     std::vector<std::string> cells{best ? "*" : point->not_told_apart ? "~" : " "};
@@ -135,9 +138,11 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
 std::vector<std::string> rechecked_lines(Store& store) {
   std::vector<std::string> lines;
   Statement s = store.database().prepare(
-      "SELECT substr(at, 1, 10), scenario, verdict, why, saving, saving_low, saving_high, saving_before FROM rechecks");
+      "SELECT substr(at, 1, 10), scenario, verdict, why, saving, saving_low, saving_high, saving_before FROM "
+      "rechecks");
   while (s.step()) {
-    std::string line = fmt::format("{} {}: {}", s.text(0), s.text(1), s.text(2) == "not_known" ? "not known yet" : s.text(2));
+    std::string line = fmt::format("{} {}: {}", s.text(0), s.text(1),
+                                   s.text(2) == "not_known" ? "not known yet" : s.text(2));
     if (const auto saving = s.maybe_real(4)) {
       line += fmt::format(": {:.1f} %", 100 * *saving);
       if (s.maybe_real(5)) line += fmt::format(" [{:.1f}, {:.1f}]", 100 * s.real(5), 100 * s.real(6));
@@ -156,7 +161,9 @@ std::string not_counted_lines(const std::vector<TrialRow>& trials) {
   std::vector<const TrialRow*> firsts, others;
   std::set<std::string> causes;
   for (const TrialRow& trial : trials) {
-    if (trial.verdict == "ok" || trial.censored() || trial.role == TrialRole::warm_up || !trial.left_out.empty()) continue;
+    if (trial.verdict == "ok" || trial.censored() || trial.role == TrialRole::warm_up ||
+        !trial.left_out.empty())
+      continue;
     (causes.insert(trial.verdict).second ? firsts : others).push_back(&trial);
   }
   const std::size_t all = firsts.size() + others.size();
@@ -214,7 +221,8 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
                    const std::vector<TrialRow>& trials) {
   Summary summary =
       summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
-                experiment.search ? summarise_searches(experiment, store.history(), points, store.prior()) : Searches{});
+                experiment.search ? summarise_searches(experiment, store.history(), points, store.prior())
+                                  : Searches{});
   summary.noticed = store.noticed();
   summary.rechecked = rechecked_lines(store);
   for (const auto& [node, why] : nodes_left_out(store))
@@ -222,7 +230,8 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
   for (std::string& sentence : told_in_several_units(summary, trials))
     summary.warnings.push_back(std::move(sentence));
   // Of any role: a trial whose role was changed by hand is among none of those that are looked at.
-  if (std::string damaged = store.damaged_text(); !damaged.empty()) summary.warnings.push_back(std::move(damaged));
+  if (std::string damaged = store.damaged_text(); !damaged.empty())
+    summary.warnings.push_back(std::move(damaged));
   return summary;
 }
 
@@ -249,8 +258,8 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
       const bool better = *one.gain >= 0;
       // As the report says it: an interval that holds zero says all there is.
       if (one.low && one.high && *one.low <= 0 && *one.high >= 0)
-        text += fmt::format(", not shown to be better than {} (95 % interval {:.1f} to {:.1f} % better)", printable(one.reference),
-                            100 * *one.low, 100 * *one.high);
+        text += fmt::format(", not shown to be better than {} (95 % interval {:.1f} to {:.1f} % better)",
+                            printable(one.reference), 100 * *one.low, 100 * *one.high);
       else {
         text += fmt::format(", {:.1f} % {} than {}", 100 * std::abs(*one.gain), better ? "better" : "worse",
                             printable(one.reference));
@@ -264,15 +273,17 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
   return texts;
 }
 
-std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, const TextLook& look) {
+std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials,
+                            const TextLook& look) {
   const ExperimentRow& e = summary.experiment;
-  std::string text =
-      fmt::format("{}: {}, objective {}, energy of {}\n", printable(e.name),
-                  summary.left > 0 ? fmt::format("{} of {}", summary.finished, counted(summary.planned, "trial"))
-                                   : counted(summary.finished, "trial"),
-                  to_string(e.objective.minimise),
-                  e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
-  for (const std::string& line : summary.asked) text += fmt::format("asked of it here: {}\n", printable(line));
+  std::string text = fmt::format(
+      "{}: {}, objective {}, energy of {}\n", printable(e.name),
+      summary.left > 0 ? fmt::format("{} of {}", summary.finished, counted(summary.planned, "trial"))
+                       : counted(summary.finished, "trial"),
+      to_string(e.objective.minimise),
+      e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
+  for (const std::string& line : summary.asked)
+    text += fmt::format("asked of it here: {}\n", printable(line));
   text += overview_table(summary, look);
   for (const ScenarioSummary& scenario : summary.scenarios) {
     scenario_table(scenario, text, look);

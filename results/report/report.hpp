@@ -5,8 +5,8 @@
 
 #include "experiments/plan/question.hpp"
 #include "results/report/summary.hpp"
-#include "results/store/store.hpp"
 #include "results/report/text_table.hpp"
+#include "results/store/store.hpp"
 
 namespace dvfs_plan {
 
@@ -20,7 +20,8 @@ Summary summary_of(Store& store, std::vector<TrialRow>& trials, const Question& 
 std::vector<std::string> best_so_far(const Store::Progress& progress);
 
 // A table a scenario, what was not counted and why, the answer. `look`: where it is read.
-std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials, const TextLook& look);
+std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials,
+                            const TextLook& look);
 
 std::string json_report(Store& store, const Summary& summary, const std::vector<TrialRow>& trials);
 

@@ -35,9 +35,12 @@ std::string bound_sentences(const SearchSummary& search) {
   const auto settings = search.points.size();
   if (settings + static_cast<std::size_t>(search.hopeless) < 2) return {};
   if (!search.scatter_known)
-    return fmt::format("No setting ran often enough to tell how trials scatter: no bound is stated, savings have no interval, and none is told apart from another; "
-                       "{} of {} settings run, {}. `recheck` runs the best again, and `repeat` with another search tells more.",
-                       search.settings_run, settings, counted(search.trials, "trial"));
+    return fmt::format(
+        "No setting ran often enough to tell how trials scatter: no bound is stated, savings have no "
+        "interval, and none is told apart from another; "
+        "{} of {} settings run, {}. `recheck` runs the best again, and `repeat` with another search tells "
+        "more.",
+        search.settings_run, settings, counted(search.trials, "trial"));
   std::string text = fmt::format(
       "With {:g} % confidence no other of the {} settings{} {}; {} of {} settings run, {} trial{}.",
       100 * search.rule.confidence, settings, search.constrained ? " that holds the constraints" : "",

@@ -35,7 +35,8 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   for (const SurfaceTrial& trial : trials) ++runs[static_cast<std::size_t>(trial.point)];
   search.constrained = constrained;
   // The model takes what trials that were not repeated scatter by for a rough surface: nothing of it is an interval.
-  constexpr int fewest_repeats = 4;  // of nights with 2 and 3 of them 18 % of the intervals missed the truth, of those with 4 or more 6 %
+  constexpr int fewest_repeats =
+      4;  // of nights with 2 and 3 of them 18 % of the intervals missed the truth, of those with 4 or more 6 %
   int repeats = 0;
   for (const int of_point : runs) repeats += std::max(0, of_point - 1);
   search.scatter_known = repeats >= fewest_repeats;

@@ -61,7 +61,9 @@ std::string change_text(const Change& change, std::string_view more, std::string
     const double low = positive ? *change.low : -*change.high, high = positive ? *change.high : -*change.low;
     text += fmt::format(" (95 % interval {:.1f} to {:.1f} %{})", low * 100, high * 100, how);
   } else {
-    text += by_search ? " (no interval)" : change.pairs > 0 ? " (from one block: no interval)" : " (no block has both: no interval)";
+    text += by_search          ? " (no interval)"
+            : change.pairs > 0 ? " (from one block: no interval)"
+                               : " (no block has both: no interval)";
   }
   return text;
 }
@@ -107,7 +109,8 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all
   // there is.
   const auto gained = [&](const std::string& less, const std::string& more, const std::string& of_how) {
-    if (gain->value >= 0 || !gain->low || *gain->high <= 0) return change_text(*gain, less, more, of_how, by_search);
+    if (gain->value >= 0 || !gain->low || *gain->high <= 0)
+      return change_text(*gain, less, more, of_how, by_search);
     return fmt::format("between {:.1f} % {} and {:.1f} % {} (95 % interval{})", -100 * *gain->low, more,
                        100 * *gain->high, less, of_how);
   };
@@ -204,10 +207,10 @@ std::string constraints_of(const PointSummary& best) {
   std::string text;
   for (const ConstraintCheck& check : best.constraints) {
     if (check.certain == true || check.holds != true) continue;
-    text += fmt::format(
-        " It holds {} by its mean ({}), {}.", check.text,
-        check.text.starts_with("slowdown") ? percent(*check.value) : value_text(check),
-        check.certain ? "but the 95 % interval reaches beyond" : "with no interval to judge by");
+    text +=
+        fmt::format(" It holds {} by its mean ({}), {}.", check.text,
+                    check.text.starts_with("slowdown") ? percent(*check.value) : value_text(check),
+                    check.certain ? "but the 95 % interval reaches beyond" : "with no interval to judge by");
   }
   return text;
 }
@@ -298,8 +301,10 @@ std::string unfinished_text(const PointSummary& point) {
     causes_of_it[verdict] = found->second;
   }
   if (failed == 0) return {};
-  return fmt::format("{} of its {} did not finish their work ({}) and are in no mean: what is said of it is of those that did", failed,
-                     counted(failed + point.counted, "trial"), causes(causes_of_it));
+  return fmt::format(
+      "{} of its {} did not finish their work ({}) and are in no mean: what is said of it is of those that "
+      "did",
+      failed, counted(failed + point.counted, "trial"), causes(causes_of_it));
 }
 
 std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
@@ -335,10 +340,12 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     text += against_the_reference(scenario, best);
     text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(scenario);
     text += censored_points(scenario, &best);
-    if (const std::string unfinished = unfinished_text(best); !unfinished.empty()) text += fmt::format(" At that setting {}.", unfinished);
+    if (const std::string unfinished = unfinished_text(best); !unfinished.empty())
+      text += fmt::format(" At that setting {}.", unfinished);
     if (scenario.reference && *scenario.reference != *scenario.best) {
       const PointSummary& reference = scenario.points[*scenario.reference];
-      if (const std::string unfinished = unfinished_text(reference); !unfinished.empty()) text += fmt::format(" At the reference {}.", unfinished);
+      if (const std::string unfinished = unfinished_text(reference); !unfinished.empty())
+        text += fmt::format(" At the reference {}.", unfinished);
     }
     text += constraints_of(best);
     text += node_sentence(scenario);
@@ -368,7 +375,8 @@ std::vector<std::string> further_sentences(const Summary& summary) {
   std::vector<std::string> sentences;
   for (const auto& [why, trials] : summary.left_out) {
     if (why == of_a_recheck) {
-      sentences.push_back(fmt::format("{} of rechecks: {} for these alone", trials == 1 ? "1 trial is" : fmt::format("{} trials are", trials),
+      sentences.push_back(fmt::format("{} of rechecks: {} for these alone",
+                                      trials == 1 ? "1 trial is" : fmt::format("{} trials are", trials),
                                       trials == 1 ? "it counts" : "they count"));
       continue;
     }
@@ -376,12 +384,15 @@ std::vector<std::string> further_sentences(const Summary& summary) {
         fmt::format("{} do{} not count: {}", counted(trials, "trial"), trials == 1 ? "es" : "", why));
   }
   for (const ExperimentRow::Growth& growth : summary.experiment.grown)
-    sentences.push_back(fmt::format("the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
-                                    growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block) : ""));
+    sentences.push_back(fmt::format(
+        "the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
+        growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block)
+                           : ""));
   for (const ScenarioSummary& scenario : summary.scenarios) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
     if (!summary.experiment.shuffled && !summary.experiment.search && scenario.points.size() > 1)
-      say("the trials ran in the order of the file (order: listed): what drifts within a block is in the savings, and in no interval");
+      say("the trials ran in the order of the file (order: listed): what drifts within a block is in the "
+          "savings, and in no interval");
     std::vector<std::string> flagged;
     for (const BlockDrift& block : scenario.drift) {
       if (block.flagged) flagged.push_back(fmt::format("{} ({:+.2f} %)", block.block, 100 * *block.change));
@@ -421,11 +432,11 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       if (before == one.point) continue;
       before = one.point;
       const PointSummary& point = scenario.points[one.point];
-      within.push_back(
-          fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
-                      !point.saving               ? ""
-                      : point.saving->value >= 0 ? fmt::format(" (saves {})", percent(point.saving->value))
-                                                  : fmt::format(" ({} more energy)", percent(-point.saving->value))));
+      within.push_back(fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
+                                   !point.saving ? ""
+                                   : point.saving->value >= 0
+                                       ? fmt::format(" (saves {})", percent(point.saving->value))
+                                       : fmt::format(" ({} more energy)", percent(-point.saving->value))));
     }
     if (scenario.points.size() > 1 && !within.empty())
       say(among + "least energy within a slowdown of " + join(within, "; "));
@@ -464,7 +475,8 @@ std::string unfinished_sentence(const Summary& summary) {
   if (reached) return {};
   if (e.search) return "Unfinished: the same command goes on with the search; this is what is known so far.";
   if (e.last_session_ended == "done")
-    return fmt::format("{}{} of {} planned trials were not run.", e.has_budget ? "The budget ended the run: " : "The run ended, and ", summary.left,
+    return fmt::format("{}{} of {} planned trials were not run.",
+                       e.has_budget ? "The budget ended the run: " : "The run ended, and ", summary.left,
                        summary.planned);
   return fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.",
                      summary.left, summary.planned);

@@ -110,7 +110,8 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       const auto metric = point.metrics.find(constraint.name);
       if (metric == point.metrics.end()) continue;
       const MetricSummary& told = metric->second;
-      std::string one = fmt::format("{} {}", printable(constraint.name), amount(told.value, printable(told.unit)));
+      std::string one =
+          fmt::format("{} {}", printable(constraint.name), amount(told.value, printable(told.unit)));
       // Of several at once a limit is about the worst of them.
       if (told.least && told.highest && told.highest->mean > told.least->mean)
         one += fmt::format(" (of those at once from {} on the average)",
@@ -147,9 +148,9 @@ std::string without_constraints(const ScenarioSummary& scenario) {
     known = known && check.holds;
     broken.push_back(check.name == "slowdown" && check.value
                          ? fmt::format("{}: it has {:.1f} %", check.text, 100 * *check.value)
-                     : check.value ? fmt::format("{}: it has {}", check.text, value_text(check))
+                     : check.value            ? fmt::format("{}: it has {}", check.text, value_text(check))
                      : !check.why_not.empty() ? fmt::format("{}: {}", check.text, check.why_not)
-                                   : check.text + ": not known");
+                                              : check.text + ": not known");
   }
   if (broken.empty()) return {};
   std::string text = fmt::format("without the constraints the least would be at {}", settings_text(*least));
@@ -157,7 +158,8 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   if (best != nullptr && best->objective->mean > 0 && scenario.balanced)
     text += fmt::format(", {:.1f} % less than what is named",
                         100 * (1 - least->objective->mean / best->objective->mean));
-  return text + fmt::format(" ({} {})", known ? "which does not hold" : "which is not known to hold", join(broken, "; "));
+  return text + fmt::format(" ({} {})", known ? "which does not hold" : "which is not known to hold",
+                            join(broken, "; "));
 }
 
 }  // namespace dvfs_plan

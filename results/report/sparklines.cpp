@@ -101,8 +101,7 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
         first = false;
       }
       const std::string line = sparkline(values);
-      if (!line.empty())
-        table.row({" ", name, line, amounts_from_to(least, most, unit), printable(group)});
+      if (!line.empty()) table.row({" ", name, line, amounts_from_to(least, most, unit), printable(group)});
     };
     row("energy", "J", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_energy; });
     if (all == 1) {

@@ -47,7 +47,8 @@ class Scenario {
         objective_spec_(experiment.objective_for(trials.front()->workload)),
         trials_(std::move(trials)) {
     result_.objective = objective_spec_;
-    for (const ExperimentRow::Growth& growth : experiment.grown) grown_from_ = std::max(grown_from_, growth.first_block.value_or(0));
+    for (const ExperimentRow::Growth& growth : experiment.grown)
+      grown_from_ = std::max(grown_from_, growth.first_block.value_or(0));
     if (const auto target = experiment.targets.find(trials_.front()->workload);
         target != experiment.targets.end())
       result_.target = target->second;
@@ -355,7 +356,8 @@ class Scenario {
     if (known == result_.search->to_reference.end() || point.counted == 0) return;
     const bool interval = result_.search->scatter_known;
     const auto as_change = [&](const SurfaceChange& c) {
-      return Change{point.counted, c.value, interval ? std::optional(c.low) : std::nullopt, interval ? std::optional(c.high) : std::nullopt};
+      return Change{point.counted, c.value, interval ? std::optional(c.low) : std::nullopt,
+                    interval ? std::optional(c.high) : std::nullopt};
     };
     if (known->second.saving) point.saving = as_change(*known->second.saving);
     point.slowdown = as_change(known->second.slowdown);
@@ -411,8 +413,10 @@ class Scenario {
         value.reset();
       }
       if (value) {
-        if (told != point.metrics.end()) check.unit = plain_unit(constraint.unit.empty() ? unit : constraint.unit);
-        for (double* one : {&value->value, value->low ? &*value->low : nullptr, value->high ? &*value->high : nullptr}) {
+        if (told != point.metrics.end())
+          check.unit = plain_unit(constraint.unit.empty() ? unit : constraint.unit);
+        for (double* one :
+             {&value->value, value->low ? &*value->low : nullptr, value->high ? &*value->high : nullptr}) {
           if (one != nullptr) *one = *as_bounded(constraint, *one, unit);
         }
         check.value = value->value;
@@ -497,7 +501,8 @@ class Scenario {
     result_.points[*result_.best].not_told_apart = true;
     // A single trial tells nothing of its own scatter: it is told apart from none.
     for (const int i : feasible) {
-      if (result_.points[static_cast<std::size_t>(i)].counted < 2 || result_.points[*result_.best].counted < 2)
+      if (result_.points[static_cast<std::size_t>(i)].counted < 2 ||
+          result_.points[*result_.best].counted < 2)
         result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
     }
     // The pooled error may tell the reference apart where its own pairs do not: then it is not told apart.
@@ -511,7 +516,9 @@ class Scenario {
     if (result_.reference && *result_.reference == *result_.best) {
       for (PointSummary& point : result_.points) {
         const auto& gain = point.gain;
-        if (!point.is_reference && point.feasible && point.objective && (!gain || !gain->low || *gain->high >= 0)) point.not_told_apart = true;
+        if (!point.is_reference && point.feasible && point.objective &&
+            (!gain || !gain->low || *gain->high >= 0))
+          point.not_told_apart = true;
       }
     }
     if (asked_.empty()) claim_gain(feasible);
@@ -542,7 +549,8 @@ class Scenario {
     }
     result_.axis_effects = axis_effects(result_, [&](std::size_t other) -> GainOverPoint {
       if (const auto gain = named_against(other, feasible)) return {gain->change, true};
-      return {paired_change(objective_, static_cast<int>(*result_.best), static_cast<int>(other), ChangeOf::saving,
+      return {paired_change(objective_, static_cast<int>(*result_.best), static_cast<int>(other),
+                            ChangeOf::saving,
                             objective_spec_.minimise == Objective::time
                                 ? 0
                                 : sensor_part(result_.points[*result_.best], result_.points[other])),
@@ -712,7 +720,7 @@ class Scenario {
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
   std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
-  int grown_from_ = 0;                 // first block of what was added last
+  int grown_from_ = 0;               // first block of what was added last
   std::map<int, std::set<int>> blocks_of_;
   std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
   std::vector<int> asked_;            // in brief: the points that are asked about; empty: all

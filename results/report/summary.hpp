@@ -28,8 +28,10 @@ struct ConstraintCheck {
   std::optional<double> value;
   std::optional<bool> holds;    // by the estimate; nullopt: not known
   std::optional<bool> certain;  // the whole 95 % interval is on that side
-  std::string unit = {};     // of `value`, of a metric: the bound's, or where it has none that in which it is told
-  std::string why_not = {};  // it cannot be told though there are values: their unit and the bound's do not compare
+  std::string unit =
+      {};  // of `value`, of a metric: the bound's, or where it has none that in which it is told
+  std::string why_not =
+      {};  // it cannot be told though there are values: their unit and the bound's do not compare
 };
 
 // What boards ran at where it was not what was asked for: the clocks (Hz) of those boards and trials.
@@ -126,9 +128,9 @@ struct SearchSummary {
   double constraints_hold = 1;       // probability, at the best
   int settings_run = 0, trials = 0;  // that count
   int hopeless = 0;  // points that fail or are disturbed each time: no alternatives, and not in `points`
-  bool broke_off = false;                // too many trials failed in a row
-  bool scatter_known = true;             // some setting ran more than once: else no trial tells how trials scatter
-  bool constrained = false;              // the bound is among points that hold the constraints
+  bool broke_off = false;     // too many trials failed in a row
+  bool scatter_known = true;  // some setting ran more than once: else no trial tells how trials scatter
+  bool constrained = false;   // the bound is among points that hold the constraints
   std::optional<std::string> next_best;  // key of the point where one more trial would tell most
   bool shared = false;                   // scenarios learnt from each other
   bool used_prior = false;
@@ -180,7 +182,7 @@ struct ScenarioSummary {
   std::optional<Change> gain_of_best;
   bool gain_corrected = false;  // for having been chosen
   int chosen_among = 0;
-  bool from_fresh_blocks = false;  // gain_of_best is of the blocks alone that were run to confirm it
+  bool from_fresh_blocks = false;        // gain_of_best is of the blocks alone that were run to confirm it
   std::vector<AxisEffect> axis_effects;  // where the best and the reference differ on several axes
   std::optional<std::size_t> best_edp, best_ed2p, fastest_not_told_apart;
   // The least energy within any tolerated slowdown, of the points that hold all other constraints: each holds
@@ -212,13 +214,14 @@ struct Summary {
   std::vector<ScenarioSummary> scenarios;
   std::map<std::string, int> not_counted;
   std::map<std::string, int>
-      left_out;                       // trials whose blocks count as another machine ran them, by the reason
-  int unmended = 0;                   // planned trials of which no attempt counts
-  std::vector<std::string> warnings;  // of the run as a whole
-  std::vector<std::string> sensors;   // the audit in lines
-  std::vector<NoticedRow> noticed;    // trial by trial
+      left_out;                        // trials whose blocks count as another machine ran them, by the reason
+  int unmended = 0;                    // planned trials of which no attempt counts
+  std::vector<std::string> warnings;   // of the run as a whole
+  std::vector<std::string> sensors;    // the audit in lines
+  std::vector<NoticedRow> noticed;     // trial by trial
   std::vector<std::string> rechecked;  // each time that it was looked whether an answer still stands, a line
-  std::vector<std::string> asked;     // what is asked of the trials otherwise than by their experiment, a line each
+  std::vector<std::string>
+      asked;  // what is asked of the trials otherwise than by their experiment, a line each
 };
 
 // By scenario; empty where every point is run.

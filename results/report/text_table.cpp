@@ -77,8 +77,10 @@ void TextTable::row(std::vector<std::string> cells, bool strong) {
 
 std::string TextTable::text(const TextLook& look) const {
   std::size_t width = 0;
-  for (std::size_t i = 0; i < widths_.size(); ++i) width += widths_[i] + (i + 1 < widths_.size() ? gap_behind(i) : 0);
-  if (look.columns > 0 && width > static_cast<std::size_t>(look.columns) && rows_.size() > 1) return blocks(look);
+  for (std::size_t i = 0; i < widths_.size(); ++i)
+    width += widths_[i] + (i + 1 < widths_.size() ? gap_behind(i) : 0);
+  if (look.columns > 0 && width > static_cast<std::size_t>(look.columns) && rows_.size() > 1)
+    return blocks(look);
   std::string text;
   for (const Row& row : rows_) {
     std::string line;

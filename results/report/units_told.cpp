@@ -42,9 +42,9 @@ std::vector<std::string> told_in_several_units(const Summary& summary, const std
     std::vector<std::string> texts;
     for (const auto& [unit, trial] : units)
       texts.push_back(fmt::format("{} (first in {})", unit_in_words(unit), printable(trial)));
-    sentences.push_back(
-        fmt::format("{}: values of '{}' come in more than one unit: {}; what is made of them cannot be compared",
-                    printable(whose.first), printable(whose.second), join(texts, ", ")));
+    sentences.push_back(fmt::format(
+        "{}: values of '{}' come in more than one unit: {}; what is made of them cannot be compared",
+        printable(whose.first), printable(whose.second), join(texts, ", ")));
   }
   return sentences;
 }
@@ -52,7 +52,8 @@ std::vector<std::string> told_in_several_units(const Summary& summary, const std
 std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const std::string& name) {
   for (const PointSummary& point : scenario.points) {
     const auto metric = point.metrics.find(name);
-    if (metric != point.metrics.end()) return metric->second.count_of > 0 ? std::string() : plain_unit(metric->second.unit);
+    if (metric != point.metrics.end())
+      return metric->second.count_of > 0 ? std::string() : plain_unit(metric->second.unit);
   }
   return std::nullopt;
 }
@@ -70,7 +71,8 @@ std::string unit_beside_its_name(const ScenarioSummary& scenario) {
 
 std::string unit_of_work(const ScenarioSummary& scenario) {
   const std::string unit = unit_beside_its_name(scenario);
-  return unit.empty() ? one_of(scenario.objective.per) : fmt::format("{} of {}", unit, scenario.objective.per);
+  return unit.empty() ? one_of(scenario.objective.per)
+                      : fmt::format("{} of {}", unit, scenario.objective.per);
 }
 
 std::string units_of_work(const ScenarioSummary& scenario) {

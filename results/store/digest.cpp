@@ -20,15 +20,15 @@ constexpr const char* tables_of_rows[] = {
     "region", "trial_setting", "trial_power_limit", "channel_energy", "metric", "trial_instance", "event"};
 constexpr const char* tables_of_readings[] = {"reading_times", "reading_values"};
 constexpr const char* tables_of_looks[] = {"sensor_audit", "sensor_agreement"};
-constexpr const char* tables_of_conclusions[] = {
-    "answer",            "point_answer", "point_quantity", "point_change",
-    "constraint_answer", "block_drift",  "search_model",   "search_answer"};
-constexpr const char* tables_of_plan[] = {"experiment",  "search",      "constraint_rule",
-                                          "workload",    "axis",        "point",
-                                          "point_value", "prior_shape", "machine_fact",
-                                          "growth"};
+constexpr const char* tables_of_conclusions[] = {"answer",       "point_answer",      "point_quantity",
+                                                 "point_change", "constraint_answer", "block_drift",
+                                                 "search_model", "search_answer"};
+constexpr const char* tables_of_plan[] = {"experiment",   "search", "constraint_rule", "workload",
+                                          "axis",         "point",  "point_value",     "prior_shape",
+                                          "machine_fact", "growth"};
 
-constexpr const char* tables_of_later[] = {"session", "block_run", "node_fact", "node_left_out", "submission", "recheck"};
+constexpr const char* tables_of_later[] = {"session",       "block_run",  "node_fact",
+                                           "node_left_out", "submission", "recheck"};
 
 bool is_left_out(const std::string& table, const std::string& column) {
   static const std::set<std::string> of_trial{"given_up", "digest", "readings_digest"},
@@ -238,7 +238,8 @@ std::int64_t digest_of(Database& database, const Tables& tables) {
     // A file that is being brought up to date has not got those of later versions yet: they would be empty.
     has.reset();
     has.bind(table);
-    if (has.step()) Rows(database, table, "", false).each([&](std::int64_t, std::uint64_t number) { sum += number; });
+    if (has.step())
+      Rows(database, table, "", false).each([&](std::int64_t, std::uint64_t number) { sum += number; });
   }
   return static_cast<std::int64_t>(sum);
 }
@@ -327,8 +328,9 @@ bool plan_is_whole(Database& database) {
   }
   // Rows of no trial are in no trial's checksum: another table's page stands where theirs was.
   const auto of_nobody = [&](const char* table) {
-    Statement rows = database.prepare(
-        fmt::format("SELECT 1 FROM {} WHERE trial_id IS NOT NULL AND trial_id NOT IN (SELECT id FROM trial) LIMIT 1", table));
+    Statement rows = database.prepare(fmt::format(
+        "SELECT 1 FROM {} WHERE trial_id IS NOT NULL AND trial_id NOT IN (SELECT id FROM trial) LIMIT 1",
+        table));
     return rows.step();
   };
   if (std::any_of(std::begin(tables_of_rows), std::end(tables_of_rows), of_nobody) ||
@@ -376,7 +378,8 @@ std::set<std::int64_t> damaged_trials(Database& database) {
 std::vector<std::int64_t> trials_without_their_readings(Database& database) {
   std::vector<std::int64_t> trials;
   Statement lost = database.prepare(
-      "SELECT id FROM trial WHERE readings_digest <> 0 AND (id NOT IN (SELECT trial_id FROM reading_values) OR "
+      "SELECT id FROM trial WHERE readings_digest <> 0 AND (id NOT IN (SELECT trial_id FROM reading_values) "
+      "OR "
       "id NOT IN (SELECT trial_id FROM reading_times)) ORDER BY id");
   while (lost.step()) trials.push_back(lost.integer(0));
   return trials;

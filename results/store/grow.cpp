@@ -42,23 +42,29 @@ int planned_blocks(const Store::Stages& stages, Database& database) {
     return blocks;
   }
   Statement s = database.prepare(
-      "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.repeat.min') FROM experiment");
+      "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.repeat.min') "
+      "FROM experiment");
   return s.step() ? static_cast<int>(s.integer(0)) : 0;
 }
 
 // Points that were taken away before all their trials were run, and are in the plan again. What is left of them is not run in the blocks of
 // then, whose references are of another time: they are as if they were added now.
-std::vector<std::string> given_back_unfinished(const Plan& plan, const Store::Stages& stages, int blocks, Database& database) {
+std::vector<std::string> given_back_unfinished(const Plan& plan, const Store::Stages& stages, int blocks,
+                                               Database& database) {
   std::vector<std::string> keys;
   if (plan.experiment.search.one_by_one()) return keys;
   Statement s = database.prepare(
-      "SELECT p.key, coalesce(p.growth_id, 0), (SELECT count(DISTINCT t.block) FROM trial t WHERE t.point_id = p.id AND t.role IN ('point', "
+      "SELECT p.key, coalesce(p.growth_id, 0), (SELECT count(DISTINCT t.block) FROM trial t WHERE t.point_id "
+      "= p.id AND t.role IN ('point', "
       "'reference_first')) FROM point p WHERE NOT p.in_plan");
   while (s.step()) {
     const std::string key = s.text(0);
-    const bool back = std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& one) { return one.key == key; });
+    const bool back = std::any_of(plan.points.begin(), plan.points.end(),
+                                  [&](const PlanPoint& one) { return one.key == key; });
     const auto stage = stages.of_point.find(key);
-    const int planned = stages.stages.empty() || stage == stages.of_point.end() ? blocks : blocks_planned(stages.stages, static_cast<std::size_t>(stage->second));
+    const int planned = stages.stages.empty() || stage == stages.of_point.end()
+                            ? blocks
+                            : blocks_planned(stages.stages, static_cast<std::size_t>(stage->second));
     if (back && s.integer(2) < planned) keys.push_back(key);
   }
   return keys;
@@ -66,7 +72,8 @@ std::vector<std::string> given_back_unfinished(const Plan& plan, const Store::St
 
 std::string changes_text(const PlanChange& change) {
   std::vector<std::string> all;
-  for (const auto* kind : {&change.adds, &change.drops, &change.asks}) all.insert(all.end(), kind->begin(), kind->end());
+  for (const auto* kind : {&change.adds, &change.drops, &change.asks})
+    all.insert(all.end(), kind->begin(), kind->end());
   return join(all, "; ");
 }
 
@@ -91,7 +98,8 @@ std::int64_t Store::point_id(int index) const {
 void Store::use_plan(const Plan& plan) {
   std::map<std::string, std::int64_t> ids;
   std::map<std::string, int> first_at;  // of an operating point: as schedule_block() has it
-  for (std::size_t i = 0; i < plan.points.size(); ++i) first_at.emplace(plan.points[i].operating_point, static_cast<int>(i));
+  for (std::size_t i = 0; i < plan.points.size(); ++i)
+    first_at.emplace(plan.points[i].operating_point, static_cast<int>(i));
   Statement s = database_.prepare("SELECT key, id, operating_point FROM point");
   point_ids_.clear();
   idle_indices_.clear();
@@ -103,7 +111,8 @@ void Store::use_plan(const Plan& plan) {
   for (const PlanPoint& point : plan.points) {
     const auto known = ids.find(point.key);
     if (known == ids.end())
-      throw Error(ExitCode::machine_refuses, "result file: it does not have the point " + printable(point.key));
+      throw Error(ExitCode::machine_refuses,
+                  "result file: it does not have the point " + printable(point.key));
     point_ids_.push_back(known->second);
   }
 }
@@ -111,14 +120,18 @@ void Store::use_plan(const Plan& plan) {
 Store::Stages Store::stages() {
   Stages found;
   Statement s = database_.prepare(
-      "SELECT id, first_block, first_position, new_blocks, old_blocks, blocks_before, references_before FROM growth ORDER BY id");
+      "SELECT id, first_block, first_position, new_blocks, old_blocks, blocks_before, references_before FROM "
+      "growth ORDER BY id");
   std::map<std::int64_t, int> stage_of_growth;
   std::vector<std::vector<std::string>> references;
   while (s.step()) {
     if (found.stages.empty()) found.stages.push_back({1, 1, static_cast<int>(s.integer(5)), 0, {}});
     stage_of_growth[s.integer(0)] = static_cast<int>(found.stages.size());
-    found.stages.push_back({static_cast<int>(s.integer(1)), static_cast<int>(s.integer(2)), static_cast<int>(s.integer(3)),
-                            static_cast<int>(s.integer(4)), {}});
+    found.stages.push_back({static_cast<int>(s.integer(1)),
+                            static_cast<int>(s.integer(2)),
+                            static_cast<int>(s.integer(3)),
+                            static_cast<int>(s.integer(4)),
+                            {}});
     const Json keys = Json::parse(s.text(6), nullptr, false);
     references.push_back(keys.is_array() ? keys.get<std::vector<std::string>>() : std::vector<std::string>{});
   }
@@ -140,8 +153,10 @@ void Store::ask_of_trials(const Plan& plan) {
   std::vector<Asked> changed;
   const auto damaged = damaged_trials(database_);
   Statement trials = database_.prepare(
-      "SELECT t.id, w.name, t.region_s, t.energy_j, max(1, t.runs), t.units, t.objective FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w "
-      "ON w.id = p.workload_id WHERE p.in_plan AND t.role NOT IN ('idle_before', 'idle_after') AND t.region_s IS NOT NULL");
+      "SELECT t.id, w.name, t.region_s, t.energy_j, max(1, t.runs), t.units, t.objective FROM trial t JOIN "
+      "point p ON p.id = t.point_id JOIN workload w "
+      "ON w.id = p.workload_id WHERE p.in_plan AND t.role NOT IN ('idle_before', 'idle_after') AND "
+      "t.region_s IS NOT NULL");
   while (trials.step()) {
     const auto spec = std::find_if(plan.workloads.begin(), plan.workloads.end(),
                                    [&](const PlanWorkload& one) { return one.spec.name == trials.text(1); });
@@ -150,7 +165,8 @@ void Store::ask_of_trials(const Plan& plan) {
     const auto units = trials.maybe_real(5), joules = trials.maybe_real(3);
     if (!objective.per.empty() && !units) continue;
     const double share = 1 / units.value_or(trials.real(4));
-    const auto value = objective_value(objective, joules ? std::optional(*joules * share) : std::nullopt, trials.real(2) * share);
+    const auto value = objective_value(objective, joules ? std::optional(*joules * share) : std::nullopt,
+                                       trials.real(2) * share);
     if (value != trials.maybe_real(6)) changed.push_back({trials.integer(0), value});
   }
   TrialSeals seals(database_);
@@ -168,22 +184,29 @@ std::int64_t Store::add_growth(const Plan& plan, const PlanChange& change, const
   Statement keys = database_.prepare("SELECT key FROM point");
   while (keys.step()) known.insert(keys.text(0));
   const auto given_back = given_back_unfinished(plan, before, blocks, database_);
-  const bool has_new = !given_back.empty() || std::any_of(plan.points.begin(), plan.points.end(), [&](const PlanPoint& p) { return !known.contains(p.key); });
+  const bool has_new =
+      !given_back.empty() || std::any_of(plan.points.begin(), plan.points.end(),
+                                         [&](const PlanPoint& p) { return !known.contains(p.key); });
   int last_block = blocks;
   for (const PlanStage& stage : before.stages)
     last_block = std::max(last_block, stage.first_block - 1 + std::max(stage.new_blocks, stage.old_blocks));
-  Statement last = database_.prepare("SELECT coalesce(max(block), 0), coalesce(max(position), 0) FROM trial WHERE session_id IN (SELECT id FROM session WHERE "
-                                     "NOT recheck)");
+  Statement last = database_.prepare(
+      "SELECT coalesce(max(block), 0), coalesce(max(position), 0) FROM trial WHERE session_id IN (SELECT id "
+      "FROM session WHERE "
+      "NOT recheck)");
   last.step();
   const bool planned = !plan.experiment.search.one_by_one();
   const int now_planned = plan.experiment.repeat.min;
   const std::vector<std::string> references = reference_keys(database_);
-  const bool told = std::any_of(change.asks.begin(), change.asks.end(), [](const std::string& one) { return one.starts_with("reference: "); });
+  const bool told = std::any_of(change.asks.begin(), change.asks.end(),
+                                [](const std::string& one) { return one.starts_with("reference: "); });
   Statement source = database_.prepare("SELECT source_text, planned_trials FROM experiment");
   source.step();
   database_
-      .prepare("INSERT INTO growth (grown_at, changes, first_block, first_position, new_blocks, old_blocks, blocks_before, references_before, "
-               "source_before) VALUES (?,?,?,?,?,?,?,?,?)")
+      .prepare(
+          "INSERT INTO growth (grown_at, changes, first_block, first_position, new_blocks, old_blocks, "
+          "blocks_before, references_before, "
+          "source_before) VALUES (?,?,?,?,?,?,?,?,?)")
       .bind(now)
       .bind(changes_text(change) + (told ? "" : other_reference(references, plan)))
       .bind(std::max(last_block, static_cast<int>(last.integer(0))) + 1)
@@ -204,12 +227,14 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   const Experiment& e = plan.experiment;
   const ObjectiveSpec& o = e.objective;
   Transaction transaction(database_);
-  for (const char* table : {"conclusion", "answer", "point_answer", "point_quantity", "point_change", "constraint_answer", "block_drift",
-                            "search_model", "search_answer", "constraint_rule"})
+  for (const char* table :
+       {"conclusion", "answer", "point_answer", "point_quantity", "point_change", "constraint_answer",
+        "block_drift", "search_model", "search_answer", "constraint_rule"})
     database_.execute(std::string("DELETE FROM ") + table);
   const std::int64_t growth = add_growth(plan, change, now);
   Statement workload = database_.prepare(
-      "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON CONFLICT (name) DO UPDATE SET command = ?2, "
+      "INSERT INTO workload (name, command, objective, per_metric, target) VALUES (?1,?2,?3,?4,?5) ON "
+      "CONFLICT (name) DO UPDATE SET command = ?2, "
       "objective = ?3, per_metric = ?4");
   for (const PlanWorkload& one : plan.workloads) {
     const ObjectiveSpec& own = objective_of(e, one.spec);
@@ -224,12 +249,18 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   // Those that were added stand behind the others.
   Statement new_axis = database_.prepare("INSERT OR IGNORE INTO axis (id, name, kind) VALUES (?,?,?)");
   for (std::size_t i = 0; i < plan.axes.size(); ++i)
-    new_axis.bind(static_cast<int>(i) + 1).bind(plan.axes[i].name).bind(plan.axes[i].knob ? "knob" : "parameter").run();
+    new_axis.bind(static_cast<int>(i) + 1)
+        .bind(plan.axes[i].name)
+        .bind(plan.axes[i].knob ? "knob" : "parameter")
+        .run();
   database_.execute("UPDATE point SET in_plan = 0, is_reference = 0");
   Statement point = database_.prepare(
-      "INSERT INTO point (key, workload_id, scenario, operating_point, is_reference, growth_id) VALUES (?1, (SELECT id FROM workload WHERE name = ?2), "
-      "?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET in_plan = 1, scenario = ?3, operating_point = ?4, is_reference = ?5 RETURNING id");
-  Statement value = database_.prepare("INSERT OR IGNORE INTO point_value (point_id, axis_id, text, number) VALUES (?,?,?,?)");
+      "INSERT INTO point (key, workload_id, scenario, operating_point, is_reference, growth_id) VALUES (?1, "
+      "(SELECT id FROM workload WHERE name = ?2), "
+      "?3, ?4, ?5, ?6) ON CONFLICT (key) DO UPDATE SET in_plan = 1, scenario = ?3, operating_point = ?4, "
+      "is_reference = ?5 RETURNING id");
+  Statement value = database_.prepare(
+      "INSERT OR IGNORE INTO point_value (point_id, axis_id, text, number) VALUES (?,?,?,?)");
   for (const PlanPoint& one : plan.points) {
     point.bind(one.key)
         .bind(plan.workloads[static_cast<std::size_t>(one.workload)].spec.name)
@@ -242,7 +273,11 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
     point.reset();
     for (std::size_t axis = 0; axis < one.values.size(); ++axis) {
       if (one.values[axis])
-        value.bind(id).bind(static_cast<int>(axis) + 1).bind(one.values[axis]->text).bind(one.values[axis]->number).run();
+        value.bind(id)
+            .bind(static_cast<int>(axis) + 1)
+            .bind(one.values[axis]->text)
+            .bind(one.values[axis]->number)
+            .run();
     }
   }
   // What is planned is counted with the stages that are there now.
@@ -251,8 +286,11 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   if (!e.search.one_by_one()) schedule_stages(scheduled, now_there.stages, now_there.of_point);
   LaterSeal later(database_);
   database_
-      .prepare("UPDATE experiment SET name = ?, description = ?, objective = ?, per_metric = ?, currency = ?, price_per_j = ?, price_per_s = ?, "
-               "drift_limit = ?, shuffled = ?, until = ?, seed = ?, planned_trials = ?, plan_hash = ?, plan_json = ?, source_file = ?, source_text = ?")
+      .prepare(
+          "UPDATE experiment SET name = ?, description = ?, objective = ?, per_metric = ?, currency = ?, "
+          "price_per_j = ?, price_per_s = ?, "
+          "drift_limit = ?, shuffled = ?, until = ?, seed = ?, planned_trials = ?, plan_hash = ?, plan_json "
+          "= ?, source_file = ?, source_text = ?")
       .bind(e.name)
       .bind(e.description)
       .bind(objective_column(o))

@@ -529,7 +529,8 @@ struct PartTaker::Impl {
     Statement parts = from.prepare(
         "SELECT DISTINCT t.session_id, t.block, r.origin, r.node, r.task, r.left_out FROM trial t JOIN "
         "session s ON "
-        "s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE NOT s.recheck ORDER BY t.block, "
+        "s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE NOT s.recheck ORDER BY "
+        "t.block, "
         "t.session_id");
     Statement trials = from.prepare("SELECT id FROM trial WHERE session_id = ? AND block = ? ORDER BY id");
     while (parts.step()) {

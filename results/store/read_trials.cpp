@@ -87,7 +87,8 @@ std::vector<FinishedTrial> Store::history() {
   std::vector<FinishedTrial> trials;
   std::map<std::string, std::map<std::string, std::pair<double, std::string>>> metrics;
   Statement values = database_.prepare(
-      "SELECT t.key, m.name, m.value, coalesce(m.unit, '') FROM metric m JOIN trial t ON t.id = m.trial_id ORDER BY m.trial_id, "
+      "SELECT t.key, m.name, m.value, coalesce(m.unit, '') FROM metric m JOIN trial t ON t.id = m.trial_id "
+      "ORDER BY m.trial_id, "
       "m.ordinal");
   while (values.step()) metrics[values.text(0)][values.text(1)] = {values.real(2), values.text(3)};
   Statement s = database_.prepare(
@@ -96,7 +97,8 @@ std::vector<FinishedTrial> Store::history() {
       "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up, t.id FROM trial t JOIN "
       "session s "
       "ON s.id = "
-      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id JOIN point p ON p.id = t.point_id WHERE r.left_out IS NULL AND NOT s.recheck AND "
+      "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id JOIN point p ON p.id = t.point_id WHERE "
+      "r.left_out IS NULL AND NOT s.recheck AND "
       "(p.in_plan OR t.role IN ('idle_before', 'idle_after')) ORDER BY t.id");
   std::map<std::tuple<int, int, TrialRole>, int> nth;
   const auto damaged = damaged_trials(database_);
@@ -138,10 +140,13 @@ std::vector<FinishedTrial> Store::history() {
 static bool by_gauge(const std::string& source, const std::vector<Channel>& channels) {
   for (const EnergySource& one : energy_sources(channels, {})) {
     if (one.name != source) continue;
-    return std::any_of(one.channels.begin(), one.channels.end(), [&](std::uint32_t i) { return channels[i].kind == ChannelKind::gauge; });
+    return std::any_of(one.channels.begin(), one.channels.end(),
+                       [&](std::uint32_t i) { return channels[i].kind == ChannelKind::gauge; });
   }
   // Some of its parts were dead: whatever is left.
-  return std::any_of(channels.begin(), channels.end(), [](const Channel& channel) { return measures_energy(channel) && channel.kind == ChannelKind::gauge; });
+  return std::any_of(channels.begin(), channels.end(), [](const Channel& channel) {
+    return measures_energy(channel) && channel.kind == ChannelKind::gauge;
+  });
 }
 
 ExperimentRow Store::experiment() {
@@ -169,10 +174,11 @@ ExperimentRow Store::experiment() {
     row.search = SearchRow{search.text(0), search.real(1), search.real(2), std::nullopt};
     if (const auto most = search.maybe_integer(3)) row.search->at_most = static_cast<int>(*most);
   }
-  Statement points = database_.prepare("SELECT scenario, count(*) FROM point WHERE in_plan GROUP BY scenario");
+  Statement points =
+      database_.prepare("SELECT scenario, count(*) FROM point WHERE in_plan GROUP BY scenario");
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
-  Statement session =
-      database_.prepare("SELECT ended_how, trials_left FROM session WHERE NOT recheck ORDER BY id DESC LIMIT 1");
+  Statement session = database_.prepare(
+      "SELECT ended_how, trials_left FROM session WHERE NOT recheck ORDER BY id DESC LIMIT 1");
   if (session.step()) {
     row.last_session_ended = session.text(0);
     if (const auto left = session.maybe_integer(1)) row.trials_left = static_cast<int>(*left);
@@ -208,14 +214,17 @@ ExperimentRow Store::experiment() {
       "e.plan_json ELSE '{}' END, '$.workloads') w WHERE json_extract(w.value, '$.instances') LIKE '{%}'");
   while (plan.step()) row.axes_of_instances.insert(plan.text(0));
   Statement budget = database_.prepare(
-      "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.budget') IS NOT NULL FROM experiment");
+      "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.budget') IS NOT "
+      "NULL FROM experiment");
   row.has_budget = budget.step() && budget.integer(0) != 0;
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
-  Statement grown = database_.prepare("SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks) FROM growth ORDER BY id");
+  Statement grown = database_.prepare(
+      "SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks) FROM growth ORDER BY id");
   while (grown.step()) {
     const bool blocks = grown.integer(3) > 0;
-    row.grown.push_back({grown.text(0), grown.text(1), blocks ? std::optional(static_cast<int>(grown.integer(2))) : std::nullopt});
+    row.grown.push_back({grown.text(0), grown.text(1),
+                         blocks ? std::optional(static_cast<int>(grown.integer(2))) : std::nullopt});
   }
   return row;
 }
@@ -258,16 +267,17 @@ std::string Store::damaged_text() {
   const auto damaged = damaged_trials(database_);
   std::vector<std::string> texts;
   if (!damaged.empty())
-    texts.push_back(fmt::format(
-        "{} of the trials {} not as written (the checksum differs): {}; a report leaves {} out", damaged.size(),
-        damaged.size() == 1 ? "is" : "are", some_keys({damaged.begin(), damaged.end()}),
-        damaged.size() == 1 ? "it" : "them"));
+    texts.push_back(
+        fmt::format("{} of the trials {} not as written (the checksum differs): {}; a report leaves {} out",
+                    damaged.size(), damaged.size() == 1 ? "is" : "are",
+                    some_keys({damaged.begin(), damaged.end()}), damaged.size() == 1 ? "it" : "them"));
   if (const auto lost = trials_without_their_readings(database_); !lost.empty())
     texts.push_back(fmt::format("the readings of {} trial{} are not in the file any more: {}", lost.size(),
                                 lost.size() == 1 ? "" : "s", some_keys(lost)));
   if (!later_is_whole(database_))
     texts.push_back(
-        "what it says of sessions, nodes, trials that were given up and how many were planned is not as written (the "
+        "what it says of sessions, nodes, trials that were given up and how many were planned is not as "
+        "written (the "
         "checksum differs)");
   return join(texts, "; ");
 }
@@ -409,9 +419,12 @@ std::vector<NoticedRow> Store::noticed() {
   std::vector<NoticedRow> rows;
   Statement s = database_.prepare(
       "SELECT id, key, kind, message FROM ("
-      "SELECT t.id, t.key, e.kind, e.message, e.id AS place, t.session_id FROM event e JOIN trial t ON t.id = e.trial_id "
-      "UNION ALL SELECT id, key, verdict, verdict_text, 0, session_id FROM trial WHERE verdict <> 'ok' AND role IN "
-      "('warm_up', 'idle_before', 'idle_after')) WHERE session_id IN (SELECT id FROM session WHERE NOT recheck) ORDER BY "
+      "SELECT t.id, t.key, e.kind, e.message, e.id AS place, t.session_id FROM event e JOIN trial t ON t.id "
+      "= e.trial_id "
+      "UNION ALL SELECT id, key, verdict, verdict_text, 0, session_id FROM trial WHERE verdict <> 'ok' AND "
+      "role IN "
+      "('warm_up', 'idle_before', 'idle_after')) WHERE session_id IN (SELECT id FROM session WHERE NOT "
+      "recheck) ORDER BY "
       "id, place");
   while (s.step()) rows.push_back({s.integer(0), s.text(1), s.text(2), s.text(3)});
   return rows;
@@ -423,7 +436,8 @@ std::vector<std::string> Store::sensor_lines() {
       "SELECT channel, domain, state, update_s, fresh_per_s, rise_s, period_s, at_least, window_s, latency_s "
       "FROM sensors WHERE "
       "session = "
-      "(SELECT max(session_id) FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) AND unit IN ('J', 'W') ORDER BY channel");
+      "(SELECT max(session_id) FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT "
+      "recheck)) AND unit IN ('J', 'W') ORDER BY channel");
   while (s.step()) {
     std::string line = fmt::format("{} ({}): {}", s.text(0), s.text(1), s.text(2));
     if (s.maybe_real(3))
@@ -438,7 +452,8 @@ std::vector<std::string> Store::sensor_lines() {
   }
   Statement pairs = database_.prepare(
       "SELECT channel, other, is_part, ratio FROM sensor_agreements WHERE session = (SELECT max(session_id) "
-      "FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) ORDER BY channel, other");
+      "FROM sensor_audit WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) ORDER BY channel, "
+      "other");
   while (pairs.step()) {
     lines.push_back(pairs.integer(2) != 0 ? fmt::format("{} is {:.1f} % of {}", pairs.text(0),
                                                         100 * pairs.real(3), pairs.text(1))

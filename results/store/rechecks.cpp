@@ -17,8 +17,10 @@ void Store::write_rechecks(const std::vector<RecheckRow>& rows) {
     Transaction transaction(database_);
     LaterSeal later(database_);
     Statement row = database_.prepare(
-        "INSERT INTO recheck (session_id, scenario, verdict, why, best_point_id, blocks, trials, counted, saving_before, "
-        "saving_before_low, saving_before_high, saving, saving_low, saving_high, change, change_low, change_high) VALUES "
+        "INSERT INTO recheck (session_id, scenario, verdict, why, best_point_id, blocks, trials, counted, "
+        "saving_before, "
+        "saving_before_low, saving_before_high, saving, saving_low, saving_high, change, change_low, "
+        "change_high) VALUES "
         "(?,?,?,?,(SELECT id FROM point WHERE key = ?),?,?,?,?,?,?,?,?,?,?,?,?)");
     for (const RecheckRow& one : rows) {
       row.bind(session_)

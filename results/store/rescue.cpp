@@ -207,11 +207,12 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what) {
   // A folder of everybody's is no place for what may have been private.
   where = make_beside(rescue.first_path, "/var/tmp", 0600);
   if (!where.empty()) return move_to(where, what);
-  throw StoreBusy(ExitCode::machine_refuses,
-                  fmt::format("the result file {} cannot be used ({}), and no new one can be made beside it or in "
-                              "/var/tmp: {}",
-                              rescue.path, what, why),
-                  "make room, or the folder writable; what is finished is kept in memory meanwhile");
+  throw StoreBusy(
+      ExitCode::machine_refuses,
+      fmt::format("the result file {} cannot be used ({}), and no new one can be made beside it or in "
+                  "/var/tmp: {}",
+                  rescue.path, what, why),
+      "make room, or the folder writable; what is finished is kept in memory meanwhile");
 }
 
 Store::Rescued Store::move_to(const std::string& where, const std::string& what) {

@@ -50,18 +50,22 @@ bool is_for_want_of_room(sqlite3* database) {
                     fmt::format("result file: another program holds it ({})", sqlite),
                     "close it and run the same command again");
   }
-  const std::string restore = "copy it again from where it was made, or from a backup; `sqlite3 FILE .recover` saves what is left of it";
+  const std::string restore =
+      "copy it again from where it was made, or from a backup; `sqlite3 FILE .recover` saves what is left of "
+      "it";
   if (code == SQLITE_IOERR) {
     const int cause = sqlite3_system_errno(database);
-    throw StoreDamaged(
-        ExitCode::machine_refuses,
-        fmt::format("result file: it cannot be read or written ({}{})", sqlite, cause != 0 ? system_error_text("", cause) : ""),
-        restore);
+    throw StoreDamaged(ExitCode::machine_refuses,
+                       fmt::format("result file: it cannot be read or written ({}{})", sqlite,
+                                   cause != 0 ? system_error_text("", cause) : ""),
+                       restore);
   }
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-    throw StoreDamaged(ExitCode::machine_refuses, fmt::format("result file: it is damaged ({})", sqlite), restore);
+    throw StoreDamaged(ExitCode::machine_refuses, fmt::format("result file: it is damaged ({})", sqlite),
+                       restore);
   if (sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
-    throw StoreDamaged(ExitCode::machine_refuses, "result file: it was moved or deleted while it was open", restore);
+    throw StoreDamaged(ExitCode::machine_refuses, "result file: it was moved or deleted while it was open",
+                       restore);
   const std::string message = fmt::format("result file: {}: {}", doing, sqlite);
   if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) {
     throw Error(ExitCode::machine_refuses, fmt::format("result file: it may not be written ({})", sqlite),

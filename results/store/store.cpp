@@ -268,8 +268,8 @@ void Store::check_schema(const std::string& path, int version) {
 void Store::check_plan(const std::string& path) {
   // Of what has no checksum: whether its rows can be this table's (https://sqlite.org/pragma.html#pragma_quick_check).
   for (const char* const table :
-       {"machine_fact", "node_fact", "session", "recheck", "block_run", "channel", "sensor_audit", "sensor_agreement",
-        "submission", "node_left_out", "handed_in"}) {
+       {"machine_fact", "node_fact", "session", "recheck", "block_run", "channel", "sensor_audit",
+        "sensor_agreement", "submission", "node_left_out", "handed_in"}) {
     Statement check = database_.prepare(fmt::format("PRAGMA quick_check('{}')", table));
     if (!check.step() || check.text(0) == "ok") continue;
     throw Error(ExitCode::machine_refuses,
@@ -520,7 +520,8 @@ void Store::begin_session(int pid, const std::string& boot_id, const std::string
                           const std::string& now, bool recheck) {
   Transaction transaction(database_);
   LaterSeal later(database_);
-  database_.prepare("INSERT INTO session (pid, boot_id, tool_version, started_at, recheck) VALUES (?,?,?,?,?)")
+  database_
+      .prepare("INSERT INTO session (pid, boot_id, tool_version, started_at, recheck) VALUES (?,?,?,?,?)")
       .bind(pid)
       .bind(boot_id)
       .bind(tool_version)
@@ -567,10 +568,14 @@ void Store::end_last_session(const std::string& how, const std::string& now,
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
-      "SELECT name, planned_trials, finished, counted, (SELECT max(started_at) FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)), (SELECT count(*) "
-      "FROM search), excluded FROM experiment, (SELECT count(CASE WHEN t.attempt = 1 THEN 1 END) AS finished, "
-      "count(CASE WHEN t.verdict = 'ok' THEN 1 END) AS counted, count(CASE WHEN t.verdict NOT IN ('ok', 'censored') THEN 1 END) AS excluded FROM trial t JOIN session s ON s.id = "
-      "t.session_id JOIN point p ON p.id = t.point_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL AND NOT s.recheck AND p.in_plan AND "
+      "SELECT name, planned_trials, finished, counted, (SELECT max(started_at) FROM trial WHERE session_id "
+      "IN (SELECT id FROM session WHERE NOT recheck)), (SELECT count(*) "
+      "FROM search), excluded FROM experiment, (SELECT count(CASE WHEN t.attempt = 1 THEN 1 END) AS "
+      "finished, "
+      "count(CASE WHEN t.verdict = 'ok' THEN 1 END) AS counted, count(CASE WHEN t.verdict NOT IN ('ok', "
+      "'censored') THEN 1 END) AS excluded FROM trial t JOIN session s ON s.id = "
+      "t.session_id JOIN point p ON p.id = t.point_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE "
+      "r.left_out IS NULL AND NOT s.recheck AND p.in_plan AND "
       "t.role NOT IN "
       "('warm_up', 'idle_before', 'idle_after'))");
   if (counts.step()) {
@@ -586,11 +591,13 @@ Store::Progress Store::progress() {
       // By the monotonic clock: wall clocks are set back.
       "SELECT sum(slot_s) / nullif(count(CASE WHEN role NOT IN ('warm_up', 'idle_before', 'idle_after') THEN "
       "1 "
-      "END), 0) FROM (SELECT slot_s, role FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck) ORDER BY id DESC "
+      "END), 0) FROM (SELECT slot_s, role FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT "
+      "recheck) ORDER BY id DESC "
       "LIMIT 50)");
   if (pace.step()) progress.mean_trial_seconds = pace.maybe_real(0);
   Statement session = database_.prepare(
-      "SELECT pid, started_at, ended_how, current_trial, boot_id, trials_left FROM session WHERE NOT recheck ORDER BY id "
+      "SELECT pid, started_at, ended_how, current_trial, boot_id, trials_left FROM session WHERE NOT recheck "
+      "ORDER BY id "
       "DESC LIMIT 1");
   if (session.step()) {
     progress.session_pid = static_cast<int>(session.integer(0));
@@ -602,14 +609,16 @@ Store::Progress Store::progress() {
     const int left = progress.session_ended_how == "done" ? 0 : static_cast<int>(session.integer(5));
     if (!progress.may_end_early) progress.planned = std::max(progress.planned, progress.finished + left);
   }
-  Statement warnings =
-      database_.prepare("SELECT kind, message FROM event WHERE kind <> 'budget' AND session_id IN (SELECT id FROM session WHERE NOT "
-                        "recheck) ORDER BY id DESC LIMIT 5");
+  Statement warnings = database_.prepare(
+      "SELECT kind, message FROM event WHERE kind <> 'budget' AND session_id IN (SELECT id FROM session "
+      "WHERE NOT "
+      "recheck) ORDER BY id DESC LIMIT 5");
   while (warnings.step()) progress.last_warnings.push_back({warnings.text(0), warnings.text(1)});
   if (!conclusions_are_whole(database_)) return progress;
   Statement best = database_.prepare(
       "SELECT p.key, r.key, a.gain, a.gain_low, a.gain_high, a.trials FROM answer a JOIN point p ON p.id = "
-      "a.best_point_id LEFT JOIN point r ON r.id = a.reference_point_id WHERE a.planned_points > 1 ORDER BY p.id");
+      "a.best_point_id LEFT JOIN point r ON r.id = a.reference_point_id WHERE a.planned_points > 1 ORDER BY "
+      "p.id");
   while (best.step()) {
     progress.best.push_back(
         {best.text(0), best.text(1), best.maybe_real(2), best.maybe_real(3), best.maybe_real(4)});
@@ -621,7 +630,8 @@ Store::Progress Store::progress() {
 std::vector<std::string> Store::session_warnings() {
   std::vector<std::string> warnings;
   Statement s = database_.prepare(
-      "SELECT message FROM event WHERE trial_id IS NULL AND kind <> 'budget' AND session_id IN (SELECT id FROM session "
+      "SELECT message FROM event WHERE trial_id IS NULL AND kind <> 'budget' AND session_id IN (SELECT id "
+      "FROM session "
       "WHERE NOT recheck) GROUP BY "
       "message ORDER BY min(id)");
   while (s.step()) warnings.push_back(s.text(0));

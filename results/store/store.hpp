@@ -202,7 +202,8 @@ class Store {
   std::vector<std::int64_t> channel_ids_;
   std::vector<ChannelKind> channel_kinds_;
   std::vector<std::int64_t> point_ids_;  // by the index of the plan's point; empty: in their order
-  std::map<std::int64_t, int> idle_indices_;  // of who stands for their operating point, by id; -1: none is left
+  std::map<std::int64_t, int>
+      idle_indices_;       // of who stands for their operating point, by id; -1: none is left
   struct TrialStatements;  // trial_statements.hpp
   std::shared_ptr<TrialStatements> statements_;
   std::shared_ptr<Statement> read_traces_;

@@ -1,6 +1,6 @@
+#include <fmt/format.h>
 #include "results/store/conclusions.hpp"
 #include "results/store/digest.hpp"
-#include <fmt/format.h>
 
 #include "results/store/store.hpp"
 
@@ -141,7 +141,8 @@ void Store::put_conclusions(const Conclusions& conclusions) {
     database_.execute(std::string("DELETE FROM ") + table);
   for (const Conclusions::Scenario& scenario : conclusions.scenarios) write_scenario(database_, scenario);
   write_searches(database_, conclusions.searches);
-  database_.execute(fmt::format("INSERT INTO conclusion (id, of_all_trials) VALUES (1, ({}))", trials_of_the_night));
+  database_.execute(
+      fmt::format("INSERT INTO conclusion (id, of_all_trials) VALUES (1, ({}))", trials_of_the_night));
   seal_conclusions(database_);
 }
 
@@ -154,7 +155,8 @@ void Store::write_conclusions(const Conclusions& conclusions) {
 }
 
 bool Store::is_concluded() {
-  Statement s = database_.prepare(fmt::format("SELECT of_all_trials = ({}) FROM conclusion", trials_of_the_night));
+  Statement s =
+      database_.prepare(fmt::format("SELECT of_all_trials = ({}) FROM conclusion", trials_of_the_night));
   return s.step() && s.integer(0) != 0 && conclusions_are_whole(database_);
 }
 

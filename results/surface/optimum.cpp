@@ -181,7 +181,8 @@ static std::optional<double> told_of(const ConstraintSpec& constraint, const Sur
   const auto other = trial.other.find(constraint.name);
   if (other == trial.other.end()) return std::nullopt;
   const auto unit = trial.units_of_other.find(constraint.name);
-  return as_bounded(constraint, other->second, unit == trial.units_of_other.end() ? std::string() : unit->second);
+  return as_bounded(constraint, other->second,
+                    unit == trial.units_of_other.end() ? std::string() : unit->second);
 }
 
 // Of one constraint at all points: draws; NaN where nothing is known.

@@ -81,8 +81,7 @@ std::string end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveS
     }
     const bool lower_is_better = objective.target->relation == ConstraintSpec::Relation::at_most ||
                                  objective.target->relation == ConstraintSpec::Relation::less;
-    if (told++ == 0 || (lower_is_better ? *value < nearest : *value > nearest))
-      nearest = *value;
+    if (told++ == 0 || (lower_is_better ? *value < nearest : *value > nearest)) nearest = *value;
     if (holds(objective.target->relation, *value, objective.target->limit) &&
         (!reached || *metric.time < *reached))
       reached = metric.time;
@@ -117,8 +116,8 @@ std::string in_two_units(const TrialRecord& trial, const std::string& name, cons
   if (first == nullptr || before == input.told_before.end() ||
       plain_unit(*first) == plain_unit(before->second.unit))
     return {};
-  return fmt::format("come in {} here and in {} in {}", unit_in_words(*first), unit_in_words(before->second.unit),
-                     printable(before->second.trial));
+  return fmt::format("come in {} here and in {} in {}", unit_in_words(*first),
+                     unit_in_words(before->second.unit), printable(before->second.trial));
 }
 
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
@@ -136,19 +135,23 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
   // What is divided by it, and squared, stays a number.
   constexpr double least = 1e-100, most = 1e100;
   if (!trial.units_unreadable.empty()) {
-    set_verdict(trial, Verdict::no_metric,
-                fmt::format("a value of '{}', which the objective is per, cannot be read: '{}'; wanted is a name, a "
-                            "number such as 1234.5, and a unit or none",
-                            input.objective.per, printable(trial.units_unreadable)));
-  } else if (const std::string units_told = in_two_units(trial, input.objective.per, input); !units_told.empty()) {
-    set_verdict(trial, Verdict::no_metric,
-                fmt::format("values of '{}', which the objective is per, {}", input.objective.per, units_told));
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("a value of '{}', which the objective is per, cannot be read: '{}'; wanted is a name, a "
+                    "number such as 1234.5, and a unit or none",
+                    input.objective.per, printable(trial.units_unreadable)));
+  } else if (const std::string units_told = in_two_units(trial, input.objective.per, input);
+             !units_told.empty()) {
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("values of '{}', which the objective is per, {}", input.objective.per, units_told));
   } else if (const auto negative = std::find_if(
                  trial.metrics.begin(), trial.metrics.end(),
                  [&](const MetricRecord& one) { return one.name == input.objective.per && one.value < 0; });
              negative != trial.metrics.end()) {
     set_verdict(trial, Verdict::no_metric,
-                fmt::format("a value of '{}', which the objective is per, is below 0: {:g}; work that was done is not taken back",
+                fmt::format("a value of '{}', which the objective is per, is below 0: {:g}; work that was "
+                            "done is not taken back",
                             input.objective.per, negative->value));
   } else if (std::isfinite(units) && units > 0 && (units < least || units > most)) {
     set_verdict(trial, Verdict::no_metric,
@@ -200,19 +203,21 @@ void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
                               constraint_text(constraint), units));
     if (const std::string silent = copy_that_told_nothing(trial, constraint.name); !silent.empty())
       set_verdict(trial, Verdict::no_metric,
-                  fmt::format("{} told no '{}', which the constraint {} is about, and others did", silent, printable(constraint.name),
-                              printable(constraint_text(constraint))));
+                  fmt::format("{} told no '{}', which the constraint {} is about, and others did", silent,
+                              printable(constraint.name), printable(constraint_text(constraint))));
     const auto last = std::find_if(trial.metrics.rbegin(), trial.metrics.rend(),
                                    [&](const MetricRecord& one) { return one.name == constraint.name; });
     if (last != trial.metrics.rend() && !as_bounded(constraint, last->value, last->unit))
-      trial.events.push_back({"constraint_unit", fmt::format("whether {} holds cannot be told: {}", printable(constraint_text(constraint)),
+      trial.events.push_back({"constraint_unit", fmt::format("whether {} holds cannot be told: {}",
+                                                             printable(constraint_text(constraint)),
                                                              why_not_comparable(constraint, last->unit))});
     const auto bad = trial.unreadable_at_last.find(constraint.name);
     if (bad == trial.unreadable_at_last.end()) continue;
-    set_verdict(trial, Verdict::no_metric,
-                fmt::format("the last value of '{}', which the constraint {} is about, cannot be read{}", constraint.name,
-                            constraint_text(constraint),
-                            bad->second.empty() ? std::string() : fmt::format(": '{}'", printable(bad->second))));
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("the last value of '{}', which the constraint {} is about, cannot be read{}",
+                    constraint.name, constraint_text(constraint),
+                    bad->second.empty() ? std::string() : fmt::format(": '{}'", printable(bad->second))));
   }
 }
 
@@ -233,9 +238,9 @@ void say_what_was_left(TrialRecord& trial) {
        {std::pair{&trial.child.output, "output"}, std::pair{&trial.child.errors, "error output"}}) {
     if (stream->truncated()) {
       trial.events.push_back(
-          {"output_truncated",
-           fmt::format("{} of {} bytes of its {}{} were kept, from the end", stream->tail.size(),
-                       stream->bytes - stream->of_earlier_runs, stream->of_earlier_runs > 0 ? "last run's " : "", name)});
+          {"output_truncated", fmt::format("{} of {} bytes of its {}{} were kept, from the end",
+                                           stream->tail.size(), stream->bytes - stream->of_earlier_runs,
+                                           stream->of_earlier_runs > 0 ? "last run's " : "", name)});
     }
   }
   if (trial.child.leftovers > 0) {
@@ -312,8 +317,9 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
     set_verdict(trial, Verdict::stopped,
                 "dvfs-plan itself was stopped and continued meanwhile: the end of the trial was not seen");
   if (trial.child.child_was_stopped && !trial.child.stopped_meanwhile)
-    set_verdict(trial, Verdict::stopped,
-                "the workload was stopped for a while by a signal or a debugger: its time is not that of its work");
+    set_verdict(
+        trial, Verdict::stopped,
+        "the workload was stopped for a while by a signal or a debugger: its time is not that of its work");
 
   const std::vector<MarkedRun> only{{trial.child.started, trial.child.ended, {}}};
   Regions regions =

@@ -2,7 +2,6 @@
 
 #include <re2/re2.h>
 
-
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>

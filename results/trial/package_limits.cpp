@@ -20,7 +20,8 @@ double overlap_s(const std::vector<Span>& spans, Nanoseconds from, Nanoseconds t
 }
 
 // nullopt: what it drew is not known.
-std::optional<double> share_at_limit(const TrialRecord& trial, std::uint32_t channel, double limit_w, const std::vector<Span>& spans) {
+std::optional<double> share_at_limit(const TrialRecord& trial, std::uint32_t channel, double limit_w,
+                                     const std::vector<Span>& spans) {
   double held = 0, known = 0;
   const Reading* before = nullptr;
   for (const Reading& reading : trial.readings) {
@@ -46,7 +47,8 @@ std::optional<double> share_at_limit(const TrialRecord& trial, std::uint32_t cha
 
 void judge_packages(TrialRecord& trial, const JudgeInput& input, const std::vector<Span>& spans) {
   // Where boards are used the share and the limit that stand with the trial are the boards'.
-  const bool of_boards = std::any_of(trial.power_limits_w.begin(), trial.power_limits_w.end(), [](const auto& one) { return !is_package(one.first); });
+  const bool of_boards = std::any_of(trial.power_limits_w.begin(), trial.power_limits_w.end(),
+                                     [](const auto& one) { return !is_package(one.first); });
   for (const auto& [domain, limit_w] : trial.power_limits_w) {
     if (!is_package(domain)) continue;
     for (std::uint32_t i = 0; i < input.channels.size(); ++i) {
@@ -55,8 +57,11 @@ void judge_packages(TrialRecord& trial, const JudgeInput& input, const std::vect
       BoardLimits limits;
       limits.power = share_at_limit(trial, i, limit_w, spans);
       if (!limits.power) continue;
-      if (!of_boards) trial.conditions.power_cap_share = std::max(trial.conditions.power_cap_share.value_or(0), *limits.power);
-      if (const std::string text = limits_text(limits, limit_w); !text.empty()) trial.events.push_back({"limited", domain + ": " + text.substr(2)});
+      if (!of_boards)
+        trial.conditions.power_cap_share =
+            std::max(trial.conditions.power_cap_share.value_or(0), *limits.power);
+      if (const std::string text = limits_text(limits, limit_w); !text.empty())
+        trial.events.push_back({"limited", domain + ": " + text.substr(2)});
       break;
     }
   }

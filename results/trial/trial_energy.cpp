@@ -67,9 +67,11 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
     case EnergyFault::impossible:
       return fmt::format("{} gave a value that cannot be", channel.name);
     case EnergyFault::too_short:
-      return fmt::format("what counts is shorter than any value of {} stands for: mark one region around the steps, lengthen it, or "
-                         "have the command run again within a trial (measure: {{at least: ..}})",
-                         channel.name);
+      return fmt::format(
+          "what counts is shorter than any value of {} stands for: mark one region around the steps, "
+          "lengthen it, or "
+          "have the command run again within a trial (measure: {{at least: ..}})",
+          channel.name);
   }
   return {};
 }
@@ -226,7 +228,8 @@ void energy_of_marks(TrialRecord& trial, const std::map<std::uint32_t, EnergyCur
     MetricRecord& metric = *marks[i];
     const bool reaches =
         !reached && holds(input.objective.target->relation,
-                          as_bounded(*input.objective.target, metric.value, metric.unit).value_or(NAN), input.objective.target->limit);
+                          as_bounded(*input.objective.target, metric.value, metric.unit).value_or(NAN),
+                          input.objective.target->limit);
     reached = reached || reaches;
     if (!reaches && i % step != 0 && i + 1 != marks.size()) continue;
     std::vector<Window> windows;

@@ -140,7 +140,8 @@ struct ConditionsRecord {
   std::optional<double> throttle_events;
   // The largest share of the region in which a board was held down by its power limit, or by heat.
   std::optional<double> power_cap_share, thermal_share;
-  std::optional<double> power_limit_w;  // the lowest in force of the boards used, else of the packages it was set for
+  std::optional<double>
+      power_limit_w;  // the lowest in force of the boards used, else of the packages it was set for
 };
 
 struct TrialRecord : PlannedTrial {
@@ -165,11 +166,13 @@ struct TrialRecord : PlannedTrial {
   std::optional<double> all_running_s = {}, all_running_j = {};
   std::optional<double> units;    // of work, in all runs, if the objective is per unit
   bool units_incomplete = false;  // a run printed none, or its output was cut
-  std::map<std::string, std::string> unreadable_at_last = {};  // metrics whose last value cannot be read, and the line that gave it
+  std::map<std::string, std::string> unreadable_at_last =
+      {};                             // metrics whose last value cannot be read, and the line that gave it
   std::string units_unreadable = {};  // a line that gave a number of them which cannot be read
   std::optional<double> objective;
   std::vector<SettingRecord> settings;
-  std::map<std::string, double> power_limits_w = {};  // in force, by domain of the boards used, and of packages where it was set
+  std::map<std::string, double> power_limits_w =
+      {};  // in force, by domain of the boards used, and of packages where it was set
   std::vector<Reading> readings;
   std::vector<ChannelEnergy> energies;  // one an energy-capable channel
   std::vector<MetricRecord> metrics;

@@ -42,7 +42,8 @@ TEST(Units, OneUnitInAnotherWhereTheyCompare) {
   EXPECT_DOUBLE_EQ(*unit_factor("GiB", "MiB"), 1024);
   EXPECT_DOUBLE_EQ(*unit_factor("tokens/s", "tokens/s"), 1);
   EXPECT_DOUBLE_EQ(*unit_factor("1", ""), 1);
-  for (const auto& [from, to] : {std::pair{"ms", "GiB"}, {"ms", ""}, {"", "ms"}, {"%", ""}, {"GB/s", "MB/s"}, {"k", ""}})
+  for (const auto& [from, to] :
+       {std::pair{"ms", "GiB"}, {"ms", ""}, {"", "ms"}, {"%", ""}, {"GB/s", "MB/s"}, {"k", ""}})
     EXPECT_FALSE(unit_factor(from, to)) << from << " in " << to;
 }
 
@@ -87,12 +88,14 @@ TEST(Text, FindsTheFirstByteThatIsNotUtf8) {
 }
 
 TEST(Text, NumbersAreInTheirOrder) {
-  std::vector<std::string> names{"w n=10", "w n=2 b", "v n=3", "w n=02", "w n=2", "w", "w n=100 x", "w n=2 a"};
+  std::vector<std::string> names{"w n=10", "w n=2 b", "v n=3",     "w n=02",
+                                 "w n=2",  "w",       "w n=100 x", "w n=2 a"};
   std::sort(names.begin(), names.end(), NaturalOrder());
   EXPECT_EQ(join(names, ", "), "v n=3, w, w n=02, w n=2, w n=2 a, w n=2 b, w n=10, w n=100 x");
   for (const std::string& a : names) {
     EXPECT_FALSE(NaturalOrder()(a, a)) << a;
-    for (const std::string& b : names) EXPECT_TRUE(a == b || NaturalOrder()(a, b) != NaturalOrder()(b, a)) << a << b;
+    for (const std::string& b : names)
+      EXPECT_TRUE(a == b || NaturalOrder()(a, b) != NaturalOrder()(b, a)) << a << b;
   }
 }
 

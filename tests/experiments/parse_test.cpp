@@ -188,11 +188,13 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
             "found '0.75'\n");
   for (const char* two : {">= 0.7 acc<=0.74", ">= 0.7 <=0.74"})
     EXPECT_EQ(faults(with(fmt::format("objective: {{subject to: {{acc: \"{}\"}}}}\n", two).c_str())),
-              fmt::format("sweep.yaml:2:31: error: constraint 'acc': one relation and one bound in a text; found '{}'; two are a list: "
+              fmt::format("sweep.yaml:2:31: error: constraint 'acc': one relation and one bound in a text; "
+                          "found '{}'; two are a list: "
                           "[\">= 0.7\", \"<= 0.9\"]\n",
                           two));
-  EXPECT_EQ(faults(with("objective: {subject to: {acc: [\">= 0.7\", 0.9]}}\n")),
-            "sweep.yaml:2:42: error: constraint 'acc' needs a relation: \">= 0.75\" or \"<= 0.75\"; found '0.9'\n");
+  EXPECT_EQ(
+      faults(with("objective: {subject to: {acc: [\">= 0.7\", 0.9]}}\n")),
+      "sweep.yaml:2:42: error: constraint 'acc' needs a relation: \">= 0.75\" or \"<= 0.75\"; found '0.9'\n");
   EXPECT_EQ(faults(with("objective: {subject to: {acc: []}}\n")),
             "sweep.yaml:2:26: error: constraint 'acc' has no bound; write for example \"<= 5 %\"\n");
   EXPECT_EQ(faults(with("objective: {subject to: {slowdwn: 5 %}}\n")),
@@ -207,7 +209,8 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
             "sweep.yaml:2:36: error: constraint 'slowdown' must be a share such as 10 %, for example \"<= 5 "
             "%\"; found '5'\n");
   EXPECT_EQ(faults(with("objective: {minimise: cost, price: {energy: 0 EUR/kWh, machine: 0 EUR/h}}\n")),
-            "sweep.yaml:2:36: error: 'price': both are 0, so that every setting costs the same; give one of them, or minimise energy or time\n");
+            "sweep.yaml:2:36: error: 'price': both are 0, so that every setting costs the same; give one of "
+            "them, or minimise energy or time\n");
   EXPECT_EQ(
       faults(with("objective: {minimise: cost, price: {energy: 0.3 EUR, machine: 1 USD/h}}\n")),
       "sweep.yaml:2:45: error: 'energy' in 'price' must be written as '0.30 EUR/kWh'; found '0.3 EUR'\n");
@@ -392,7 +395,8 @@ TEST(HostileFile, BrokenYaml) {
             "sweep.yaml:1:13: error: a key must be a word, not a list or a map (is a bracket not closed?)\n");
   EXPECT_EQ(faults("a: [1, 2\n"), "sweep.yaml:2:1: error: not valid YAML: end of sequence flow not found\n");
   EXPECT_EQ(faults("name: n\nworkloads:\n\t- name: w\n"),
-            "sweep.yaml:3:2: error: not valid YAML: the line is indented with a tab; YAML allows spaces alone there\n");
+            "sweep.yaml:3:2: error: not valid YAML: the line is indented with a tab; YAML allows spaces "
+            "alone there\n");
   EXPECT_EQ(faults("a: 1\n---\nb: 2\n"),
             "sweep.yaml:2:1: error: a second document ('---'); an experiment is one document\n");
   EXPECT_EQ(faults("? [a]\n: b\n"),
@@ -400,9 +404,11 @@ TEST(HostileFile, BrokenYaml) {
 }
 
 TEST(HostileFile, MergeKeysAreNamed) {
-  EXPECT_THAT(faults("name: n\nworkloads: [&b {name: w, command: [x, '{n}']}, {<<: *b, name: v}]\naxes: {n: [1]}\n"),
-              testing::HasSubstr("sweep.yaml:2:49: error: '<<' in a workload: YAML 1.2 has no merge keys; write the keys "
-                                 "themselves here (an alias, *NAME, stands for one whole value)\n"));
+  EXPECT_THAT(
+      faults("name: n\nworkloads: [&b {name: w, command: [x, '{n}']}, {<<: *b, name: v}]\naxes: {n: [1]}\n"),
+      testing::HasSubstr(
+          "sweep.yaml:2:49: error: '<<' in a workload: YAML 1.2 has no merge keys; write the keys "
+          "themselves here (an alias, *NAME, stands for one whole value)\n"));
 }
 
 TEST(HostileFile, ControlCharactersInNamesAreShownNotSent) {

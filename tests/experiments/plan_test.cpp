@@ -186,8 +186,11 @@ TEST(Points, TheReferenceIsTheHighestOfWhatIsLeft) {
 }
 
 TEST(Points, TwoOfOneNameAreRefused) {
-  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\", \"{a}\", \"{b}\"]}]\naxes: {a: [\"x\", \"x b=1\"], b: [\"1\", \"1 b=1\"]}\n").faults,
-            "sweep.yaml:1:20: error: two points of workload 'w' would both be called 'w a=x b=1 b=1': a value has the name of another axis and "
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\", \"{a}\", \"{b}\"]}]\naxes: {a: [\"x\", \"x "
+                    "b=1\"], b: [\"1\", \"1 b=1\"]}\n")
+                .faults,
+            "sweep.yaml:1:20: error: two points of workload 'w' would both be called 'w a=x b=1 b=1': a "
+            "value has the name of another axis and "
             "'=' in it; write that value otherwise\n");
 }
 
@@ -398,12 +401,13 @@ TEST(TrialKeys, SayWhichTrialItIs) {
 
 TEST(Commands, AWordForAShellIsNamed) {
   Diagnostics diagnostics("x.yaml");
-  const auto parsed = parse_experiment("workloads: [{name: a, command: [sort, x, '>', y]}]\nobjective: time\n", "x.yaml",
-                                       diagnostics);
+  const auto parsed = parse_experiment(
+      "workloads: [{name: a, command: [sort, x, '>', y]}]\nobjective: time\n", "x.yaml", diagnostics);
   ASSERT_TRUE(parsed);
   EXPECT_TRUE(resolve_plan(*parsed, {{}, "/usr/bin:/bin"}, diagnostics));
   EXPECT_EQ(diagnostics.text(),
-            "x.yaml:1:42: warning: workload 'a': '>' is a word for the program, as no shell reads it; for a redirection or "
+            "x.yaml:1:42: warning: workload 'a': '>' is a word for the program, as no shell reads it; for a "
+            "redirection or "
             "a pipe write  shell: TEXT  in place of  command: [...]\n");
 }
 

@@ -357,8 +357,12 @@ TEST(Adaptive, AConstraintIsComparedInTheUnitOfItsValues) {
     m.units = {{"latency", "ms"}};
     return m;
   };
-  for (const auto& [bound, feasible] : {std::pair{"<= 300 us", 0}, {"<= 0.3 s", 1}, {"<= 300 ms", 1}, {"<= 300 GiB", 0}}) {
-    Night night(10, fmt::format("search: {{at most: 10}}\nobjective: {{minimise: energy, subject to: {{latency: \"{}\"}}}}\n", bound));
+  for (const auto& [bound, feasible] :
+       {std::pair{"<= 300 us", 0}, {"<= 0.3 s", 1}, {"<= 300 ms", 1}, {"<= 300 GiB", 0}}) {
+    Night night(
+        10, fmt::format(
+                "search: {{at most: 10}}\nobjective: {{minimise: energy, subject to: {{latency: \"{}\"}}}}\n",
+                bound));
     night.run(in_ms);
     EXPECT_EQ(night.model().feasible(3), feasible) << bound;
     EXPECT_EQ(night.named() != 0, feasible == 1) << bound;

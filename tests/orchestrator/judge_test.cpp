@@ -159,7 +159,9 @@ TEST_F(JudgeTest, AWorkloadThatWasStoppedTookNoTimeOfItsOwn) {
   trial_.child.child_was_stopped = true;
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::stopped);
-  EXPECT_EQ(trial_.verdict_text, "the workload was stopped for a while by a signal or a debugger: its time is not that of its work");
+  EXPECT_EQ(
+      trial_.verdict_text,
+      "the workload was stopped for a while by a signal or a debugger: its time is not that of its work");
 }
 
 // 30 ms under a gauge whose values are means over 50: nearly all that it says is of what lies beside.
@@ -171,7 +173,8 @@ TEST_F(JudgeTest, WhatIsShorterThanAGaugeResolvesHasNoEnergy) {
     judge(trial, input_);
     EXPECT_EQ(trial.verdict, Verdict::sensor_gap) << length;
     EXPECT_EQ(trial.verdict_text,
-              "what counts is shorter than any value of hwmon:m/power1 stands for: mark one region around the steps, lengthen it, or "
+              "what counts is shorter than any value of hwmon:m/power1 stands for: mark one region around "
+              "the steps, lengthen it, or "
               "have the command run again within a trial (measure: {at least: ..})");
     EXPECT_FALSE(trial.energy_j) << length;
   }
@@ -193,7 +196,8 @@ TEST_F(JudgeTest, OfCopiesEachMustTellWhatAConstraintIsAbout) {
   silent.metrics = {{"lat", 150, "ms", 1}};
   judge(silent, input_);
   EXPECT_EQ(silent.verdict, Verdict::no_metric);
-  EXPECT_EQ(silent.verdict_text, "instance 2 told no 'lat', which the constraint lat <= 200 ms is about, and others did");
+  EXPECT_EQ(silent.verdict_text,
+            "instance 2 told no 'lat', which the constraint lat <= 200 ms is about, and others did");
   trial_.metrics = {{"lat", 150, "ms", 1}, {"lat", 160, "ms", 2}};
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text << ": another workload need not tell it";
@@ -206,7 +210,9 @@ TEST_F(JudgeTest, AConstraintWhoseUnitDoesNotCompareIsNoticed) {
   EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
   ASSERT_EQ(trial_.events.size(), 1U);
   EXPECT_EQ(trial_.events[0].kind, "constraint_unit");
-  EXPECT_EQ(trial_.events[0].message, "whether lat <= 0.3 GB holds cannot be told: its values are told in 'ms', and the bound is in 'GB': write it in 'ms'");
+  EXPECT_EQ(trial_.events[0].message,
+            "whether lat <= 0.3 GB holds cannot be told: its values are told in 'ms', and the bound is in "
+            "'GB': write it in 'ms'");
 }
 
 TEST_F(JudgeTest, AFlatGaugeIsFrozenOnlyIfItStayedWhereItWas) {
@@ -341,13 +347,15 @@ TEST(MachineFacts, WhatMakesAnotherKindOfMachineAndWhatMayMoveAnAnswer) {
   here["gpu-0.settings"] = "power limit 500 W, persistence on";
   EXPECT_THAT(differences_of_kind(there, here), testing::ElementsAre());
   EXPECT_THAT(differences_of_state(there, here),
-              testing::ElementsAre("kernel: Linux 6.1 there, Linux 6.2 here", "gpu-0: NVIDIA 580.1 there, NVIDIA 590.1 here",
+              testing::ElementsAre("kernel: Linux 6.1 there, Linux 6.2 here",
+                                   "gpu-0: NVIDIA 580.1 there, NVIDIA 590.1 here",
                                    "gpu-0.settings: power limit 700 W there, power limit 500 W here"));
   here["cpu.model"] = "Xeon 6448";
   here["gpu-0"] = "NVIDIA H100, GPU-2, NVIDIA 590.1";
   here["gpu-1"] = "NVIDIA H100, GPU-3, NVIDIA 590.1";
   EXPECT_THAT(differences_of_kind(there, here),
-              testing::ElementsAre("cpu.model: Xeon 8468 there, Xeon 6448 here", "gpu-0: NVIDIA H200 there, NVIDIA H100 here",
+              testing::ElementsAre("cpu.model: Xeon 8468 there, Xeon 6448 here",
+                                   "gpu-0: NVIDIA H200 there, NVIDIA H100 here",
                                    "gpu-1: none there, NVIDIA H100 here"));
 }
 

@@ -262,7 +262,8 @@ TEST_F(KnobTest, AMachineWithoutCpufreqSaysSo) {
 }
 
 std::string idle(int cpu, int state) {
-  return "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpuidle/state" + std::to_string(state) + "/disable";
+  return "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpuidle/state" + std::to_string(state) +
+         "/disable";
 }
 
 TEST_F(KnobTest, TheDeepestIdleStateIsAllowedAndWhatTheDriverKeepsOffStaysOff) {
@@ -300,7 +301,8 @@ TEST_F(KnobTest, OneCpuThatDoesOtherwiseIsNamed) {
     std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override {
       std::vector<WriteAnswer> answers;
       for (const SettingText& one : requests)
-        answers.push_back(one.path == idle(2, 3) ? WriteAnswer{} : writer_.write(std::vector<SettingText>{one}).front());
+        answers.push_back(one.path == idle(2, 3) ? WriteAnswer{}
+                                                 : writer_.write(std::vector<SettingText>{one}).front());
       return answers;
     }
     SettingWriter& writer_;
@@ -309,13 +311,15 @@ TEST_F(KnobTest, OneCpuThatDoesOtherwiseIsNamed) {
   ASSERT_EQ(applied.size(), 2U);
   EXPECT_EQ(applied[0].target, "cpus 0-1,3");
   EXPECT_EQ(applied[0].problem, "");
-  EXPECT_EQ(applied[1].problem, "cpu.cstates cpu2: asked for C1, the deepest state that is not disabled is C6");
+  EXPECT_EQ(applied[1].problem,
+            "cpu.cstates cpu2: asked for C1, the deepest state that is not disabled is C6");
 }
 
 TEST_F(KnobTest, SaysWhereNoIdleStatesAre) {
   machines::acpi_cpufreq(root_);
   EXPECT_EQ(problem("cpu.cstates"),
-            "the kernel manages no idle states of cpu0 (no cpuidle below /sys/devices/system/cpu/cpu0): in a virtual machine the host does; on "
+            "the kernel manages no idle states of cpu0 (no cpuidle below /sys/devices/system/cpu/cpu0): in a "
+            "virtual machine the host does; on "
             "hardware look for idle=, cpuidle.off or intel_idle.max_cstate in /proc/cmdline");
   EXPECT_EQ(problem("cpu.cstates@fast"), "'@fast' is no list of CPUs such as 0-3");
 }
@@ -353,11 +357,13 @@ TEST_F(KnobTest, ALimitThatIsOffOrLockedOrLowerElsewhereIsNotInForce) {
   machines::rapl_limits(root_);
   class Locked : public SettingWriter {
    public:
-    Locked(SettingWriter& writer, std::string path, std::string problem) : writer_(writer), path_(std::move(path)), problem_(std::move(problem)) {}
+    Locked(SettingWriter& writer, std::string path, std::string problem)
+        : writer_(writer), path_(std::move(path)), problem_(std::move(problem)) {}
     std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override {
       std::vector<WriteAnswer> answers;
       for (const SettingText& one : requests)
-        answers.push_back(one.path.starts_with(path_) ? WriteAnswer{problem_} : writer_.write(std::vector<SettingText>{one}).front());
+        answers.push_back(one.path.starts_with(path_) ? WriteAnswer{problem_}
+                                                      : writer_.write(std::vector<SettingText>{one}).front());
       return answers;
     }
     SettingWriter& writer_;
@@ -366,26 +372,33 @@ TEST_F(KnobTest, ALimitThatIsOffOrLockedOrLowerElsewhereIsNotInForce) {
   auto finding = find("cpu.power_limit@package-0");
   Locked refused(writer_, capped + "intel-rapl:0/constraint_0", "Permission denied");
   EXPECT_EQ(finding.knob->apply(watts(150), refused)[0].problem,
-            "cpu.power_limit@package-0 package-0: write 150000000 to /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw: Permission denied; the "
+            "cpu.power_limit@package-0 package-0: write 150000000 to "
+            "/sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw: Permission denied; the "
             "firmware may have locked it (dmesg: 'locked by BIOS')");
   Locked in_silence(writer_, capped + "intel-rapl-mmio:0", "");
   EXPECT_EQ(finding.knob->apply(watts(160), in_silence)[0].problem,
-            "cpu.power_limit@package-0 package-0: asked for 160 W, read back 150 W from /sys/class/powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw");
+            "cpu.power_limit@package-0 package-0: asked for 160 W, read back 150 W from "
+            "/sys/class/powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw");
   root_.attribute(capped + "intel-rapl:0/enabled", "0");
   EXPECT_EQ(finding.knob->apply(watts(100), writer_)[0].problem,
-            "cpu.power_limit@package-0 package-0: /sys/class/powercap/intel-rapl:0/enabled does not read 1: the limit is not in force");
+            "cpu.power_limit@package-0 package-0: /sys/class/powercap/intel-rapl:0/enabled does not read 1: "
+            "the limit is not in force");
   EXPECT_EQ(problem("cpu.power_limit"),
-            "/sys/class/powercap/intel-rapl:0/enabled reads 0: its limits are not in force, and putting them into force changes more of the register "
-            "than could be put back; the firmware's setup may, or an administrator: echo 1 | sudo tee /sys/class/powercap/intel-rapl:0/enabled");
+            "/sys/class/powercap/intel-rapl:0/enabled reads 0: its limits are not in force, and putting them "
+            "into force changes more of the register "
+            "than could be put back; the firmware's setup may, or an administrator: echo 1 | sudo tee "
+            "/sys/class/powercap/intel-rapl:0/enabled");
 }
 
 TEST_F(KnobTest, SaysWhyAPackageCannotBeLimited) {
   machines::rapl(root_, false);
   EXPECT_EQ(problem("cpu.power_limit"),
-            "its packages are counted and not limited by this driver (no constraint_0_power_limit_uw below /sys/class/powercap/intel-rapl:0), as "
+            "its packages are counted and not limited by this driver (no constraint_0_power_limit_uw below "
+            "/sys/class/powercap/intel-rapl:0), as "
             "on AMD");
   machines::rapl_limits(root_);
-  EXPECT_EQ(problem("cpu.power_limit@package-7"), "there is no package-7 (did you mean 'package-0'?); there are: package-0, package-1");
+  EXPECT_EQ(problem("cpu.power_limit@package-7"),
+            "there is no package-7 (did you mean 'package-0'?); there are: package-0, package-1");
 }
 
 // libcpupower reads and writes fixed paths; a mount namespace puts a recorded machine there. What it finds

@@ -39,7 +39,8 @@ TEST(NightMetrics, TellsWhatRunsWhatIsDoneAndWhatWentWrong) {
   Channel package;
   package.domain = "package-0";
   NightMetrics metrics(clock, plan, {package}, "0.9");
-  EXPECT_THAT(metrics.text(), HasSubstr("dvfs_plan_build_info{experiment=\"ni\\\"ght\",version=\"0.9\"} 1\n"));
+  EXPECT_THAT(metrics.text(),
+              HasSubstr("dvfs_plan_build_info{experiment=\"ni\\\"ght\",version=\"0.9\"} 1\n"));
   EXPECT_THAT(metrics.text(), Not(HasSubstr("time_left")));
   TrialRecord trial;
   trial.key = "w cpu.frequency=1.8 GHz #1";
@@ -48,8 +49,13 @@ TEST(NightMetrics, TellsWhatRunsWhatIsDoneAndWhatWentWrong) {
   EXPECT_THAT(metrics.text(), HasSubstr("dvfs_plan_trials_finished{experiment=\"ni\\\"ght\"} 3\n"));
   EXPECT_THAT(metrics.text(), HasSubstr("dvfs_plan_trials_left{experiment=\"ni\\\"ght\"} 9\n"));
   EXPECT_THAT(metrics.text(), HasSubstr("dvfs_plan_time_left_seconds{experiment=\"ni\\\"ght\"} 90\n"));
-  EXPECT_THAT(metrics.text(), HasSubstr("dvfs_plan_trial_info{experiment=\"ni\\\"ght\",trial=\"w cpu.frequency=1.8 GHz #1\"} 1\n"));
-  EXPECT_THAT(metrics.text(), HasSubstr("dvfs_plan_setting_info{experiment=\"ni\\\"ght\",axis=\"cpu.frequency\",value=\"1.8 GHz\"} 1\n"));
+  EXPECT_THAT(
+      metrics.text(),
+      HasSubstr("dvfs_plan_trial_info{experiment=\"ni\\\"ght\",trial=\"w cpu.frequency=1.8 GHz #1\"} 1\n"));
+  EXPECT_THAT(
+      metrics.text(),
+      HasSubstr(
+          "dvfs_plan_setting_info{experiment=\"ni\\\"ght\",axis=\"cpu.frequency\",value=\"1.8 GHz\"} 1\n"));
   EXPECT_THAT(metrics.text(), Not(HasSubstr("batch")));
   trial.region_s = 2;
   trial.energy_j = 150;
@@ -59,7 +65,9 @@ TEST(NightMetrics, TellsWhatRunsWhatIsDoneAndWhatWentWrong) {
   metrics.finished(trial);
   const std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("dvfs_plan_trials_finished{experiment=\"ni\\\"ght\"} 4\n"));
-  EXPECT_THAT(text, HasSubstr("dvfs_plan_last_trial_power_watts{experiment=\"ni\\\"ght\",domain=\"package-0\"} 75\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("dvfs_plan_last_trial_power_watts{experiment=\"ni\\\"ght\",domain=\"package-0\"} 75\n"));
   EXPECT_THAT(text, HasSubstr("dvfs_plan_trials_total{experiment=\"ni\\\"ght\",verdict=\"ok\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("dvfs_plan_faults_total{experiment=\"ni\\\"ght\",kind=\"foreign_load\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("message=\"w cpu.frequency=1.8 GHz #1: 0.2 CPUs\\\\x0aof others\"} 1\n"));
@@ -87,10 +95,12 @@ TEST(NightMetrics, OfATrialWhoseEnergyIsNotKnownNoPowerIsTold) {
 }
 
 std::string asked(const UniqueFd& socket, const std::string& request) {
-  EXPECT_EQ(::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  EXPECT_EQ(::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
   std::string answer;
   char buffer[4096];
-  for (ssize_t count; (count = ::recv(socket.get(), buffer, sizeof buffer, 0)) > 0;) answer.append(buffer, static_cast<std::size_t>(count));
+  for (ssize_t count; (count = ::recv(socket.get(), buffer, sizeof buffer, 0)) > 0;)
+    answer.append(buffer, static_cast<std::size_t>(count));
   return answer;
 }
 
@@ -111,10 +121,12 @@ TEST(MetricsServer, AnswersScrapersAndNobodyElse) {
     MetricsServer server("unix:" + path, [&] { return fmt::format("text {}\n# EOF\n", ++texts); });
     EXPECT_EQ(server.address(), "unix:" + path);
     const std::string answer = asked(connected_to(path), "GET /metrics HTTP/1.1\r\nHost: night\r\n\r\n");
-    EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
+    EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; "
+                                  "version=1.0.0; charset=utf-8\r\n"));
     EXPECT_TRUE(answer.ends_with("\r\n\r\ntext 1\n# EOF\n")) << answer;
     EXPECT_THAT(asked(connected_to(path), "GET /etc/passwd HTTP/1.1\r\n\r\n"), HasSubstr("404 Not Found"));
-    EXPECT_THAT(asked(connected_to(path), "POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n"), HasSubstr("405 Method Not Allowed"));
+    EXPECT_THAT(asked(connected_to(path), "POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n"),
+                HasSubstr("405 Method Not Allowed"));
     EXPECT_EQ(asked(connected_to(path), "\x16\x03\x01 what\r\n\r\n"), "");  // no HTTP: it is let go
     // One who asks for nothing keeps no other waiting.
     const UniqueFd idle = connected_to(path);
@@ -143,7 +155,8 @@ TEST(MetricsServer, ASocketThatAKilledRunLeftIsTakenAndNoOtherFile) {
       ADD_FAILURE() << taken;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::machine_refuses);
-      EXPECT_EQ(std::string(error.what()), "--metrics 'unix:" + taken + "': it cannot listen there: Address already in use");
+      EXPECT_EQ(std::string(error.what()),
+                "--metrics 'unix:" + taken + "': it cannot listen there: Address already in use");
     }
   }
   EXPECT_EQ(folder.read("/kept"), "text");
@@ -152,13 +165,15 @@ TEST(MetricsServer, ASocketThatAKilledRunLeftIsTakenAndNoOtherFile) {
 TEST(MetricsServer, IsOnTheLoopbackUnlessToldOtherwise) {
   const MetricsServer server("0", [] { return std::string(); });
   EXPECT_TRUE(server.address().starts_with("http://127.0.0.1:")) << server.address();
-  for (const char* const wrong : {"", "port", "70000", "-1", "localhost:9123", "unix:", "1.2.3.4:", "1.2.3:9123", "9123 "}) {
+  for (const char* const wrong :
+       {"", "port", "70000", "-1", "localhost:9123", "unix:", "1.2.3.4:", "1.2.3:9123", "9123 "}) {
     try {
       MetricsServer none(wrong, [] { return std::string(); });
       ADD_FAILURE() << wrong;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::bad_experiment) << wrong;
-      EXPECT_EQ(std::string(error.what()), std::string("--metrics '") + wrong + "': wanted a port such as 9123, ADDRESS:PORT or unix:PATH");
+      EXPECT_EQ(std::string(error.what()), std::string("--metrics '") + wrong +
+                                               "': wanted a port such as 9123, ADDRESS:PORT or unix:PATH");
     }
   }
 }

@@ -86,8 +86,10 @@ class SlowProgram : public Probe {
     if (starts_ == Nanoseconds{}) starts_ = clock_.now();
     const int told = static_cast<int>(seconds(clock_.now() - starts_).value() / 1.3);
     const bool is_new = std::exchange(told_, told) != told;
-    samples[0] = is_new ? Sample{50.0, ReadingStatus::ok, {}} : Sample{std::nullopt, ReadingStatus::absent, {}};
-    samples[1] = is_new ? Sample{65.0 * told, ReadingStatus::ok, {}} : Sample{std::nullopt, ReadingStatus::absent, {}};
+    samples[0] =
+        is_new ? Sample{50.0, ReadingStatus::ok, {}} : Sample{std::nullopt, ReadingStatus::absent, {}};
+    samples[1] =
+        is_new ? Sample{65.0 * told, ReadingStatus::ok, {}} : Sample{std::nullopt, ReadingStatus::absent, {}};
   }
   SlowProgram() : channels_{gauge("system"), counter("system")} {
     for (Channel& channel : channels_) channel.told_when_new = true;

@@ -111,7 +111,8 @@ TEST_F(GpuProbes, ARecordedStepOfLoadIsReadAsItWas) {
     }
     auto next = recorded.begin();
     for (const Reading& reading : read) {
-      next = std::find_if(next, recorded.end(), [&](double v) { return std::abs(v - *reading.value) < 1e-6; });
+      next =
+          std::find_if(next, recorded.end(), [&](double v) { return std::abs(v - *reading.value) < 1e-6; });
       ASSERT_NE(next, recorded.end()) << *reading.value << " was never recorded, or not after the one before";
     }
   };

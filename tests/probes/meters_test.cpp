@@ -22,8 +22,9 @@ TEST(HttpPlace, IsReadWithItsParts) {
 
 TEST(HttpPlace, IsRefusedWhereItIsNone) {
   HttpPlace place;
-  for (const char* const text : {"", "192.168.1.20", "ftp://x", "http://", "http://:80", "http://x:", "http://x:port", "http://x:123456", "http://user:password@x", "http://x/?a=b",
-                                 "http://x y", "http://x\r\nHost: y"})
+  for (const char* const text :
+       {"", "192.168.1.20", "ftp://x", "http://", "http://:80", "http://x:", "http://x:port",
+        "http://x:123456", "http://user:password@x", "http://x/?a=b", "http://x y", "http://x\r\nHost: y"})
     EXPECT_FALSE(parse_http_place(text, place)) << text;
 }
 

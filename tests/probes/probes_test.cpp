@@ -134,7 +134,8 @@ TEST(Hwmon, RailsAreInsideTheSystemAndTwoChipsOfOneNameStayTwo) {
 TEST(Hwmon, GracesMetersAreWhatTheirFirmwareCallsThemAndNoneIsTheMachine) {
   TemporaryFolder root;
   int n = 0;
-  for (const char* const said : {"SysIO Power Socket 0", "Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0"}) {
+  for (const char* const said :
+       {"SysIO Power Socket 0", "Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0"}) {
     const std::string device = fmt::format("/sys/class/hwmon/hwmon{}/device/", n++);
     root.attribute(device + "name", "power_meter");
     root.attribute(device + "power1_average", std::to_string(10'000'000 * n));
@@ -143,8 +144,10 @@ TEST(Hwmon, GracesMetersAreWhatTheirFirmwareCallsThemAndNoneIsTheMachine) {
   }
   const auto finding = find_probe("hwmon", {Sysfs(root.path())});
   std::vector<std::string> found;
-  for (const Channel& channel : finding.probe->channels()) found.push_back(channel.domain + " in " + channel.within);
-  EXPECT_THAT(found, ElementsAre("grace-0/sysio in grace-0", "module-0 in system", "grace-0 in module-0", "grace-0/cpu in grace-0"));
+  for (const Channel& channel : finding.probe->channels())
+    found.push_back(channel.domain + " in " + channel.within);
+  EXPECT_THAT(found, ElementsAre("grace-0/sysio in grace-0", "module-0 in system", "grace-0 in module-0",
+                                 "grace-0/cpu in grace-0"));
   // The module is the widest; nothing is summed with what it is part of.
   EXPECT_EQ(energy_sources(finding.probe->channels(), {}).at(0).name, "module-0");
   EXPECT_EQ(energy_sources(finding.probe->channels(), std::vector<std::uint32_t>{1}).at(0).name, "grace-0");

@@ -1,6 +1,6 @@
 // Trials that are there, asked otherwise than their experiment asked.
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -60,7 +60,7 @@ Answer answer_to(const Question& question, ThreeClocks asked_of = three_clocks()
 }
 
 std::string refused_question(const std::string& objective, const std::vector<std::string>& subject_to,
-                    const std::vector<std::string>& reference) {
+                             const std::vector<std::string>& reference) {
   try {
     answer_to(parse_question(objective, subject_to, reference));
   } catch (const Error& error) {
@@ -76,7 +76,10 @@ TEST(Asked, AnotherObjectiveIsOfTheSameTrials) {
   EXPECT_THAT(edp.asked, ElementsAre("objective edp (the experiment's: energy)"));
   EXPECT_EQ(answer_to(parse_question("time", {}, {})).best, "3 GHz");
   // A joule for nothing, a second for a fortune.
-  EXPECT_EQ(answer_to(parse_question("{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 900 EUR/h}}", {}, {})).best, "3 GHz");
+  EXPECT_EQ(
+      answer_to(parse_question("{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 900 EUR/h}}", {}, {}))
+          .best,
+      "3 GHz");
   ThreeClocks without_energy = three_clocks();
   for (TrialRow& trial : without_energy.trials) trial.energy_j = trial.objective_value = std::nullopt;
   EXPECT_EQ(answer_to({}, without_energy).best, "none");
@@ -115,8 +118,10 @@ TEST(Asked, ABoundIsComparedInTheUnitOfTheValues) {
       {2, "GiB", "m<=3000 MiB", "yes"},
       {50, "%", "m>=99 %", "no"},
       {50, "%", "m>=0.99", "its values are told in '%', and the bound is without a unit: write it in '%'"},
-      {200, "ms", "m<=250 parsec", "its values are told in 'ms', and the bound is in 'parsec': write it in 'ms'"},
-      {200, "", "m<=300 ms", "its values are told without a unit, and the bound is in 'ms': write it without a unit"},
+      {200, "ms", "m<=250 parsec",
+       "its values are told in 'ms', and the bound is in 'parsec': write it in 'ms'"},
+      {200, "", "m<=300 ms",
+       "its values are told without a unit, and the bound is in 'ms': write it without a unit"},
       {3, "k", "m<=5", "yes"},
       {3, "k", "m<=5 k", "yes"},
       {0.75, "1", "m>=0.7", "yes"},
@@ -143,7 +148,10 @@ TEST(Asked, ABoundIsComparedInTheUnitOfTheValues) {
 // Each is one of its own.
 TEST(Asked, TwoBoundsOfOneMetricMustBothHold) {
   EXPECT_EQ(answer_to(parse_question("", {"accuracy<0.85", "accuracy>0.75"}, {})).best, "2 GHz");
-  EXPECT_EQ(answer_to(parse_question("{minimise: energy, subject to: {accuracy: ['< 0.85', '> 0.75']}}", {}, {})).best, "2 GHz");
+  EXPECT_EQ(
+      answer_to(parse_question("{minimise: energy, subject to: {accuracy: ['< 0.85', '> 0.75']}}", {}, {}))
+          .best,
+      "2 GHz");
   EXPECT_EQ(answer_to(parse_question("", {"accuracy<0.85", "accuracy>0.8500001"}, {})).best, "none");
 }
 
@@ -164,19 +172,33 @@ TEST(Asked, AUnitOfWorkKeepsItsUnit) {
 }
 
 TEST(Asked, WhatTheTrialsCannotTellIsRefused) {
-  const std::string hint = "write a name, a relation and a bound, quoted:  --subject-to 'slowdown<=3%'  --subject-to 'accuracy>=0.75'";
-  EXPECT_EQ(refused_question("edpp", {}, {}), "--objective: unknown objective 'edpp' (did you mean 'edp'?); known: energy, time, edp, ed2p, cost | write it as in an experiment: edp, or "
-                                     "'{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}}'");
+  const std::string hint =
+      "write a name, a relation and a bound, quoted:  --subject-to 'slowdown<=3%'  --subject-to "
+      "'accuracy>=0.75'";
+  EXPECT_EQ(refused_question("edpp", {}, {}),
+            "--objective: unknown objective 'edpp' (did you mean 'edp'?); known: energy, time, edp, ed2p, "
+            "cost | write it as in an experiment: edp, or "
+            "'{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}}'");
   EXPECT_EQ(refused_question("{minimise: energy, per: samples}", {}, {}),
-            "--objective: 'per', 'across', 'same work', 'of' and 'to' decide how trials are judged as they are run | change them in the experiment file, for a new result; here: energy, "
+            "--objective: 'per', 'across', 'same work', 'of' and 'to' decide how trials are judged as they "
+            "are run | change them in the experiment file, for a new result; here: energy, "
             "time, edp, ed2p, cost");
   EXPECT_EQ(refused_question("", {"slowdown 3%"}, {}), "--subject-to 'slowdown 3%' says no bound | " + hint);
-  EXPECT_EQ(refused_question("", {"slowdown<=3 W"}, {}), "--subject-to: constraint 'slowdown' must be a share such as 10 %, for example \"<= 5 %\"; found '<=3 W' | " + hint);
+  EXPECT_EQ(refused_question("", {"slowdown<=3 W"}, {}),
+            "--subject-to: constraint 'slowdown' must be a share such as 10 %, for example \"<= 5 %\"; found "
+            "'<=3 W' | " +
+                hint);
   EXPECT_EQ(refused_question("", {"acuracy>=0.7"}, {}),
-            "--subject-to acuracy >= 0.7: no trial told a metric 'acuracy' (did you mean 'accuracy'?) | there are: slowdown, power, time, energy, accuracy");
-  EXPECT_EQ(refused_question("", {}, {"2 GHz"}), "--reference '2 GHz' says no value of an axis | write an axis and its value:  --reference 'cpu.frequency=2.2 GHz'");
-  EXPECT_EQ(refused_question("", {}, {"cpu.freqency=2 GHz"}), "--reference: there is no axis 'cpu.freqency' (did you mean 'cpu.frequency'?) | there are: cpu.frequency");
-  EXPECT_EQ(refused_question("", {}, {"cpu.frequency=2.2 GHz"}), "--reference: cpu.frequency = 2.2 GHz was not swept | there are: 1 GHz, 2 GHz, 3 GHz");
+            "--subject-to acuracy >= 0.7: no trial told a metric 'acuracy' (did you mean 'accuracy'?) | "
+            "there are: slowdown, power, time, energy, accuracy");
+  EXPECT_EQ(refused_question("", {}, {"2 GHz"}),
+            "--reference '2 GHz' says no value of an axis | write an axis and its value:  --reference "
+            "'cpu.frequency=2.2 GHz'");
+  EXPECT_EQ(refused_question("", {}, {"cpu.freqency=2 GHz"}),
+            "--reference: there is no axis 'cpu.freqency' (did you mean 'cpu.frequency'?) | there are: "
+            "cpu.frequency");
+  EXPECT_EQ(refused_question("", {}, {"cpu.frequency=2.2 GHz"}),
+            "--reference: cpu.frequency = 2.2 GHz was not swept | there are: 1 GHz, 2 GHz, 3 GHz");
 }
 
 }  // namespace

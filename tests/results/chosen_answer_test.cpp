@@ -23,7 +23,8 @@ PointSummary point(const std::string& workload, const std::string& clock, double
 ScenarioSummary scenario(const std::string& name, const std::string& workload) {
   ScenarioSummary one;
   one.scenario = name;
-  one.points = {point(workload, "1 GHz", 0.2, 0.5), point(workload, "2 GHz", 0.1, 0.04), point(workload, "3 GHz", 0, 0)};
+  one.points = {point(workload, "1 GHz", 0.2, 0.5), point(workload, "2 GHz", 0.1, 0.04),
+                point(workload, "3 GHz", 0, 0)};
   one.points[2].is_reference = true;
   one.best = 0;
   one.reference = 2;
@@ -34,7 +35,8 @@ ScenarioSummary scenario(const std::string& name, const std::string& workload) {
 Summary night() {
   Summary summary;
   summary.experiment.name = "night";
-  summary.scenarios = {scenario("sort", "sort"), scenario("train batch=8", "train"), scenario("train batch=32", "train")};
+  summary.scenarios = {scenario("sort", "sort"), scenario("train batch=8", "train"),
+                       scenario("train batch=32", "train")};
   return summary;
 }
 
@@ -54,16 +56,19 @@ TEST(ChosenAnswer, IsTheOneThatIsMeant) {
   EXPECT_EQ(refusal(summary, {"", {}}),
             "night has 3 answers: sort, 'train batch=8', 'train batch=32' | say which: --workload sort");
   EXPECT_EQ(refusal(summary, {"train", {}}),
-            "night has 2 answers for workload 'train': 'train batch=8', 'train batch=32' | say which: --workload 'train batch=8'");
+            "night has 2 answers for workload 'train': 'train batch=8', 'train batch=32' | say which: "
+            "--workload 'train batch=8'");
   EXPECT_EQ(refusal(summary, {"srot", {}}),
-            "night has no answer for 'srot' (did you mean 'sort'?) | there are: sort, train, train batch=8, train batch=32");
+            "night has no answer for 'srot' (did you mean 'sort'?) | there are: sort, train, train batch=8, "
+            "train batch=32");
   Summary one = summary;
   one.scenarios.resize(1);
   EXPECT_EQ(choose_answer(one, {}).point.point, "sort cpu.frequency=1 GHz");
   one.scenarios[0].best.reset();
   EXPECT_EQ(refusal(one, {}), "sort: there is no best point | `dvfs-plan report` says why; nothing was set");
   one.scenarios.clear();
-  EXPECT_EQ(refusal(one, {}), "night has no answer for '' | it has none at all yet: `dvfs-plan report` says why");
+  EXPECT_EQ(refusal(one, {}),
+            "night has no answer for '' | it has none at all yet: `dvfs-plan report` says why");
 }
 
 TEST(ChosenAnswer, WithinASlowdownItIsTheLeastEnergyThere) {
@@ -74,7 +79,8 @@ TEST(ChosenAnswer, WithinASlowdownItIsTheLeastEnergyThere) {
   Summary unknown = night();
   unknown.scenarios[0].by_slowdown.clear();
   EXPECT_EQ(refusal(unknown, {"sort", 0.05}),
-            "sort: of no point the energy and a slowdown within 5 % are known | `dvfs-plan report` says what is known; nothing was set");
+            "sort: of no point the energy and a slowdown within 5 % are known | `dvfs-plan report` says what "
+            "is known; nothing was set");
 }
 
 TEST(ChosenAnswer, WhatSpeaksAgainstItIsSaid) {
@@ -84,10 +90,12 @@ TEST(ChosenAnswer, WhatSpeaksAgainstItIsSaid) {
   summary.scenarios[0].points[1].saving->low = -0.01;
   summary.scenarios[0].points[1].delivered_instead["cpu.frequency"] = {1.8e9, 1.8e9, 2, 3};
   const AnswerWish wish{"sort", 0.05};
-  EXPECT_THAT(answer_doubts(summary, choose_answer(summary, wish), wish),
-              ElementsAre("its slowdown is within 5 % by the estimate; the 95 % interval reaches 6.0 %",
-                          "that it takes less energy than the reference is not shown: the 95 % interval holds zero",
-                          "the experiment is not finished", "cpu.frequency was not delivered as requested in 2 of 3 trials"));
+  EXPECT_THAT(
+      answer_doubts(summary, choose_answer(summary, wish), wish),
+      ElementsAre("its slowdown is within 5 % by the estimate; the 95 % interval reaches 6.0 %",
+                  "that it takes less energy than the reference is not shown: the 95 % interval holds zero",
+                  "the experiment is not finished",
+                  "cpu.frequency was not delivered as requested in 2 of 3 trials"));
 }
 
 }  // namespace

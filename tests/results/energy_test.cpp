@@ -47,14 +47,18 @@ TEST(Energy, CorrectsSeveralWrapsOfALongTrial) {
 // that is seen may have been there for any time.
 TEST(Energy, ASlowCounterWhosePaceIsNotKnownIsNotTakenForAQuickOne) {
   std::mt19937_64 random(7);
-  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
   int known = 0, held = 0;
   double ratios = 0;
   for (int trial = 0; trial < 400; ++trial) {
-    const double step = uniform(10, 60), phase = uniform(0, step), length = uniform(0.5, 2), look = uniform(0.01, 0.05);
+    const double step = uniform(10, 60), phase = uniform(0, step), length = uniform(0.5, 2),
+                 look = uniform(0.01, 0.05);
     std::vector<Reading> readings;
     for (double t = -2 * look; t <= length + 2 * look; t += look)
-      readings.push_back(at(nanoseconds(Seconds{10 + t}), std::floor((1000 + 100 * t + phase) / step) * step));
+      readings.push_back(
+          at(nanoseconds(Seconds{10 + t}), std::floor((1000 + 100 * t + phase) / step) * step));
     const auto energy = energy_between(counter("wall"), readings, 10 * s, nanoseconds(Seconds{10 + length}));
     if (!energy.joules) continue;
     ++known;
@@ -70,18 +74,23 @@ TEST(Energy, ASlowCounterWhosePaceIsNotKnownIsNotTakenForAQuickOne) {
 // Each value is a mean over the time before it, as its maker says, and what it is of lies half of that back: with 20 to 800 W beside.
 TEST(Energy, OfADeclaredMeanTheMiddleIsWhatItIsOf) {
   std::mt19937_64 random(9);
-  const auto uniform = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
   int held = 0;
   constexpr int trials = 300;
   for (int trial = 0; trial < trials; ++trial) {
-    const double window = uniform(0.05, 0.5), length = uniform(2, 6) * window, inside = uniform(50, 800), before = uniform(20, 800), after = uniform(20, 800);
+    const double window = uniform(0.05, 0.5), length = uniform(2, 6) * window, inside = uniform(50, 800),
+                 before = uniform(20, 800), after = uniform(20, 800);
     const auto joules_up_to = [&](double t) {
-      return before * std::min(t, 0.0) + inside * std::clamp(t, 0.0, length) + after * std::max(t - length, 0.0);
+      return before * std::min(t, 0.0) + inside * std::clamp(t, 0.0, length) +
+             after * std::max(t - length, 0.0);
     };
     std::vector<Reading> readings;
     const double pace = window / 10;
     for (double t = -3 * window; t <= length + 3 * window; t += pace)
-      readings.push_back(at(nanoseconds(Seconds{10 + t}), (joules_up_to(t) - joules_up_to(t - window)) / window));
+      readings.push_back(
+          at(nanoseconds(Seconds{10 + t}), (joules_up_to(t) - joules_up_to(t - window)) / window));
     SensorModel model;
     model.window = model.rise = Seconds{window};
     model.told_when_new = true;

@@ -24,13 +24,15 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 struct GrowingFile {
-  std::string clocks = "[1 GHz, 2 GHz, 3 GHz]", repeat = "2", objective = "energy", more = {}, idle = "none", workloads = "{name: w, command: [/bin/true]}";
+  std::string clocks = "[1 GHz, 2 GHz, 3 GHz]", repeat = "2", objective = "energy", more = {}, idle = "none",
+              workloads = "{name: w, command: [/bin/true]}";
   Plan plan() const {
     Diagnostics diagnostics("night.yaml");
-    const auto experiment = parse_experiment(
-        "name: night\nworkloads: [" + workloads + "]\naxes: {cpu.frequency: " + clocks + "}\nrepeat: " + repeat + "\nobjective: " + objective +
-            "\nconditions: {idle: " + idle + ", warm up: 0}\n" + more,
-        "night.yaml", diagnostics);
+    const auto experiment =
+        parse_experiment("name: night\nworkloads: [" + workloads + "]\naxes: {cpu.frequency: " + clocks +
+                             "}\nrepeat: " + repeat + "\nobjective: " + objective +
+                             "\nconditions: {idle: " + idle + ", warm up: 0}\n" + more,
+                         "night.yaml", diagnostics);
     if (!experiment) throw std::runtime_error(diagnostics.text());
     ResolveWorld world;
     world.path = "/bin";
@@ -38,7 +40,8 @@ struct GrowingFile {
     offer.dimension = Dimension::frequency;
     for (int ghz = 1; ghz <= 5; ++ghz) offer.values.push_back({std::to_string(ghz) + " GHz", ghz * 1e9});
     world.offers.offers["cpu.frequency"] = offer;
-    world.offers.offers["sysfs.turbo"] = {Dimension::text, {{"on", std::nullopt}, {"off", std::nullopt}}, std::nullopt};
+    world.offers.offers["sysfs.turbo"] = {
+        Dimension::text, {{"on", std::nullopt}, {"off", std::nullopt}}, std::nullopt};
     auto plan = resolve_plan(*experiment, world, diagnostics);
     if (!plan) throw std::runtime_error(diagnostics.text());
     return std::move(*plan);
@@ -66,14 +69,18 @@ TrialRecord played(const Plan& plan, const PlannedTrial& planned, std::int64_t n
   t.energy_half_width_j = 0.01 * *t.energy_j;
   t.fresh_readings = 20;
   if (is_idle(planned.role)) return t;
-  const auto& workload = plan.workloads[static_cast<std::size_t>(plan.points[static_cast<std::size_t>(planned.point)].workload)];
+  const auto& workload =
+      plan.workloads[static_cast<std::size_t>(plan.points[static_cast<std::size_t>(planned.point)].workload)];
   t.objective = objective_value(objective_of(plan.experiment, workload.spec), t.energy_j, *t.region_s);
   return t;
 }
 
 class Growth : public testing::Test {
  protected:
-  Growth() { store_.emplace(Store::create(path(), first_.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt)); }
+  Growth() {
+    store_.emplace(Store::create(path(), first_.plan(), {},
+                                 {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
+  }
 
   std::string path() const { return folder_.path() + "/night.sqlite"; }
 
@@ -96,16 +103,20 @@ class Growth : public testing::Test {
     store.end_session("done", "2026-02-01T11:00:00.000Z", conclusions_of(summary_of(store)));
     return keys;
   }
-  std::vector<std::string> run(const GrowingFile& file, int most = 1000) { return run(*store_, file.plan(), most); }
+  std::vector<std::string> run(const GrowingFile& file, int most = 1000) {
+    return run(*store_, file.plan(), most);
+  }
 
   // Trials by what they are, answers to all digits.
   static nlohmann::json answer_of(Store& store) {
-    auto scenarios = nlohmann::json::parse(json_report(store, summary_of(store), store.trials()))["scenarios"];
+    auto scenarios =
+        nlohmann::json::parse(json_report(store, summary_of(store), store.trials()))["scenarios"];
     return scenarios;
   }
   nlohmann::json at_once(const GrowingFile& file) {
     TemporaryFolder elsewhere;
-    Store store = Store::create(elsewhere.path() + "/night.sqlite", file.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt);
+    Store store = Store::create(elsewhere.path() + "/night.sqlite", file.plan(), {},
+                                {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt);
     run(store, file.plan());
     return answer_of(store);
   }
@@ -135,8 +146,11 @@ TEST_F(Growth, MoreRepetitionsAreTheNightRunAtOnce) {
 
 TEST_F(Growth, AnotherObjectiveAndOtherLimitsAreAskedOfWhatIsThere) {
   run(first_);
-  for (const auto& [objective, more] : {std::pair{"edp", ""}, {"{minimise: time, subject to: {power: \"<= 60 W\"}}", ""},
-                                        {"{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}}", ""}, {"energy", "description: as before\n"}}) {
+  for (const auto& [objective, more] :
+       {std::pair{"edp", ""},
+        {"{minimise: time, subject to: {power: \"<= 60 W\"}}", ""},
+        {"{minimise: cost, price: {energy: 0.30 EUR/kWh, machine: 2.50 EUR/h}}", ""},
+        {"energy", "description: as before\n"}}) {
     GrowingFile other = first_;
     other.objective = objective;
     other.more = more;
@@ -158,8 +172,9 @@ TEST_F(Growth, AnotherReferenceIsTheNightsOwnTrials) {
   EXPECT_EQ(scenario.points[2].saving->pairs, 2);
   // What is added from now on is beside the new one.
   other.repeat = "3";
-  EXPECT_THAT(run(other), testing::UnorderedElementsAre("w cpu.frequency=1 GHz #3", "w cpu.frequency=2 GHz #3 first", "w cpu.frequency=2 GHz #3 last",
-                                                        "w cpu.frequency=3 GHz #3"));
+  EXPECT_THAT(run(other),
+              testing::UnorderedElementsAre("w cpu.frequency=1 GHz #3", "w cpu.frequency=2 GHz #3 first",
+                                            "w cpu.frequency=2 GHz #3 last", "w cpu.frequency=3 GHz #3"));
   expect_whole();
 }
 
@@ -168,7 +183,9 @@ TEST_F(Growth, MoreValuesComeInBlocksOfTheirOwnBesideTheReference) {
   GrowingFile more = first_;
   more.clocks = "[1 GHz, 2 GHz, 3 GHz, 4 GHz]";
   // The reference stays what the trials that are there were beside, though 4 GHz is the highest now.
-  EXPECT_THAT(run(more, 3), testing::UnorderedElementsAre("w cpu.frequency=4 GHz #3", "w cpu.frequency=3 GHz #3 first", "w cpu.frequency=3 GHz #3 last"));
+  EXPECT_THAT(run(more, 3),
+              testing::UnorderedElementsAre("w cpu.frequency=4 GHz #3", "w cpu.frequency=3 GHz #3 first",
+                                            "w cpu.frequency=3 GHz #3 last"));
   EXPECT_EQ(run(more).size(), 3u);
   EXPECT_THAT(run(more), IsEmpty());
   const Summary summary = summary_of(*store_);
@@ -187,14 +204,20 @@ TEST_F(Growth, MoreValuesComeInBlocksOfTheirOwnBesideTheReference) {
     EXPECT_EQ(scenario.points[i].counted, 2);
   }
   EXPECT_EQ(scenario.points[*scenario.best].point, whole["best"].get<std::string>());
-  EXPECT_THAT(further_sentences(summary), testing::Contains("the experiment's file changed on 2026-02-01: axes / cpu.frequency: 4 GHz added; what that added is in blocks from 3 on"));
+  EXPECT_THAT(further_sentences(summary),
+              testing::Contains("the experiment's file changed on 2026-02-01: axes / cpu.frequency: 4 GHz "
+                                "added; what that added is in blocks from 3 on"));
   expect_whole();
   // Once more, with more repetitions of all: the points that are there in one more block, the new one in three.
   more.clocks = "[1 GHz, 2 GHz, 3 GHz, 4 GHz, 5 GHz]";
   more.repeat = "3";
   const auto keys = run(more);
-  EXPECT_EQ(std::count_if(keys.begin(), keys.end(), [](const std::string& key) { return key.starts_with("w cpu.frequency=5 GHz"); }), 3);
-  EXPECT_EQ(std::count_if(keys.begin(), keys.end(), [](const std::string& key) { return key.starts_with("w cpu.frequency=1 GHz"); }), 1);
+  EXPECT_EQ(std::count_if(keys.begin(), keys.end(),
+                          [](const std::string& key) { return key.starts_with("w cpu.frequency=5 GHz"); }),
+            3);
+  EXPECT_EQ(std::count_if(keys.begin(), keys.end(),
+                          [](const std::string& key) { return key.starts_with("w cpu.frequency=1 GHz"); }),
+            1);
   EXPECT_EQ(keys.size(), 6u + 3 + 3);
   const Summary grown = summary_of(*store_);
   for (const PointSummary& point : grown.scenarios.at(0).points) {
@@ -211,7 +234,8 @@ TEST_F(Growth, AnotherReferenceIsToldBesideWhatIsAdded) {
   more.more = "reference: {cpu.frequency: 2 GHz}\n";
   run(more);
   EXPECT_THAT(further_sentences(summary_of(*store_)),
-              testing::Contains("the experiment's file changed on 2026-02-01: axes / cpu.frequency: 4 GHz added; reference: w cpu.frequency=2 GHz; what that added is "
+              testing::Contains("the experiment's file changed on 2026-02-01: axes / cpu.frequency: 4 GHz "
+                                "added; reference: w cpu.frequency=2 GHz; what that added is "
                                 "in blocks from 3 on"));
 }
 
@@ -264,7 +288,8 @@ TEST_F(Growth, IdleWindowsAreThoseOfTheirOperatingPointWhoeverBroughtThem) {
   GrowingFile measured = first_;
   measured.idle = "1 s";
   TemporaryFolder elsewhere;
-  Store store = Store::create(elsewhere.path() + "/night.sqlite", measured.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt);
+  Store store = Store::create(elsewhere.path() + "/night.sqlite", measured.plan(), {},
+                              {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt);
   EXPECT_EQ(run(store, measured.plan(), 12).size(), 12u);  // in the midst of a block
   GrowingFile both = measured;
   both.workloads = "{name: v, command: [/bin/false]}, {name: w, command: [/bin/true]}";
@@ -286,7 +311,8 @@ TEST_F(Growth, WhatASearchLearntFromEarlierResultsIsOfTheSettingsThereWere) {
               ElementsAre("points: others than earlier results ('prior') were read for"));
   more.clocks = "[1 GHz, 2 GHz]";
   searched.more = more.more = "search: adaptive\n";
-  EXPECT_THAT(plan_change(searched.plan().canonical, more.plan().canonical).incomparable, ElementsAre("axes / cpu.frequency: 3 GHz taken away"));
+  EXPECT_THAT(plan_change(searched.plan().canonical, more.plan().canonical).incomparable,
+              ElementsAre("axes / cpu.frequency: 3 GHz taken away"));
 }
 
 // The blocks of then have references of then: what is left of a value that was taken away meanwhile is run beside those of now.
@@ -297,7 +323,9 @@ TEST_F(Growth, WhatIsGivenBackUnfinishedIsRunInBlocksOfItsOwn) {
   run(fewer);
   for (const std::string& key : run(first_)) EXPECT_THAT(key, testing::ContainsRegex("#[3-9]"));
   EXPECT_THAT(run(first_), IsEmpty());
-  Statement blocks = store_->database().prepare("SELECT min(t.block), count(*) FROM trial t JOIN point p ON p.id = t.point_id WHERE p.key LIKE '%=2 GHz'");
+  Statement blocks = store_->database().prepare(
+      "SELECT min(t.block), count(*) FROM trial t JOIN point p ON p.id = t.point_id WHERE p.key LIKE '%=2 "
+      "GHz'");
   blocks.step();
   EXPECT_GT(blocks.integer(0), 2);
   EXPECT_EQ(blocks.integer(1), 2);
@@ -322,14 +350,16 @@ TEST_F(Growth, AConfirmationIsAdded) {
 TEST_F(Growth, AnAxisIsAddedAndTheTrialsThereAreStandAtOneOfItsValues) {
   GrowingFile before = first_;
   before.workloads = "{name: w, command: [/bin/true, --threads=2, \"{{n}}\"]}";
-  store_.emplace(Store::create(folder_.path() + "/threads.sqlite", before.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
+  store_.emplace(Store::create(folder_.path() + "/threads.sqlite", before.plan(), {},
+                               {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
   EXPECT_EQ(run(before).size(), 8u);
   GrowingFile axis = before;
   axis.workloads = "{name: w, command: [/bin/true, \"--threads={n}\", \"{{n}}\"]}";
   axis.clocks += ", n: {values: [1, 2, 4], was: 2}";
   const PlanChange change = plan_change(before.plan().canonical, axis.plan().canonical);
   EXPECT_THAT(change.incomparable, IsEmpty());
-  EXPECT_THAT(change.adds, ElementsAre("axes / n: added; the trials that are there ran at 2, as the file says"));
+  EXPECT_THAT(change.adds,
+              ElementsAre("axes / n: added; the trials that are there ran at 2, as the file says"));
   for (const std::string& key : run(axis)) EXPECT_THAT(key, testing::ContainsRegex(" n=[14] #"));
   EXPECT_THAT(run(axis), IsEmpty());
   expect_whole();
@@ -344,7 +374,9 @@ TEST_F(Growth, AnAxisIsAddedAndTheTrialsThereAreStandAtOneOfItsValues) {
   EXPECT_EQ(mine, of_two(at_once(axis)));
   EXPECT_EQ(answer_of(*store_).size(), 3u);
   // What is asked by SQL knows the value that the keys of its points leave out.
-  Statement values = store_->database().prepare("SELECT count(*) FROM point_value v JOIN axis a ON a.id = v.axis_id JOIN point p ON p.id = v.point_id WHERE a.name = 'n' AND v.text = '2' AND p.key NOT LIKE '% n=%'");
+  Statement values = store_->database().prepare(
+      "SELECT count(*) FROM point_value v JOIN axis a ON a.id = v.axis_id JOIN point p ON p.id = v.point_id "
+      "WHERE a.name = 'n' AND v.text = '2' AND p.key NOT LIKE '% n=%'");
   values.step();
   EXPECT_EQ(values.integer(0), 3);
   // And on from there.
@@ -363,7 +395,8 @@ TEST_F(Growth, AKnobIsAddedAndTheReferenceStays) {
   turbo.clocks += ", sysfs.turbo: {values: [off, on], was: on}";
   turbo.more = "sysfs: {turbo: {path: /sys/turbo, values: [on, off]}}\n";
   for (const std::string& key : run(turbo)) {
-    const bool reference = key.starts_with("w cpu.frequency=3 GHz #") || key.find(" (reference") != std::string::npos;
+    const bool reference =
+        key.starts_with("w cpu.frequency=3 GHz #") || key.find(" (reference") != std::string::npos;
     EXPECT_TRUE(reference || key.find(" sysfs.turbo=off #") != std::string::npos) << key;
   }
   const auto scenarios = answer_of(*store_);
@@ -394,13 +427,16 @@ TEST_F(Growth, ScenariosThatBecomeOneHaveOneReference) {
   apart.workloads = "{name: w, command: [/bin/true, \"{n}\"], metrics: [lines]}";
   apart.clocks += ", n: [1, 2]";
   apart.objective = "{minimise: time, per: samples}";
-  store_.emplace(Store::create(folder_.path() + "/apart.sqlite", apart.plan(), {}, {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
+  store_.emplace(Store::create(folder_.path() + "/apart.sqlite", apart.plan(), {},
+                               {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
   run(apart);
   GrowingFile across = apart;
   across.objective = "{minimise: time, per: samples, across: [n]}";
   Plan plan = across.plan();
   change_since(*store_, plan, {}, "night.sqlite");
-  EXPECT_EQ(std::count_if(plan.points.begin(), plan.points.end(), [](const PlanPoint& point) { return point.reference; }), 1);
+  EXPECT_EQ(std::count_if(plan.points.begin(), plan.points.end(),
+                          [](const PlanPoint& point) { return point.reference; }),
+            1);
 }
 
 TEST_F(Growth, AnAxisThatCannotBeAddedIsRefused) {
@@ -414,14 +450,16 @@ TEST_F(Growth, AnAxisThatCannotBeAddedIsRefused) {
   };
   // At its value another command than the one that was run.
   EXPECT_THAT(refused("--threads={n}", "[1 GHz, 2 GHz, 3 GHz], n: {values: [1, 2], was: 1}"),
-              ElementsAre("workloads / w / command: --threads=2 taken away", "workloads / w / command: --threads=1 added"));
+              ElementsAre("workloads / w / command: --threads=2 taken away",
+                          "workloads / w / command: --threads=1 added"));
   EXPECT_THAT(refused("--threads={n}", "[1 GHz, 2 GHz, 3 GHz], n: {values: [1, 2], was: 2}"), IsEmpty());
   // A shell reads two words where a value is put in as one.
   GrowingFile words = first_, flags = first_;
   words.workloads = "{name: w, shell: \"/bin/true -a -b\"}";
   flags.workloads = "{name: w, shell: \"/bin/true {flags}\"}";
   flags.clocks += ", flags: {values: [\"-a -b\", \"-c\"], was: \"-a -b\"}";
-  EXPECT_THAT(plan_change(words.plan().canonical, flags.plan().canonical).incomparable, testing::Contains(testing::StartsWith("workloads / w / shell: ")));
+  EXPECT_THAT(plan_change(words.plan().canonical, flags.plan().canonical).incomparable,
+              testing::Contains(testing::StartsWith("workloads / w / shell: ")));
   words.workloads = "{name: w, shell: \"/bin/true -c\"}";
   flags.clocks = "[1 GHz, 2 GHz, 3 GHz], flags: {values: [\"-a -b\", \"-c\"], was: \"-c\"}";
   EXPECT_THAT(plan_change(words.plan().canonical, flags.plan().canonical).incomparable, IsEmpty());
@@ -432,7 +470,8 @@ TEST_F(Growth, AnAxisThatCannotBeAddedIsRefused) {
     none.plan();
     FAIL();
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("error: axis 'n': 'was' is the value at which trials ran before the axis was added, one of 1, 2; found '3'"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("error: axis 'n': 'was' is the value at which trials ran "
+                                                 "before the axis was added, one of 1, 2; found '3'"));
   }
 }
 
@@ -445,16 +484,26 @@ TEST_F(Growth, WhatCannotBeComparedIsRefusedWithWhatIsThere) {
     change_since(*store_, plan, {}, "night.sqlite");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::MatchesRegex("night.sqlite holds trials of another plan; what changed:\n  workloads / w / command: /bin/true taken away\n"
-                                                    "  workloads / w / command: /bin/false added\n  workloads / w / sha256 / .*/true: taken away\n"
-                                                    "  workloads / w / sha256 / .*/false: added\n  it has trials: 8 of w"));
-    EXPECT_EQ(error.hint(), "undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file");
+    EXPECT_THAT(
+        error.what(),
+        testing::MatchesRegex(
+            "night.sqlite holds trials of another plan; what changed:\n  workloads / w / command: /bin/true "
+            "taken away\n"
+            "  workloads / w / command: /bin/false added\n  workloads / w / sha256 / .*/true: taken away\n"
+            "  workloads / w / sha256 / .*/false: added\n  it has trials: 8 of w"));
+    EXPECT_EQ(error.hint(),
+              "undo the change to resume, use --fresh to start a new result (the old one is kept), or "
+              "--output for another file");
   }
-  const auto refused = [&](GrowingFile file) { return plan_change(first_.plan().canonical, file.plan().canonical).incomparable; };
+  const auto refused = [&](GrowingFile file) {
+    return plan_change(first_.plan().canonical, file.plan().canonical).incomparable;
+  };
   GrowingFile axis = first_;
   axis.clocks += ", n: [1, 2]";
   axis.workloads = "{name: w, command: [/bin/true, \"{n}\"]}";
-  EXPECT_THAT(refused(axis), testing::Contains("axes / n: added, and at which of its values the trials that are there ran is not known (it may be said: n: {values: [...], was: VALUE})"));
+  EXPECT_THAT(refused(axis),
+              testing::Contains("axes / n: added, and at which of its values the trials that are there ran "
+                                "is not known (it may be said: n: {values: [...], was: VALUE})"));
   GrowingFile searched = first_;
   searched.more = "search: adaptive\n";
   EXPECT_THAT(refused(searched), testing::Contains("search: added"));

@@ -360,26 +360,30 @@ ComparedResult begun(ComparedResult night, const std::string& when) {
 }
 
 TEST(Compare, OneNightNamedTwiceIsFoundByItsTrials) {
-  const auto a = begun(night("a.sqlite", 1, 7), "2026-11-24T22:00:0"), b = begun(night("b.sqlite", 1, 7), "2026-11-25T22:00:0");
+  const auto a = begun(night("a.sqlite", 1, 7), "2026-11-24T22:00:0"),
+             b = begun(night("b.sqlite", 1, 7), "2026-11-25T22:00:0");
   auto copy = a;
   copy.file = "copy.sqlite";
   EXPECT_EQ(trial_in_both(a, copy), "1 GHz #1");
   EXPECT_EQ(trial_in_both(a, b), std::nullopt) << "the same values on another day";
   EXPECT_THAT(compare(a, copy).warnings,
-              ElementsAre("the two have trials in common (the first is 1 GHz #1): they are one night, or one grew out of a copy of the other"));
+              ElementsAre("the two have trials in common (the first is 1 GHz #1): they are one night, or one "
+                          "grew out of a copy of the other"));
   EXPECT_THAT(compare(a, b).warnings, testing::IsEmpty());
 }
 
 // What is shown of a side is of all its nights, as the change is.
 TEST(Compare, OfSeveralNightsTheMeansAreShown) {
-  const std::vector<ComparedResult> before{night("a1", 1, 1), night("a2", 1.5, 2)}, after{night("b1", 1, 3), night("b2", 2, 4)};
+  const std::vector<ComparedResult> before{night("a1", 1, 1), night("a2", 1.5, 2)},
+      after{night("b1", 1, 3), night("b2", 2, 4)};
   const Comparison c = compare(before, after);
   const ComparedPoint& slow = c.scenarios[0].points[0];
   EXPECT_NEAR(slow.before.work_energy->mean, 50 * std::sqrt(1.5), 0.3);
   EXPECT_NEAR(slow.after.work_energy->mean, 50 * std::sqrt(2.0), 0.3);
   EXPECT_NEAR(*slow.energy_level, slow.energy.change->value, 1e-4);
   EXPECT_EQ(slow.before.counted, 8);
-  EXPECT_THAT(c.warnings, testing::Contains("w: the nights of one side name different settings (cpu.frequency = 1 GHz in a1, cpu.frequency = 2 GHz in a2); "
+  EXPECT_THAT(c.warnings, testing::Contains("w: the nights of one side name different settings "
+                                            "(cpu.frequency = 1 GHz in a1, cpu.frequency = 2 GHz in a2); "
                                             "the first one's is marked"));
 }
 
@@ -395,7 +399,9 @@ TEST(Compare, AnotherUnitOfWorkIsSaidAndNotCompared) {
     one->summary = summarise(one->summary.experiment, one->trials);
   }
   const Comparison c = compare(a, b);
-  EXPECT_THAT(c.warnings, testing::Contains("w: 'work' is told in no unit before, in 'k' after; what is made of it does not compare"));
+  EXPECT_THAT(c.warnings,
+              testing::Contains(
+                  "w: 'work' is told in no unit before, in 'k' after; what is made of it does not compare"));
   EXPECT_TRUE(c.scenarios.empty());
 }
 

@@ -19,8 +19,8 @@ struct Machine {
   std::vector<std::string> verdicts = {};  // of each setting, where it is not "ok"
 };
 
-std::vector<TrialRow> blocks_of(const Machine& machine, const std::vector<std::size_t>& settings, int blocks, int first_block,
-                                std::mt19937_64& random) {
+std::vector<TrialRow> blocks_of(const Machine& machine, const std::vector<std::size_t>& settings, int blocks,
+                                int first_block, std::mt19937_64& random) {
   std::normal_distribution<double> normal(0, 1);
   const double night = std::exp(0.015 * normal(random));  // another ambient temperature
   std::vector<TrialRow> trials;
@@ -35,7 +35,8 @@ std::vector<TrialRow> blocks_of(const Machine& machine, const std::vector<std::s
     r.role = role;
     r.block = block;
     r.outcome = "completed";
-    r.verdict = machine.verdicts.empty() || machine.verdicts[setting].empty() ? "ok" : machine.verdicts[setting];
+    r.verdict =
+        machine.verdicts.empty() || machine.verdicts[setting].empty() ? "ok" : machine.verdicts[setting];
     r.runs = 1;
     r.time_s = 1;
     r.energy_j = machine.joules[setting] * level * std::exp(machine.noise * normal(random));
@@ -161,14 +162,16 @@ TEST(Recheck, WhatDoesNotRunAnyMoreHasChangedAndWhatWasDisturbedIsNotKnown) {
   now.verdicts = {"", "", "", "not_delivered"};
   RecheckRow row = recheck_of(then, now, 3, random);
   EXPECT_EQ(row.verdict, "changed");
-  EXPECT_EQ(row.why, "the reference (clock = 3) does not run as it did: none of 6 trials counts (6 not_delivered)");
+  EXPECT_EQ(row.why,
+            "the reference (clock = 3) does not run as it did: none of 6 trials counts (6 not_delivered)");
   now.verdicts = {"", "exited", "", ""};
   row = recheck_of(then, now, 3, random);
   EXPECT_EQ(row.why, "the best (clock = 1) does not run as it did: none of 3 trials counts (3 exited)");
   now.verdicts = {"", "foreign_load", "", ""};
   row = recheck_of(then, now, 3, random);
   EXPECT_EQ(row.verdict, "not_known");
-  EXPECT_EQ(row.why, "no trial of both the best and the reference counts: they were disturbed, or too few were run");
+  EXPECT_EQ(row.why,
+            "no trial of both the best and the reference counts: they were disturbed, or too few were run");
   // One block tells no spread of its own.
   row = recheck_of(then, then, 1, random);
   EXPECT_EQ(row.verdict, "not_known");
@@ -181,8 +184,11 @@ TEST(Recheck, IsToldInWords) {
   const auto trials = blocks_of(then, all_of(then), 4, 1, random);
   const Summary night = night_of_trials(trials);
   const auto rows = judge_recheck(night, trials, blocks_of(then, {1}, 4, 10'001, random));
-  EXPECT_THAT(recheck_text(night, rows), testing::MatchesRegex("w: the answer stands: the change since then, .*\n  at clock = 1: against the "
-                                                              "reference 33\\.[0-9] % \\[.*\\] less energy then, .* now \\(12 of 12 trials in 4 blocks\\)\n"));
+  EXPECT_THAT(
+      recheck_text(night, rows),
+      testing::MatchesRegex(
+          "w: the answer stands: the change since then, .*\n  at clock = 1: against the "
+          "reference 33\\.[0-9] % \\[.*\\] less energy then, .* now \\(12 of 12 trials in 4 blocks\\)\n"));
   EXPECT_THAT(recheck_json(rows), HasSubstr("\"verdict\": \"stands\""));
 }
 

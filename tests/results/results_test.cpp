@@ -124,7 +124,8 @@ TEST(Summary, PairsSavingsWithinBlocks) {
   EXPECT_NEAR(points[0].slowdown->value, 0.5, 1e-12);
   EXPECT_FALSE(points[1].saving);
   EXPECT_EQ(answer_sentences(summary).at(0),
-            "w: the least energy at cpu.frequency = 1.8 GHz, 84 ± 51 J in 1.500 ± 0.000 s (2 trials count). Against the "
+            "w: the least energy at cpu.frequency = 1.8 GHz, 84 ± 51 J in 1.500 ± 0.000 s (2 trials count). "
+            "Against the "
             "reference (cpu.frequency = 3 GHz): 20.0 % less energy "
             "(95 % interval 20.0 to 20.0 %), 50.0 % slower (95 % interval 50.0 to 50.0 %). Every other "
             "point is worse, at the 5 % level. The best lies at the edge of what was swept on cpu.frequency; "
@@ -207,9 +208,8 @@ TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
     trials.back().is_reference = true;
   }
   const auto sentence = answer_sentences(summarise(constrained, trials)).at(0);
-  EXPECT_THAT(
-      sentence,
-      testing::StartsWith("w: the least energy with slowdown <= 10 % at cpu.frequency = 3 GHz, 60.00 ± 0.00 J in 1.000 ± 0.000 s"));
+  EXPECT_THAT(sentence, testing::StartsWith("w: the least energy with slowdown <= 10 % at cpu.frequency = 3 "
+                                            "GHz, 60.00 ± 0.00 J in 1.000 ± 0.000 s"));
   EXPECT_THAT(sentence,
               HasSubstr("This is the reference point itself. No other point holds the constraints."));
 }
@@ -318,14 +318,20 @@ TEST(Summary, WhereNoSettingOfASearchRanTwiceNothingHasAnInterval) {
         history.push_back(done);
       }
     }
-    const Summary summary = summarise(experiment, trials, {}, {}, summarise_searches(experiment, history, points, {}));
+    const Summary summary =
+        summarise(experiment, trials, {}, {}, summarise_searches(experiment, history, points, {}));
     const ScenarioSummary& scenario = summary.scenarios.at(0);
     ASSERT_TRUE(scenario.search && scenario.gain_of_best);
     EXPECT_EQ(scenario.search->scatter_known, runs > 1);
     EXPECT_EQ(scenario.gain_of_best->low.has_value(), runs > 1);
     EXPECT_EQ(std::isfinite(scenario.search->bound), runs > 1);
-    EXPECT_EQ(std::all_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& p) { return p.not_told_apart; }), runs == 1);
-    EXPECT_EQ(answer_sentences(summary).at(0).find("No setting ran often enough to tell how trials scatter: no bound is stated") != std::string::npos, runs == 1);
+    EXPECT_EQ(std::all_of(scenario.points.begin(), scenario.points.end(),
+                          [](const PointSummary& p) { return p.not_told_apart; }),
+              runs == 1);
+    EXPECT_EQ(answer_sentences(summary).at(0).find(
+                  "No setting ran often enough to tell how trials scatter: no bound is stated") !=
+                  std::string::npos,
+              runs == 1);
   }
 }
 

@@ -216,7 +216,8 @@ TEST(WinnersSaving, TheValueLiesInItsIntervalAndIsNotBelowNothingWhereThatHoldsZ
     const double scatter = std::exp(-5 + 5 * (night % 7) / 6.0);
     std::vector<BlockedValue> values;
     for (int block = 1; block <= 2 + night % 2; ++block) {
-      for (int point = 0; point < points; ++point) values.push_back({point, block, std::exp((point > 0 ? 3 : 1) * scatter * normal(random))});
+      for (int point = 0; point < points; ++point)
+        values.push_back({point, block, std::exp((point > 0 ? 3 : 1) * scatter * normal(random))});
       values.push_back({0, block, std::exp(scatter * normal(random))});
     }
     const BlockModel model(values, points);

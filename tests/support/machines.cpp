@@ -141,7 +141,8 @@ void rapl(const TemporaryFolder& root, bool with_psys) {
 
 void rapl_limits(const TemporaryFolder& root) {
   rapl(root, false);
-  for (const auto& [zone, long_w, short_w] : {std::tuple{"intel-rapl:0", 165, 198}, {"intel-rapl:1", 165, 198}, {"intel-rapl-mmio:0", 140, 198}}) {
+  for (const auto& [zone, long_w, short_w] :
+       {std::tuple{"intel-rapl:0", 165, 198}, {"intel-rapl:1", 165, 198}, {"intel-rapl-mmio:0", 140, 198}}) {
     const std::string folder = fmt::format("/sys/class/powercap/{}/", zone);
     root.attribute(folder + "enabled", "1");
     root.attribute(folder + "constraint_0_name", "long_term");
