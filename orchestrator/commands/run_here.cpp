@@ -51,6 +51,25 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
   progress.say(fmt::format("the former result is kept as {}", aside));
 }
 
+// Of a result that was moved away or removed while its last trials were still in its log: a new file of its name would empty it.
+void keep_stray_logs(const std::string& path, const Clock& clock, Progress& progress) {
+  if (::access(path.c_str(), F_OK) == 0) return;
+  const ActingAs owner(invoking_owner());
+  for (const char* const ending : {"-wal", "-journal"}) {
+    const std::string stray = path + ending;
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(stray, none);
+    if (none || bytes == 0) continue;
+    const std::string aside = aside_stem(path, clock) + ".sqlite" + ending;
+    std::filesystem::rename(stray, aside);
+    progress.say(
+        fmt::format("note: {} lay here without {}, and may hold the last trials of a result that was moved "
+                    "away: kept as {}; put it "
+                    "beside that result, under its name with {} behind it, before anything opens it",
+                    stray, path, aside, ending));
+  }
+}
+
 class Run {
  public:
   Run(const RunOptions& options, RunPart* part)
@@ -450,6 +469,7 @@ class Run {
     PriorResults prior = read_priors(plan, facts);
     for (const std::string& note : prior.notes) progress_.say("note: " + note);
     if (options_.fresh) set_aside(path, clock_, progress_);
+    keep_stray_logs(path, clock_, progress_);
     return Store::create(path, plan, channels,
                          {energy_.name, tool_version, clock_.wall_time(), facts, std::move(prior.shapes)},
                          invoking_owner());

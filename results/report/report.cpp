@@ -229,6 +229,8 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
     summary.warnings.push_back(fmt::format("{} is left out: {}", node, why));
   for (std::string& sentence : told_in_several_units(summary, trials))
     summary.warnings.push_back(std::move(sentence));
+  for (std::string& sentence : told_under_measured_names(summary))
+    summary.warnings.push_back(std::move(sentence));
   // Of any role: a trial whose role was changed by hand is among none of those that are looked at.
   if (std::string damaged = store.damaged_text(); !damaged.empty())
     summary.warnings.push_back(std::move(damaged));

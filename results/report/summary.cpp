@@ -405,7 +405,8 @@ class Scenario {
     for (const ConstraintSpec& constraint : objective_spec_.constraints) {
       ConstraintCheck check{constraint.name, constraint_text(constraint), std::nullopt, std::nullopt,
                             std::nullopt};
-      const auto told = point.metrics.find(constraint.name);
+      const auto told =
+          is_measured(constraint.name) ? point.metrics.end() : point.metrics.find(constraint.name);
       const std::string unit = told == point.metrics.end() ? "" : told->second.unit;
       auto value = value_of(constraint, point);
       if (value && !as_bounded(constraint, value->value, unit)) {

@@ -49,6 +49,21 @@ std::vector<std::string> told_in_several_units(const Summary& summary, const std
   return sentences;
 }
 
+std::vector<std::string> told_under_measured_names(const Summary& summary) {
+  std::vector<std::string> sentences;
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    for (const ConstraintSpec& constraint : scenario.objective.constraints) {
+      if (!is_measured(constraint.name) || !unit_of_metric(scenario, constraint.name)) continue;
+      sentences.push_back(
+          fmt::format("{}: '{}' bounds what is measured; the metric '{}' that the workload tells is not "
+                      "looked at: to bound "
+                      "it, have it told under another name",
+                      printable(scenario.scenario), printable(constraint_text(constraint)), constraint.name));
+    }
+  }
+  return sentences;
+}
+
 std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const std::string& name) {
   for (const PointSummary& point : scenario.points) {
     const auto metric = point.metrics.find(name);

@@ -14,6 +14,10 @@ namespace dvfs_plan {
 // itself counts no such trial.
 std::vector<std::string> told_in_several_units(const Summary& summary, const std::vector<TrialRow>& trials);
 
+// A sentence for each bound of the objective on time, energy or power where trials told a metric of that very name: it is the
+// measured one that is bounded.
+std::vector<std::string> told_under_measured_names(const Summary& summary);
+
 // In what a metric was told at the scenario's points, plain numbers and counts in "": nullopt: nowhere.
 std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const std::string& name);
 // What energy and time are per: "sample" of `samples`, "k of work" where it was told in k, "unit" without any.

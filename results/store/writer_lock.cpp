@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -40,6 +41,14 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
     if (::fstat(lock_.get(), &ours) == 0 && ::stat(file_.c_str(), &there) == 0 &&
         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
       break;
+  }
+  // What a killed run left says who that was; anything else is somebody's own file.
+  char left[8] = {};
+  if (::pread(lock_.get(), left, 4, 0) > 0 && std::string_view(left) != "pid ") {
+    lock_.reset();
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} is no lock of dvfs-plan: something else is in it", file_),
+                "give that file another name, or choose another place for the result with --output");
   }
   char host[65] = {};
   ::gethostname(host, sizeof host - 1);

@@ -145,6 +145,24 @@ TEST(Asked, ABoundIsComparedInTheUnitOfTheValues) {
   }
 }
 
+// "time <= 4 s" is of the measured time, whatever a workload calls its own numbers, and that is said.
+TEST(Asked, AMetricUnderTheNameOfWhatIsMeasuredIsNotTheOneThatIsBounded) {
+  ThreeClocks night = three_clocks();
+  for (TrialRow& trial : night.trials) {
+    trial.metrics["time"] = 900;
+    trial.units_of_metrics["time"] = "epochs";
+  }
+  ask(parse_question("", {"time<=3 s"}, {}), night.experiment, night.points, night.trials);
+  const Summary summary = summarise(night.experiment, night.trials);
+  EXPECT_EQ(summary.scenarios[0].points[*summary.scenarios[0].best].settings[0].text, "2 GHz");
+  EXPECT_THAT(told_under_measured_names(summary),
+              ElementsAre("w: 'time <= 3 s' bounds what is measured; the metric 'time' that the workload "
+                          "tells is not looked at: to bound it, have "
+                          "it told under another name"));
+  EXPECT_THAT(told_under_measured_names(summarise(three_clocks().experiment, three_clocks().trials)),
+              ElementsAre());
+}
+
 // Each is one of its own.
 TEST(Asked, TwoBoundsOfOneMetricMustBothHold) {
   EXPECT_EQ(answer_to(parse_question("", {"accuracy<0.85", "accuracy>0.75"}, {})).best, "2 GHz");

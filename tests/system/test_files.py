@@ -1,8 +1,10 @@
 """Result files, programs and meters that change or lie while a night runs."""
 import os
+import re
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import testbed
 from whole import METER, QUIET, Whole
@@ -102,6 +104,45 @@ class Files(Whole):
 
     def test_a_log_that_is_removed(self):
         self.rescued(lambda: (self.folder / "night.sqlite-wal").unlink(), r"its log \(-wal\) was removed or replaced")
+
+    def test_a_log_that_a_moved_result_left_behind_is_kept(self):
+        self.write("night.yaml", self.NIGHT)
+        running = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.wait)
+        self.addCleanup(running.stderr.close)
+        for line in running.stderr:
+            if " #4: " in line:
+                running.kill()
+                break
+        running.wait(timeout=60)
+        log = self.folder / "night.sqlite-wal"
+        self.assertGreater(log.stat().st_size, 0)
+        left = log.read_bytes()
+        (self.folder / "copy.sqlite").write_bytes((self.folder / "night.sqlite").read_bytes())
+        (self.folder / "copy.sqlite-wal").write_bytes(left)
+        finished = len(self.rows("copy.sqlite", "SELECT 1 FROM trials"))
+        self.assertGreaterEqual(finished, 3)
+        (self.folder / "night.sqlite").rename(self.folder / "moved.sqlite")
+        again = self.call("night.yaml", "--no-html")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        found = re.search(r"note: (\S+) lay here without (\S+), and may hold the last trials of a result that was moved away: kept as (\S+); "
+                          r"put it beside that result, under its name with -wal behind it, before anything opens it\n", again.stderr)
+        self.assertTrue(found, again.stderr)
+        self.assertEqual(found.group(1), str(log))
+        kept = Path(found.group(3))
+        self.assertEqual(kept.read_bytes(), left)
+        kept.rename(self.folder / "moved.sqlite-wal")
+        self.assertEqual(len(self.rows("moved.sqlite", "SELECT 1 FROM trials")), finished)
+
+    def test_a_file_of_somebody_else_under_the_lock_s_name_is_left_alone(self):
+        self.write("night.yaml", self.NIGHT)
+        theirs = self.write("night.sqlite.lock", "my notes\n")
+        refused = self.call("night.yaml", "--no-html")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn(f"error: {theirs} is no lock of dvfs-plan: something else is in it\n"
+                      "  hint: give that file another name, or choose another place for the result with --output\n", refused.stderr)
+        self.assertEqual(theirs.read_text(), "my notes\n")
 
     def test_a_program_that_changes_during_the_night_is_refused(self):
         program = self.write("work.sh", "#!/bin/sh\nsleep 0.3\n")
