@@ -480,6 +480,8 @@ std::string canonical_plan(const Plan& plan) {
             {"kind", probe.meter->kind}, {"at", probe.meter->at.text}, {"domain", probe.meter->domain}};
         if (!probe.meter->outlet.empty()) one["meter"]["outlet"] = probe.meter->outlet;
         if (probe.meter->averages_over_s) one["meter"]["averages over"] = *probe.meter->averages_over_s;
+        if (!probe.meter->power_query.empty()) one["meter"]["power query"] = probe.meter->power_query;
+        if (!probe.meter->range_query.empty()) one["meter"]["range query"] = probe.meter->range_query;
       }
       for (const auto& channel : probe.channels) {
         auto& described = one["channels"][channel.name];

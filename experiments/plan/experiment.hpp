@@ -135,6 +135,10 @@ struct ProbeSpec {
     std::optional<RawValue> credentials, authorities;  // files
     std::string domain = "system";
     std::optional<double> averages_over_s = {};
+    std::string
+        power_query = {},
+        range_query =
+            {};  // of an instrument: how active power is asked, and whether its range changes by itself
   };
   std::optional<MeterSpec> meter;
 };

@@ -158,7 +158,8 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
                  YamlReader& read) {
   const YamlNode* const kind = node.find("meter");
   if (kind == nullptr) {
-    for (const char* key : {"at", "outlet", "credentials", "ca", "domain", "averages over"}) {
+    for (const char* key :
+         {"at", "outlet", "credentials", "ca", "domain", "averages over", "power query", "range query"}) {
       if (const YamlNode* stray = node.find(key))
         read.diagnostics().error(stray->mark,
                                  fmt::format("probe '{}': '{}' is of a meter on the network:  {{name: wall, "
@@ -203,6 +204,18 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
           window->mark,
           fmt::format("probe '{}': 'averages over' is a time above 0 s over which each value is a mean",
                       probe.name));
+  }
+  for (const auto& [key, query] :
+       {std::pair("power query", &meter.power_query), std::pair("range query", &meter.range_query)}) {
+    const YamlNode* const line = node.find(key);
+    const auto text = line == nullptr ? std::nullopt : read.word(*line, fmt::format("'{}'", key));
+    if (!text) continue;
+    *query = text->text;
+    if (!query->ends_with('?') || query->find('\n') != std::string::npos)
+      read.diagnostics().error(
+          text->mark,
+          fmt::format("probe '{}': '{}' is one question to the instrument, which ends with '?'; found '{}'",
+                      probe.name, key, printable(*query)));
   }
   for (const char* key : {"command", "every", "run_as", "channels"}) {
     if (const YamlNode* stray = node.find(key))

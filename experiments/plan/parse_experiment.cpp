@@ -422,7 +422,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"temperature", {"band", "limit"}},
       {"probe",
        {"name", "rate", "command", "every", "run_as", "channels", "meter", "at", "outlet", "credentials",
-        "ca", "domain", "averages over"}},
+        "ca", "domain", "averages over", "power query", "range query"}},
       {"channel", {"unit", "domain", "averages over"}},
       {"objective", {"minimise", "of", "per", "across", "same work", "to", "subject to", "price"}},
       {"price", {"energy", "machine"}},

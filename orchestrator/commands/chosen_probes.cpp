@@ -100,6 +100,10 @@ std::unique_ptr<Probe> network_meter(const ProbeSpec& spec, const Experiment& ex
   refuse(!meter.outlet.empty(), kind.takes_outlet, "outlet");
   refuse(meter.credentials.has_value(), kind.takes_credentials, "credentials");
   refuse(meter.authorities.has_value(), kind.takes_authorities, "ca");
+  request.power_query = meter.power_query;
+  request.range_query = meter.range_query;
+  refuse(!meter.power_query.empty(), kind.takes_queries, "power query");
+  refuse(!meter.range_query.empty(), kind.takes_queries, "range query");
   MeterFinding found;
   try {
     found = kind.open(request);

@@ -22,6 +22,7 @@ struct MeterRequest {
   std::string authorities;     // PEM file, over TLS
   std::optional<double> averages_over_s = {};
   std::optional<Seconds> period = {};
+  std::string power_query = {}, range_query = {};  // of an instrument whose commands are not known
 };
 
 struct MeterFinding {
@@ -34,7 +35,7 @@ struct MeterKind {
   int place = 0;
   std::string_view what;
   // Which keys it has a use for.
-  bool takes_outlet = false, takes_credentials = false, takes_authorities = false;
+  bool takes_outlet = false, takes_credentials = false, takes_authorities = false, takes_queries = false;
   MeterFinding (*open)(const MeterRequest&) = nullptr;
 };
 

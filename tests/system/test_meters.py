@@ -11,6 +11,7 @@ import time
 import unittest
 
 import loopback
+import scpi_meter
 import testbed
 from whole import QUIET, Whole
 
@@ -280,8 +281,127 @@ class Meters(Whole):
         self.assertEqual(said.returncode, 3)
         self.assertIn("meter 'wall' (shelly) at http://127.0.0.1:9: connect to 127.0.0.1:9: Connection refused\n", said.stderr)
 
+    def scpi(self, **more):
+        meter = scpi_meter.Wt310(**more)
+        server = scpi_meter.Server(meter)
+        self.addCleanup(server.close)
+        return meter, server.at
+
+    def test_a_power_analyser_by_scpi(self):
+        for headers in (True, False):
+            meter, at = self.scpi(headers=headers)
+            before = dict(meter.settings)
+            said = self.night(f'{{name: wall, meter: scpi, at: "{at}"}}', more="" if headers else "description: other\n")
+            if not headers:
+                said = self.call("night.yaml", "--no-html", "--fresh")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            values = self.watts("wall:power")
+            self.assertGreater(len(values), 20, "its update interval of 0.1 s is how often it is asked")
+            self.assertEqual(set(values), {(99.99, None), (100, None), (100.01, None)})
+            rows = json.loads(self.call("sql", "night.sqlite", "SELECT channel, domain, energy_j, half_width_j FROM energy", "--json").stdout)
+            self.assertEqual({(row["channel"], row["domain"]) for row in rows}, {("wall:power", "system")})
+            for row in rows:
+                self.assertAlmostEqual(row["energy_j"], 200, delta=2)
+                self.assertIsNotNone(row["half_width_j"], "its update interval says over how long a value is a mean")
+            self.assertEqual(meter.settings, before, "nothing is set at it")
+            self.assertFalse([query for query in meter.asked if "?" not in query])
+
+    def test_an_analyser_that_integrates_is_a_counter(self):
+        meter, at = self.scpi(integrates=True)
+        said = self.night(f'{{name: wall, meter: scpi, at: "{at}"}}')
+        self.assertEqual(said.returncode, 0, said.stderr)
+        rows = json.loads(self.call("sql", "night.sqlite", "SELECT channel, energy_j, half_width_j FROM energy WHERE channel = 'wall:energy'", "--json").stdout)
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            self.assertAlmostEqual(row["energy_j"], 200, delta=max(3, 2 * row["half_width_j"]))
+        self.assertIn('"energy_source":"system"', self.call("report", "night.sqlite", "--json").stdout.replace(" ", ""))
+
+    def test_an_analyser_that_is_not_to_be_trusted_is_refused_and_told_how_to_mend(self):
+        """Ranges that change by themselves, averaging, values in binary, no power among its items, another make."""
+        cases = (
+            (lambda m: m.settings.update({":INPUT:VOLTAGE:AUTO": "1"}),
+             ":INPut:VOLTage:AUTO? answers ':INPUT:VOLTAGE:AUTO 1': its voltage range changes by itself, and each change loses values\n"
+             "  hint: fix it above the most that is drawn:  :INPut:VOLTage:AUTO OFF\n"),
+            (lambda m: m.settings.update({":INPUT:CURRENT:AUTO": "1"}),
+             ":INPut:CURRent:AUTO? answers ':INPUT:CURRENT:AUTO 1': its current range changes by itself, and each change loses values\n"
+             "  hint: fix it above the most that is drawn:  :INPut:CURRent:AUTO OFF\n"),
+            (lambda m: m.settings.update({":MEASURE:AVERAGING:STATE": "1"}),
+             ":MEASure:AVERaging:STATe? answers ':MEASURE:AVERAGING:STATE 1': over how long a value is a mean is not known then\n"
+             "  hint: switch it off  (:MEASure:AVERaging:STATe OFF), or say it:  averages over: 1 s\n"),
+            (lambda m: m.settings.update({":NUMERIC:FORMAT": "FLOAT"}),
+             ":NUMeric:FORMat? answers ':NUMERIC:FORMAT FLOAT', and values are read as text\n  hint: send it  :NUMeric:FORMat ASCii\n"),
+            (lambda m: setattr(m, "items", ["U,1", "I,1", "P,2", "WH,2"]),
+             "none of the 4 items that it is set up to tell is the active power of element 1\n  hint: set one up:  :NUMeric:NORMal:ITEM1 P,1\n"),
+            (lambda m: setattr(m, "model", "PX8000"),
+             "it is a YOKOGAWA PX8000, whose commands dvfs-plan does not know\n  hint: say how its manual has active power asked, and whether its range changes by itself:  "
+             "power query: \":FETC:POW:ACT?\", range query: \":SENS:CURR:RANG:AUTO?\"\n"),
+        )
+        for change, text in cases:
+            meter, at = self.scpi()
+            change(meter)
+            said = self.night(f'{{name: wall, meter: scpi, at: "{at}"}}')
+            self.assertEqual(said.returncode, 3, said.stderr)
+            self.assertRegex(said.stderr, rf"error: night\.yaml:4:\d+: meter 'wall' \(scpi\) at {re.escape(at)}: {re.escape(text)}")
+        meter, at = self.scpi()
+        meter.silent = True
+        said = self.night(f'{{name: wall, meter: scpi, at: "{at}"}}')
+        self.assertEqual(said.returncode, 3)
+        self.assertIn(f"meter 'wall' (scpi) at {at}: ask *IDN? of {at.removeprefix('tcp://')}: no answer in time\n  hint: is it switched on, and its interface set to this?\n", said.stderr)
+
+    def test_another_make_by_a_query_of_the_user_s(self):
+        class Other(scpi_meter.Wt310):
+            automatic = "OFF"
+
+            def answer(self, query):
+                self.asked.append(query.strip())
+                return {"*IDN?": "ZES ZIMMER,LMG671,00012345,5.041", ":FETC:POW:ACT?": "  +7.5000E+01 ".strip(), ":SENS:CURR:RANG:AUTO?": self.automatic}.get(query.strip())
+
+        meter = Other()
+        server = scpi_meter.Server(meter)
+        self.addCleanup(server.close)
+        probe = f'{{name: lmg, meter: scpi, at: "{server.at}", power query: ":FETC:POW:ACT?", range query: ":SENS:CURR:RANG:AUTO?", averages over: 0.5 s, domain: psu}}'
+        said = self.night(probe)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(set(self.watts("lmg:power")), {(75, None)})
+        meter.automatic = "ON"
+        said = self.call("night.yaml", "--no-html", "--fresh")
+        self.assertEqual(said.returncode, 3)
+        self.assertIn(":SENS:CURR:RANG:AUTO? answers 'ON': its range changes by itself, and each change loses values\n  hint: fix it above the most that is drawn\n", said.stderr)
+        self.night(probe.replace(":FETC:POW:ACT?", ":FETC:POW:ACT"))
+        said = self.call("check", "night.yaml")
+        self.assertIn("probe 'lmg': 'power query' is one question to the instrument, which ends with '?'; found ':FETC:POW:ACT'\n", said.stderr)
+
+    def test_an_analyser_over_its_range_reset_or_changed_in_the_night(self):
+        now = self.folder / "now"
+
+        class Changing(scpi_meter.Wt310):
+            def answer(self, query):
+                state = now.read_text().strip() if now.exists() else ""
+                self.watts = {"over": "INF", "none": "NAN"}.get(state, 100.0)
+                self.settings[":INPUT:CURRENT:RANGE"] = "5.0E+00" if state == "range" else "2.0E+00"
+                return super().answer(query)
+
+        server = scpi_meter.Server(Changing())
+        self.addCleanup(server.close)
+        # What it is while trial n runs, and what from its end on.
+        states = {1: ("well", "well"), 2: ("over", "well"), 3: ("none", "range"), 4: ("range", "well"), 5: ("well", "well")}
+        for n, (during, after) in states.items():
+            self.write(f"during{n}", during)
+            self.write(f"after{n}", after)
+        self.write("night.yaml", f'name: night\nobjective: energy\nconditions: {QUIET}\nprobes: [{{name: wall, meter: scpi, at: "{server.at}"}}]\n'
+                                 "workloads: [{name: w, shell: 'cp during{n} now; sleep 2; cp after{n} now'}]\naxes: {n: [1, 2, 3, 4, 5]}\nrepeat: 1\norder: listed\n")
+        said = self.call("night.yaml", "--no-html")
+        self.assertEqual(said.returncode, 1, said.stderr)
+        trials = {row["key"]: row for row in json.loads(self.call("sql", "night.sqlite", "SELECT key, verdict, verdict_text, energy_j FROM trials WHERE attempt = 1", "--json").stdout)}
+        self.assertEqual([trials[f"w n={n} #1"]["verdict"] for n in (1, 2, 3, 4, 5)], ["ok", "sensor_impossible", "sensor_gap", "sensor_absent", "ok"], trials)
+        self.assertIn("INF, over its range", trials["w n=2 #1"]["verdict_text"])
+        for n in (2, 3, 4):
+            self.assertIsNone(trials[f"w n={n} #1"]["energy_j"])
+        self.assertIn("wall: :INPut:CURRent:RANGe? answers ':INPUT:CURRENT:RANGE 5.0E+00', and ':INPUT:CURRENT:RANGE 2.0E+00' as the night began: its values do not count until it is as before\n",
+                      said.stderr)
+
     def test_faults_of_the_file(self):
-        for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish"),
+        for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi"),
                             ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
                             ("{name: rapl, at: 'http://x'}", "probe 'rapl': 'at' is of a meter on the network:  {name: wall, meter: shelly, at: \"http://192.168.1.20\"}; channels of a program have a 'domain' of their own"),
                             ("{name: wall, meter: shelly, at: 'http://x', command: [true]}", "probe 'wall' is a meter on the network, which is asked by dvfs-plan itself: it takes no 'command'"),
@@ -293,6 +413,13 @@ class Meters(Whole):
         said = self.night("{name: wall, meter: shelly, at: 'http://127.0.0.1:9', ca: x.pem}")
         self.assertEqual(said.returncode, 2)
         self.assertIn("probe 'wall': a meter of kind shelly has no use for 'ca'\n  hint: leave it out; docs/meters.md says what each kind takes\n", said.stderr)
+        said = self.night("{name: wall, meter: shelly, at: 'http://127.0.0.1:9', power query: 'P?'}")
+        self.assertIn("probe 'wall': a meter of kind shelly has no use for 'power query'\n", said.stderr)
+        said = self.night("{name: wall, meter: scpi, at: 'http://127.0.0.1:9'}")
+        self.assertIn("meter 'wall' (scpi): 'at' is where it answers, tcp://192.168.1.30:5025 or /dev/usbtmc0; found 'http://127.0.0.1:9'\n"
+                      "  hint: its manual says which port takes SCPI without VXI-11; by USB there is none to find\n", said.stderr)
+        said = self.night("{name: wall, meter: scpi, at: /dev/usbtmc7}")
+        self.assertIn("meter 'wall' (scpi): open /dev/usbtmc7: No such file or directory\n  hint: ls /dev/usbtmc* shows those that are plugged in; `modprobe usbtmc` loads their driver\n", said.stderr)
         said = self.night("{name: wall, meter: shelly, at: plug.local}")
         self.assertEqual(said.returncode, 3)
         self.assertIn("meter 'wall' (shelly): 'at' is where it answers, such as http://192.168.1.20; found 'plug.local'\n", said.stderr)
