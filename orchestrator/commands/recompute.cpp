@@ -190,9 +190,7 @@ Recomputed recompute(Store& store) {
         is_one_of(stored.verdict, {Verdict::not_delivered, Verdict::throttled, Verdict::not_in_force}))
       one.verdict = stored.verdict;
     recomputed.trials.push_back(one);
-    for (const Reading& reading : trial.readings) {
-      if (reading.value) input.last_values[reading.channel] = *reading.value;
-    }
+    input.earlier.add(trial.readings);
   });
   return recomputed;
 }

@@ -161,7 +161,7 @@ class Run {
         .power_limit_w = power_limits(prepared.gpus.used, sysfs_),
         .sensors = {.sampler = sampler,
                     .energy_channels = energy_.channels,
-                    .last_values = sensors.last_values,
+                    .earlier = {sensors.last_values, {}},
                     .models = sensors.models(),
                     .idle_window =
                         idle_window(plan.experiment.conditions.idle, energy_.channels, sensors, sampler)},

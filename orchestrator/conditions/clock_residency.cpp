@@ -27,10 +27,15 @@ ClockResidency residency_between(const ClockResidency& before, const ClockReside
   for (const auto& [policy, clocks] : after) {
     const auto former = before.find(policy);
     if (former == before.end()) continue;
+    std::map<double, double> spent;
+    bool reset =
+        false;  // somebody set the statistics back (stats/reset): what is left of them is of no interval
     for (const auto& [hertz, seconds] : clocks) {
       const auto then = former->second.find(hertz);
-      between[policy][hertz] = seconds - (then == former->second.end() ? 0 : then->second);
+      spent[hertz] = seconds - (then == former->second.end() ? 0 : then->second);
+      reset = reset || spent[hertz] < 0;
     }
+    if (!reset) between[policy] = std::move(spent);
   }
   return between;
 }

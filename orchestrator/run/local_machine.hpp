@@ -35,7 +35,7 @@ struct LocalMachine {
   struct Sensors {
     Sampler& sampler;
     std::vector<std::uint32_t> energy_channels = {};
-    std::map<std::uint32_t, double> last_values = {};  // from the sensor check
+    EarlierReadings earlier = {};                      // from the sensor check on
     std::map<std::uint32_t, SensorModel> models = {};  // from the audit
     Seconds idle_window{0};                            // how long an idle window is
   } sensors;

@@ -112,9 +112,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     judge_missing_marks(point.scenario, trial);
     judge_others_on_boards(trial);
     note_units(point, trial);
-    for (const Reading& reading : trial.readings) {
-      if (reading.value) machine_.sensors.last_values[reading.channel] = *reading.value;
-    }
+    machine_.sensors.earlier.add(trial.readings);
   }
   trial.slot_s = seconds(machine_.clock.now() - began).value();
   return trial;
@@ -526,7 +524,7 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, bool idle) {
     input.per_of_workload[one.spec.name] = objective_of(plan_.experiment, one.spec).per;
   input.energy_needed =
       idle ? minimises_energy(plan_.experiment) : input.objective.minimise != Objective::time;
-  input.last_values = machine_.sensors.last_values;
+  input.earlier = machine_.sensors.earlier;
   if (!idle) input.runs = work_.take_runs();
   input.region = measure_of(plan_.experiment, workload).region;
   input.models = machine_.sensors.models;

@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "results/report/units_told.hpp"
 #include "results/statistics/between_nights.hpp"
+#include "results/statistics/noise_model.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -35,7 +36,25 @@ std::optional<double> objective_of(const TrialRow& trial) {
 struct NightValues {
   std::map<std::string, std::vector<double>> of_point;
   std::optional<NightError> error;
+  std::map<std::string, double>
+      noisier;  // by how much a point's own variance exceeds the common one, at least 1
+  // The night's, as it is for one point: of a noisy point the common variance is too little.
+  std::optional<NightError> error_of(const std::string& point) const {
+    auto own = error;
+    const auto factor = noisier.find(point);
+    if (own && factor != noisier.end()) own->error *= factor->second;
+    return own;
+  }
 };
+
+void find_noisier(std::span<const BlockedValue> blocked, const std::vector<std::string>& points,
+                  NightValues& night) {
+  const NoiseModel noise(blocked, static_cast<int>(points.size()));
+  const BlockModel model(blocked, static_cast<int>(points.size()));
+  if (!noise.known() || !(model.error_variance() > 0)) return;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    night.noisier[points[i]] = std::max(1.0, noise.variance(static_cast<int>(i)) / model.error_variance());
+}
 
 std::vector<const TrialRow*> counting(const std::vector<TrialRow>& trials, const std::string& scenario,
                                       Quantity quantity) {
@@ -77,6 +96,7 @@ NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& sc
   for (const BlockedValue& one : blocked)
     night.of_point[points[static_cast<std::size_t>(one.point)]].push_back(one.value);
   night.error = night_error(blocked, static_cast<int>(index.size()));
+  find_noisier(blocked, points, night);
   return night;
 }
 
@@ -117,6 +137,7 @@ NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& sc
     degrees += static_cast<double>(values.size()) - 1;
   }
   if (degrees < 1) return night;
+  night.noisier = levels_of(trials, scenario, quantity).noisier;
   const double shared =
       1 / (1 + std::max(1.0, references_a_block));  // of the variance of a ratio, the reference's
   night.error = NightError{(1 - shared) * squares / degrees, degrees, shared * squares / degrees,
@@ -271,8 +292,8 @@ class ScenarioComparison {
       const auto a = before.of_point.find(point.point), b = after.of_point.find(point.point);
       if (a == before.of_point.end() || b == after.of_point.end()) return std::nullopt;
       const bool of_sensors = quantity != time_of;
-      return change_between(a->second, before.error, b->second, after.error, confidence,
-                            of_sensors ? sensor_share(point.before.work_energy) : 0,
+      return change_between(a->second, before.error_of(point.point), b->second, after.error_of(point.point),
+                            confidence, of_sensors ? sensor_share(point.before.work_energy) : 0,
                             of_sensors ? sensor_share(point.after.work_energy) : 0);
     };
     int known = 0;
@@ -315,8 +336,9 @@ class ScenarioComparison {
     const NightValues night = levels_of(others_.front().trials, after_.scenario, objective_of);
     const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
     if (a != night.of_point.end() && b != night.of_point.end())
-      result_.cost_of_old_best = change_between(a->second, night.error, b->second, night.error, 0.95,
-                                                sensor_share(best.objective), sensor_share(old->objective));
+      result_.cost_of_old_best =
+          change_between(a->second, night.error_of(best.point), b->second, night.error_of(old->point), 0.95,
+                         sensor_share(best.objective), sensor_share(old->objective));
   }
 
   const std::vector<ComparedResult>&ones_, &others_;
@@ -511,7 +533,8 @@ std::optional<Change> change_against_reference(const std::vector<TrialRow>& befo
                     now = ratios_of(after, scenario, objective_of);
   const auto a = then.of_point.find(point), b = now.of_point.find(point);
   if (a == then.of_point.end() || b == now.of_point.end()) return std::nullopt;
-  return change_between(a->second, then.error, b->second, now.error, confidence, sensor_before, sensor_after);
+  return change_between(a->second, then.error_of(point), b->second, now.error_of(point), confidence,
+                        sensor_before, sensor_after);
 }
 
 bool worse_by_more_than(const Comparison& comparison, double limit) {

@@ -90,16 +90,22 @@ Change against_both(const Change& change, const ScenarioSummary& was, double con
 struct Broken {
   std::vector<std::string> certainly, perhaps;
 };
-Broken broken_constraints(const PointSummary& now) {
+Broken broken_constraints(const PointSummary& now, const PointSummary& then) {
   Broken broken;
   for (const ConstraintCheck& check : now.constraints) {
     if (check.holds == true) continue;
+    // What the night did not show either is no change.
+    const bool held =
+        std::any_of(then.constraints.begin(), then.constraints.end(), [&](const ConstraintCheck& was) {
+          return was.text == check.text && was.holds == true && was.certain == true;
+        });
     const std::string text =
         check.value ? fmt::format("{} (now {})", check.text,
                                   check.name == "slowdown" ? fmt::format("{:.1f} %", 100 * *check.value)
                                                            : fmt::format("{:.4g}", *check.value))
                     : check.text;
-    (check.holds == false && check.certain == true ? broken.certainly : broken.perhaps).push_back(text);
+    (check.holds == false && check.certain == true && held ? broken.certainly : broken.perhaps)
+        .push_back(text);
   }
   return broken;
 }
@@ -167,7 +173,7 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
         100 * *change->high);
     return row;
   }
-  const Broken broken = broken_constraints(*best_now);
+  const Broken broken = broken_constraints(*best_now, best);
   if (!broken.certainly.empty()) {
     row.verdict = has_changed;
     row.why = fmt::format("the best does not hold {} any more", join(broken.certainly, " and "));

@@ -186,7 +186,8 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
       if (!wraps_at_ || raw + *wraps_at_ - before > most) return EnergyFault::counter_went_back;
       offset += *wraps_at_;
     }
-    constexpr double longest_update = 60;  // of meters that speak once a minute
+    // Meters may speak once a minute; a counter that wraps is a processor's, which counts a thousand times a second.
+    const double longest_update = wraps_at_ ? 1 : 60;
     if (raw > before &&
         raw - before > most_watts_ * std::max(longest_update, known[i].time - known[i - 1].time))
       return EnergyFault::impossible;

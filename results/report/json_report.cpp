@@ -41,6 +41,16 @@ Json to_json(const std::optional<Change>& change) {
   return json;
 }
 
+// null: that all constraints hold is not known, and that one does not is not either.
+Json feasible_json(const PointSummary& point) {
+  const auto any = [&](std::optional<bool> holds) {
+    return std::any_of(point.constraints.begin(), point.constraints.end(),
+                       [&](const ConstraintCheck& check) { return check.holds == holds; });
+  };
+  if (any(false)) return false;
+  return any(std::nullopt) || (point.counted == 0 && !point.more_than) ? Json(nullptr) : Json(true);
+}
+
 Json settings_json(const std::vector<AxisSetting>& settings) {
   Json json = Json::object();
   for (const AxisSetting& setting : settings) json[setting.axis] = setting.text;
@@ -65,35 +75,37 @@ Json delivered_json(const PointSummary& point) {
 }
 
 Json point_json(const PointSummary& point) {
-  Json json{{"point", point.point},
-            {"called", settings_text(point)},
-            {"workload", point.workload},
-            {"settings", settings_json(point.settings)},
-            {"values", values_json(point.settings)},
-            {"delivered_instead", delivered_json(point)},
-            {"power_cap_share", or_null(point.power_cap_share)},
-            {"power_limit_w", or_null(point.power_limit_w)},
-            {"reference", point.is_reference},
-            {"trials", point.trials},
-            {"counted", point.counted},
-            {"not_counted", point.not_counted},
-            {"energy_j", to_json(point.energy)},
-            {"above_idle_j", to_json(point.above_idle)},
-            {"energy_per_unit_j", to_json(point.energy_per_unit)},
-            {"time_s", to_json(point.time)},
-            {"mean_power_w", to_json(point.power)},
-            {"objective", to_json(point.objective)},
-            {"work_energy_j", to_json(point.work_energy)},
-            {"work_time_s", to_json(point.work_time)},
-            {"edp_js", to_json(point.edp)},
-            {"ed2p_js2", to_json(point.ed2p)},
-            {"saving", to_json(point.saving)},
-            {"slowdown", to_json(point.slowdown)},
-            {"gain", to_json(point.gain)},
-            {"feasible", point.feasible},
-            {"not_told_apart_from_best", point.not_told_apart},
-            {"on_pareto_front", point.on_pareto_front},
-            {"outliers", point.outliers}};
+  Json json{
+      {"point", point.point},
+      {"called", settings_text(point)},
+      {"workload", point.workload},
+      {"settings", settings_json(point.settings)},
+      {"values", values_json(point.settings)},
+      {"delivered_instead", delivered_json(point)},
+      {"power_cap_share", or_null(point.power_cap_share)},
+      {"power_limit_w", or_null(point.power_limit_w)},
+      {"reference", point.is_reference},
+      {"trials", point.trials},
+      {"counted", point.counted},
+      {"not_counted", point.not_counted},
+      {"energy_j", to_json(point.energy)},
+      {"above_idle_j", to_json(point.above_idle)},
+      {"energy_per_unit_j", to_json(point.energy_per_unit)},
+      {"time_s", to_json(point.time)},
+      {"mean_power_w", to_json(point.power)},
+      {"objective", to_json(point.objective)},
+      {"work_energy_j", to_json(point.work_energy)},
+      {"work_time_s", to_json(point.work_time)},
+      {"edp_js", to_json(point.edp)},
+      {"ed2p_js2", to_json(point.ed2p)},
+      {"saving", to_json(point.saving)},
+      {"slowdown", to_json(point.slowdown)},
+      {"gain", to_json(point.gain)},
+      {"feasible", feasible_json(point)},
+      {"not_told_apart_from_best",
+       point.objective || point.not_told_apart ? Json(point.not_told_apart) : Json(nullptr)},
+      {"on_pareto_front", point.work_energy && point.work_time ? Json(point.on_pareto_front) : Json(nullptr)},
+      {"outliers", point.outliers}};
   json["metrics"] = Json::object();
   for (const auto& [name, metric] : point.metrics) {
     Json one = to_json(std::optional(metric.value));
@@ -158,17 +170,20 @@ Json search_json(const SearchSummary& search) {
                                   {"best", own.best},
                                   {"bound", std::isfinite(own.bound) ? Json(own.bound) : Json(nullptr)}});
   }
+  // Without repetitions nothing tells how trials scatter.
+  const auto where_known = [&](double value) { return search.scatter_known ? Json(value) : Json(nullptr); };
   json["model"] = Json::array();
   for (const SearchPoint& point : search.points) {
-    json["model"].push_back({{"point", point.point},
-                             {"settings", settings_json(point.settings)},
-                             {"values", values_json(point.settings)},
-                             {"run", point.run},
-                             {"objective", point.objective.median},
-                             {"low_95", point.objective.low},
-                             {"high_95", point.objective.high},
-                             {"probability_best", point.objective.probability_best},
-                             {"not_told_apart_from_best", point.not_told_apart}});
+    json["model"].push_back(
+        {{"point", point.point},
+         {"settings", settings_json(point.settings)},
+         {"values", values_json(point.settings)},
+         {"run", point.run},
+         {"objective", point.objective.median},
+         {"low_95", where_known(point.objective.low)},
+         {"high_95", where_known(point.objective.high)},
+         {"probability_best", where_known(point.objective.probability_best)},
+         {"not_told_apart_from_best", search.scatter_known ? Json(point.not_told_apart) : Json(nullptr)}});
   }
   return json;
 }
@@ -379,6 +394,33 @@ Json approach_json(Store& store) {
                   most));
 }
 
+Json half_width_json(const std::optional<Estimate>& value) {
+  if (!value) return nullptr;
+  return {{"value", value->mean}, {"half_width", or_null(value->half_width)}, {"blocks", value->n}};
+}
+
+Json against_meter_json(const AgainstMeter& against) {
+  Json json{{"meter", against.meter}, {"sensors", Json::array()}, {"answers", Json::array()}};
+  for (const MeterFit& fit : against.fits)
+    json["sensors"].push_back({{"sensors", fit.sensors},
+                               {"trials", fit.trials},
+                               {"idle_windows", fit.idle_windows},
+                               {"share_of_joules", half_width_json(fit.share)},
+                               {"gain", half_width_json(fit.gain)},
+                               {"offset_w", half_width_json(fit.offset_w)},
+                               {"furthest", fit.gain ? Json(fit.furthest) : Json(nullptr)}});
+  for (const MeterAnswer& answer : against.answers) {
+    Json settings = Json::object();
+    for (const AxisSetting& setting : answer.by_sensors) settings[setting.axis] = setting.text;
+    json["answers"].push_back({{"scenario", answer.scenario},
+                               {"by_sensors", settings},
+                               {"same", answer.same},
+                               {"told_apart", answer.same ? Json(nullptr) : Json(answer.told_apart)},
+                               {"gain_of_meters_best", to_json(answer.gain)}});
+  }
+  return json;
+}
+
 }  // namespace
 
 Json report_json(Store& store, const Summary& summary, const std::vector<TrialRow>& trials) {
@@ -407,6 +449,7 @@ Json report_json(Store& store, const Summary& summary, const std::vector<TrialRo
     json["noticed"].push_back(
         {{"trial", one.trial}, {"key", one.key}, {"kind", one.kind}, {"message", one.message}});
   json["sensors"] = summary.sensors;
+  if (summary.against_meter) json["against_meter"] = against_meter_json(*summary.against_meter);
   json["constraints"] = Json::array();
   for (const ConstraintSpec& constraint : e.objective.constraints)
     json["constraints"].push_back(constraint_text(constraint));

@@ -13,15 +13,41 @@
 namespace dvfs_plan {
 
 std::string how_sure(const ScenarioSummary& scenario) {
-  if (!scenario.best) return scenario.counted == 0 ? "no trial counts" : "none holds the constraints";
+  if (!scenario.best) {
+    if (scenario.counted == 0) return "no trial counts";
+    return scenario.objective.constraints.empty() ? "not known" : "none is known to hold the constraints";
+  }
   if (scenario.search && !scenario.search->scatter_known) return "not known: too few trials";
   if (scenario.search) return "no other " + at_most_better(scenario.search->bound);
   if (!scenario.spread_known) return "not known: too few trials";
-  const auto others = std::count_if(scenario.points.begin(), scenario.points.end(),
-                                    [](const PointSummary& point) { return point.not_told_apart; }) -
-                      1;
-  return others > 0 ? fmt::format("not told apart from {}", counted(static_cast<int>(others), "other"))
-                    : "all others are worse";
+  // Of each other setting what is known: who is not compared is not worse.
+  int not_told_apart = 0, worse = 0, breaks = 0, missed = 0,
+      unknown = std::max(0, scenario.planned_points - static_cast<int>(scenario.points.size()));
+  for (std::size_t i = 0; i < scenario.points.size(); ++i) {
+    if (i == *scenario.best) continue;
+    const PointSummary& point = scenario.points[i];
+    const bool constraints_known =
+        std::all_of(point.constraints.begin(), point.constraints.end(),
+                    [](const ConstraintCheck& check) { return check.holds.has_value(); });
+    if (point.censored > 0)
+      ++missed;
+    else if (!point.objective || !constraints_known)
+      ++unknown;
+    else if (!point.feasible)
+      ++breaks;
+    else
+      ++(point.not_told_apart ? not_told_apart : worse);
+  }
+  std::vector<std::string> parts;
+  if (not_told_apart > 0)
+    parts.push_back(fmt::format("not told apart from {}", counted(not_told_apart, "other")));
+  if (breaks + missed + unknown == 0) return parts.empty() ? "all others are worse" : parts.front();
+  if (not_told_apart == 0 && worse > 0)
+    parts.push_back(worse == 1 ? "1 other is worse" : fmt::format("{} others are worse", worse));
+  if (breaks > 0) parts.push_back(fmt::format("{} break{} the constraints", breaks, breaks == 1 ? "s" : ""));
+  if (missed > 0) parts.push_back(fmt::format("{} did not reach the target", missed));
+  if (unknown > 0) parts.push_back(fmt::format("{} not known", unknown));
+  return join(parts, ", ");
 }
 
 std::string overview_table(const Summary& summary, const TextLook& look) {

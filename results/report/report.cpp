@@ -1,4 +1,5 @@
 #include "results/report/report.hpp"
+#include "results/report/against_meter.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +30,9 @@ std::string constraint_cell(const PointSummary& point) {
   for (const ConstraintCheck& check : point.constraints) {
     if (check.holds == true) continue;
     if (!text.empty()) text += "; ";
-    text += check.holds ? "not " + check.text : check.text + ": not known";
+    text += !check.holds       ? check.text + ": not known"
+            : check.may_hold() ? "not shown: " + check.text
+                               : "not " + check.text;
   }
   return text.empty() ? "hold" : text;
 }
@@ -123,8 +126,9 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
     for (const AxisSetting& setting : point->settings) cells.push_back(printable(setting.text));
     cells.emplace_back(point->run ? "yes" : "");
     cells.push_back(amount(point->objective.median, unit));
-    cells.push_back(amounts_from_to(point->objective.low, point->objective.high, unit));
-    cells.push_back(fmt::format("{:.0f} %", 100 * point->objective.probability_best));
+    const bool known = scenario.search->scatter_known;
+    cells.push_back(known ? amounts_from_to(point->objective.low, point->objective.high, unit) : "—");
+    cells.push_back(known ? fmt::format("{:.0f} %", 100 * point->objective.probability_best) : "—");
     table.row(cells, best);
   }
   text += fmt::format("\nWhat the model says of all {} settings{}:\n", scenario.search->points.size(),
@@ -229,6 +233,12 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
     summary.warnings.push_back(fmt::format("{} is left out: {}", node, why));
   for (std::string& sentence : told_in_several_units(summary, trials))
     summary.warnings.push_back(std::move(sentence));
+  if (summary.experiment.energy_source == "system") {
+    summary.against_meter = against_meter(summary, store.channels(), store.channel_energies(), trials);
+    if (summary.against_meter) {
+      for (std::string& line : fit_lines(*summary.against_meter)) summary.sensors.push_back(std::move(line));
+    }
+  }
   for (std::string& sentence : told_under_measured_names(summary))
     summary.warnings.push_back(std::move(sentence));
   // Of any role: a trial whose role was changed by hand is among none of those that are looked at.

@@ -38,7 +38,12 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   constexpr int fewest_repeats =
       4;  // of nights with 2 and 3 of them 18 % of the intervals missed the truth, of those with 4 or more 6 %
   int repeats = 0;
-  for (const int of_point : runs) repeats += std::max(0, of_point - 1);
+  if (model.shared()) {
+    for (const int of_point : runs) repeats += std::max(0, of_point - 1);
+  } else {
+    // Each scenario has a model of its own, which knows no other's repetitions.
+    for (const int p : mine) repeats += std::max(0, runs[static_cast<std::size_t>(p)] - 1);
+  }
   search.scatter_known = repeats >= fewest_repeats;
   // What cannot be run is no alternative.
   search.hopeless = static_cast<int>(std::erase_if(mine, [&](int p) { return hopeless.contains(p); }));
@@ -103,7 +108,8 @@ std::vector<SearchAnswer> search_answers(const Summary& summary) {
                         search.trials,
                         {}};
     if (search.best && std::isfinite(search.bound)) answer.bound = search.bound;
-    for (const SearchPoint& point : search.points) {
+    // A band is one where some settings ran often enough to tell how trials scatter.
+    for (const SearchPoint& point : search.scatter_known ? search.points : std::vector<SearchPoint>{}) {
       const SurfaceBand& band = point.objective;
       answer.points.push_back({point.point, band.median, band.low, band.high, band.probability_best});
     }

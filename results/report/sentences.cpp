@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/against_meter.hpp"
 #include "results/report/amounts.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/side_by_side.hpp"
@@ -161,9 +162,28 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
         std::none_of(scenario.points.begin(), scenario.points.end(), [&](const PointSummary& p) {
           return p.feasible && p.objective && &p != &scenario.points[*scenario.best];
         });
+    // By their estimates they break a constraint, and their intervals do not show it.
+    std::vector<std::string> perhaps;
+    for (const PointSummary& point : scenario.points) {
+      const bool may_hold =
+          !point.feasible && point.objective &&
+          std::all_of(point.constraints.begin(), point.constraints.end(),
+                      [](const ConstraintCheck& check) { return check.holds == true || check.may_hold(); });
+      if (may_hold && point.objective->mean < scenario.points[*scenario.best].objective->mean)
+        perhaps.push_back(settings_text(point));
+    }
+    if (!perhaps.empty()) {
+      constexpr std::size_t most_named = 3;
+      const std::size_t count = perhaps.size();
+      if (count > most_named) perhaps.resize(most_named);
+      unknown += fmt::format(" That {}{} break{} the constraints is not shown, and {} would be better.",
+                             join(perhaps, ", "),
+                             count > most_named ? fmt::format(" and {} more", count - most_named) : "",
+                             count == 1 ? "s" : "", count == 1 ? "it" : "they");
+    }
     if (alone && constrained)
-      return (all ? " No other point holds the constraints."
-                  : " No other point is known to hold the constraints.") +
+      return (all && perhaps.empty() ? " No other point holds the constraints."
+                                     : " No other point is known to hold the constraints.") +
              unknown;
     const bool some_bounded = std::any_of(scenario.points.begin(), scenario.points.end(),
                                           [](const PointSummary& p) { return p.censored > 0; });
@@ -172,7 +192,8 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
         some_bounded ? " that reached the target"
         : all        ? ""
                      : " that counts",
-        constrained ? (all ? " that holds the constraints" : " and holds the constraints") : "", unknown);
+        constrained ? (all ? " found to hold the constraints" : " and is found to hold the constraints") : "",
+        unknown);
   }
   constexpr std::size_t most = 6;
   const std::size_t all = others.size();
@@ -358,7 +379,10 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
           " Not all trials measured the same region, so they do not compare: mark it in all, or name it in "
           "'measure'.";
     if (!scenario.balanced && !scenario.search)
-      text += " Not all points count in the same blocks; the blocks' level is taken out of the comparison.";
+      text += scenario.connected ? " Not all points count in the same blocks, and as often in each; the "
+                                   "blocks' level is taken out of the comparison."
+                                 : " Some points have no block in common, nor through others: what changed "
+                                   "from block to block is in what is said between these.";
     text += fmt::format(" {} stand{} behind this", counted(scenario.counted, "trial"),
                         scenario.counted == 1 ? "s" : "");
     text += scenario.not_counted.empty() ? "; none was excluded."
@@ -388,6 +412,10 @@ std::vector<std::string> further_sentences(const Summary& summary) {
         "the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
         growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block)
                            : ""));
+  if (summary.against_meter) {
+    for (std::string& sentence : meter_sentences(*summary.against_meter))
+      sentences.push_back(std::move(sentence));
+  }
   for (const ScenarioSummary& scenario : summary.scenarios) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
     if (!summary.experiment.shuffled && !summary.experiment.search && scenario.points.size() > 1)

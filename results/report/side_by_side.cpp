@@ -142,24 +142,33 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   }
   if (least == nullptr || (scenario.best && &scenario.points[*scenario.best] == least)) return {};
   std::vector<std::string> broken;
-  bool known = true;
+  bool known = true, shown = true;
   for (const ConstraintCheck& check : least->constraints) {
     if (check.holds == true) continue;
     known = known && check.holds;
-    broken.push_back(check.name == "slowdown" && check.value
-                         ? fmt::format("{}: it has {:.1f} %", check.text, 100 * *check.value)
-                     : check.value            ? fmt::format("{}: it has {}", check.text, value_text(check))
-                     : !check.why_not.empty() ? fmt::format("{}: {}", check.text, check.why_not)
-                                              : check.text + ": not known");
+    shown = shown && !check.may_hold();
+    broken.push_back(
+        check.name == "slowdown" && check.value
+            ? fmt::format("{}: it has {:.1f} %{}", check.text, 100 * *check.value,
+                          check.low && check.high
+                              ? fmt::format(" [{:.1f}, {:.1f}]", 100 * *check.low, 100 * *check.high)
+                              : "")
+        : check.value            ? fmt::format("{}: it has {}", check.text, value_text(check))
+        : !check.why_not.empty() ? fmt::format("{}: {}", check.text, check.why_not)
+                                 : check.text + ": not known");
   }
   if (broken.empty()) return {};
   std::string text = fmt::format("without the constraints the least would be at {}", settings_text(*least));
   const auto* best = scenario.best ? &scenario.points[*scenario.best] : nullptr;
   if (best != nullptr && best->objective->mean > 0 && scenario.balanced)
-    text += fmt::format(", {:.1f} % less than what is named",
+    text += fmt::format(", whose mean is {:.1f} % below that of what is named",
                         100 * (1 - least->objective->mean / best->objective->mean));
-  return text + fmt::format(" ({} {})", known ? "which does not hold" : "which is not known to hold",
-                            join(broken, "; "));
+  return text +
+         fmt::format(" ({} {})",
+                     !known  ? "which is not known to hold"
+                     : shown ? "which does not hold"
+                             : "which by its estimate does not hold, though its interval does not show it,",
+                     join(broken, "; "));
 }
 
 }  // namespace dvfs_plan

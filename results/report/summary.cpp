@@ -21,21 +21,40 @@
 namespace dvfs_plan {
 namespace {
 
+// What several trials of one block have in common, the block's own level, is one thing and not several: a block's mean is one value. Of one
+// block alone nothing tells how blocks differ. Of several machines each is one. `blocks_differ`: they are repetitions, no rounds of a search.
+std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& blocks,
+                                    const std::vector<SensorPart>& sensors, bool blocks_differ) {
+  const bool one_machine =
+      std::all_of(nodes.begin(), nodes.end(), [](const std::string& node) { return node.empty(); });
+  if (!one_machine || !blocks_differ) return estimate_of_groups(values, nodes, sensors);
+  auto result = estimate_of_groups(values, blocks, sensors);
+  if (result && values.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const std::string& one) {
+        return one == blocks.front();
+      }))
+    result->half_width.reset();
+  return result;
+}
+
 // Values of one quantity over the counted trials of a point, with the sensors' share of each, and the machine of each where
 // there are several.
 struct Values {
   std::vector<double> values;
   std::vector<SensorPart> sensor;
-  std::vector<std::string> nodes;
+  std::vector<std::string> nodes, blocks;
   const TrialRow* of = nullptr;  // that is being added
   void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
     if (!value) return;
     values.push_back(*value);
     nodes.push_back(of->node);
+    blocks.push_back(std::to_string(of->block));
     if (relative)
       sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
   }
-  std::optional<Estimate> estimate() const { return estimate_of_groups(values, nodes, sensor); }
+  std::optional<Estimate> estimate(bool blocks_differ) const {
+    return estimate_of(values, nodes, blocks, sensor, blocks_differ);
+  }
 };
 
 // The trials of one scenario, their points numbered by axis values.
@@ -112,6 +131,8 @@ class Scenario {
 
   int index_of(const TrialRow& trial) const { return index_of_trial_.at(&trial); }
 
+  bool blocks_differ() const { return !result_.search; }
+
   void count(std::size_t i) {
     PointSummary& point = result_.points[i];
     Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
@@ -166,16 +187,16 @@ class Scenario {
                     objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
       if (trial->objective_value) keys.push_back(trial->key);
     }
-    point.energy = energy.estimate();
-    point.above_idle = above_idle.estimate();
-    point.time = time.estimate();
-    point.work_energy = work_energy.estimate();
-    point.work_time = work_time.estimate();
-    point.power = power.estimate();
-    point.objective = objective.estimate();
-    point.energy_per_unit = per_unit.estimate();
-    point.edp = edp.estimate();
-    point.ed2p = ed2p.estimate();
+    point.energy = energy.estimate(blocks_differ());
+    point.above_idle = above_idle.estimate(blocks_differ());
+    point.time = time.estimate(blocks_differ());
+    point.work_energy = work_energy.estimate(blocks_differ());
+    point.work_time = work_time.estimate(blocks_differ());
+    point.power = power.estimate(blocks_differ());
+    point.objective = objective.estimate(blocks_differ());
+    point.energy_per_unit = per_unit.estimate(blocks_differ());
+    point.edp = edp.estimate(blocks_differ());
+    point.ed2p = ed2p.estimate(blocks_differ());
     describe(point, trials_of_[i]);
     if (point.censored > 0) {
       bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
@@ -196,7 +217,7 @@ class Scenario {
   void describe(PointSummary& point, const std::vector<const TrialRow*>& trials) const {
     struct Told {
       std::vector<double> values, least, highest;
-      std::vector<std::string> nodes;
+      std::vector<std::string> nodes, blocks;
       std::string unit;
       double count = 0, of = 0;
     };
@@ -210,6 +231,7 @@ class Scenario {
         Told& told = metrics[name];
         told.values.push_back(value);
         told.nodes.push_back(trial->node);
+        told.blocks.push_back(std::to_string(trial->block));
         const auto extremes = trial->extremes_of_metrics.find(name);
         told.least.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first);
         told.highest.push_back(extremes == trial->extremes_of_metrics.end() ? value
@@ -234,9 +256,9 @@ class Scenario {
       }
     }
     for (const auto& [name, told] : metrics) {
-      MetricSummary metric{*estimate_of_groups(told.values, told.nodes),
-                           estimate_of_groups(told.least, told.nodes),
-                           estimate_of_groups(told.highest, told.nodes),
+      MetricSummary metric{*estimate_of(told.values, told.nodes, told.blocks, {}, blocks_differ()),
+                           estimate_of(told.least, told.nodes, told.blocks, {}, blocks_differ()),
+                           estimate_of(told.highest, told.nodes, told.blocks, {}, blocks_differ()),
                            told.unit,
                            told.count,
                            told.of,
@@ -303,15 +325,32 @@ class Scenario {
       add(objective_, trial->objective_value);
       // Before the experiment grew others were confirmed, or against others.
       if (trial->confirms && trial->block >= grown_from_) add(fresh_, trial->objective_value);
-      blocks_of_[index_of(*trial)].insert(replicate_of(*trial));
+      auto& mine = blocks_of_[index_of(*trial)];
+      if (trial->objective_value) ++mine[replicate_of(*trial)];
     }
     // Of several machines each is one repetition: its blocks share what it is.
     if (several_nodes()) {
       for (std::vector<BlockedValue>* values : {&energy_, &time_, &objective_, &fresh_})
         *values = means_of_groups(*values);
     }
-    for (const auto& [point, blocks] : blocks_of_)
-      result_.balanced = result_.balanced && blocks == blocks_of_.begin()->second;
+    if (!blocks_of_.empty()) {
+      std::map<int, std::set<int>> where;
+      for (const auto& [point, blocks] : blocks_of_) {
+        for (const auto& [block, count] : blocks) where[point].insert(block);
+      }
+      for (const auto& [point, blocks] : where)
+        result_.connected = result_.connected && share_blocks(where, where.begin()->first, point);
+    }
+    // Plain means compare where each point counts in all of the blocks, and as often in each of them: of the reference's two trials in a
+    // block one that is lost gives that block less weight in its mean than in the others'.
+    for (const auto& [point, blocks] : blocks_of_) {
+      const auto& first = blocks_of_.begin()->second;
+      result_.balanced = result_.balanced && blocks.size() == first.size() &&
+                         std::equal(blocks.begin(), blocks.end(), first.begin(),
+                                    [](const auto& a, const auto& b) { return a.first == b.first; }) &&
+                         std::all_of(blocks.begin(), blocks.end(),
+                                     [&](const auto& one) { return one.second == blocks.begin()->second; });
+    }
   }
 
   // What the sensors add to the mean ratio of two points, relative, over all their trials or `of` them. What
@@ -421,6 +460,8 @@ class Scenario {
           if (one != nullptr) *one = *as_bounded(constraint, *one, unit);
         }
         check.value = value->value;
+        check.low = value->low;
+        check.high = value->high;
         check.holds = holds(constraint.relation, value->value, constraint.limit);
         if (value->low) {
           check.certain = holds(constraint.relation, *value->low, constraint.limit) == *check.holds &&
@@ -720,11 +761,11 @@ class Scenario {
   std::unordered_map<const TrialRow*, int> index_of_trial_;
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
-  std::vector<BlockedValue> fresh_;  // of the objective, in blocks that confirm
-  int grown_from_ = 0;               // first block of what was added last
-  std::map<int, std::set<int>> blocks_of_;
-  std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
-  std::vector<int> asked_;            // in brief: the points that are asked about; empty: all
+  std::vector<BlockedValue> fresh_;              // of the objective, in blocks that confirm
+  int grown_from_ = 0;                           // first block of what was added last
+  std::map<int, std::map<int, int>> blocks_of_;  // of each point, how many count in each block
+  std::map<std::string, int> nodes_;             // machines, numbered, where there are any by name
+  std::vector<int> asked_;                       // in brief: the points that are asked about; empty: all
 };
 
 }  // namespace

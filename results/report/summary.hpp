@@ -32,6 +32,9 @@ struct ConstraintCheck {
       {};  // of `value`, of a metric: the bound's, or where it has none that in which it is told
   std::string why_not =
       {};  // it cannot be told though there are values: their unit and the bound's do not compare
+  std::optional<double> low = {}, high = {};  // 95 % of `value`
+  // By its estimate it does not hold, and its interval says that it may.
+  bool may_hold() const { return holds == false && certain != true; }
 };
 
 // What boards ran at where it was not what was asked for: the clocks (Hz) of those boards and trials.
@@ -192,7 +195,8 @@ struct ScenarioSummary {
   // Axes at whose lowest or highest swept value the best lies: "cpu.frequency".
   std::vector<std::string> best_at_edge_of;
   bool spread_known = false;  // enough trials to tell points apart at all
-  bool balanced = true;       // every point counts in the same blocks
+  bool balanced = true;       // every point counts in the same blocks, and as often in each
+  bool connected = true;      // any two points have a block in common, or through others that have
   int planned_points = 0;     // run or not
   int unknown_points =
       0;  // planned, but nothing is known of them: not run, none counts, or a constraint not known
@@ -204,6 +208,31 @@ struct ScenarioSummary {
   std::optional<NodesSummary> nodes;     // where several machines ran it
   int trials = 0, counted = 0;
   std::map<std::string, int> not_counted;
+};
+
+// The meter's watts as offset + gain x theirs, by least squares within each block (trials that count and idle windows): what drifts from block
+// to block is in the intervals (Student's t over blocks), what the meter itself is off by is not.
+struct MeterFit {
+  std::string sensors;  // "package-0 + dram-0"
+  int trials = 0, idle_windows = 0;
+  std::optional<Estimate> gain, offset_w;  // nullopt: in no block do powers differ enough to tell
+  std::optional<Estimate> share;           // their joules of the meter's, over the trials that count
+  double furthest = 0;                     // a single stretch from that line, a share of its power
+};
+
+// What the sensors alone would have named, where the objective is of energy and every point was run.
+struct MeterAnswer {
+  std::string scenario;
+  std::vector<AxisSetting> by_sensors;
+  bool same = false;
+  bool told_apart = false;          // the meter tells the two settings apart, at the 5 % level
+  std::optional<Change> gain = {};  // of the meter's best against that setting, by the meter
+};
+
+struct AgainstMeter {
+  std::string meter;           // the domain that it measures, "system"
+  std::vector<MeterFit> fits;  // the widest sum of the others first, then each of its parts
+  std::vector<MeterAnswer> answers;
 };
 
 struct Summary {
@@ -220,6 +249,7 @@ struct Summary {
   std::vector<std::string> sensors;    // the audit in lines
   std::vector<NoticedRow> noticed;     // trial by trial
   std::vector<std::string> rechecked;  // each time that it was looked whether an answer still stands, a line
+  std::optional<AgainstMeter> against_meter;  // where a night has both a meter and on-board sensors
   std::vector<std::string>
       asked;  // what is asked of the trials otherwise than by their experiment, a line each
 };

@@ -80,6 +80,22 @@ bool fresh_pairs_are_right(std::span<const BlockedValue> values, std::span<const
 
 }  // namespace
 
+bool share_blocks(const std::map<int, std::set<int>>& blocks_of, int a, int b) {
+  std::set<int> points{a}, blocks;
+  for (bool grows = true; grows && !points.contains(b);) {
+    grows = false;
+    for (const auto& [point, mine] : blocks_of) {
+      const bool reached = points.contains(point) || std::any_of(mine.begin(), mine.end(), [&](int block) {
+                             return blocks.contains(block);
+                           });
+      if (!reached) continue;
+      grows = points.insert(point).second || grows;
+      for (const int block : mine) grows = blocks.insert(block).second || grows;
+    }
+  }
+  return points.contains(b);
+}
+
 std::optional<Change> winners_saving(std::span<const BlockedValue> values, int points, int best,
                                      int reference, std::span<const int> among, double sensor) {
   if (best == reference) return std::nullopt;
@@ -91,6 +107,7 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     blocks[value.point].insert(value.block);
     ++trials[value.point];
   }
+  if (!share_blocks(blocks, best, reference)) return std::nullopt;
   const auto mine = model.level(best), base = model.level(reference);
   // Of one block the reference's two trials alone tell of noise: what that corrects is beyond all bounds.
   constexpr int least_degrees = 3;

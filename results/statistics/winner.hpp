@@ -8,12 +8,18 @@
 // is. It is never narrower than that of the point's own pairs.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "results/statistics/blocks.hpp"
 
 namespace dvfs_plan {
+
+// Whether two points have a block in common, or through other points' blocks: else nothing takes out what changed between their blocks.
+// `blocks_of`: the blocks of each point.
+bool share_blocks(const std::map<int, std::set<int>>& blocks_of, int a, int b);
 
 // The value is not below zero where the point's own mean says that it saves and the interval holds zero.
 //

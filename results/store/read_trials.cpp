@@ -415,6 +415,23 @@ std::vector<TrialRow> Store::trials() {
   return rows;
 }
 
+std::vector<ChannelEnergies> Store::channel_energies() {
+  std::vector<ChannelEnergies> rows;
+  Statement s = database_.prepare(
+      "SELECT t.id, t.block, t.role, t.verdict = 'ok', coalesce(t.region_s, 0), c.name, e.joules FROM trial "
+      "t JOIN session s ON s.id = "
+      "t.session_id JOIN channel_energy e ON e.trial_id = t.id JOIN channel c ON c.id = e.channel_id WHERE "
+      "NOT s.recheck AND e.joules IS NOT "
+      "NULL ORDER BY t.id, c.id");
+  while (s.step()) {
+    if (rows.empty() || rows.back().trial != s.integer(0))
+      rows.push_back({s.integer(0), static_cast<int>(s.integer(1)), parse_role(s.text(2)), s.integer(3) != 0,
+                      s.real(4)});
+    rows.back().joules[s.text(5)] = s.real(6);
+  }
+  return rows;
+}
+
 std::vector<NoticedRow> Store::noticed() {
   std::vector<NoticedRow> rows;
   Statement s = database_.prepare(

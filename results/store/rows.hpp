@@ -152,6 +152,16 @@ struct TrialRow {
   std::optional<double> work_time() const { return units ? time_per_unit_s : time_s; }
 };
 
+// What each sensor counted over the region of one trial or idle window, all runs together.
+struct ChannelEnergies {
+  std::int64_t trial = 0;
+  int block = 1;
+  TrialRole role = TrialRole::point;
+  bool ok = false;                            // its verdict
+  double seconds = 0;                         // the region's length
+  std::map<std::string, double> joules = {};  // by channel; those that are known
+};
+
 // Whether one scenario's answer still stands, as a session found it that looked (view rechecks).
 struct RecheckRow {
   struct Range {

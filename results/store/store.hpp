@@ -144,7 +144,8 @@ class Store {
   // The same of readings, all of which are read for it.
   std::string damaged_readings_text();
   std::vector<TrialRow> trials();
-  std::vector<NoticedRow> noticed();  // in the order of the trials
+  std::vector<ChannelEnergies> channel_energies();  // idle windows too, in the order of the trials
+  std::vector<NoticedRow> noticed();                // in the order of the trials
   // Throws DamagedReadings.
   std::vector<ChannelTrace> traces(std::int64_t trial);  // by its row id; a trial of 60 s in some ms
   std::vector<PointRow> points();                        // in the plan's order

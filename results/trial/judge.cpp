@@ -193,6 +193,29 @@ std::string copy_that_told_nothing(const TrialRecord& trial, const std::string& 
   return {};
 }
 
+}  // namespace
+
+void EarlierReadings::add(std::span<const Reading> readings) {
+  std::map<std::uint32_t, std::vector<double>> told;  // each change of what was said
+  for (const Reading& reading : readings) {
+    if (!reading.value) continue;
+    last[reading.channel] = *reading.value;
+    auto& values = told[reading.channel];
+    if (values.empty() || values.back() != *reading.value) values.push_back(*reading.value);
+  }
+  constexpr std::size_t fewest = 10;
+  constexpr double own_values = 0.8;
+  for (auto& [channel, values] : told) {
+    const auto changes = static_cast<double>(values.size());
+    if (values.size() < fewest) continue;
+    std::sort(values.begin(), values.end());
+    const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
+    if (static_cast<double>(distinct) >= own_values * changes) fine.insert(channel);
+  }
+}
+
+namespace {
+
 // The last value is what a constraint is about: an older one would hold it, or break it, in its place.
 void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;

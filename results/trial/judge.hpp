@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,13 +12,21 @@
 
 namespace dvfs_plan {
 
+// What energy channels said in the session's trials before this one.
+struct EarlierReadings {
+  std::map<std::uint32_t, double> last;  // a gauge that stays there all through is frozen
+  // Gauges that told a value of its own at nearly each update: one of these that says the same all through a trial is frozen, whatever it
+  // said before; of one that is coarse (whole watts) a steady load makes just that.
+  std::set<std::uint32_t> fine;
+  void add(std::span<const Reading> readings);
+};
+
 struct JudgeInput {
   std::span<const Channel> channels;
   // Channels whose sum is the trial's energy; empty: this experiment measures none.
   std::vector<std::uint32_t> energy_channels;
   bool energy_needed = true;  // the objective is made of energy
-  // What each energy channel said last before this trial: a gauge that stays there all through is frozen.
-  std::map<std::uint32_t, double> last_values;
+  EarlierReadings earlier;
   std::vector<MarkedRun> runs;  // each run of the command with its marks; empty: the child's only one
   std::string region;           // what counts; empty: the outermost marked ones, or the whole process
   std::map<std::uint32_t, SensorModel> models;  // what the audit found of each channel

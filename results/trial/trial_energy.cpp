@@ -95,8 +95,8 @@ SensorModel model_of(const JudgeInput& input, std::uint32_t channel, bool idle) 
 
 // A gauge that is flat through the trial but said something else before it is coarse, not frozen.
 bool moved_before(std::span<const Reading> readings, std::uint32_t channel, const JudgeInput& input) {
-  const auto before = input.last_values.find(channel);
-  if (before == input.last_values.end()) return false;
+  const auto before = input.earlier.last.find(channel);
+  if (before == input.earlier.last.end() || input.earlier.fine.contains(channel)) return false;
   const auto known =
       std::find_if(readings.begin(), readings.end(), [](const Reading& r) { return r.value.has_value(); });
   return known != readings.end() && *known->value != before->second;
@@ -451,7 +451,9 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     if (energy != trial.energies.end() && energy->joules) {
       total += *energy->joules;
       if (energy->half_width_j) {
-        squares += *energy->half_width_j * *energy->half_width_j;
+        // What is the same in each trial (a gauge is late at each edge) is the same for all of them, too: it adds up.
+        squares += std::max(0.0, *energy->half_width_j * *energy->half_width_j -
+                                     *energy->systematic_j * *energy->systematic_j);
         systematic += *energy->systematic_j;
       } else {
         resolved = false;
@@ -476,8 +478,8 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
   if (known) {
     trial.energy_j = total;
     if (resolved) {
-      trial.energy_half_width_j = std::sqrt(squares);
-      trial.energy_systematic_j = std::min(systematic, std::sqrt(squares));
+      trial.energy_half_width_j = std::hypot(std::sqrt(squares), systematic);
+      trial.energy_systematic_j = systematic;
     }
     // What one of several used by itself is not to be had: all of them drew it.
     if (trial.instances.empty()) energy_of_each(trial, curves, input);

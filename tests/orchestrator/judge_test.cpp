@@ -219,14 +219,37 @@ TEST_F(JudgeTest, AFlatGaugeIsFrozenOnlyIfItStayedWhereItWas) {
   for (Reading& reading : trial_.readings) {
     if (reading.channel == 0) reading.value = 50.0;
   }
-  input_.last_values = {{0, 50.0}};
+  input_.earlier.last = {{0, 50.0}};
   TrialRecord coarse = trial_;
   judge(trial_, input_);
   EXPECT_EQ(trial_.verdict, Verdict::sensor_frozen);
-  input_.last_values = {{0, 20.0}};
+  input_.earlier.last = {{0, 20.0}};
   judge(coarse, input_);
   EXPECT_EQ(coarse.verdict, Verdict::ok);
   EXPECT_DOUBLE_EQ(*coarse.energy_j, 50.0);
+}
+
+// It hung between two trials: what it says all through is not what it said last, and is idle power.
+TEST_F(JudgeTest, AGaugeThatToldAValueOfItsOwnEachTimeIsFrozenWhereItSaysTheSameAllThrough) {
+  std::vector<Reading> before;
+  for (int i = 0; i < 20; ++i) before.push_back({0, i * 100'000'000LL, 95 + 0.013 * i});
+  input_.earlier.add(before);
+  EXPECT_TRUE(input_.earlier.fine.contains(0));
+  for (Reading& reading : trial_.readings) {
+    if (reading.channel == 0) reading.value = 96.0;
+  }
+  TrialRecord coarse = trial_;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::sensor_frozen);
+  // One that tells whole watts says few values often: it may well be flat under a steady load.
+  std::vector<Reading> steps;
+  for (int i = 0; i < 20; ++i) steps.push_back({0, i * 100'000'000LL, 94.0 + i % 3});
+  input_.earlier = {};
+  input_.earlier.add(steps);
+  input_.earlier.last[0] = 95;
+  EXPECT_FALSE(input_.earlier.fine.contains(0));
+  judge(coarse, input_);
+  EXPECT_EQ(coarse.verdict, Verdict::ok);
 }
 
 TEST_F(JudgeTest, AClockThatNothingTellsIsAWarning) {

@@ -111,8 +111,9 @@ function together(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis, gro
     const model = q.objective ? (scenario.search?.model ?? []).filter((m) => otherSettings(m, axes, [axis.name]) === group) : [];
     if (model.length > 1 && (groups.length <= 4 || group === of_best)) {
       const line = (name: string, data: object[], extra: object): object => ({ type: "line", name, data, symbol: "none", stack: `band ${g}`, silent: true, tooltip: { show: false }, ...extra });
-      series.push(line(`model, low ${group}`, model.map((m) => ({ value: [at(m), m.low_95] })), { lineStyle: { opacity: 0 }, stackStrategy: "all" }));
-      series.push(line(`model, band ${group}`, model.map((m) => ({ value: [at(m), m.high_95 - m.low_95] })), { lineStyle: { opacity: 0 }, areaStyle: { color: colour, opacity: 0.18 }, stackStrategy: "all" }));
+      const banded = model.flatMap((m) => (m.low_95 === null || m.high_95 === null ? [] : [{ m, low: m.low_95, high: m.high_95 }]));
+      if (banded.length > 0) series.push(line(`model, low ${group}`, banded.map(({ m, low }) => ({ value: [at(m), low] })), { lineStyle: { opacity: 0 }, stackStrategy: "all" }));
+      if (banded.length > 0) series.push(line(`model, band ${group}`, banded.map(({ m, low, high }) => ({ value: [at(m), high - low] })), { lineStyle: { opacity: 0 }, areaStyle: { color: colour, opacity: 0.18 }, stackStrategy: "all" }));
       series.push({ type: "line", name: `model ${group}`, data: model.map((m) => [at(m), m.objective]), symbol: "none", silent: true, lineStyle: { color: colour, type: "dashed", width: 1 }, tooltip: { show: false } });
     }
     series.push({

@@ -81,7 +81,7 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     tooltip: {
       formatter: (item: { data: { name: string } }) => {
         const p = scenario.points.find((q) => q.point === item.data.name), m = scenario.search?.model.find((q) => q.point === item.data.name);
-        if (!p || !run.has(p.point)) return m ? `${printable(m.point)}\nnot run; the model expects ${significant(m.objective)} ${quantity.unit} [${significant(m.low_95)}, ${significant(m.high_95)}]` : "";
+        if (!p || !run.has(p.point)) return m ? `${printable(m.point)}\nnot run; the model expects ${significant(m.objective)} ${quantity.unit}${m.low_95 === null || m.high_95 === null ? "" : ` [${significant(m.low_95)}, ${significant(m.high_95)}]`}` : "";
         return `${printable(p.called)}\nenergy ${withInterval(p.work_energy_j, "J")}\ntime ${withInterval(p.work_time_s, "s")}\nsaving ${changeText(p.saving)}, slowdown ${changeText(p.slowdown)}`;
       },
     },

@@ -14,7 +14,7 @@ export interface Point {
   metrics: Record<string, Metric>; boards_j?: Record<string, Estimate>; saved_j?: Change | null; throughput_per_s?: Estimate | null; all_running_share?: Estimate | null;
   instances?: { name: string; workload: string; time_s: Estimate | null; slowdown: Change | null }[];
 }
-export interface ModelPoint { point: string; settings: Settings; values: Values; run: boolean; objective: number; low_95: number; high_95: number; probability_best: number }
+export interface ModelPoint { point: string; settings: Settings; values: Values; run: boolean; objective: number; low_95: number | null; high_95: number | null; probability_best: number | null }
 export interface Search { best: string | null; bound: number | null; confidence: number; settings: number; settings_run: number; trials: number; model: ModelPoint[] }
 export interface Drift { block: number; change: number | null; flagged: boolean; first_temperature_c: number | null; last_temperature_c: number | null }
 export interface Scenario {

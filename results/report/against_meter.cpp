@@ -1,0 +1,272 @@
+#include "results/report/against_meter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "base/text.hpp"
+#include "results/energy/energy_source.hpp"
+#include "results/trial/judge.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// One stretch of time in which both were read: mean powers.
+struct Stretch {
+  int block = 0;
+  bool idle = false;
+  double theirs_w = 0, meters_w = 0, seconds = 0;
+};
+
+// Of the channels' sum; nullopt: one of them is not known.
+std::optional<double> joules_of(const ChannelEnergies& of, const std::vector<Channel>& channels,
+                                const EnergySource& source) {
+  double sum = 0;
+  for (const std::uint32_t channel : source.channels) {
+    const auto one = of.joules.find(channels[channel].name);
+    if (one == of.joules.end()) return std::nullopt;
+    sum += one->second;
+  }
+  return sum;
+}
+
+class Comparison {
+ public:
+  Comparison(const Summary& summary, const std::vector<Channel>& channels,
+             const std::vector<ChannelEnergies>& energies, const std::vector<TrialRow>& trials)
+      : summary_(summary), channels_(channels), energies_(energies), trials_(trials) {
+    for (const TrialRow& trial : trials) {
+      if (trial.counts()) counted_[trial.id] = &trial;
+    }
+  }
+
+  std::optional<AgainstMeter> compare() {
+    const auto meter = energy_source_of("system", channels_);
+    if (!meter || summary_.experiment.energy_source != meter->name) return std::nullopt;
+    if (std::any_of(trials_.begin(), trials_.end(),
+                    [](const TrialRow& trial) { return !trial.node.empty(); }))
+      return std::nullopt;
+    meter_ = *meter;
+    std::vector<Channel> others = channels_;
+    for (Channel& channel : others) {
+      if (channel.domain == "system") channel.unit.clear();  // measures no energy here
+    }
+    const auto sources = energy_sources(others, {});
+    if (sources.empty()) return std::nullopt;
+    AgainstMeter against{"system", {}, {}};
+    against.fits.push_back(fit(sources.front()));
+    if (sources.front().channels.size() > 1) {
+      for (const std::uint32_t channel : sources.front().channels)
+        against.fits.push_back(fit({channels_[channel].domain, {channel}}));
+    }
+    std::erase_if(against.fits, [](const MeterFit& one) { return one.trials == 0; });
+    if (against.fits.empty()) return std::nullopt;
+    against.answers = answers(sources.front());
+    return against;
+  }
+
+ private:
+  MeterFit fit(const EnergySource& theirs) const {
+    MeterFit result{theirs.name, 0, 0, {}, {}, {}, 0};
+    std::vector<Stretch> stretches;
+    std::map<int, std::pair<double, double>> joules;  // by block, of trials: theirs and the meter's
+    for (const ChannelEnergies& one : energies_) {
+      const bool idle = one.role == TrialRole::idle_before || one.role == TrialRole::idle_after;
+      if (!(idle ? one.ok : counted_.contains(one.trial)) || one.seconds <= 0) continue;
+      const auto a = joules_of(one, channels_, theirs), b = joules_of(one, channels_, meter_);
+      if (!a || !b || *b <= 0) continue;
+      stretches.push_back({one.block, idle, *a / one.seconds, *b / one.seconds, one.seconds});
+      ++(idle ? result.idle_windows : result.trials);
+      if (idle) continue;
+      joules[one.block].first += *a;
+      joules[one.block].second += *b;
+    }
+    std::vector<double> shares;
+    for (const auto& [block, both] : joules) shares.push_back(both.first / both.second);
+    result.share = estimate(shares);
+    std::vector<double> gains, offsets;
+    for (const auto& [block, both] : joules) {
+      std::vector<Stretch> mine;
+      std::copy_if(stretches.begin(), stretches.end(), std::back_inserter(mine),
+                   [&](const Stretch& s) { return s.block == block; });
+      if (const auto line = line_through(mine)) {
+        gains.push_back(line->first);
+        offsets.push_back(line->second);
+      }
+    }
+    result.gain = estimate(gains);
+    result.offset_w = estimate(offsets);
+    if (!result.gain) return result;
+    for (const Stretch& one : stretches) {
+      const double off =
+          std::abs(result.offset_w->mean + result.gain->mean * one.theirs_w - one.meters_w) / one.meters_w;
+      result.furthest = std::max(result.furthest, off);
+    }
+    return result;
+  }
+
+  // Gain and offset. nullopt: fewer than three stretches, or powers so alike that a slope would be of their scatter.
+  static std::optional<std::pair<double, double>> line_through(std::span<const Stretch> stretches) {
+    constexpr std::size_t fewest = 3;
+    constexpr double least_range = 0.1;  // of the greatest
+    if (stretches.size() < fewest) return std::nullopt;
+    double x = 0, y = 0, least = stretches[0].theirs_w, most = least;
+    for (const Stretch& one : stretches) {
+      x += one.theirs_w;
+      y += one.meters_w;
+      least = std::min(least, one.theirs_w);
+      most = std::max(most, one.theirs_w);
+    }
+    if (most <= 0 || most - least < least_range * most) return std::nullopt;
+    const auto n = static_cast<double>(stretches.size());
+    x /= n;
+    y /= n;
+    double xx = 0, xy = 0;
+    for (const Stretch& one : stretches) {
+      xx += (one.theirs_w - x) * (one.theirs_w - x);
+      xy += (one.theirs_w - x) * (one.meters_w - y);
+    }
+    return std::pair(xy / xx, y - xy / xx * x);
+  }
+
+  // The same trials with the sensors' joules in place of the meter's.
+  std::vector<TrialRow> by_sensors(const EnergySource& theirs) const {
+    std::map<std::int64_t, std::pair<std::optional<double>, std::optional<double>>> known;
+    for (const ChannelEnergies& one : energies_)
+      known[one.trial] = {joules_of(one, channels_, theirs), joules_of(one, channels_, meter_)};
+    std::vector<TrialRow> rows = trials_;
+    for (TrialRow& row : rows) {
+      const auto found = known.find(row.id);
+      const auto a = found == known.end() ? std::nullopt : found->second.first,
+                 b = found == known.end() ? std::nullopt : found->second.second;
+      const bool both = a && b && *b > 0;
+      const double ratio = both ? *a / *b : 0;
+      for (std::optional<double>* joules : {&row.energy_j, &row.energy_per_unit_j, &row.mean_power_w}) {
+        if (!both) joules->reset();
+        if (*joules) **joules *= ratio;
+      }
+      // How well each trial is known by the sensors is no part of which setting they name.
+      row.energy_half_width_j.reset();
+      row.energy_systematic_j.reset();
+      row.above_idle_j = std::nullopt;
+      if (!row.objective_value && !row.more_than) continue;
+      const auto time = row.work_time();
+      const auto value =
+          time ? objective_value(summary_.experiment.objective_for(row.workload), row.work_energy(), *time)
+               : std::nullopt;
+      (row.more_than ? row.more_than : row.objective_value) = value;
+    }
+    return rows;
+  }
+
+  std::vector<MeterAnswer> answers(const EnergySource& theirs) const {
+    std::vector<MeterAnswer> all;
+    if (summary_.experiment.search) return all;
+    const Summary other = summarise(summary_.experiment, by_sensors(theirs));
+    for (const ScenarioSummary& mine : summary_.scenarios) {
+      const auto found = std::find_if(other.scenarios.begin(), other.scenarios.end(),
+                                      [&](const ScenarioSummary& s) { return s.scenario == mine.scenario; });
+      if (found == other.scenarios.end() || !found->best || !mine.best || mine.planned_points < 2 ||
+          mine.objective.minimise == Objective::time)
+        continue;
+      const std::string& named = found->points[*found->best].point;
+      MeterAnswer answer{mine.scenario,
+                         found->points[*found->best].settings,
+                         named == mine.points[*mine.best].point,
+                         false,
+                         {}};
+      const auto point = std::find_if(mine.points.begin(), mine.points.end(),
+                                      [&](const PointSummary& p) { return p.point == named; });
+      if (!answer.same && point != mine.points.end()) {
+        answer.told_apart = mine.spread_known && !point->not_told_apart;
+        answer.gain = gain_against(mine, *point);
+      }
+      all.push_back(std::move(answer));
+    }
+    return all;
+  }
+
+  // Of the meter's best, by the meter.
+  std::optional<Change> gain_against(const ScenarioSummary& mine, const PointSummary& point) const {
+    std::vector<TrialRow> rows;
+    std::copy_if(trials_.begin(), trials_.end(), std::back_inserter(rows),
+                 [&](const TrialRow& row) { return row.scenario == mine.scenario; });
+    for (TrialRow& row : rows) row.is_reference = row.point == point.point;
+    const Summary answer = summarise(summary_.experiment, rows);
+    return answer.scenarios.size() == 1 ? answer.scenarios.front().gain_of_best : std::nullopt;
+  }
+
+  const Summary& summary_;
+  const std::vector<Channel>& channels_;
+  const std::vector<ChannelEnergies>& energies_;
+  const std::vector<TrialRow>& trials_;
+  std::map<std::int64_t, const TrialRow*> counted_;
+  EnergySource meter_;
+};
+
+std::string with_half_width(const Estimate& value, double factor, const char* form) {
+  const std::string mean = fmt::format(fmt::runtime(form), factor * value.mean);
+  return value.half_width
+             ? fmt::format("{} ± {}", mean, fmt::format(fmt::runtime(form), factor * *value.half_width))
+             : mean + " (of one block: ± is not known)";
+}
+
+}  // namespace
+
+std::optional<AgainstMeter> against_meter(const Summary& summary, const std::vector<Channel>& channels,
+                                          const std::vector<ChannelEnergies>& energies,
+                                          const std::vector<TrialRow>& trials) {
+  return Comparison(summary, channels, energies, trials).compare();
+}
+
+std::vector<std::string> fit_lines(const AgainstMeter& against) {
+  std::vector<std::string> lines;
+  for (const MeterFit& fit : against.fits) {
+    std::string line = fmt::format("{} against the meter of {}: ", fit.sensors, against.meter);
+    if (fit.share)
+      line += fmt::format("{} % of its joules over {}", with_half_width(*fit.share, 100, "{:.1f}"),
+                          counted(fit.trials, "trial"));
+    if (fit.gain)
+      line += fmt::format(
+          "; its watts are {} W + {} times theirs ({} and {}, in blocks; a single one is up to {:.1f} % off "
+          "that)",
+          with_half_width(*fit.offset_w, 1, "{:.4g}"), with_half_width(*fit.gain, 1, "{:.4f}"),
+          counted(fit.trials, "trial"), counted(fit.idle_windows, "idle window"), 100 * fit.furthest);
+    else
+      line += "; their powers differ too little to tell an offset from a gain";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> meter_sentences(const AgainstMeter& against) {
+  std::vector<std::string> sentences;
+  for (const MeterAnswer& answer : against.answers) {
+    std::string text =
+        fmt::format("{}: by {} alone, without the meter, ", answer.scenario, against.fits.front().sensors);
+    PointSummary named;
+    named.settings = answer.by_sensors;
+    if (answer.same) {
+      text += "the answer is the same setting";
+    } else {
+      text += fmt::format("{} would be named", settings_text(named));
+      const auto& gain = answer.gain;
+      if (!answer.told_apart)
+        text += ", which the meter does not tell apart from its own";
+      else if (gain && gain->low && gain->high && *gain->low <= 0)
+        text += ", whose difference to its own the meter does not show";
+      else if (gain)
+        text += fmt::format("; by the meter its own is {:.1f} % better than that{}", 100 * gain->value,
+                            gain->low && gain->high ? fmt::format(" (95 % interval {:.1f} to {:.1f} %)",
+                                                                  100 * *gain->low, 100 * *gain->high)
+                                                    : "");
+    }
+    sentences.push_back(std::move(text));
+  }
+  return sentences;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,346 @@
+// What is claimed is what is known: of points that nothing is known of, of trials that are missing here and there, of limits that intervals
+// straddle, of points that scatter more than others.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "results/compare/comparison.hpp"
+#include "results/compare/recheck.hpp"
+#include "results/report/against_meter.hpp"
+#include "results/report/json_report.hpp"
+#include "results/report/overview.hpp"
+#include "results/report/report.hpp"
+#include "results/report/summary.hpp"
+#include "results/statistics/winner.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// A trial of setting `at` (the highest is the reference) in a block.
+TrialRow trial_at(int at, int of, int block, double joules, double seconds = 1) {
+  TrialRow trial;
+  trial.settings = {{"clock", std::to_string(at), static_cast<double>(at)}};
+  trial.point = fmt::format("w clock={:02}", at);
+  trial.workload = trial.scenario = "w";
+  trial.is_reference = at == of;
+  trial.block = block;
+  trial.verdict = trial.outcome = "ok";
+  trial.time_s = seconds;
+  trial.energy_j = trial.objective_value = joules;
+  trial.mean_power_w = joules / seconds;
+  return trial;
+}
+
+struct Night {
+  ExperimentRow experiment;
+  std::vector<TrialRow> trials;
+  // Numbers the trials and sums them up.
+  Summary summary() {
+    experiment.axes = {{"clock", "knob"}};
+    std::map<std::pair<std::string, int>, int> nth;
+    std::int64_t id = 0;
+    for (TrialRow& trial : trials) {
+      trial.id = ++id;
+      trial.key = fmt::format("{} #{} {}", trial.point, trial.block, ++nth[{trial.point, trial.block}]);
+    }
+    experiment.planned_trials = static_cast<int>(trials.size());
+    return summarise(experiment, trials);
+  }
+};
+
+TEST(HowSure, WhatIsNotKnownIsNotWorse) {
+  Night night;
+  for (int block = 1; block <= 3; ++block) {
+    for (int at = 1; at <= 3; ++at) {
+      night.trials.push_back(trial_at(at, 3, block, 100 + 0.1 * block));
+      if (at < 3) {
+        night.trials.back().verdict = "knob_refused";
+        night.trials.back().objective_value.reset();
+      } else {
+        night.trials.push_back(trial_at(at, 3, block, 100.2));
+      }
+    }
+  }
+  EXPECT_EQ(how_sure(night.summary().scenarios[0]), "2 not known");
+  // One that breaks a limit is not worse either.
+  Night limited;
+  limited.experiment.objective.constraints = {{.name = "slowdown", .mark = {}, .limit = 0.05, .unit = {}}};
+  for (int block = 1; block <= 3; ++block) {
+    limited.trials.push_back(trial_at(1, 3, block, 70 + 0.1 * block, 1.5 + 0.001 * block));
+    limited.trials.push_back(trial_at(2, 3, block, 95 + 0.05 * block, 1.02 + 0.001 * block));
+    for (int i = 0; i < 2; ++i)
+      limited.trials.push_back(trial_at(3, 3, block, 100 + 0.1 * i, 1 + 0.0005 * i));
+  }
+  const Summary summary = limited.summary();
+  ASSERT_TRUE(summary.scenarios[0].best);
+  EXPECT_EQ(how_sure(summary.scenarios[0]), "1 other is worse, 1 breaks the constraints");
+  limited.experiment.objective.constraints = {{.name = "p99", .mark = {}, .limit = 40, .unit = {}}};
+  EXPECT_EQ(how_sure(limited.summary().scenarios[0]), "none is known to hold the constraints");
+}
+
+// Blocks at other levels: whoever lost one trial of a dear block would win by that alone.
+TEST(Balance, AMissingTrialOfTheReferenceMovesNoAnswer) {
+  Night night;
+  for (int block = 1; block <= 2; ++block) {
+    const double level = block == 1 ? 100 : 120;
+    night.trials.push_back(trial_at(1, 2, block, 0.995 * level));
+    for (int i = 0; i < (block == 1 ? 2 : 1); ++i) night.trials.push_back(trial_at(2, 2, block, level));
+  }
+  const Summary summary = night.summary();
+  EXPECT_FALSE(summary.scenarios[0].balanced);
+  ASSERT_TRUE(summary.scenarios[0].best);
+  EXPECT_EQ(summary.scenarios[0].points[*summary.scenarios[0].best].settings[0].text, "1");
+  EXPECT_THAT(answer_sentences(summary).at(0),
+              HasSubstr("Not all points count in the same blocks, and as often in each"));
+}
+
+TEST(Reference, ItsIntervalIsOfBlocksNotOfTrials) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  for (const double within : {0.0, 0.3, 1.0}) {
+    for (const int blocks : {2, 3, 5}) {
+      int covered = 0;
+      constexpr int nights = 400;
+      for (int i = 0; i < nights; ++i) {
+        Night night;
+        for (int block = 1; block <= blocks; ++block) {
+          const double level = 100 + normal(random);
+          night.trials.push_back(trial_at(1, 2, block, 50 + normal(random)));
+          for (int k = 0; k < 2; ++k)
+            night.trials.push_back(trial_at(2, 2, block, level + within * normal(random)));
+        }
+        const Summary summary = night.summary();
+        const Estimate& energy = *summary.scenarios[0].points[1].energy;
+        ASSERT_TRUE(energy.half_width);
+        EXPECT_EQ(energy.n, 2 * blocks);
+        covered += std::abs(energy.mean - 100) <= *energy.half_width ? 1 : 0;
+      }
+      // 95 %, less three standard deviations of such a count.
+      EXPECT_GE(covered, nights * 0.917) << blocks << " blocks, within " << within;
+    }
+  }
+  // Of one block nothing tells how blocks differ.
+  Night one;
+  one.trials = {trial_at(1, 2, 1, 50), trial_at(2, 2, 1, 100), trial_at(2, 2, 1, 101)};
+  const Summary summary = one.summary();
+  EXPECT_FALSE(summary.scenarios[0].points[1].energy->half_width);
+}
+
+TEST(Limits, WhatMayHoldThemIsNamed) {
+  Night night;
+  night.experiment.objective.constraints = {{.name = "slowdown", .mark = {}, .limit = 0.05, .unit = {}}};
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  for (int block = 1; block <= 4; ++block) {
+    night.trials.push_back(
+        trial_at(1, 3, block, 80 * (1 + 0.001 * normal(random)), 1.0505 + 0.01 * (block % 2 == 0 ? 1 : -0.9)));
+    night.trials.push_back(trial_at(2, 3, block, 95 * (1 + 0.001 * normal(random)), 1.01));
+    for (int i = 0; i < 2; ++i)
+      night.trials.push_back(trial_at(3, 3, block, 100 * (1 + 0.001 * normal(random)), 1));
+  }
+  const Summary summary = night.summary();
+  const PointSummary& close = summary.scenarios[0].points[0];
+  ASSERT_EQ(close.constraints.at(0).holds, false);
+  ASSERT_TRUE(close.constraints.at(0).may_hold());
+  const std::string answer = answer_sentences(summary).at(0);
+  EXPECT_THAT(answer,
+              HasSubstr("That clock = 1 breaks the constraints is not shown, and it would be better."));
+  EXPECT_THAT(answer, Not(HasSubstr("Every other point that holds")));
+  std::string notes;
+  for (const std::string& note : further_sentences(summary)) notes += note + "\n";
+  EXPECT_THAT(notes, HasSubstr("without the constraints the least would be at clock = 1, whose mean is"));
+  EXPECT_THAT(notes, HasSubstr("(which by its estimate does not hold, though its interval does not show it, "
+                               "slowdown <= 5 %: it has"));
+}
+
+TEST(Savings, OfPointsThatShareNoBlockNoneIsStated) {
+  EXPECT_TRUE(share_blocks({{0, {1}}, {1, {1, 2}}, {2, {2}}}, 0, 2));
+  EXPECT_FALSE(share_blocks({{0, {1}}, {1, {1, 3}}, {2, {2}}}, 0, 2));
+  Night night;
+  for (const int block : {1, 3}) {
+    night.trials.push_back(trial_at(1, 4, block, 100 + 0.1 * block));
+    night.trials.push_back(trial_at(2, 4, block, 101));
+  }
+  for (const int block : {2, 4}) {
+    night.trials.push_back(trial_at(3, 4, block, 121));
+    for (int i = 0; i < 2; ++i) night.trials.push_back(trial_at(4, 4, block, 120 + 0.1 * i + 0.05 * block));
+  }
+  const Summary summary = night.summary();
+  EXPECT_FALSE(summary.scenarios[0].gain_of_best) << summary.scenarios[0].gain_of_best->value;
+  EXPECT_THAT(answer_sentences(summary).at(0),
+              HasSubstr("Some points have no block in common, nor through others"));
+}
+
+// Two nights of one machine on which a point scatters more than the others: it has not changed.
+TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal;
+  for (const auto& [blocks, noisier] :
+       {std::pair(3, 1.0), std::pair(5, 3.0), std::pair(3, 5.0), std::pair(5, 10.0)}) {
+    constexpr int pairs = 120, settings = 20;
+    int alarms = 0, covered = 0, known = 0;
+    const auto night = [&, blocks = blocks, noisier = noisier](const char* file) {
+      Night one;
+      for (int block = 1; block <= blocks; ++block) {
+        const double level = 1 + 0.01 * normal(random);
+        for (int at = 1; at <= settings; ++at) {
+          for (int i = 0; i < (at == settings ? 2 : 1); ++i)
+            one.trials.push_back(trial_at(
+                at, settings, block, 100 * level * (1 + 0.005 * (at == 7 ? noisier : 1) * normal(random))));
+        }
+      }
+      ComparedResult result;
+      result.file = file;
+      result.plan_hash = "p";
+      result.summary = one.summary();
+      result.summary.experiment.energy_source = "system";
+      result.trials = one.trials;
+      return result;
+    };
+    for (int i = 0; i < pairs; ++i) {
+      ComparedResult before = night("a.sqlite"), after = night("b.sqlite");
+      for (TrialRow& trial : after.trials) trial.started_at = "later";
+      const Comparison c = compare(before, after);
+      bool alarm = false;
+      for (const ComparedPoint& point : c.scenarios.at(0).points) {
+        alarm = alarm || point.energy.beyond_noise;
+        if (point.point != "w clock=07" || !point.energy.change || !point.energy.change->low) continue;
+        ++known;
+        covered += *point.energy.change->low <= 0 && *point.energy.change->high >= 0 ? 1 : 0;
+      }
+      alarms += alarm ? 1 : 0;
+    }
+    std::printf(
+        "compare: %d blocks, one point %g times as noisy: alarms in %d of %d, its interval holds in %d of "
+        "%d\n",
+        blocks, noisier, alarms, pairs, covered, known);
+    EXPECT_LE(alarms, 0.05 * pairs + 3 * std::sqrt(0.05 * 0.95 * pairs)) << blocks << " blocks, " << noisier;
+    EXPECT_GE(covered, 0.9 * known) << blocks << " blocks, " << noisier;
+  }
+}
+
+// ---------------------------------------------------------------- a meter beside on-board sensors
+
+struct Metered {
+  Night night;
+  std::vector<Channel> channels;
+  std::vector<ChannelEnergies> energies;
+};
+// The wall draws 20 W and 1.25 times what the package draws; `noise`: of the package's watts, a share.
+Metered metered(int blocks, double noise, std::mt19937_64& random,
+                const std::vector<std::pair<double, double>>& settings) {
+  std::normal_distribution<double> normal;
+  Metered metered;
+  for (const auto& [name, domain] :
+       {std::pair("rapl:package-0", "package-0"), std::pair("wall:power", "system")}) {
+    Channel channel;
+    channel.name = name;
+    channel.unit = channel.domain == "system" ? "W" : "J";
+    channel.domain = domain;
+    channel.unit = channel.domain == "system" ? "W" : "J";
+    channel.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
+    metered.channels.push_back(channel);
+  }
+  metered.night.experiment.energy_source = "system";
+  const auto of = static_cast<int>(settings.size());
+  std::int64_t id = 0;
+  for (int block = 1; block <= blocks; ++block) {
+    // The wall's own offset drifts from block to block.
+    const double offset = 20 + 0.3 * normal(random);
+    for (int at = 1; at <= of; ++at) {
+      const auto [watts, seconds] = settings[static_cast<std::size_t>(at - 1)];
+      for (int i = 0; i < (at == of ? 2 : 1); ++i) {
+        const double theirs = watts * (1 + noise * normal(random)), meters = offset + 1.25 * theirs;
+        metered.night.trials.push_back(trial_at(at, of, block, meters * seconds, seconds));
+        metered.energies.push_back(
+            {++id,
+             block,
+             TrialRole::point,
+             true,
+             seconds,
+             {{"rapl:package-0", theirs * seconds}, {"wall:power", meters * seconds}}});
+      }
+    }
+  }
+  metered.night.summary();
+  // Idle windows have ids of their own.
+  for (int block = 1; block <= blocks; ++block) {
+    const double theirs = 5 * (1 + noise * normal(random));
+    metered.energies.push_back(
+        {1000 + block,
+         block,
+         TrialRole::idle_before,
+         true,
+         10,
+         {{"rapl:package-0", 10 * theirs}, {"wall:power", 10 * (20 + 1.25 * theirs)}}});
+  }
+  return metered;
+}
+
+TEST(AgainstMeter, GainAndOffsetLieInTheirIntervals) {
+  std::mt19937_64 random(20261125);
+  int gains = 0, offsets = 0;
+  constexpr int nights = 300;
+  for (int i = 0; i < nights; ++i) {
+    Metered one = metered(3 + i % 4, 0.02, random, {{15, 2}, {25, 1.4}, {40, 1.1}, {60, 1}});
+    const auto against = against_meter(one.night.summary(), one.channels, one.energies, one.night.trials);
+    ASSERT_TRUE(against);
+    ASSERT_EQ(against->fits.size(), 1U);
+    const MeterFit& fit = against->fits[0];
+    ASSERT_TRUE(fit.gain && fit.gain->half_width);
+    gains += std::abs(fit.gain->mean - 1.25) <= *fit.gain->half_width ? 1 : 0;
+    offsets += std::abs(fit.offset_w->mean - 20) <= *fit.offset_w->half_width ? 1 : 0;
+  }
+  EXPECT_GE(gains, 0.92 * nights);
+  EXPECT_GE(offsets, 0.92 * nights);
+}
+
+// What the board does not see, it does not save: its own least lies at a lower clock than the machine's.
+TEST(AgainstMeter, SaysWhetherTheSensorsWouldHaveNamedAnotherSetting) {
+  std::mt19937_64 random(1);
+  // Package: 30, 28, 33.75 J; wall: 77.5, 63, 62.19 J.
+  Metered other = metered(5, 0.002, random, {{15, 2}, {20, 1.4}, {33.75, 1}, {60, 0.9}});
+  Summary summary = other.night.summary();
+  summary.against_meter = against_meter(summary, other.channels, other.energies, other.night.trials);
+  ASSERT_TRUE(summary.against_meter);
+  ASSERT_EQ(summary.against_meter->answers.size(), 1U);
+  EXPECT_FALSE(summary.against_meter->answers[0].same);
+  const auto sentences = meter_sentences(*summary.against_meter);
+  ASSERT_EQ(sentences.size(), 1U);
+  EXPECT_THAT(
+      sentences[0],
+      testing::StartsWith(
+          "w: by package-0 alone, without the meter, clock = 2 would be named; by the meter its own is "));
+  const auto lines = fit_lines(*summary.against_meter);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_THAT(lines[0], testing::MatchesRegex(
+                            "package-0 against the meter of system: [0-9.]+ ± [0-9.]+ % of its joules over "
+                            "25 trials; its watts are [0-9.]+ ± [0-9.]+ W \\+ 1\\.2[0-9]+ ± "
+                            "[0-9.]+ times theirs \\(25 trials and 5 idle windows, in blocks; a single one "
+                            "is up to [0-9.]+ % off that\\)"));
+  // Where both agree, that is said; one meter alone has nothing to be compared with.
+  Metered same = metered(5, 0.002, random, {{15, 2}, {20, 1.1}, {60, 1}});
+  const auto agreed = against_meter(same.night.summary(), same.channels, same.energies, same.night.trials);
+  EXPECT_THAT(meter_sentences(*agreed),
+              ElementsAre("w: by package-0 alone, without the meter, the answer is the same setting"));
+  same.channels.erase(same.channels.begin());
+  EXPECT_FALSE(against_meter(same.night.summary(), same.channels, same.energies, same.night.trials));
+  // Powers that are alike tell no slope.
+  Metered flat = metered(3, 0.001, random, {{15, 2}, {15.2, 1}});
+  std::erase_if(flat.energies, [](const ChannelEnergies& one) { return one.role == TrialRole::idle_before; });
+  const auto alike = against_meter(flat.night.summary(), flat.channels, flat.energies, flat.night.trials);
+  ASSERT_TRUE(alike);
+  EXPECT_FALSE(alike->fits[0].gain);
+  EXPECT_THAT(fit_lines(*alike)[0],
+              HasSubstr("; their powers differ too little to tell an offset from a gain"));
+}
+
+}  // namespace
+}  // namespace dvfs_plan
