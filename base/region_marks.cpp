@@ -84,7 +84,10 @@ void RegionMarks::line(std::string_view text, Nanoseconds now) {
   if (!is_name(mark.name)) return bad_mark(text);
   if (word == "metric") {
     const auto value = parse_number(third);
-    if (!value || !std::isfinite(*value) || !next_word(rest).empty() || fifth.size() > longest_name) {
+    const bool two_numbers =
+        fourth != "1" && parse_number(fourth).has_value();  // "lat 1 500" is no 1 in units of 500
+    if (!value || !std::isfinite(*value) || two_numbers || !next_word(rest).empty() ||
+        fifth.size() > longest_name) {
       if (bad_metrics.size() < bad_metrics_kept) bad_metrics.insert(mark.name);
       return complain(text);
     }

@@ -112,6 +112,16 @@ std::optional<double> parse_number(std::string_view text) {
   return parts->number;
 }
 
+bool is_meant_as_number(const std::string& word) {
+  const auto from = word.find_first_not_of("+-.");
+  if (from == std::string::npos) return false;
+  if (word[from] >= '0' && word[from] <= '9') return true;
+  for (const char* name : {"nan", "inf", "infinity"}) {
+    if (equal_ignoring_case(word.substr(from), name)) return true;
+  }
+  return false;
+}
+
 std::string plain_unit(const std::string& unit) {
   return unit == "1" ? std::string() : unit;
 }

@@ -60,6 +60,8 @@ std::optional<double> parse_number(std::string_view text);
 // How many `to` one `from` is, "ms" in "s": 0.001; a unit that is not known here (GB/s) is only itself. "1" is no unit.
 // std::nullopt: they do not compare.
 std::optional<double> unit_factor(std::string_view from, std::string_view to);
+// What was meant as a number, and is none: "1,234", "nan", "5e".
+bool is_meant_as_number(const std::string& word);
 // As it is compared: "1" is none.
 std::string plain_unit(const std::string& unit);
 // "'ms'", "no unit".

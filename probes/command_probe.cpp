@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -180,7 +181,27 @@ class CommandProbe : public Probe {
       if (said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()) continue;
       said_[i] = {*value, ReadingStatus::ok, std::string(line), now};
     }
-    if (!of_use) note_strange(line);
+    if (!of_use && !names_no_number(line, now)) note_strange(line);
+  }
+
+  // "wall nan W", "wall 1,234 W", "wall 5 VA": a value of a channel that cannot be read, or not as what it is. Within a trial it spoils it, as
+  // one that cannot be does.
+  bool names_no_number(std::string_view line, Nanoseconds now) {
+    const std::string_view text = trim(line);
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if (!text.starts_with(words_[i])) continue;
+      std::string_view rest = text.substr(words_[i].size());
+      if (rest.empty() || (rest[0] != ' ' && rest[0] != '\t' && rest[0] != '=')) continue;
+      rest = trim(rest.substr(1));
+      if (!is_meant_as_number(std::string(rest.substr(0, rest.find(' '))))) continue;
+      if (!said_something_) note_strange(line);
+      if (!before_the_trial_ &&
+          !(said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()))
+        said_[i] = {std::numeric_limits<double>::quiet_NaN(), ReadingStatus::ok,
+                    std::string(line.substr(0, longest_shown)), now};
+      return true;
+    }
+    return false;
   }
 
   void note_strange(std::string_view line) {

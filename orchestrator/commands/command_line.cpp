@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -117,6 +119,7 @@ class CommandLineParser {
       if (code != 0) say_what_was_meant();
       return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
     }
+    refuse_empty_values();
     const auto called = std::find_if(commands_.begin(), commands_.end(),
                                      [](const Declared& one) { return one.app->parsed(); });
     const bool named = called != commands_.end();
@@ -152,6 +155,23 @@ class CommandLineParser {
     if (before.colour != "auto") options.colour = before.colour;
     if (options.state_folder.empty()) options.state_folder = before.state_folder;
     if (options.sysfs_root.empty()) options.sysfs_root = before.sysfs_root;
+  }
+
+  // --slowdown "$limit" with a variable that is not set: what was to be a limit would be none.
+  void refuse_empty_values() {
+    std::vector<const CLI::App*> apps{&app_};
+    for (const CLI::App* one : app_.get_subcommands()) apps.push_back(one);
+    for (const CLI::App* app : apps) {
+      for (const CLI::Option* option : app->get_options()) {
+        if (option->count() == 0 || option->get_items_expected_max() == 0) continue;
+        const auto& given = option->results();
+        if (std::none_of(given.begin(), given.end(),
+                         [](const std::string& value) { return trim(value).empty(); }))
+          continue;
+        throw Error(ExitCode::bad_experiment, fmt::format("{}: the value is empty", option->get_name()),
+                    "a variable of the shell that is not set? Give a value, or leave it out");
+      }
+    }
   }
 
   // After words that the parser could not make anything of.
@@ -240,6 +260,18 @@ int main_program(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail_as_usual(Error(ExitCode::machine_refuses, "there is not enough memory",
                                "give it more (ulimit -v, ulimit -d, memory.max of its control group)"));
+  } catch (const std::filesystem::filesystem_error& fault) {
+    const int cause = fault.code().value();
+    const std::string what = !fault.path2().empty()  ? fault.path2().string()
+                             : fault.path1().empty() ? "."
+                                                     : fault.path1().string();
+    return fail_as_usual(Error(
+        ExitCode::machine_refuses, fmt::format("{}: {}", printable(what), fault.code().message()),
+        cause == EACCES || cause == EPERM || cause == EROFS
+            ? "may you write there? Name another place with --output"
+        : cause == ENOSPC || cause == EDQUOT || cause == EIO ? "is there room left? (df, df -i, ulimit -f)"
+        : cause == ENOENT                                    ? "is the folder still there?"
+                                                             : "ls -l shows what is there"));
   } catch (const std::system_error& fault) {
     // pthread_create(3): no memory for a stack, or as many threads as may be.
     if (fault.code() == std::errc::resource_unavailable_try_again)

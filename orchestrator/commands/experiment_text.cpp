@@ -28,6 +28,9 @@ std::string read_experiment_file(const std::string& file) {
   const ActingAs owner(invoking_owner());
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw Error(ExitCode::bad_experiment, fmt::format("{}: {}", printable(file), error.message()),
+                "may you enter its folder?");
   if (!std::filesystem::exists(status)) {
     const std::string command = nearest_word(file, command_names());
     throw Error(ExitCode::bad_experiment,

@@ -51,6 +51,7 @@ int export_command(const ExportOptions& options) {
                 "leave one of them out; --format jsonl is JSON, a line a row");
   refuse_the_result_itself(options.output, "--output", options.file);
   refuse_a_result_or_an_experiment(options.output, "--output");
+  refuse_what_is_no_table(options.output, "--output");
   if (options.format == "parquet" && options.output.empty())
     throw Error(ExitCode::bad_experiment, "Parquet is written to a file: its end says where its columns are",
                 "name a file: --output table.parquet");

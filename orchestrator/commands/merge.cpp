@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/compare/comparison.hpp"
 #include "results/report/conclusions.hpp"
 #include "results/store/parts.hpp"
 
@@ -63,6 +64,24 @@ void require_alike(Store& first, const std::string& first_file, Store& other, co
                 "write  objective: {of: DOMAIN}  and run one of them again");
 }
 
+// A night and what it was once, or a merged result and one that is in it: which trials count would hang on their order.
+void refuse_shared_trials(std::vector<Store>& results, const std::vector<Named>& files) {
+  std::vector<ComparedResult> trials;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    trials.emplace_back().trials = results[i].trials();
+    for (std::size_t k = 0; k < i; ++k) {
+      const auto shared = trial_in_both(trials[k], trials[i]);
+      if (!shared) continue;
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format(
+              "{} and {} have trials in common (the first is {}): they are one night, or one holds the other",
+              files[k].file, files[i].file, printable(*shared)),
+          "name each night once, the whole of it; nothing was written");
+    }
+  }
+}
+
 int merge_command(const MergeOptions& options) {
   if (options.files.size() < 2)
     throw Error(ExitCode::bad_experiment, "merge needs two results at least",
@@ -94,12 +113,13 @@ int merge_command(const MergeOptions& options) {
                   "copy it again from where it was made, or leave it out; nothing was written");
     }
   }
+  refuse_shared_trials(results, files);
   const std::string unfinished = options.output + ".new";
-  std::filesystem::copy_file(files.front().file, unfinished,
-                             std::filesystem::copy_options::overwrite_existing);
-  Store::fold_log(unfinished);
+  Store::remove_unfinished(unfinished);
   Store::Progress merged;
   try {
+    std::filesystem::copy_file(files.front().file, unfinished);
+    Store::fold_log(unfinished);
     Store all = Store::open(unfinished, Database::Mode::read_write);
     {
       Transaction transaction(all.database());
@@ -122,8 +142,10 @@ int merge_command(const MergeOptions& options) {
     conclude(all);
     merged = all.progress();
     all.seal();
-  } catch (const Error&) {
-    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(unfinished + ending);
+  } catch (const std::exception&) {
+    std::error_code none;
+    for (const char* ending : {"", "-wal", "-shm", "-journal"})
+      std::filesystem::remove(unfinished + ending, none);
     throw;
   }
   std::filesystem::rename(unfinished, options.output);

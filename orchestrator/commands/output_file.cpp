@@ -39,4 +39,18 @@ void refuse_a_result_or_an_experiment(const std::string& output, const char* opt
               "name another file");
 }
 
+void refuse_what_is_no_table(const std::string& output, const char* option) {
+  std::error_code none;
+  if (output.empty() || !std::filesystem::is_regular_file(output, none) ||
+      std::filesystem::file_size(output, none) == 0)
+    return;
+  std::string head(32, '\0');
+  std::ifstream(output, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
+  for (const char* begin : {"trial,", "{\"trial\":", "PAR1", "{\n  \"experiment\":"}) {
+    if (head.starts_with(begin)) return;
+  }
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("{} {} is there, and no table of dvfs-plan", option, output), "name another file");
+}
+
 }  // namespace dvfs_plan

@@ -13,4 +13,7 @@ void refuse_what_is_no_page(const std::string& output, const char* option);
 // Throws Error if a result or an experiment is there: a table may replace a table.
 void refuse_a_result_or_an_experiment(const std::string& output, const char* option);
 
+// A table or report that an earlier export made is replaced; nothing else is.
+void refuse_what_is_no_table(const std::string& output, const char* option);
+
 }  // namespace dvfs_plan

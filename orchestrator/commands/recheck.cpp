@@ -64,6 +64,9 @@ class Recheck : public RunPart {
     text_ = store.experiment_file();
     Statement source = store.database().prepare("SELECT source_file FROM experiment");
     source.step();
+    if (!options.experiment.empty() && ::access(options.experiment.c_str(), R_OK) != 0)
+      throw Error(ExitCode::bad_experiment, system_error_text("--experiment " + options.experiment, errno),
+                  "it is where the experiment's file is: programs are sought from its folder");
     experiment_ = options.experiment.empty() ? where_it_was(source.text(0)) : options.experiment;
   }
 

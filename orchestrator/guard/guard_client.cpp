@@ -129,16 +129,17 @@ GuardClient::~GuardClient() {
 void GuardClient::begin_session() {
   // Somebody may kill one before it has said a word; who is refused is refused.
   constexpr int tries = 3;
-  for (int attempt = 1;; ++attempt) {
-    try {
-      if (try_session()) break;
-    } catch (...) {
-      hang_up();
-      throw;
+  try {
+    for (int attempt = 1; !try_session(); ++attempt) {
+      if (stop_requests() > 0)
+        throw Error(ExitCode::interrupted, "interrupted before the machine was had", "nothing was set");
+      if (attempt == tries)
+        throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word",
+                    "the system's journal may say why");
     }
-    if (attempt == tries)
-      throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word",
-                  "the system's journal may say why");
+  } catch (...) {
+    hang_up();
+    throw;
   }
   ++begun_;
 }

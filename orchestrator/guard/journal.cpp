@@ -88,10 +88,32 @@ Journal parse(std::string_view text) {
   return journal;
 }
 
+// What it was made for is in its lines, whatever became of the rest.
+std::string settings_in(const std::string& text) {
+  std::string list;
+  int more = 0;
+  constexpr int most = 20;
+  for (const std::string& line : split_lines(text)) {
+    try {
+      const auto parts = parts_of(line);
+      if (parts.size() != 4 || parts.front() != "setting") continue;
+      if (++more <= most) list += fmt::format("\n  {} was '{}'", printable(parts[2]), printable(parts[3]));
+    } catch (const std::exception&) {  // a line that is none of its
+    }
+  }
+  return more > most ? fmt::format("{}\n  and {} more", list, more - most) : list;
+}
+
 [[noreturn]] void refuse(const StateFolder& folder, const std::string& name, const std::string& why) {
-  throw Error(ExitCode::not_restored, fmt::format("{}/{} cannot be understood: {}", folder.path(), name, why),
-              "it lists what each setting was before the last sweep: put those back by hand, then move the "
-              "file away");
+  const std::string settings = settings_in(folder.read(name).value_or(""));
+  throw Error(ExitCode::not_restored,
+              fmt::format("{}/{} cannot be understood: {}{}{}", folder.path(), name, why,
+                          settings.empty() ? "" : "; it says:", settings),
+              settings.empty() ? "what each setting was before the last sweep is not known: look at them "
+                                 "yourself, or restart the machine; then `dvfs-plan restore --discard`, "
+                                 "which keeps the file under another name"
+                               : "put those back by hand; then `dvfs-plan restore --discard`, which keeps "
+                                 "the file under another name");
 }
 
 }  // namespace

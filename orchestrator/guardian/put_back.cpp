@@ -77,7 +77,17 @@ NvidiaDoors guardian_doors(const Policy& policy) {
 std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy,
                                             bool discard) {
   const auto record = read_session_record(folder);
-  const auto journal = read_journal(folder);
+  std::optional<Journal> journal;
+  try {
+    journal = read_journal(folder);
+  } catch (const Error& unreadable) {
+    if (!discard) throw;
+    set_journal_aside(folder);
+    RestoreOutcome outcome;
+    outcome.notes.push_back(fmt::format("{}; it is kept as journal.discarded", unreadable.what()));
+    if (record) remove_session_record(folder);
+    return outcome;
+  }
   if (journal && journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
   // What it left running might set something yet, or be measured with the next one.
   bool alone = !record || record->boot_id != boot_id(sysfs) || end_what_it_left(*record);

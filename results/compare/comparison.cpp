@@ -456,9 +456,10 @@ std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights
 }  // namespace
 
 std::optional<std::string> trial_in_both(const ComparedResult& one, const ComparedResult& other) {
-  std::set<std::tuple<std::string, std::string, std::string, std::optional<double>>> begun;
+  // Not by node: a merged result calls a night's machine as it likes.
+  std::set<std::tuple<std::string, std::string, std::optional<double>>> begun;
   const auto identity = [](const TrialRow& trial) {
-    return std::tuple(trial.node, trial.key, trial.started_at, trial.time_s);
+    return std::tuple(trial.key, trial.started_at, trial.time_s);
   };
   for (const TrialRow& trial : one.trials) begun.insert(identity(trial));
   for (const TrialRow& trial : other.trials) {

@@ -309,9 +309,12 @@ bool EnergyCurve::encloses(double from, double to) const {
 // sum is kept whatever happened, unless an edge lies in it, where the half-width says so.
 bool EnergyCurve::has_gap(double from, double to) const {
   if (counter_) return false;
+  // Of one that tells by itself the session's look knows its pace: a trial in which it was silent most of the time has another.
+  const double usual =
+      model_.told_when_new && model_.update ? std::min(spacing_, model_.update->value()) : spacing_;
   return std::any_of(pauses_.begin(), pauses_.end(), [&](const auto& pause) {
     const double inside = std::min(pause.second, to) - std::max(pause.first, from);
-    const bool long_for_the_sensor = pause.second - pause.first > 5 * spacing_;
+    const bool long_for_the_sensor = pause.second - pause.first > 5 * usual;
     return long_for_the_sensor && inside > (to - from) / 5;
   });
 }

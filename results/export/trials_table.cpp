@@ -43,6 +43,7 @@ Type type_of(const Statement& s, int column, const std::vector<std::vector<Cell>
   for (const auto& row : rows) {
     if (std::holds_alternative<std::int64_t>(row[at])) return Type::integer;
     if (std::holds_alternative<double>(row[at])) return Type::real;
+    if (std::holds_alternative<std::string>(row[at])) return Type::text;
   }
   return Type::real;
 }

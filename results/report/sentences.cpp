@@ -134,8 +134,12 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   const auto& claim = gain;
   if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {
     text += fmt::format(
-        " The interval of the {} holds zero: that this point is better than the reference is not shown.",
-        of_product ? "product" : to_string(objective));
+        " The interval of the {} holds zero: that this point is better than the reference is not shown{}.",
+        of_product ? "product" : to_string(objective),
+        scenario.spread_known && !scenario.search && !scenario.points[*scenario.reference].not_told_apart &&
+                scenario.chosen_among > 1
+            ? ", though one of those that cannot be told apart is"
+            : "");
   }
   return text;
 }

@@ -36,6 +36,12 @@ std::vector<std::vector<double>> rows_of(const Eigen::MatrixXd& matrix) {
 
 }  // namespace
 
+double share_of_log_ratio(double log_ratio, ChangeOf what) {
+  constexpr double furthest = 13.8;  // a million times
+  const double change = std::expm1(std::min(log_ratio, furthest));
+  return what == ChangeOf::saving ? -change : change;
+}
+
 std::optional<Change> paired_change(std::span<const BlockedValue> values, int point, int reference,
                                     ChangeOf what, double sensor) {
   const auto mine = logs_of(values, point), other = logs_of(values, reference);
@@ -46,9 +52,7 @@ std::optional<Change> paired_change(std::span<const BlockedValue> values, int po
   }
   const auto mean = estimate(logs);
   if (!mean) return std::nullopt;
-  const auto as_change = [&](double log_ratio) {
-    return what == ChangeOf::saving ? 1 - std::exp(log_ratio) : std::exp(log_ratio) - 1;
-  };
+  const auto as_change = [&](double log_ratio) { return share_of_log_ratio(log_ratio, what); };
   Change change{mean->n, as_change(mean->mean), std::nullopt, std::nullopt};
   if (mean->half_width) {
     const double half = std::hypot(*mean->half_width, sensor);

@@ -26,6 +26,9 @@ struct Change {
 // geometric mean. `sensor` is the relative half-width (95 %) that the sensors add to the mean ratio. nullopt
 // if no block has both.
 enum class ChangeOf { saving, increase };
+// The share that a ratio's logarithm is. Whatever is beyond a million times is as far as nothing that was measured reaches: an end of an
+// interval that few trials put there stays a number.
+double share_of_log_ratio(double log_ratio, ChangeOf what);
 std::optional<Change> paired_change(std::span<const BlockedValue> values, int point, int reference,
                                     ChangeOf what, double sensor = 0);
 

@@ -175,13 +175,20 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   // Its mean is below the reference's, and the correction says at most that nothing of that is left: what would be beyond is the few
   // trials' noise (8000 % worse, by the middle of an interval that holds zero).
   const auto not_below_nothing = [&] {
-    if (saving > 0 && change.value < 0 && (!change.high || *change.high > 0)) change.value = 0;
+    if (saving > 0 && change.value < 0 && (!change.high || *change.high > 0)) {
+      // Where two are all but equal, who of them won says little, and the correction takes more than there was: then the middle of what its
+      // interval holds.
+      const bool both = change.low && change.high && *change.high < 1;
+      const double middle_of_it =
+          both ? -std::expm1((std::log1p(-*change.low) + std::log1p(-*change.high)) / 2) : 0;
+      change.value = std::clamp(middle_of_it, 0.0, -std::expm1(-saving));
+    }
     return change;
   };
   if (!own || !own->low) return not_below_nothing();
   const double wider = std::max(1.0, std::log((1 - *own->low) / (1 - *own->high)) / (down + up));
-  change.low = 1 - std::exp(-(middle - wider * down));
-  change.high = 1 - std::exp(-(middle + wider * up));
+  change.low = share_of_log_ratio(-(middle - wider * down), ChangeOf::saving);
+  change.high = share_of_log_ratio(-(middle + wider * up), ChangeOf::saving);
   return not_below_nothing();
 }
 

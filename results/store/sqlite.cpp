@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/interruption.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -68,9 +69,11 @@ bool is_for_want_of_room(sqlite3* database) {
                        restore);
   const std::string message = fmt::format("result file: {}: {}", doing, sqlite);
   if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN) {
-    throw Error(ExitCode::machine_refuses, fmt::format("result file: it may not be written ({})", sqlite),
-                "the log beside it (NAME.sqlite-wal) is still needed, and reading it takes a folder that you "
-                "may write to: copy both to one");
+    throw Error(ExitCode::machine_refuses,
+                "result file: it cannot be written, or nothing can be made beside it",
+                "are the file and its folder yours to write, and are there inodes left (df -i)? To read it "
+                "where a log lies beside it "
+                "(NAME.sqlite-wal), copy both to a folder that you may write to");
   }
   throw Error(ExitCode::machine_refuses, message);
 }
@@ -272,7 +275,11 @@ std::optional<std::string> Statement::maybe_text(int column) const {
 Database::Database(const std::string& path, Mode mode) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error))) {
+  const auto there = fs::symlink_status(path, error);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw Error(ExitCode::machine_refuses, fmt::format("result file {}: {}", path, error.message()),
+                "may you enter its folder?");
+  if (!fs::exists(there)) {
     throw Error(ExitCode::machine_refuses, fmt::format("result file {}: there is no such file", path),
                 "a run makes it; `dvfs-plan check` says where");
   }
@@ -300,7 +307,16 @@ Database::Database(const std::string& path, Mode mode) {
                             cause != 0 ? system_error_text("", cause) : ""),
                 "may you read it, and write beside it?");
   }
-  sqlite3_busy_timeout(database, 5000);
+  // Whoever holds it is waited for, but not when we are to end.
+  sqlite3_busy_handler(
+      database,
+      [](void*, int before) {
+        constexpr int pause_ms = 50, longest = 5000 / pause_ms, when_asked = 500 / pause_ms;
+        if (before >= (Interruption::asked() != 0 ? when_asked : longest)) return 0;
+        ::usleep(pause_ms * 1000);
+        return 1;
+      },
+      nullptr);
   if (mode == Mode::read_only && !at_rest && !can_be_read_here(database)) handle_.reset(committed_copy(file));
   harden();
 }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -48,12 +49,33 @@ std::string command_text(const WorkloadSpec& spec) {
   return words.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+void Store::remove_unfinished(const std::string& path) {
+  constexpr std::size_t header = 72;
+  constexpr int where_whose = 68;  // https://sqlite.org/fileformat2.html, 1.3: application id, big-endian
+  std::string start(header, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(header));
+  const auto bytes = file.gcount();
+  std::int64_t whose = 0;
+  for (int i = 0; i < 4; ++i)
+    whose = whose << 8 | static_cast<unsigned char>(start[static_cast<std::size_t>(where_whose + i)]);
+  std::error_code none;
+  const bool there = std::filesystem::exists(std::filesystem::symlink_status(path, none));
+  const bool ours = std::filesystem::is_regular_file(std::filesystem::symlink_status(path, none)) &&
+                    (bytes == 0 || (start.starts_with("SQLite format 3") && whose == application_id));
+  if (there && !ours)
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} is there, and is no unfinished result of dvfs-plan", path),
+                "give that file another name, or choose another place for the result with --output");
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
+}
+
 Store Store::create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                     const ExperimentFacts& facts, std::optional<FileOwner> owner) {
   const ActingAs owner_acts(owner);
   // A run killed while it makes the file leaves only this, which the next run makes anew.
   const std::string unfinished = path + ".new";
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
+  remove_unfinished(unfinished);
   create_empty(unfinished);
   try {
     Store store{Database(unfinished, Database::Mode::read_write)};
@@ -75,6 +97,12 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
   if (::link(unfinished.c_str(), path.c_str()) != 0) {
     const int error = errno;
     ::unlink(unfinished.c_str());
+    std::error_code none;
+    if (error == EEXIST && std::filesystem::is_symlink(std::filesystem::symlink_status(path, none)))
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("create result file {}: it is a link to {}, and nothing is there", path,
+                              std::filesystem::read_symlink(path, none).string()),
+                  "is that disk mounted? Name the file itself, or choose another place with --output");
     throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path, error),
                 "choose another place with --output");
   }

@@ -348,6 +348,12 @@ void judge(TrialRecord& trial, const JudgeInput& input) {
   Regions regions =
       find_regions(input.runs.empty() ? only : input.runs, is_idle(trial.role) ? "" : input.region);
   const std::string not_reached = end_at_target(trial, regions, input.objective);
+  if (input.objective.target && regions.bad_metrics.contains(input.objective.target->name))
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("a value of '{}' that was marked cannot be read, and it may be the one that reached {}",
+                    printable(input.objective.target->name),
+                    printable(constraint_text(*input.objective.target))));
   trial.regions = regions.all;
   trial.region = regions.name;
   trial.metrics.insert(trial.metrics.end(), regions.metrics.begin(), regions.metrics.end());

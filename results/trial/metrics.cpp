@@ -34,24 +34,15 @@ std::optional<MetricRecord> from_count(const std::vector<std::string>& words) {
   return metric;
 }
 
-// What was meant as a number, and is none: "1,234", "nan", "5e".
-bool is_meant_as_number(const std::string& word) {
-  const auto from = word.find_first_not_of("+-.");
-  if (from == std::string::npos) return false;
-  if (word[from] >= '0' && word[from] <= '9') return true;
-  for (const char* name : {"nan", "inf", "infinity"}) {
-    if (equal_ignoring_case(word.substr(from), name)) return true;
-  }
-  return false;
-}
-
 // "throughput 1234.5 1/s": exactly a name, a number, a unit ("1" or none for a plain number).
 void from_words(const std::string& line, const Take& take, const Unreadable& unreadable) {
   const auto words = split_words(line);
   if (auto share = from_count(words)) take(std::move(*share));
   if (words.size() < 2 || words.size() > 3 || !is_name(words[0])) return;
   const auto value = parse_number(words[1]);
-  if (value && std::isfinite(*value))
+  // "lat 1 500" is no 1 in units of 500.
+  const bool two_numbers = words.size() == 3 && words[2] != "1" && parse_number(words[2]);
+  if (value && std::isfinite(*value) && !two_numbers)
     take({words[0], *value, words.size() == 3 ? words[2] : ""});
   else if (is_meant_as_number(words[1]))
     unreadable(words[0], line);

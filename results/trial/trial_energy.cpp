@@ -475,6 +475,18 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     else
       trial.events.push_back({std::string(to_string(verdict_of(fault))), text});
   }
+  // Nothing that runs draws 0 J, and of what is in doubt by several times itself nothing is known: it is far shorter than what its sensors tell.
+  constexpr double most_in_doubt = 3;
+  const double in_doubt = resolved ? std::hypot(std::sqrt(squares), systematic) : 0;
+  if (known && !idle && (total <= 0 || in_doubt > most_in_doubt * total)) {
+    known = false;
+    const std::string text =
+        fault_text(EnergyFault::too_short, input.channels[input.energy_channels.front()]);
+    if (input.energy_needed)
+      set_verdict(trial, verdict_of(EnergyFault::too_short), text);
+    else
+      trial.events.push_back({std::string(to_string(verdict_of(EnergyFault::too_short))), text});
+  }
   if (known) {
     trial.energy_j = total;
     if (resolved) {

@@ -252,6 +252,28 @@ TEST_F(JudgeTest, AGaugeThatToldAValueOfItsOwnEachTimeIsFrozenWhereItSaysTheSame
   EXPECT_EQ(coarse.verdict, Verdict::ok);
 }
 
+// A target that is reached as soon as it began: 20 us under a counter of 10 ms that had just been renewed are no 0 J, and no bargain.
+TEST_F(JudgeTest, WhatACounterDoesNotResolveAtAllHasNoEnergy) {
+  channels_[0].kind = ChannelKind::counter;
+  channels_[0].unit = "J";
+  channels_[0].averages_over_s = std::nullopt;
+  std::erase_if(trial_.readings, [](const Reading& reading) { return reading.channel == 0; });
+  double joules = 0;
+  for (int i = 0; i <= 100; ++i) {
+    trial_.readings.push_back({0, (50 + 10 * i) * ms, joules, ReadingStatus::ok});
+    joules += i < 6 ? 0 : 0.4;
+  }
+  std::sort(trial_.readings.begin(), trial_.readings.end(),
+            [](const Reading& a, const Reading& b) { return a.time < b.time; });
+  trial_.child.started = 109 * ms;
+  trial_.child.ended = 109 * ms + 20'000;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::sensor_gap);
+  EXPECT_FALSE(trial_.energy_j);
+  EXPECT_THAT(trial_.verdict_text,
+              testing::HasSubstr("what counts is shorter than any value of hwmon:m/power1 stands for"));
+}
+
 TEST_F(JudgeTest, AClockThatNothingTellsIsAWarning) {
   std::erase_if(trial_.readings, [](const Reading& reading) { return reading.channel == 1; });
   judge(trial_, input_);
@@ -273,6 +295,17 @@ TEST(Metrics, EveryForm) {
                });
   EXPECT_THAT(texts, testing::ElementsAre("throughput=12.500000 1/s", "loss=0.250000 1", "accuracy=0.750000 ",
                                           "total=3.500000 s"));
+}
+
+// "lat 1 500" is no 1 in units of 500.
+TEST(Metrics, TwoNumbersAreNoNumberAndItsUnit) {
+  std::vector<std::string> good, bad;
+  find_metrics(
+      "lat 1 500\nitems 5 1\nrate 2 1/s\n", {{MetricRule::Kind::lines, {}, {}, {}}},
+      [&](const MetricRecord& metric) { good.push_back(metric.name); },
+      [&](const std::string& name, const std::string& line) { bad.push_back(name + ": " + line); });
+  EXPECT_THAT(good, testing::ElementsAre("items", "rate"));
+  EXPECT_THAT(bad, testing::ElementsAre("lat: lat 1 500"));
 }
 
 TEST(Metrics, HoweverManyAreToldUnitsAndLastValuesAreWhole) {

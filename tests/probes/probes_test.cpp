@@ -286,6 +286,38 @@ TEST(CommandProbe, ReadsNameValueUnit) {
   EXPECT_FALSE(parse_meter_line("wallet 5 W", "wall", "W"));
 }
 
+CommandProbeSettings meter(const std::string& script);
+
+// A line of a channel whose value is no number, or of another unit, spoils the trial as it was said; a word about the meter does not.
+TEST(CommandProbe, ALineThatCannotBeReadIsNoReadingLeftOut) {
+  for (const char* const bad :
+       {"wall nan W", "wall 1,234 W", "wall inf W", "wall 0x14 W", "wall 5 VA", "wall=50,000 W"}) {
+    Launcher launcher;
+    const SystemClock clock;
+    auto started = start_command_probe(
+        meter(fmt::format("sleep 0.05; i=0; while :; do i=$((i+1)); echo wall $((100+i%7)).5 W; echo meter "
+                          "is well; [ $i = 30 ] && echo '{}'; sleep 0.01; done",
+                          bad)),
+        launcher, clock);
+    ASSERT_TRUE(started);
+    started->begin();
+    std::vector<Sample> samples(1);
+    bool spoilt = false;
+    int good = 0;
+    for (int i = 0; i < 100 && !spoilt; ++i) {
+      started->read(samples);
+      good += samples[0].value && std::isfinite(*samples[0].value) ? 1 : 0;
+      spoilt = samples[0].value && std::isnan(*samples[0].value);
+      if (spoilt) {
+        EXPECT_EQ(samples[0].text, bad);
+      }
+      ::usleep(10'000);
+    }
+    EXPECT_TRUE(spoilt) << bad;
+    EXPECT_GT(good, 5) << bad;
+  }
+}
+
 CommandProbeSettings meter(const std::string& script) {
   CommandProbeSettings settings;
   settings.name = "meter";

@@ -305,6 +305,46 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
                                                                      "  hint: `dvfs-plan doctor` shows the sensors and the fix for each; `objective: {minimise: energy, of: DOMAIN}` names one; without energy there is `objective: time`\n"))
         self.assertIn("A first experiment", self.call("--help").stdout)
 
+    def test_a_value_that_is_empty_is_no_value(self):
+        """--fail-if-worse "$limit" with a variable that is not set."""
+        for arguments in (("compare", "--fail-if-worse", "", "a.sqlite", "b.sqlite"), ("use", "--slowdown", "", "a.sqlite", "--", "true"), ("setting", "a.sqlite", "--workload", ""),
+                          ("report", "a.sqlite", "--html", ""), ("x.yaml", "--output", ""), ("export", "a.sqlite", "-o", " ")):
+            said = self.call(*arguments)
+            name = next(word for word in arguments if word.startswith("-"))
+            name = "--output" if name == "-o" else name
+            self.assertEqual((said.returncode, said.stderr), (2, f"error: {name}: the value is empty\n  hint: a variable of the shell that is not set? Give a value, or leave it out\n"), arguments)
+
+    def test_what_the_system_says_no_to_is_its_word_and_no_fault_of_ours(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        self.assertEqual(self.call("slow.yaml", "--no-html").returncode, 0)
+        said = self.call("merge", "a=slow.sqlite", "-o", "gone/all.sqlite")
+        self.assertEqual((said.returncode, said.stderr), (3, "error: gone/all.sqlite.new: No such file or directory\n  hint: is the folder still there?\n"))
+        said = self.call("recheck", "slow.sqlite", "--experiment", "gone.yaml")
+        self.assertEqual((said.returncode, said.stderr), (2, "error: --experiment gone.yaml: No such file or directory\n"
+                                                             "  hint: it is where the experiment's file is: programs are sought from its folder\n"))
+        (self.folder / "dangling.sqlite").symlink_to("/nowhere/else.sqlite")
+        said = self.call("slow.yaml", "--no-html", "--output", "dangling.sqlite")
+        self.assertEqual(said.returncode, 3)
+        self.assertIn("dangling.sqlite: it is a link to /nowhere/else.sqlite, and nothing is there\n  hint: is that disk mounted? Name the file itself, or choose another place with --output\n", said.stderr)
+
+    def test_a_journal_that_cannot_be_read_is_no_dead_end(self):
+        root, state = self.folder / "machine", self.folder / "state"
+        (root / "sys").mkdir(parents=True)
+        (root / "sys/good").write_text("changed\n")
+        state.mkdir(mode=0o700)
+        cut = f"dvfs-plan journal 2\nexperiment\tx.yaml\nboot_id\t{self.boot_id()}\nsysfs_root\t{root}\npid\t1\nrun\t\nsetting\tb\t/sys/good\t1\nsetting\tb\t/sys/ba"
+        for text, found, hint in ((cut, "its end is missing; it says:\n  /sys/good was '1'", "put those back by hand; then `dvfs-plan restore --discard`, which keeps the file under another name"),
+                                  ("", "its first line is another", "what each setting was before the last sweep is not known: look at them yourself, or restart the machine; then `dvfs-plan restore --discard`, "
+                                                                    "which keeps the file under another name")):
+            (state / "journal").write_text(text)
+            failed = self.call("restore", "--sysfs-root", str(root))
+            self.assertEqual((failed.returncode, failed.stderr), (4, f"error: {state}/journal cannot be understood: {found}\n  hint: {hint}\n"))
+            given_up = self.call("restore", "--discard", "--sysfs-root", str(root))
+            self.assertEqual(given_up.returncode, 0, given_up.stderr)
+            self.assertFalse((state / "journal").exists())
+            self.assertEqual((state / "journal.discarded").read_text(), text)
+            (state / "journal.discarded").unlink()
+
     def test_a_flood_of_warnings_is_counted(self):
         self.write("fails.yaml", "name: fails\nworkloads: [{name: w, shell: 'exit 3'}]\nrepeat: 12\nobjective: time\nconditions: {warm up: 0, foreign load: off, temperature: off, idle: none, reruns: 0, give up after: never}\n")
         said = [line for line in self.call("fails.yaml", "--no-html").stderr.splitlines() if "does not count" in line]

@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import testbed
@@ -143,6 +144,74 @@ class Files(Whole):
         self.assertIn(f"error: {theirs} is no lock of dvfs-plan: something else is in it\n"
                       "  hint: give that file another name, or choose another place for the result with --output\n", refused.stderr)
         self.assertEqual(theirs.read_text(), "my notes\n")
+
+    def test_what_lies_where_something_is_to_be_written_is_left_alone(self):
+        self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: time\nconditions: {QUIET}\nprobes: [{METER}]\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n")
+        theirs = self.write("night.sqlite.new", "my notes\n")
+        refused = self.call("night.yaml", "--no-html")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn(f"error: {theirs} is there, and is no unfinished result of dvfs-plan\n"
+                      "  hint: give that file another name, or choose another place for the result with --output\n", refused.stderr)
+        self.assertEqual(theirs.read_text(), "my notes\n")
+        theirs.unlink()
+        said = self.call("night.yaml", "--no-html")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        notes = self.write("notes.txt", "my notes\n")
+        for arguments, text in ((("export", "night.sqlite", "-o", "notes.txt"), "--output notes.txt is there, and no table of dvfs-plan"),
+                                (("merge", "a=night.sqlite", "-o", "notes.txt"), "notes.txt is there already")):
+            refused = self.call(*arguments)
+            self.assertEqual(refused.returncode, 2 if arguments[0] == "export" else 3)
+            self.assertIn(f"error: {text}\n", refused.stderr)
+            self.assertEqual(notes.read_text(), "my notes\n")
+        for form in ("csv", "jsonl"):  # a table of its own is replaced
+            for _ in range(2):
+                said = self.call("export", "night.sqlite", "--format", form, "-o", f"table.{form}")
+                self.assertEqual(said.returncode, 0, said.stderr)
+        picture = self.write("fig-settings.svg", "my notes\n")
+        refused = self.call("report", "night.sqlite", "--svg", "fig")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("error: fig-settings.svg is there, and no figure\n  hint: name another prefix\n", refused.stderr)
+        self.assertEqual(picture.read_text(), "my notes\n")
+        picture.unlink()
+        for _ in range(2):
+            said = self.call("report", "night.sqlite", "--svg", "fig")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertTrue(picture.read_text().rstrip().endswith("</svg>"))
+
+    def test_a_figure_is_whole_or_not_there(self):
+        self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: time\nconditions: {QUIET}\nprobes: [{METER}]\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n")
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        small = self.folder / "small"
+        small.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+        self.addCleanup(subprocess.run, ["umount", small])
+        refused = self.call("report", "night.sqlite", "--svg", str(small / "fig"))
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertEqual([file.name for file in small.glob("*.svg") if not file.read_text().rstrip().endswith("</svg>")], [])
+        self.assertRegex(refused.stderr, r"error: .*fig-\S+\.svg.*\n  hint: .+\n")
+
+    def test_a_signal_while_another_sweep_has_the_machine_ends_it_at_once(self):
+        self.write("night.yaml", self.NIGHT)
+        self.write("other.yaml", self.NIGHT.replace("name: night", "name: other"))
+        first = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True)
+        self.addCleanup(first.wait)
+        self.addCleanup(first.kill)
+        self.addCleanup(first.stderr.close)
+        self.assertTrue(any(" #1: " in line for line in first.stderr))
+        for wanted, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)):
+            for after in (0.1, 0.5, 1.2):
+                waiter = subprocess.Popen(self.arguments("other.yaml", "--no-html", "--wait"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+                time.sleep(after)
+                began = time.monotonic()
+                waiter.send_signal(wanted)
+                said = waiter.communicate(timeout=20)[1]
+                # Before it has set a handler a signal ends it as it ends any program.
+                self.assertIn(waiter.returncode, (code, -wanted) if after == 0.1 else (code,), said)
+                self.assertLess(time.monotonic() - began, 2.5, said)
+                self.assertNotIn("terminate called", said)
+        first.send_signal(signal.SIGTERM)
 
     def test_a_program_that_changes_during_the_night_is_refused(self):
         program = self.write("work.sh", "#!/bin/sh\nsleep 0.3\n")
