@@ -502,6 +502,15 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
                 scenario.scenario, join(answers, ", ")));
         }
       }
+      if (scenario.objective.per != other.objective.per || scenario.target != other.target) {
+        const auto what = [](const ScenarioSummary& one) {
+          return one.target.empty() ? "per " + unit_of_work(one) : fmt::format("to {}", one.target);
+        };
+        comparison.warnings.push_back(
+            fmt::format("{}: energy and time are {} before, {} after: they do not compare", scenario.scenario,
+                        what(scenario), what(other)));
+        continue;
+      }
       // Of another unit of work neither energies nor times are of the same.
       if (!told_alike(scenario, other, scenario.objective.per)) continue;
       comparison.scenarios.push_back(

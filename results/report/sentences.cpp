@@ -252,6 +252,34 @@ std::optional<double> sensor_share_of_a_trial(const ScenarioSummary& scenario) {
   return share;
 }
 
+// Nothing but a program's own word tells when its values were so. Of a minute a value that is late by a second moves less than trials scatter.
+std::string told_by_programs(const Summary& summary) {
+  constexpr double long_enough = 60;  // s
+  const auto& names = summary.experiment.told_by_programs;
+  const bool short_ones =
+      std::any_of(summary.scenarios.begin(), summary.scenarios.end(), [](const ScenarioSummary& scenario) {
+        return std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& point) {
+          return point.time && point.time->mean < long_enough;
+        });
+      });
+  if (names.empty() || !short_ones) return {};
+  return fmt::format(
+      "what {} say{} is taken to be of the moment in which it is said: one that says it late moves joules "
+      "over the edges of trials "
+      "this short, which no interval holds",
+      join(names, " and "), names.size() == 1 ? "s" : "");
+}
+
+// By its own trials, as the table has it.
+std::string own_saving(const Change& saving) {
+  const bool more = saving.value < 0;
+  std::string text = more ? percent(-saving.value) + " more energy" : "saves " + percent(saving.value);
+  if (saving.low && saving.high)
+    text += fmt::format(" [{:.1f}, {:.1f}]", 100 * (more ? -*saving.high : *saving.low),
+                        100 * (more ? -*saving.low : *saving.high));
+  return text;
+}
+
 bool sensors_part_unknown(const ScenarioSummary& scenario) {
   return std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& point) {
     return point.energy && !point.energy->sensor_half_width;
@@ -416,6 +444,7 @@ std::vector<std::string> further_sentences(const Summary& summary) {
         "the experiment's file changed on {}: {}{}", growth.at.substr(0, growth.at.find('T')), growth.changes,
         growth.first_block ? fmt::format("; what that added is in blocks from {} on", *growth.first_block)
                            : ""));
+  if (std::string told = told_by_programs(summary); !told.empty()) sentences.push_back(std::move(told));
   if (summary.against_meter) {
     for (std::string& sentence : meter_sentences(*summary.against_meter))
       sentences.push_back(std::move(sentence));
@@ -465,13 +494,13 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       before = one.point;
       const PointSummary& point = scenario.points[one.point];
       within.push_back(fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
-                                   !point.saving ? ""
-                                   : point.saving->value >= 0
-                                       ? fmt::format(" (saves {})", percent(point.saving->value))
-                                       : fmt::format(" ({} more energy)", percent(-point.saving->value))));
+                                   !point.saving ? "" : " (" + own_saving(*point.saving) + ")"));
     }
     if (scenario.points.size() > 1 && !within.empty())
-      say(among + "least energy within a slowdown of " + join(within, "; "));
+      say(among + "least energy within a slowdown of " + join(within, "; ") +
+          (scenario.points.size() > 2
+               ? "; savings here are by each setting's own trials, not corrected for its having been chosen"
+               : ""));
     if (const auto share = sensor_share_of_a_trial(scenario); share && *share > sensor_share_to_tell) {
       say(fmt::format(
           "the sensors alone add up to ±{:.2g} % to the energy of one trial; a longer region is known better "

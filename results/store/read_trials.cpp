@@ -161,6 +161,14 @@ ExperimentRow Store::experiment() {
   row.objective.minimise = parse_objective(s.text(2)).value_or(Objective::energy);
   row.energy_source = s.maybe_text(3);
   row.energy_by_gauge = row.energy_source && by_gauge(*row.energy_source, channels());
+  if (row.energy_source) {
+    for (const Channel& channel : channels()) {
+      const std::string all = " " + *row.energy_source + " ";
+      if (channel.told_when_new && measures_energy(channel) &&
+          all.find(" " + channel.domain + " ") != std::string::npos)
+        row.told_by_programs.push_back(channel.name);
+    }
+  }
   row.planned_trials = static_cast<int>(s.integer(4));
   row.created_at = s.text(5);
   row.tool_version = s.text(6);

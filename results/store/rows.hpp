@@ -49,6 +49,8 @@ struct ExperimentRow {
   bool has_budget = false;
   // A power gauge is among what the energies are made of: what its means smear over an edge depends on what lies beside it.
   bool energy_by_gauge = false;
+  // Those of them that a program tells by itself (a meter of the user's own): its word is all there is on when a value was so.
+  std::vector<std::string> told_by_programs = {};
   // How the file changed since the first trial.
   struct Growth {
     std::string at, changes;         // "axes / cpu.frequency: 2.2 GHz added; repeat / min: 3 -> 4"
