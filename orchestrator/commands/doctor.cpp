@@ -18,6 +18,7 @@
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "probes/probe_table.hpp"
+#include "results/report/json_values.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -147,10 +148,15 @@ std::string doctor_text(const Diagnosis& d) {
     }
   }
   text += "\ncompeting services\n";
-  if (d.daemons.empty()) text += "  none of tuned, TLP, power-profiles-daemon, thermald, irqbalance runs\n";
-  for (const OtherSetter& daemon : d.daemons)
+  if (d.daemons.empty())
     text +=
-        fmt::format("  ! {} (pid {}) {}\n      fix: {}\n", daemon.name, daemon.pid, daemon.why, daemon.fix);
+        "  none of tuned, TLP, power-profiles-daemon, thermald, irqbalance, dcgm-exporter and their like "
+        "runs\n";
+  for (const OtherSetter& daemon : d.daemons)
+    text += fmt::format(
+        "  ! {} (pid {}) {}{}\n      fix: {}\n", daemon.name, daemon.pid, daemon.why,
+        daemon.cpu ? fmt::format("; it used {:.1f} % of a CPU since it was started", 100 * *daemon.cpu) : "",
+        daemon.fix);
   for (const auto& [note, fix] : d.notes) text += fmt::format("\n! {}\n    fix: {}\n", note, fix);
   return text;
 }
@@ -184,8 +190,12 @@ std::string doctor_json(const Diagnosis& d) {
     json["probes"].push_back(one);
   }
   for (const OtherSetter& daemon : d.daemons)
-    json["services"].push_back(
-        {{"service", daemon.name}, {"pid", daemon.pid}, {"why", daemon.why}, {"fix", daemon.fix}});
+    json["services"].push_back({{"service", daemon.name},
+                                {"pid", daemon.pid},
+                                {"why", daemon.why},
+                                {"cpu", or_null(daemon.cpu)},
+                                {"sets", daemon.sets},
+                                {"fix", daemon.fix}});
   for (const auto& [note, fix] : d.notes) json["notes"].push_back({{"note", note}, {"fix", fix}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

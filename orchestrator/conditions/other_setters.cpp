@@ -1,8 +1,12 @@
 #include "orchestrator/conditions/other_setters.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <optional>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -26,7 +30,34 @@ constexpr KnownSetter known_setters[] = {
     {"gamemoded", "gamemoded", "sets the governor while a game runs"},
     {"laptop_mode", "laptop-mode", "sets governors and limits on power events"},
     {"nvidia-powerd", "nvidia-powerd", "moves power limits between CPU and GPU"},
+    // What samples sensors: it wakes CPUs, and keeps boards from their deeper idle states.
+    {"dcgm-exporter", "dcgm-exporter", "samples all boards and keeps them awake", false},
+    {"nv-hostengine", "nvidia-dcgm", "samples all boards and keeps them awake", false},
+    {"jtop", "jtop", "samples a Jetson's sensors", false},
+    {"netdata", "netdata", "samples the machine each second", false},
+    {"telegraf", "telegraf", "samples the machine", false},
+    {"collectd", "collectd", "samples the machine", false},
+    {"prometheus-node", "prometheus-node-exporter", "samples the machine when it is scraped", false},
+    {"node_exporter", "node_exporter", "samples the machine when it is scraped", false},
+    {"scaphandre", "scaphandre", "samples RAPL", false},
+    {"kepler", "kepler", "samples RAPL and performance counters", false},
 };
+
+// Of a CPU, since it was started: proc(5), /proc/PID/stat (14 and 15: time used, 22: started, in ticks) and /proc/uptime.
+std::optional<double> cpu_share(const Sysfs& sysfs, const std::string& pid) {
+  const std::string stat = sysfs.text("/proc/" + pid + "/stat").value_or("");
+  const auto name_ends = stat.rfind(')');
+  if (name_ends == std::string::npos) return std::nullopt;
+  const auto fields = split_words(stat.substr(name_ends + 1));  // from the third on
+  const auto uptime = split_words(sysfs.text("/proc/uptime").value_or(""));
+  constexpr std::size_t user = 11, system = 12, started = 19;
+  if (fields.size() <= started || uptime.empty()) return std::nullopt;
+  const auto used_in_user = parse_number(fields[user]), used_in_system = parse_number(fields[system]),
+             since = parse_number(fields[started]), now = parse_number(uptime[0]);
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  if (!used_in_user || !used_in_system || !since || !now || *now * ticks <= *since) return std::nullopt;
+  return (*used_in_user + *used_in_system) / (*now * ticks - *since);
+}
 
 }  // namespace
 
@@ -43,7 +74,8 @@ std::vector<OtherSetter> find_other_setters(const Sysfs& sysfs) {
                              command.starts_with("/usr/bin/python");
       if (comm != setter.comm && !by_script) continue;
       found.push_back({setter.unit, std::stoi(pid), setter.why,
-                       fmt::format("sudo systemctl stop {}", setter.unit), setter.sets});
+                       fmt::format("sudo systemctl stop {}", setter.unit), setter.sets,
+                       cpu_share(sysfs, pid)});
     }
   }
   return found;

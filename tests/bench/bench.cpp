@@ -1,18 +1,21 @@
-// dvfs_bench settings | trial N | sampler HZ SECONDS | tick HZ SECONDS | marks PROGRAM STEPS US: what the
+// dvfs_bench settings | trial N | sampler HZ SECONDS [slow] | tick HZ SECONDS | marks PROGRAM STEPS US: what the
 // program itself costs. tests/bench/run prints it beside hyperfine, in one go on one machine: absolute times
 // mean little on a shared one.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/error.hpp"
 #include "orchestrator/run/local_executor.hpp"
 #include "orchestrator/run/run_loop.hpp"
+#include "probes/probe.hpp"
 #include "probes/sysfs_probe.hpp"
 #include "tests/support/parse.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -94,7 +97,31 @@ int bench_trial(int count) {
 }
 
 // Eight real attribute files, whatever this machine has of the likely ones.
-int bench_sampler(double hertz, double duration) {
+// A BMC that takes its time: each answer 2 s.
+class SlowProbe : public Probe {
+ public:
+  SlowProbe() {
+    Channel channel;
+    channel.name = "bmc:power";
+    channel.probe = name_;
+    channel.unit = "W";
+    channels_.push_back(channel);
+  }
+  const std::string& name() const override { return name_; }
+  const std::vector<Channel>& channels() const override { return channels_; }
+  Seconds period() const override { return Seconds{0.5}; }
+  bool asks_device() const override { return true; }
+  void read(std::span<Sample> samples) override {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    samples[0] = {231, ReadingStatus::ok};
+  }
+
+ private:
+  std::string name_ = "bmc";
+  std::vector<Channel> channels_;
+};
+
+int bench_sampler(double hertz, double duration, bool beside_a_slow_one = false) {
   const Sysfs sysfs;
   SystemClock clock;
   auto probe = std::make_unique<SysfsProbe>("bench", Seconds{1 / hertz}, SysfsProbe::Answer::from_memory);
@@ -120,6 +147,7 @@ int bench_sampler(double hertz, double duration) {
   }
   std::vector<std::unique_ptr<Probe>> probes;
   probes.push_back(std::move(probe));
+  if (beside_a_slow_one) probes.push_back(std::make_unique<SlowProbe>());
   Sampler sampler(std::move(probes), clock, true);
   const Nanoseconds before = clock.now();
   sampler.start();
@@ -133,10 +161,12 @@ int bench_sampler(double hertz, double duration) {
            cost.lateness[static_cast<std::size_t>(share * static_cast<double>(cost.lateness.size() - 1))];
   };
   fmt::print(
-      "sampler, {} sysfs channels at {:.0f} Hz: {:.2f} % of a core, {:.0f} wake-ups/s, {} readings; late by "
+      "sampler, {} sysfs channels at {:.0f} Hz{}: {:.2f} % of a core, {:.0f} wake-ups/s, {} readings; late "
+      "by "
       "{:.0f} us (median), {:.0f} us (99 %), {:.0f} us (longest)\n",
-      channels, hertz, 100 * cost.cpu_seconds / elapsed, static_cast<double>(cost.wake_ups) / elapsed,
-      readings.size(), at(0.5), at(0.99), at(1));
+      channels, hertz, beside_a_slow_one ? " beside a BMC that takes 2 s an answer" : "",
+      100 * cost.cpu_seconds / elapsed, static_cast<double>(cost.wake_ups) / elapsed, readings.size(),
+      at(0.5), at(0.99), at(1));
   return 0;
 }
 
@@ -285,6 +315,8 @@ int bench_apply(int count) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "trial") == 0) return dvfs_plan::bench_trial(std::atoi(argv[2]));
+  if (argc == 5 && std::strcmp(argv[1], "sampler") == 0 && std::strcmp(argv[4], "slow") == 0)
+    return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]), true);
   if (argc == 4 && std::strcmp(argv[1], "sampler") == 0)
     return dvfs_plan::bench_sampler(std::atof(argv[2]), std::atof(argv[3]));
   if (argc == 4 && std::strcmp(argv[1], "tick") == 0)

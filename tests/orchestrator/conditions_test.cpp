@@ -1,7 +1,12 @@
 // What a trial waits for: temperature and clocks, with sensors that say what a test wants.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
 
 #include "orchestrator/conditions/cpu_load.hpp"
+#include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/conditions/settling.hpp"
 #include "orchestrator/conditions/temperature_gate.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -113,6 +118,36 @@ TEST_F(Conditions, OthersCpuTimeIsWhatIsNotOursAndNotInterrupts) {
               "5\n");
   }
   EXPECT_EQ(ThrottleCounts(sysfs).read(), 3 + 3 + 5);
+}
+
+// proc(5): what sets knobs or samples sensors beside a sweep, and what it used of a CPU since it was started.
+TEST(OtherSetters, AreFoundWithWhatTheyCost) {
+  TemporaryFolder root;
+  const auto process = [&](int pid, const std::string& comm, double cpu_seconds, double started) {
+    const std::string folder = fmt::format("/proc/{}/", pid);
+    const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+    root.attribute(folder + "comm", comm);
+    root.attribute(
+        folder + "stat",
+        fmt::format("{} (a (odd) name) S 1 1 1 0 -1 0 0 0 0 0 {:.0f} {:.0f} 0 0 20 0 1 0 {:.0f} 0 0", pid,
+                    cpu_seconds * ticks * 0.75, cpu_seconds * ticks * 0.25, started * ticks));
+  };
+  root.attribute("/proc/uptime", "1100.00 2000.00");
+  process(7, "dcgm-exporter", 20, 100);
+  process(8, "bash", 900, 100);
+  process(9, "power-profiles-", 0, 100);
+  root.attribute("/proc/10/comm", "thermald");  // whose stat cannot be read
+  const auto found = find_other_setters(Sysfs(root.path()));
+  ASSERT_EQ(found.size(), 3U);
+  std::map<std::string, OtherSetter> by_name;
+  for (const OtherSetter& one : found) by_name[one.name] = one;
+  EXPECT_NEAR(*by_name.at("dcgm-exporter").cpu, 0.02, 1e-9);
+  EXPECT_FALSE(by_name.at("dcgm-exporter").sets);
+  EXPECT_EQ(by_name.at("dcgm-exporter").why, "samples all boards and keeps them awake");
+  EXPECT_EQ(by_name.at("power-profiles-daemon").cpu, 0.0);
+  EXPECT_TRUE(by_name.at("power-profiles-daemon").sets);
+  EXPECT_FALSE(by_name.at("thermald").cpu);
+  EXPECT_EQ(likely_setters({by_name.at("dcgm-exporter")}), "");
 }
 
 }  // namespace
