@@ -18,6 +18,7 @@
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "results/report/json_values.hpp"
 #include "results/report/report.hpp"
 #include "results/store/parts.hpp"
 
@@ -188,6 +189,14 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   json["eta_s"] = running && p.mean_trial_seconds && p.planned > p.finished
                       ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
                       : Json(nullptr);
+  json["last_trial"] = nullptr;
+  if (p.last_trial)
+    json["last_trial"] = {{"key", p.last_trial->key},
+                          {"verdict", p.last_trial->verdict},
+                          {"time_s", or_null(p.last_trial->time_s)},
+                          {"energy_j", or_null(p.last_trial->energy_j)},
+                          {"watts", p.last_trial->watts}};
+  json["drift"] = p.drift;  // of the reference within the last block, by scenario
   json["best"] = Json::array();
   for (const auto& one : p.best)
     json["best"].push_back({{"point", one.point},

@@ -338,8 +338,8 @@ class Scenario {
       for (const auto& [point, blocks] : blocks_of_) {
         for (const auto& [block, count] : blocks) where[point].insert(block);
       }
-      for (const auto& [point, blocks] : where)
-        result_.connected = result_.connected && share_blocks(where, where.begin()->first, point);
+      result_.connected =
+          where.empty() || reached_by_blocks(where, where.begin()->first).size() == where.size();
     }
     // Plain means compare where each point counts in all of the blocks, and as often in each of them: of the reference's two trials in a
     // block one that is lost gives that block less weight in its mean than in the others'.
@@ -348,8 +348,9 @@ class Scenario {
       result_.balanced = result_.balanced && blocks.size() == first.size() &&
                          std::equal(blocks.begin(), blocks.end(), first.begin(),
                                     [](const auto& a, const auto& b) { return a.first == b.first; }) &&
-                         std::all_of(blocks.begin(), blocks.end(),
-                                     [&](const auto& one) { return one.second == blocks.begin()->second; });
+                         (several_nodes() || std::all_of(blocks.begin(), blocks.end(), [&](const auto& one) {
+                            return one.second == blocks.begin()->second;
+                          }));
     }
   }
 

@@ -80,9 +80,9 @@ bool fresh_pairs_are_right(std::span<const BlockedValue> values, std::span<const
 
 }  // namespace
 
-bool share_blocks(const std::map<int, std::set<int>>& blocks_of, int a, int b) {
-  std::set<int> points{a}, blocks;
-  for (bool grows = true; grows && !points.contains(b);) {
+std::set<int> reached_by_blocks(const std::map<int, std::set<int>>& blocks_of, int from) {
+  std::set<int> points{from}, blocks;
+  for (bool grows = true; grows;) {
     grows = false;
     for (const auto& [point, mine] : blocks_of) {
       const bool reached = points.contains(point) || std::any_of(mine.begin(), mine.end(), [&](int block) {
@@ -93,7 +93,7 @@ bool share_blocks(const std::map<int, std::set<int>>& blocks_of, int a, int b) {
       for (const int block : mine) grows = blocks.insert(block).second || grows;
     }
   }
-  return points.contains(b);
+  return points;
 }
 
 std::optional<Change> winners_saving(std::span<const BlockedValue> values, int points, int best,
@@ -107,7 +107,7 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     blocks[value.point].insert(value.block);
     ++trials[value.point];
   }
-  if (!share_blocks(blocks, best, reference)) return std::nullopt;
+  if (!reached_by_blocks(blocks, best).contains(reference)) return std::nullopt;
   const auto mine = model.level(best), base = model.level(reference);
   // Of one block the reference's two trials alone tell of noise: what that corrects is beyond all bounds.
   constexpr int least_degrees = 3;

@@ -17,9 +17,9 @@
 
 namespace dvfs_plan {
 
-// Whether two points have a block in common, or through other points' blocks: else nothing takes out what changed between their blocks.
-// `blocks_of`: the blocks of each point.
-bool share_blocks(const std::map<int, std::set<int>>& blocks_of, int a, int b);
+// The points that have a block in common with `from`, or through other points' blocks, itself among them: between it and any other nothing
+// takes out what changed between their blocks. `blocks_of`: the blocks of each point.
+std::set<int> reached_by_blocks(const std::map<int, std::set<int>>& blocks_of, int from);
 
 // The value is not below zero where the point's own mean says that it saves and the interval holds zero.
 //

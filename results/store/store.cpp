@@ -642,7 +642,28 @@ Store::Progress Store::progress() {
       "WHERE NOT "
       "recheck) ORDER BY id DESC LIMIT 5");
   while (warnings.step()) progress.last_warnings.push_back({warnings.text(0), warnings.text(1)});
+  Statement last = database_.prepare(
+      "SELECT t.id, t.key, t.verdict, t.region_s / max(1, t.runs), t.energy_j / max(1, t.runs), t.region_s "
+      "FROM trial t WHERE t.role NOT IN ('warm_up', "
+      "'idle_before', 'idle_after') AND t.session_id IN (SELECT id FROM session WHERE NOT recheck) ORDER BY "
+      "t.id DESC LIMIT 1");
+  if (last.step()) {
+    progress.last_trial =
+        Progress::LastTrial{last.text(1), last.text(2), last.maybe_real(3), last.maybe_real(4), {}};
+    const auto seconds = last.maybe_real(5);
+    // One a domain: a counter before a gauge.
+    Statement joules = database_.prepare(
+        "SELECT c.domain, e.joules FROM channel_energy e JOIN channel c ON c.id = e.channel_id WHERE "
+        "e.trial_id = ? AND e.joules IS NOT NULL ORDER BY c.kind");
+    joules.bind(last.integer(0));
+    while (seconds && *seconds > 0 && joules.step())
+      progress.last_trial->watts.emplace(joules.text(0), joules.real(1) / *seconds);
+  }
   if (!conclusions_are_whole(database_)) return progress;
+  Statement drift = database_.prepare(
+      "SELECT scenario, change FROM drift WHERE block = (SELECT max(block) FROM drift WHERE change IS NOT "
+      "NULL) AND change IS NOT NULL");
+  while (drift.step()) progress.drift[drift.text(0)] = drift.real(1);
   Statement best = database_.prepare(
       "SELECT p.key, r.key, a.gain, a.gain_low, a.gain_high, a.trials FROM answer a JOIN point p ON p.id = "
       "a.best_point_id LEFT JOIN point r ON r.id = a.reference_point_id WHERE a.planned_points > 1 ORDER BY "

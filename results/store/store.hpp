@@ -127,6 +127,15 @@ class Store {
     std::string session_started_at;
     std::string session_ended_how;  // empty: running, or killed
     std::vector<EventRecord> last_warnings;
+    // The last trial of a workload that is finished, and what each domain drew over what counts in it, W.
+    struct LastTrial {
+      std::string key, verdict;
+      std::optional<double> time_s, energy_j;
+      std::map<std::string, double> watts;
+    };
+    std::optional<LastTrial> last_trial;
+    std::map<std::string, double>
+        drift;  // of the reference within the last block that tells it, a share, by scenario
     // What is concluded by now, of so many trials; empty: nothing is, or it is not as written.
     struct BestSoFar {
       std::string point, reference;  // keys; empty: none

@@ -170,6 +170,24 @@ void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurv
   }
 }
 
+// Half-widths of several sensors together: what differs from trial to trial as the root of the squares; what is the same in each (a gauge is
+// late at each edge) is so for all of them, and adds up.
+class SummedHalfWidth {
+ public:
+  void add(double half_width, double systematic) {
+    squares_ += std::max(0.0, half_width * half_width - systematic * systematic);
+    systematic_ += systematic;
+    only_ = ++count_ == 1 ? half_width : 0;
+  }
+  // Of one sensor its own, to the last bit.
+  double half_width() const { return count_ == 1 ? only_ : std::hypot(std::sqrt(squares_), systematic_); }
+  double systematic() const { return systematic_; }
+
+ private:
+  int count_ = 0;
+  double squares_ = 0, systematic_ = 0, only_ = 0;
+};
+
 // Of stretches, by the experiment's source: joules and what the sensors alone add; nullopt if not known.
 struct SourceEnergy {
   double joules = 0;
@@ -178,7 +196,7 @@ struct SourceEnergy {
 std::optional<SourceEnergy> source_energy(const std::map<std::uint32_t, EnergyCurve>& curves,
                                           const JudgeInput& input, std::span<const Window> windows) {
   SourceEnergy sum;
-  double squares = 0;
+  SummedHalfWidth half_width;
   bool resolved = true;
   for (const std::uint32_t channel : input.energy_channels) {
     const auto curve = curves.find(channel);
@@ -187,9 +205,9 @@ std::optional<SourceEnergy> source_energy(const std::map<std::uint32_t, EnergyCu
     if (!one.joules) return std::nullopt;
     sum.joules += *one.joules;
     resolved = resolved && one.half_width_j;
-    squares += one.half_width_j.value_or(0) * one.half_width_j.value_or(0);
+    half_width.add(one.half_width_j.value_or(0), one.systematic_j.value_or(0));
   }
-  if (resolved) sum.half_width_j = std::sqrt(squares);
+  if (resolved) sum.half_width_j = half_width.half_width();
   return sum;
 }
 
@@ -441,7 +459,8 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     trial.energies.push_back(energy_of_regions(curve, i, regions));
     curves.emplace(i, curve);
   }
-  double total = 0, squares = 0, systematic = 0;
+  double total = 0;
+  SummedHalfWidth half_width;
   bool resolved = true;
   bool known = !input.energy_channels.empty();
   trial.fresh_readings = known ? INT32_MAX : 0;
@@ -451,10 +470,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     if (energy != trial.energies.end() && energy->joules) {
       total += *energy->joules;
       if (energy->half_width_j) {
-        // What is the same in each trial (a gauge is late at each edge) is the same for all of them, too: it adds up.
-        squares += std::max(0.0, *energy->half_width_j * *energy->half_width_j -
-                                     *energy->systematic_j * *energy->systematic_j);
-        systematic += *energy->systematic_j;
+        half_width.add(*energy->half_width_j, *energy->systematic_j);
       } else {
         resolved = false;
         if (counts_for_its_point(trial.role))
@@ -477,7 +493,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
   }
   // Nothing that runs draws 0 J, and of what is in doubt by several times itself nothing is known: it is far shorter than what its sensors tell.
   constexpr double most_in_doubt = 3;
-  const double in_doubt = resolved ? std::hypot(std::sqrt(squares), systematic) : 0;
+  const double in_doubt = resolved ? half_width.half_width() : 0;
   if (known && !idle && (total <= 0 || in_doubt > most_in_doubt * total)) {
     known = false;
     const std::string text =
@@ -490,8 +506,8 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
   if (known) {
     trial.energy_j = total;
     if (resolved) {
-      trial.energy_half_width_j = std::hypot(std::sqrt(squares), systematic);
-      trial.energy_systematic_j = systematic;
+      trial.energy_half_width_j = half_width.half_width();
+      trial.energy_systematic_j = std::min(half_width.systematic(), half_width.half_width());
     }
     // What one of several used by itself is not to be had: all of them drew it.
     if (trial.instances.empty()) energy_of_each(trial, curves, input);

@@ -171,8 +171,8 @@ TEST(Limits, WhatMayHoldThemIsNamed) {
 }
 
 TEST(Savings, OfPointsThatShareNoBlockNoneIsStated) {
-  EXPECT_TRUE(share_blocks({{0, {1}}, {1, {1, 2}}, {2, {2}}}, 0, 2));
-  EXPECT_FALSE(share_blocks({{0, {1}}, {1, {1, 3}}, {2, {2}}}, 0, 2));
+  EXPECT_THAT(reached_by_blocks({{0, {1}}, {1, {1, 2}}, {2, {2}}}, 0), ElementsAre(0, 1, 2));
+  EXPECT_THAT(reached_by_blocks({{0, {1}}, {1, {1, 3}}, {2, {2}}}, 0), ElementsAre(0, 1));
   Night night;
   for (const int block : {1, 3}) {
     night.trials.push_back(trial_at(1, 4, block, 100 + 0.1 * block));

@@ -78,6 +78,14 @@ class Watching(Whole):
             time.sleep(0.05)
         run.stderr.read()
         self.assertEqual(run.wait(timeout=60), 1)
+        # `status --json` has the same of the file.
+        status = json.loads(self.call("status", "night.sqlite", "--json").stdout)
+        last = self.rows("night.sqlite", "SELECT key, verdict, mean_power_w FROM trials ORDER BY trial DESC LIMIT 1")[0]
+        self.assertEqual((status["last_trial"]["key"], status["last_trial"]["verdict"]), (last["key"], last["verdict"]))
+        self.assertEqual(set(status["last_trial"]["watts"]), {"system"})
+        if last["mean_power_w"] is not None:
+            self.assertAlmostEqual(status["last_trial"]["watts"]["system"], last["mean_power_w"], places=6)
+        self.assertEqual(set(status["drift"]), {"w"})
         self.assertEqual(done, sorted(done))
         self.assertGreaterEqual(max(done), 5)
         self.assertEqual(left, sorted(left, reverse=True))
