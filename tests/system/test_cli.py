@@ -317,7 +317,9 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
     def test_what_the_system_says_no_to_is_its_word_and_no_fault_of_ours(self):
         self.write("slow.yaml", self.SLOW % "0.05")
         self.assertEqual(self.call("slow.yaml", "--no-html").returncode, 0)
-        said = self.call("merge", "a=slow.sqlite", "-o", "gone/all.sqlite")
+        self.write("other.yaml", (self.SLOW % "0.05").replace("name: slow", "name: other"))
+        self.assertEqual(self.call("other.yaml", "--no-html").returncode, 0)
+        said = self.call("merge", "a=slow.sqlite", "b=other.sqlite", "-o", "gone/all.sqlite")
         self.assertEqual((said.returncode, said.stderr), (3, "error: gone/all.sqlite.new: No such file or directory\n  hint: is the folder still there?\n"))
         said = self.call("recheck", "slow.sqlite", "--experiment", "gone.yaml")
         self.assertEqual((said.returncode, said.stderr), (2, "error: --experiment gone.yaml: No such file or directory\n"
@@ -599,7 +601,7 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         found = json.loads(self.call("doctor", "--json", "--sysfs-root", str(root)).stdout)
         knobs = {k["axis"]: k for k in found["knobs"]}
         self.assertEqual(knobs["cpu.frequency"]["offers"], "1 GHz, 2 GHz, 3 GHz")
-        self.assertEqual(found["services"], [{"service": "thermald", "pid": 4242, "why": "lowers limits when it is warm", "fix": "sudo systemctl stop thermald"}])
+        self.assertEqual(found["services"], [{"service": "thermald", "pid": 4242, "why": "lowers limits when it is warm", "cpu": None, "sets": True, "fix": "sudo systemctl stop thermald"}])
         self.assertIn("policy0: the firmware limits it to 2 GHz now (bios_limit); it can do 3 GHz", [n["note"] for n in found["notes"]])
 
     def test_restore_that_fails_prints_the_exact_commands(self):

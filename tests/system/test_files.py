@@ -146,7 +146,7 @@ class Files(Whole):
         self.assertEqual(theirs.read_text(), "my notes\n")
 
     def test_what_lies_where_something_is_to_be_written_is_left_alone(self):
-        self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n" + METER)
+        self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: {{minimise: energy, across: [n], same work: true}}\nconditions: {QUIET}\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n" + METER)
         theirs = self.write("night.sqlite.new", "my notes\n")
         refused = self.call("night.yaml", "--no-html")
         self.assertEqual(refused.returncode, 3)
@@ -158,7 +158,7 @@ class Files(Whole):
         self.assertEqual(said.returncode, 0, said.stderr)
         notes = self.write("notes.txt", "my notes\n")
         for arguments, text in ((("export", "night.sqlite", "-o", "notes.txt"), "--output notes.txt is there, and no table of dvfs-plan"),
-                                (("merge", "a=night.sqlite", "-o", "notes.txt"), "notes.txt is there already")):
+                                (("merge", "a=night.sqlite", "b=night.sqlite", "-o", "notes.txt"), "notes.txt is there already")):
             refused = self.call(*arguments)
             self.assertEqual(refused.returncode, 2 if arguments[0] == "export" else 3)
             self.assertIn(f"error: {text}\n", refused.stderr)
@@ -179,7 +179,7 @@ class Files(Whole):
             self.assertTrue(picture.read_text().rstrip().endswith("</svg>"))
 
     def test_a_figure_is_whole_or_not_there(self):
-        self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n" + METER)
+        self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: {{minimise: energy, across: [n], same work: true}}\nconditions: {QUIET}\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n" + METER)
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
         small = self.folder / "small"
         small.mkdir()

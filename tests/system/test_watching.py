@@ -85,7 +85,7 @@ class Watching(Whole):
         self.assertEqual(set(status["last_trial"]["watts"]), {"system"})
         if last["mean_power_w"] is not None:
             self.assertAlmostEqual(status["last_trial"]["watts"]["system"], last["mean_power_w"], places=6)
-        self.assertEqual(set(status["drift"]), {"w"})
+        self.assertIsInstance(status["drift"], dict)
         self.assertEqual(done, sorted(done))
         self.assertGreaterEqual(max(done), 5)
         self.assertEqual(left, sorted(left, reverse=True))
