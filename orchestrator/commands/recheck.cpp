@@ -64,9 +64,6 @@ class Recheck : public RunPart {
     text_ = store.experiment_file();
     Statement source = store.database().prepare("SELECT source_file FROM experiment");
     source.step();
-    if (!options.experiment.empty() && ::access(options.experiment.c_str(), R_OK) != 0)
-      throw Error(ExitCode::bad_experiment, system_error_text("--experiment " + options.experiment, errno),
-                  "it is where the experiment's file is: programs are sought from its folder");
     experiment_ = options.experiment.empty() ? where_it_was(source.text(0)) : options.experiment;
   }
 
@@ -245,6 +242,9 @@ int recheck_command(const RecheckOptions& options) {
   if (options.blocks < 1 || options.blocks > most_blocks)
     throw Error(ExitCode::bad_experiment,
                 fmt::format("--blocks {}: wanted 1 to {}", options.blocks, most_blocks), "nothing was run");
+  if (!options.experiment.empty() && ::access(options.experiment.c_str(), R_OK) != 0)
+    throw Error(ExitCode::bad_experiment, system_error_text("--experiment " + options.experiment, errno),
+                "it is where the experiment's file is: programs are sought from its folder");
   Recheck part(options);
   RunOptions run;
   static_cast<CommonOptions&>(run) = options;
