@@ -1,7 +1,5 @@
 """A BMC behind the kernel's own IPMI driver and a KCS interface (tests/testbed/bmc.py), read by the probe `ipmi`: what it says, who may ask, and what
 of a BMC that is slow, silent or without DCMI."""
-import json
-import subprocess
 import sys
 
 import testbed
@@ -27,8 +25,7 @@ class Ipmi(testbed.TestbedCase):
         self.testbed.more = {"TESTBED_BMC": str(self.bmc.path)}
 
     def sql(self, text):
-        said = subprocess.run([testbed.BIN / "dvfs-plan", "sql", self.out / "night.sqlite", text, "--json"], capture_output=True, text=True, check=True)
-        return json.loads(said.stdout)
+        return testbed.sql(self.out / "night.sqlite", text)
 
     def test_what_it_says_is_measured_and_who_may_ask(self):
         self.bmc.watts = 231

@@ -1,6 +1,4 @@
 """A power analyser on USB behind the kernel's own usbtmc driver (tests/testbed/usb_instrument.py), read by a meter of kind scpi."""
-import json
-import subprocess
 import sys
 
 import scpi_meter
@@ -30,8 +28,7 @@ class UsbInstrument(testbed.TestbedCase):
         self.testbed.more = {"TESTBED_USB": str(self.usb.path)}
 
     def sql(self, text):
-        said = subprocess.run([testbed.BIN / "dvfs-plan", "sql", self.out / "night.sqlite", text, "--json"], capture_output=True, text=True, check=True)
-        return json.loads(said.stdout)
+        return testbed.sql(self.out / "night.sqlite", text)
 
     def test_what_it_says_is_measured_and_who_may_not_open_it_is_told(self):
         job = DRIVER + "dvfs-plan night.yaml --no-html >report.txt 2>log.txt; echo $? >code.txt; chmod 600 /dev/usbtmc0; su guest -c 'dvfs-plan check /night.yaml' >guest.txt 2>&1\n"

@@ -114,6 +114,12 @@ def rows(database, sql, *parameters):
         return [dict(row) for row in connection.execute(sql, parameters)]
 
 
+def sql(database, text):
+    """By the program itself, which knows readings too."""
+    said = subprocess.run([BIN / "dvfs-plan", "sql", database, text, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(said.stdout)
+
+
 def integrity(database):
     return rows(database, "PRAGMA integrity_check")[0]["integrity_check"]
 

@@ -1,39 +1,23 @@
 """A board management controller for the testbed: what QEMU's ipmi-bmc-extern talks to (the OpenIPMI project's "VM" protocol, lanserv/README.vm).
 The guest's own ipmi_si driver asks it through an emulated KCS interface. It answers what a kernel asks at start, and DCMI's power reading."""
 import contextlib
-import socket
-import threading
 import time
+
+from socket_device import SocketDevice
 
 END, COMMAND_END, ESCAPE = 0xA0, 0xA1, 0xAA
 APPLICATION, DCMI_GROUP, DCMI = 0x06, 0x2C, 0xDC
 INVALID_COMMAND = bytes([0xC1])
 
 
-class Bmc:
+class Bmc(SocketDevice):
     """Listens at `path`. What it measures and how it misbehaves are attributes, which a test changes as it goes."""
 
     def __init__(self, path):
-        self.path = path
         self.watts, self.takes_s, self.silent, self.active, self.has_dcmi = 150, 0, False, True, True
         self.averages_s = [5, 60]
         self.reads = 0
-        self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(path))
-        self._server.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def close(self):
-        with contextlib.suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
-
-    def _serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._server.accept()
-                with connection:
-                    self._talk(connection)
+        super().__init__(path)
 
     def _talk(self, connection):
         message, escaped = bytearray(), False

@@ -1,9 +1,9 @@
 """A measuring instrument on the testbed's USB: what QEMU's usb-redir device talks to (usbredir's protocol 0.7, usbredirproto.h in usbredir's sources), as a
 USBTMC device (USBTMC 1.0, USB-IF). The guest's own ehci and usbtmc drivers are in front of it."""
 import contextlib
-import socket
 import struct
-import threading
+
+from socket_device import SocketDevice
 
 HELLO, DEVICE_CONNECT, RESET, INTERFACE_INFO, EP_INFO = 0, 1, 3, 4, 5
 SET_CONFIGURATION, GET_CONFIGURATION, CONFIGURATION_STATUS = 6, 7, 8
@@ -27,29 +27,14 @@ def string(number):
     return text if isinstance(text, bytes) else bytes([2 + 2 * len(text), 3]) + text.encode("utf-16-le")
 
 
-class Instrument:
+class Instrument(SocketDevice):
     """Listens at `path`; `meter.answer(query)` says what it answers, None: nothing."""
 
     def __init__(self, path, meter):
-        self.path, self.meter = path, meter
+        self.meter = meter
         self._pending = None
         self.answers, self.waiting = [], []  # what was not yet fetched; requests of the guest for it: (id, of how much)
-        self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(path))
-        self._server.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def close(self):
-        with contextlib.suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
-
-    def _serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._server.accept()
-                with connection, contextlib.suppress(OSError, EOFError):
-                    self._talk(connection)
+        super().__init__(path)
 
     def _talk(self, connection):
         self._connection = connection
