@@ -21,6 +21,15 @@
 namespace dvfs_plan {
 namespace {
 
+// What a line says of a channel: "203.5 W" of "wall 203.5 W" and of "wall=203.5 W"; nullopt: it is of another.
+std::optional<std::string_view> behind_channel(std::string_view line, std::string_view channel) {
+  line = trim(line);
+  if (!line.starts_with(channel) || line.size() == channel.size()) return std::nullopt;
+  line.remove_prefix(channel.size());
+  if (line[0] != ' ' && line[0] != '\t' && line[0] != '=') return std::nullopt;
+  return trim(line.substr(1));
+}
+
 class CommandProbe : public Probe {
  public:
   CommandProbe(CommandProbeSettings settings, LaunchSpec launch, Child child, Launcher& launcher,
@@ -55,7 +64,7 @@ class CommandProbe : public Probe {
       before_the_trial_ = true;
       // What cannot be, said before the trial, spoils none.
       for (std::size_t i = 0; i < said_.size(); ++i) {
-        if (said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()) said_[i] = {};
+        if (said_what_cannot_be(i)) said_[i] = {};
       }
       why = ended_ ? "it had ended" : fell_silent() ? "it said nothing any more" : "";
       if (why.empty() || vain_starts_ >= most_vain_starts) return not_understood();
@@ -178,7 +187,7 @@ class CommandProbe : public Probe {
       const bool cannot_be = !impossible_because(channels_[i], *value).empty();
       // Said before the trial began, it spoils none; said in it, it is not covered up by a later line.
       if (cannot_be && before_the_trial_) continue;
-      if (said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()) continue;
+      if (said_what_cannot_be(i)) continue;
       said_[i] = {*value, ReadingStatus::ok, std::string(line), now};
     }
     if (!of_use && !names_no_number(line, now)) note_strange(line);
@@ -187,21 +196,21 @@ class CommandProbe : public Probe {
   // "wall nan W", "wall 1,234 W", "wall 5 VA": a value of a channel that cannot be read, or not as what it is. Within a trial it spoils it, as
   // one that cannot be does.
   bool names_no_number(std::string_view line, Nanoseconds now) {
-    const std::string_view text = trim(line);
     for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (!text.starts_with(words_[i])) continue;
-      std::string_view rest = text.substr(words_[i].size());
-      if (rest.empty() || (rest[0] != ' ' && rest[0] != '\t' && rest[0] != '=')) continue;
-      rest = trim(rest.substr(1));
-      if (!is_meant_as_number(std::string(rest.substr(0, rest.find(' '))))) continue;
+      const auto rest = behind_channel(line, words_[i]);
+      if (!rest) continue;
+      if (!is_meant_as_number(std::string(rest->substr(0, rest->find(' '))))) continue;
       if (!said_something_) note_strange(line);
-      if (!before_the_trial_ &&
-          !(said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty()))
+      if (!before_the_trial_ && !said_what_cannot_be(i))
         said_[i] = {std::numeric_limits<double>::quiet_NaN(), ReadingStatus::ok,
                     std::string(line.substr(0, longest_shown)), now};
       return true;
     }
     return false;
+  }
+
+  bool said_what_cannot_be(std::size_t i) const {
+    return said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty();
   }
 
   void note_strange(std::string_view line) {
@@ -237,12 +246,9 @@ class CommandProbe : public Probe {
 
 std::optional<double> parse_meter_line(std::string_view line, std::string_view channel,
                                        std::string_view unit) {
-  line = trim(line);
-  if (!line.starts_with(channel) || line.size() == channel.size()) return std::nullopt;
-  line.remove_prefix(channel.size());
-  if (line[0] != ' ' && line[0] != '\t' && line[0] != '=') return std::nullopt;
-  if (line[0] == '=') line.remove_prefix(1);
-  const auto value = parse_quantity(line);
+  const auto text = behind_channel(line, channel);
+  if (!text) return std::nullopt;
+  const auto value = parse_quantity(*text);
   const auto wanted = parse_quantity(fmt::format("1 {}", unit));
   if (!value || !wanted) return std::nullopt;
   if (value->dimension == Dimension::none) return value->value;
