@@ -49,6 +49,10 @@ void SampledProbe::begin() {
   due_ = followed_.follows() ? next_look(looked, clock_.now()) : around_planned();
 }
 
+Nanoseconds SampledProbe::late(std::size_t channel) const {
+  return nanoseconds(Seconds{channels()[channel].late_by_s.value_or(0)});
+}
+
 Nanoseconds SampledProbe::read() {
   const Nanoseconds before = clock_.now();
   probe_->read(samples_);
@@ -58,7 +62,7 @@ Nanoseconds SampledProbe::read() {
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     Sample& sample = samples_[i];
     if (!sample.value && sample.status == ReadingStatus::ok) continue;
-    const Nanoseconds time = sample.told_at.value_or(middle);
+    const Nanoseconds time = sample.told_at.value_or(middle) - late(i);
     if (sample.value) refuse_impossible(i, time, sample);
     readings_.push_back({first_channel_ + static_cast<std::uint32_t>(i), time, sample.value, sample.status});
   }

@@ -50,7 +50,7 @@ class SampledProbe {
   // Reads once; plans nothing. Returns when the value was read.
   Nanoseconds read();
   // What it said since begin(), or since the last take(). Each reading has the time at which the source told it,
-  // else the middle of its read; the first may be from before begin().
+  // else the middle of its read, less what its channel is late by; the first may be from before begin().
   std::vector<Reading> take();
   // The first two of each channel since begin().
   const std::vector<ImpossibleValue>& impossible() const { return impossible_; }
@@ -58,6 +58,7 @@ class SampledProbe {
   const std::string& told() const { return told_; }
 
  private:
+  Nanoseconds late(std::size_t channel) const;
   Nanoseconds around_planned();
   Nanoseconds next_look(Nanoseconds looked, Nanoseconds now);
   void refuse_impossible(std::size_t channel, Nanoseconds time, Sample& sample);

@@ -480,6 +480,7 @@ std::string canonical_plan(const Plan& plan) {
             {"kind", probe.meter->kind}, {"at", probe.meter->at.text}, {"domain", probe.meter->domain}};
         if (!probe.meter->outlet.empty()) one["meter"]["outlet"] = probe.meter->outlet;
         if (probe.meter->averages_over_s) one["meter"]["averages over"] = *probe.meter->averages_over_s;
+        if (probe.meter->late_by_s) one["meter"]["late by"] = *probe.meter->late_by_s;
         if (!probe.meter->power_query.empty()) one["meter"]["power query"] = probe.meter->power_query;
         if (!probe.meter->range_query.empty()) one["meter"]["range query"] = probe.meter->range_query;
       }
@@ -487,6 +488,7 @@ std::string canonical_plan(const Plan& plan) {
         auto& described = one["channels"][channel.name];
         described = {{"unit", channel.unit}, {"domain", channel.domain}};
         if (channel.averages_over_s) described["averages over"] = *channel.averages_over_s;
+        if (channel.late_by_s) described["late by"] = *channel.late_by_s;
       }
       json["probes"].push_back(one);
     }

@@ -125,6 +125,7 @@ struct ProbeSpec {
     std::string unit;
     std::string domain;
     std::optional<double> averages_over_s = {};  // each value of a power is the mean over so long
+    std::optional<double> late_by_s = {};        // what it says was so that long before
   };
   std::vector<ChannelSpec> channels;
   // On the network, asked by us (probes/meters/).
@@ -134,7 +135,7 @@ struct ProbeSpec {
     std::string outlet;                                // of several at one address; empty: the first
     std::optional<RawValue> credentials, authorities;  // files
     std::string domain = "system";
-    std::optional<double> averages_over_s = {};
+    std::optional<double> averages_over_s = {}, late_by_s = {};
     std::string
         power_query = {},
         range_query =
@@ -159,6 +160,8 @@ struct ConstraintSpec {
 };
 std::string_view to_string(ConstraintSpec::Relation relation);
 bool holds(ConstraintSpec::Relation relation, double value, double limit);
+// It holds for what is low enough: of several values the highest decides, else the least.
+bool bounds_from_above(ConstraintSpec::Relation relation);
 // Whether the program measures it itself, in SI units: `slowdown`, `power`, `time`, `energy`. All else is a metric.
 bool is_measured(std::string_view name);
 // `value`, told in the unit `told`, in the unit of the bound. std::nullopt: the two do not compare (ms and GB; a bound in ms and a value

@@ -59,6 +59,10 @@ bool holds(ConstraintSpec::Relation relation, double value, double limit) {
   return false;
 }
 
+bool bounds_from_above(ConstraintSpec::Relation relation) {
+  return relation == ConstraintSpec::Relation::at_most || relation == ConstraintSpec::Relation::less;
+}
+
 bool is_measured(std::string_view name) {
   return name == "slowdown" || name == "power" || name == "time" || name == "energy";
 }

@@ -70,6 +70,19 @@ bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
   return words.has_value();
 }
 
+// 'late by', of a meter or a channel of a program: how long before it is told each value was so.
+std::optional<double> lateness(const YamlNode& node, const std::string& object, YamlReader& read) {
+  constexpr double most = 10;  // s; every trial is lengthened by it on both sides
+  const YamlNode* const late = node.find("late by");
+  const auto length = late == nullptr ? std::nullopt : read.quantity(*late, "'late by'", Dimension::time);
+  if (!length || (*length > 0 && *length <= most)) return length;
+  read.diagnostics().error(
+      late->mark, fmt::format("{}: 'late by' is a time above 0 s and up to {:g} s: how long before it is told "
+                              "each value was so",
+                              object, most));
+  return std::nullopt;
+}
+
 void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
   if (!read.map(node, "'channels'", {})) return;
   for (const YamlEntry& entry : node.entries) {
@@ -105,6 +118,7 @@ void parse_channels(const YamlNode& node, ProbeSpec& probe, YamlReader& read) {
                         "is a mean",
                         entry.key));
     }
+    channel.late_by_s = lateness(*entry.value, fmt::format("channel '{}'", entry.key), read);
     for (const auto& other : probe.channels) {
       const auto counts_energy = [](const std::string& of_channel) {
         return of_channel == "W" || of_channel == "J";
@@ -159,7 +173,7 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
   const YamlNode* const kind = node.find("meter");
   if (kind == nullptr) {
     for (const char* key :
-         {"at", "outlet", "credentials", "ca", "domain", "averages over", "power query", "range query"}) {
+         {"at", "outlet", "credentials", "ca", "domain", "averages over", "late by", "power query", "range query"}) {
       if (const YamlNode* stray = node.find(key))
         read.diagnostics().error(stray->mark,
                                  fmt::format("probe '{}': '{}' is of a meter on the network:  {{name: wall, "
@@ -205,6 +219,7 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
           fmt::format("probe '{}': 'averages over' is a time above 0 s over which each value is a mean",
                       probe.name));
   }
+  meter.late_by_s = lateness(node, fmt::format("probe '{}'", probe.name), read);
   for (const auto& [key, query] :
        {std::pair("power query", &meter.power_query), std::pair("range query", &meter.range_query)}) {
     const YamlNode* const line = node.find(key);

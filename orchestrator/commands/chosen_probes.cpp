@@ -51,6 +51,7 @@ std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experi
     one.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
     one.domain = channel.domain;
     one.averages_over_s = channel.averages_over_s;
+    one.late_by_s = channel.late_by_s;
     settings.channels.push_back(one);
   }
   return start_command_probe(std::move(settings), launcher, clock);
@@ -84,6 +85,7 @@ std::unique_ptr<Probe> network_meter(const ProbeSpec& spec, const Experiment& ex
   const ProbeSpec::MeterSpec& meter = *spec.meter;
   MeterRequest request{
       spec.name, meter.at.text, meter.outlet, meter.domain, {}, {}, {}, meter.averages_over_s, {}};
+  request.late_by_s = meter.late_by_s;
   while (request.at.ends_with('/')) request.at.pop_back();
   if (spec.rate) request.period = Seconds{1 / spec.rate->value()};
   if (meter.credentials) std::tie(request.user, request.password) = read_credentials(spec, experiment);

@@ -148,6 +148,12 @@ int init_command(const InitOptions& options) {
   const Sysfs sysfs(options.sysfs_root);
   std::vector<std::string> words = options.behind.empty() ? options.words : options.behind;
   if (words.empty()) words = ask_for_command();
+  for (const std::string& word : words) {
+    if (first_invalid_utf8(word) == std::string::npos) continue;
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("'{}' is not valid UTF-8, and an experiment file is UTF-8 text", printable(word)),
+                "give it another name, or run it from a script whose path is UTF-8; nothing was written");
+  }
   const auto environment = current_environment();
   const auto path = environment.find("PATH");
   const bool by_shell = words.front() == "sh" || wants_a_shell(words);

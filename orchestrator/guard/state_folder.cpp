@@ -144,11 +144,17 @@ std::optional<std::string> StateFolder::read_copy(const std::string& name) const
 }
 
 std::optional<std::string> StateFolder::read_own(const std::string& name) const {
-  UniqueFd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  // A FIFO in its place would be waited for.
+  UniqueFd file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) {
     if (errno == ENOENT) return std::nullopt;
     refuse("open " + path_ + "/" + name, errno, "symbolic links are not followed here");
   }
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{}/{}: wanted a file, found something else", path_, name),
+                "look what put it there; nothing of dvfs-plan does. Then remove it");
   return read_all(file.get());
 }
 

@@ -52,6 +52,7 @@ TrialRunner::TrialRunner(LocalMachine& machine)
     watches_load_ = watches_load_ || channel.under_load_only;
   Seconds late{0};
   for (const std::uint32_t channel : machine.sensors.energy_channels) {
+    late = std::max(late, Seconds{machine.sensors.sampler.channels()[channel].late_by_s.value_or(0)});
     const auto model = machine.sensors.models.find(channel);
     if (model == machine.sensors.models.end()) continue;
     if (model->second.update) update_ = std::max(update_, *model->second.update);

@@ -19,6 +19,7 @@ class PolledMeter : public Probe {
     channel.domain = request.domain;
     channel.source = source;
     channel.averages_over_s = request.averages_over_s;
+    channel.late_by_s = request.late_by_s;
     channels_.push_back(std::move(channel));
   }
 

@@ -23,6 +23,7 @@ struct MeterRequest {
   std::optional<double> averages_over_s = {};
   std::optional<Seconds> period = {};
   std::string power_query = {}, range_query = {};  // of an instrument whose commands are not known
+  std::optional<double> late_by_s = {};
 };
 
 struct MeterFinding {

@@ -75,7 +75,10 @@ std::vector<EnergySource> energy_sources(std::span<const Channel> channels,
     return c.domain.starts_with("grace-") && c.domain.find('/') == std::string::npos;
   };
   if (std::any_of(channels.begin(), channels.end(), is_module)) add(is_module);
-  if (std::any_of(channels.begin(), channels.end(), is_grace))
+  const bool boards_hold_grace = std::any_of(channels.begin(), channels.end(), [&](const Channel& c) {
+    return is_board(c) && measures_energy(c) && c.within.starts_with("module-");
+  });
+  if (!boards_hold_grace && std::any_of(channels.begin(), channels.end(), is_grace))
     add([&](const Channel& c) { return is_grace(c) || is_board(c); });
   const bool packages = std::any_of(channels.begin(), channels.end(), is_package);
   if (packages)

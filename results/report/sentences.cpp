@@ -266,7 +266,7 @@ std::string told_by_programs(const Summary& summary) {
   return fmt::format(
       "what {} say{} is taken to be of the moment in which it is said: one that says it late moves joules "
       "over the edges of trials "
-      "this short, which no interval holds",
+      "this short, which no interval holds (where it is known how late: the channel's `late by`)",
       join(names, " and "), names.size() == 1 ? "s" : "");
 }
 

@@ -430,9 +430,7 @@ class Scenario {
     const auto metric = point.metrics.find(constraint.name);
     if (metric == point.metrics.end()) return std::nullopt;
     // Of several at once all must hold it: the worst of them.
-    const bool at_most = constraint.relation == ConstraintSpec::Relation::at_most ||
-                         constraint.relation == ConstraintSpec::Relation::less;
-    auto value = bounded(at_most ? metric->second.highest : metric->second.least);
+    auto value = bounded(bounds_from_above(constraint.relation) ? metric->second.highest : metric->second.least);
     // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
     if (metric->second.count_low && value->low) {
       value->low = std::min(*value->low, *metric->second.count_low);

@@ -12,6 +12,7 @@
 #include "results/energy/energy_source.hpp"
 #include "results/store/digest.hpp"
 #include "results/store/store.hpp"
+#include "results/trial/several.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -81,16 +82,47 @@ const RowColumn row_columns[] = {
     {"fresh_readings", [](S s, int c, TrialRow& r) { r.fresh_readings = whole(s, c); }},
 };
 
+// What each trial tells of each metric, by the trial's id.
+std::map<std::int64_t, std::map<std::string, ToldMetric>> metrics_of_trials(Database& database) {
+  struct OfTrial {
+    std::vector<MetricRecord> told;
+    std::size_t at_once = 1, starts = 1;
+  };
+  std::map<std::int64_t, OfTrial> trials;
+  Statement metric = database.prepare(
+      "SELECT m.trial_id, m.name, m.value, m.unit, m.count_of, m.run, t.instances, t.runs FROM metric m "
+      "JOIN trial t ON t.id = m.trial_id ORDER BY m.trial_id, m.ordinal");
+  while (metric.step()) {
+    OfTrial& trial = trials[metric.integer(0)];
+    MetricRecord one;
+    one.name = metric.text(1);
+    one.value = metric.real(2);
+    one.unit = metric.text(3);
+    one.count_of = metric.maybe_real(4);
+    one.run = static_cast<int>(metric.integer(5));
+    trial.told.push_back(std::move(one));
+    trial.at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, metric.integer(6)));
+    trial.starts = static_cast<std::size_t>(std::max<std::int64_t>(1, metric.integer(7)));
+  }
+  std::map<std::int64_t, std::map<std::string, ToldMetric>> all;
+  for (const auto& [id, trial] : trials) all[id] = told_metrics(trial.told, trial.at_once, trial.starts);
+  return all;
+}
+
+void note_metrics(TrialRow& row, const std::map<std::string, ToldMetric>& metrics) {
+  for (const auto& [name, told] : metrics) {
+    row.units_of_metrics[name] = told.unit;
+    if (told.of > 0) row.counts_of_metrics[name] = {told.count, told.of};
+    if (told.told > 0) row.metrics[name] = told.value;
+    if (told.told > 1) row.extremes_of_metrics[name] = {told.least, told.highest};
+  }
+}
+
 }  // namespace
 
 std::vector<FinishedTrial> Store::history() {
   std::vector<FinishedTrial> trials;
-  std::map<std::string, std::map<std::string, std::pair<double, std::string>>> metrics;
-  Statement values = database_.prepare(
-      "SELECT t.key, m.name, m.value, coalesce(m.unit, '') FROM metric m JOIN trial t ON t.id = m.trial_id "
-      "ORDER BY m.trial_id, "
-      "m.ordinal");
-  while (values.step()) metrics[values.text(0)][values.text(1)] = {values.real(2), values.text(3)};
+  const auto metrics = metrics_of_trials(database_);
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
@@ -124,10 +156,7 @@ std::vector<FinishedTrial> Store::history() {
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);
     trial.sensor_share = s.maybe_real(8);
-    for (const auto& [name, told] : metrics[trial.key]) {
-      trial.other[name] = told.first;
-      trial.units_of_other[name] = told.second;
-    }
+    if (const auto told = metrics.find(s.integer(16)); told != metrics.end()) set_told(trial, told->second);
     set_work(trial, s.maybe_real(9), s.maybe_real(10), static_cast<std::size_t>(s.integer(11)),
              s.maybe_real(12));
     trial.confirms = s.integer(13) != 0;
@@ -164,7 +193,7 @@ ExperimentRow Store::experiment() {
   if (row.energy_source) {
     for (const Channel& channel : channels()) {
       const std::string all = " " + *row.energy_source + " ";
-      if (channel.told_when_new && measures_energy(channel) &&
+      if (channel.told_when_new && !channel.late_by_s && measures_energy(channel) &&
           all.find(" " + channel.domain + " ") != std::string::npos)
         row.told_by_programs.push_back(channel.name);
     }
@@ -337,46 +366,7 @@ std::vector<TrialRow> Store::trials() {
     if (const auto so = delivered.maybe_integer(6))
       applied[delivered.integer(0)].back().as_requested = *so != 0;
   }
-  std::map<std::int64_t, std::map<std::string, double>> metrics;
-  std::map<std::int64_t, std::map<std::string, std::string>> units;
-  std::map<std::int64_t, std::map<std::string, std::pair<double, double>>> counts;
-  std::map<std::int64_t, std::map<std::string, std::pair<double, double>>> extremes;
-  {
-    // The last value of each run; of several at once those of the last start count.
-    using LastOfRun = std::map<std::int64_t, std::pair<double, std::optional<double>>>;
-    std::map<std::pair<std::int64_t, std::string>, LastOfRun> last;
-    std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> at_once;  // instances, starts
-    Statement metric = database_.prepare(
-        "SELECT m.trial_id, m.name, m.value, m.unit, m.count_of, m.run, t.instances, t.runs FROM metric m "
-        "JOIN trial t ON t.id = "
-        "m.trial_id ORDER BY m.trial_id, m.ordinal");
-    while (metric.step()) {
-      const std::int64_t id = metric.integer(0);
-      units[id][metric.text(1)] = metric.text(3);
-      last[{id, metric.text(1)}][metric.integer(5)] = {metric.real(2), metric.maybe_real(4)};
-      at_once[id] = {metric.integer(6), metric.integer(7)};
-    }
-    for (const auto& [key, runs] : last) {
-      const auto [instances_of, starts] = at_once[key.first];
-      double sum = 0, low = INFINITY, high = -INFINITY;
-      int told = 0;
-      for (const auto& [run, value] : runs) {
-        if (value.second) {
-          auto& [count, all] = counts[key.first][key.second];
-          count += std::round(value.first / 100 * *value.second);
-          all += *value.second;
-        }
-        if (instances_of > 1 ? run <= (starts - 1) * instances_of : run != runs.rbegin()->first) continue;
-        sum += value.first;
-        low = std::min(low, value.first);
-        high = std::max(high, value.first);
-        ++told;
-      }
-      if (told == 0) continue;
-      metrics[key.first][key.second] = told == 1 ? low : sum / told;
-      if (told > 1) extremes[key.first][key.second] = {low, high};
-    }
-  }
+  const auto metrics = metrics_of_trials(database_);
   std::map<std::int64_t, std::vector<TrialRow::Instance>> instances;
   Statement instance = database_.prepare(
       "SELECT trial_id, name, workload, sum(region_s), sum(units), count(*) FROM trial_instance GROUP BY "
@@ -412,10 +402,7 @@ std::vector<TrialRow> Store::trials() {
     }
     row.settings = settings[row.point];
     row.applied = std::move(applied[row.id]);
-    row.metrics = std::move(metrics[row.id]);
-    row.units_of_metrics = std::move(units[row.id]);
-    row.counts_of_metrics = std::move(counts[row.id]);
-    row.extremes_of_metrics = std::move(extremes[row.id]);
+    if (const auto told = metrics.find(row.id); told != metrics.end()) note_metrics(row, told->second);
     row.instances = std::move(instances[row.id]);
     row.joules_of_boards = std::move(boards[row.id]);
     rows.push_back(std::move(row));

@@ -355,7 +355,8 @@ CREATE TABLE channel (
   under_load_only INTEGER NOT NULL DEFAULT 0,  -- 1: says nothing of hardware that idles
   averages_over_s REAL,            -- a gauge that is a mean over this time; NULL: not known from its driver
   lags_up_to_s REAL NOT NULL DEFAULT 0,        -- a counter's value is the sum up to a moment up to so long before
-  told_when_new INTEGER NOT NULL DEFAULT 0     -- 1: its source speaks when it has a new value: a reading is as new as its time
+  told_when_new INTEGER NOT NULL DEFAULT 0,    -- 1: its source speaks when it has a new value: a reading is as new as its time
+  late_by_s REAL                   -- what it says was so that long before it said it, as declared; readings have that time. NULL: nothing was declared
 ) STRICT;
 
 -- Raw readings, packed (trace_codec.hpp says how; results/SCHEMA.md unpacks them in ten lines of Python). The view

@@ -466,7 +466,7 @@ void Store::use_channels(const std::vector<Channel>& channels) {
   channel_kinds_.clear();
   Statement insert = database_.prepare(
       "INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source, "
-      "under_load_only, averages_over_s, lags_up_to_s, told_when_new) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+      "under_load_only, averages_over_s, lags_up_to_s, told_when_new, late_by_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   Statement select = database_.prepare("SELECT id FROM channel WHERE name = ?");
   for (const Channel& channel : channels) {
     insert.bind(channel.name)
@@ -481,6 +481,7 @@ void Store::use_channels(const std::vector<Channel>& channels) {
         .bind(channel.averages_over_s)
         .bind(channel.lags_up_to_s)
         .bind(channel.told_when_new ? 1 : 0)
+        .bind(channel.late_by_s)
         .run();
     select.bind(channel.name);
     if (!select.step())
@@ -524,7 +525,7 @@ std::vector<Channel> Store::channels() {
   Statement s = database_.prepare(
       "SELECT name, probe, unit, kind, domain, contained_in, wraps_at, source, under_load_only, "
       "averages_over_s, "
-      "lags_up_to_s, told_when_new FROM channel ORDER BY id");
+      "lags_up_to_s, told_when_new, late_by_s FROM channel ORDER BY id");
   while (s.step()) {
     Channel channel;
     channel.name = s.text(0);
@@ -539,6 +540,7 @@ std::vector<Channel> Store::channels() {
     channel.averages_over_s = s.maybe_real(9);
     channel.lags_up_to_s = s.real(10);
     channel.told_when_new = s.integer(11) != 0;
+    channel.late_by_s = s.maybe_real(12);
     channels.push_back(channel);
   }
   return channels;

@@ -176,12 +176,16 @@ MatrixXd OptimumModel::Draws::objective_of(const MatrixXd& log_time, const Matri
   return log_time;
 }
 
-// What a trial tells of what a constraint is about, in the bound's unit; nullopt: nothing, or in a unit that does not compare.
+// What a trial tells of what a constraint is about, in the bound's unit, of several at once the worst; nullopt: nothing, or in a unit that does not compare.
 static std::optional<double> told_of(const ConstraintSpec& constraint, const SurfaceTrial& trial) {
   const auto other = trial.other.find(constraint.name);
   if (other == trial.other.end()) return std::nullopt;
+  double value = other->second;
+  if (const auto of_all = trial.extremes_of_other.find(constraint.name);
+      of_all != trial.extremes_of_other.end())
+    value = bounds_from_above(constraint.relation) ? of_all->second.second : of_all->second.first;
   const auto unit = trial.units_of_other.find(constraint.name);
-  return as_bounded(constraint, other->second,
+  return as_bounded(constraint, value,
                     unit == trial.units_of_other.end() ? std::string() : unit->second);
 }
 

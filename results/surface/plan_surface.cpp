@@ -159,6 +159,7 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
     trial.energy_sd = one.sensor_share.value_or(0) / half_width_of_sd;
     trial.other = one.other;
     trial.units_of_other = one.units_of_other;
+    trial.extremes_of_other = one.extremes_of_other;
     trials.push_back(trial);
   }
   // Whoever collected them in whatever order: the same trials say the same.

@@ -79,8 +79,7 @@ std::string end_at_target(TrialRecord& trial, Regions& regions, const ObjectiveS
                               why_not_comparable(*objective.target, metric.unit)));
       return {};
     }
-    const bool lower_is_better = objective.target->relation == ConstraintSpec::Relation::at_most ||
-                                 objective.target->relation == ConstraintSpec::Relation::less;
+    const bool lower_is_better = bounds_from_above(objective.target->relation);
     if (told++ == 0 || (lower_is_better ? *value < nearest : *value > nearest)) nearest = *value;
     if (holds(objective.target->relation, *value, objective.target->limit) &&
         (!reached || *metric.time < *reached))

@@ -43,6 +43,46 @@ std::vector<Span> all_running(const TrialRecord& trial, const Regions& regions) 
   return all;
 }
 
+std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& metrics, std::size_t at_once,
+                                               std::size_t starts) {
+  std::map<std::string, std::map<int, const MetricRecord*>> last;  // of each run
+  std::map<std::string, ToldMetric> all;
+  for (const MetricRecord& metric : metrics) {
+    last[metric.name][metric.run] = &metric;
+    all[metric.name].unit = metric.unit;
+  }
+  for (const auto& [name, runs] : last) {
+    ToldMetric& told = all[name];
+    told.least = INFINITY;
+    told.highest = -INFINITY;
+    double sum = 0;
+    for (const auto& [run, metric] : runs) {
+      if (metric->count_of) {
+        told.count += std::round(metric->value / 100 * *metric->count_of);
+        told.of += *metric->count_of;
+      }
+      const bool of_the_last = at_once > 1 ? run > static_cast<int>((starts - 1) * at_once)
+                                           : run == runs.rbegin()->first;
+      if (!of_the_last) continue;
+      sum += metric->value;
+      told.least = std::min(told.least, metric->value);
+      told.highest = std::max(told.highest, metric->value);
+      ++told.told;
+    }
+    told.value = told.told == 1 ? told.least : sum / told.told;
+  }
+  return all;
+}
+
+void set_told(FinishedTrial& trial, const std::map<std::string, ToldMetric>& metrics) {
+  for (const auto& [name, told] : metrics) {
+    if (told.told == 0) continue;
+    trial.other[name] = told.value;
+    trial.units_of_other[name] = told.unit;
+    if (told.told > 1) trial.extremes_of_other[name] = {told.least, told.highest};
+  }
+}
+
 std::optional<double> units_told(const std::vector<MetricRecord>& metrics, const std::string& per,
                                  std::optional<int> run) {
   std::optional<double> plain, counts;

@@ -24,6 +24,20 @@ void judge_instances(TrialRecord& trial, const Regions& regions,
 // counts is what these do. False where nothing ran at once.
 bool marked_by_whole_workloads(const TrialRecord& trial, const Regions& regions);
 
+// What a trial says of a metric: the last value of its last run; of several at once the mean of what each of the last start told last, and the
+// least and highest of them: a constraint must hold for the worst. Of counts, all that was counted, and what it is of.
+struct ToldMetric {
+  double value = 0, least = 0, highest = 0;
+  std::string unit;
+  double count = 0, of = 0;  // 0: none came as a count
+  int told = 0;              // by how many of those at once
+};
+// `at_once`: how many run at once; `starts`: how often they did.
+std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& metrics, std::size_t at_once,
+                                               std::size_t starts);
+// For a search: what its constraints may name.
+void set_told(FinishedTrial& trial, const std::map<std::string, ToldMetric>& metrics);
+
 // The sum of a metric over all of a trial, or over one run of it: of counts ("8712 of 10000") the counts, unless the name also comes as a plain
 // number, of which they are the progress. nullopt: it was not told.
 std::optional<double> units_told(const std::vector<MetricRecord>& metrics, const std::string& per,

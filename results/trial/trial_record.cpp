@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "results/trial/several.hpp"
+
 namespace dvfs_plan {
 
 std::string_view to_string(Verdict verdict) {
@@ -132,10 +134,9 @@ FinishedTrial finished(const TrialRecord& trial) {
   one.slot_s = trial.slot_s;
   if (trial.energy_half_width_j && trial.energy_j.value_or(0) != 0)
     one.sensor_share = *trial.energy_half_width_j / *trial.energy_j;
-  for (const MetricRecord& metric : trial.metrics) {
-    one.other[metric.name] = metric.value;
-    one.units_of_other[metric.name] = metric.unit;
-  }
+  int at_once = 1;
+  for (const InstanceRecord& instance : trial.instances) at_once = std::max(at_once, instance.instance);
+  set_told(one, told_metrics(trial.metrics, static_cast<std::size_t>(at_once), trial.starts()));
   // After the metrics: what is measured wins over a metric of the same name.
   set_work(one, trial.region_s, trial.energy_j, trial.starts(), trial.units);
   return one;

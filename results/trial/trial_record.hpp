@@ -199,6 +199,8 @@ struct FinishedTrial : PlannedTrial {
       {};                 // metrics, and `time` and `energy` of a run: what constraints may name
   std::string node = {};  // of several machines, the one that ran it; empty: there is one
   std::map<std::string, std::string> units_of_other = {};  // of metrics, as they were told
+  // Of metrics that several at once told differently: least and highest.
+  std::map<std::string, std::pair<double, double>> extremes_of_other = {};
 };
 FinishedTrial finished(const TrialRecord& trial);
 // Which trial it is, and nothing of how it went: for those who play trials instead of running them.

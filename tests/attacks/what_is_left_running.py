@@ -93,6 +93,26 @@ class LeftRunning(attack.AttackCase):
         self.wait_for(lambda: not sleepers(), 20, "the end of the workload's daemons")
         self.account.survived += 1
 
+    def test_killed_before_the_first_trial_it_leaves_no_control_group(self):
+        meter = "probes: [{name: wall, command: [sleep, '7779'], channels: {power: {unit: W}}}]\n"
+        run = self.start(attack.night("true", more=meter), "--fresh")  # it waits 10 s for the meter's first value
+        session = pathlib.Path("/var/lib/dvfs-plan/session")
+
+        def group():
+            name = next((line.split("\t")[1] for line in session.read_text().splitlines() if line.startswith("run\t")), "") if session.exists() else ""
+            return next(pathlib.Path("/sys/fs/cgroup").rglob(f"dvfs-plan.{name}"), None) if name else None
+
+        try:
+            self.wait_for(lambda: group() is not None, 8, "its control group")
+        except AssertionError:
+            self.skipTest("no control group can be made here")
+        made = group()
+        self.account.tried += 1
+        attack.kill(run.pid)
+        run.wait(timeout=30)
+        self.wait_for(lambda: not made.exists(), 10, "the end of its control group")
+        self.account.survived += 1
+
     def test_killed_while_it_starts_a_program(self):
         """Between vfork and execve a child has no mark yet: who looks for what is left does not see it, and it must not go on."""
         library = os.environ.get("DVFS_PLAN_KILL_AT_CALL", attack.PROGRAM.parent.parent / "tests/libkill_at_call.so")

@@ -25,6 +25,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// NVML's counter of a GH200 covers the module (github.com/ml-energy/zeus issue 172): with Grace's meter it would count Grace twice.
+TEST(EnergySource, OfAModulesBoardNothingIsAddedToGrace) {
+  const std::vector<Channel> superchip{gauge("module-0", "system"), gauge("grace-0", "module-0"),
+                                       counter("gpu-0", {}, "module-0")};
+  EXPECT_EQ(energy_sources(superchip, {}).at(0).name, "module-0");
+  const std::vector<std::uint32_t> dead{0};
+  EXPECT_EQ(energy_sources(superchip, dead).at(0).name, "gpu-0");
+  // A board of its own beside Grace is another matter.
+  const std::vector<Channel> beside{gauge("grace-0", "system"), counter("gpu-0", {}, "system")};
+  EXPECT_EQ(energy_sources(beside, {}).at(0).name, "grace-0 + gpu-0");
+}
+
 TEST(EnergySource, TakesTheWidestAndNeverSumsAPartWithItsWhole) {
   const std::vector<Channel> channels{counter("package-0", {}, "psys"),
                                       counter("core-0", {}, "package-0"),

@@ -7,6 +7,7 @@
 
 #include "results/surface/gp_model.hpp"
 #include "results/surface/optimum.hpp"
+#include "results/trial/several.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -335,6 +336,36 @@ TEST(Surface, AConstraintOnSlowdownNeedsNoTrialOfEachPoint) {
   const auto optimum = model.optimum({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.95);
   ASSERT_TRUE(optimum);
   EXPECT_EQ(optimum->point, 7);  // 3 takes less energy, twice as slow
+}
+
+// Two copies of a server: what the report says of a limit is about the worst of them, and a search goes by the same.
+TEST(Surface, OfSeveralAtOnceTheWorstDecidesAConstraint) {
+  const auto of_copies = [](double first, double second) {
+    return told_metrics({{"lat", 99, "ms", 1}, {"lat", first, "ms", 3}, {"lat", second, "ms", 4}}, 2, 2);
+  };
+  const ToldMetric told = of_copies(12, 8).at("lat");
+  EXPECT_EQ(std::tuple(told.value, told.least, told.highest, told.told), std::tuple(10.0, 8.0, 12.0, 2));
+  SurfaceQuestion question{line(4), {}, std::vector<int>(4, 0), {3}};
+  for (const auto& [relation, limit] : {std::pair(ConstraintSpec::Relation::at_most, 10.0),
+                                       std::pair(ConstraintSpec::Relation::at_least, 9.0)}) {
+    question.objective.constraints = {{"lat", {}, relation, limit, "ms"}};
+    std::vector<SurfaceTrial> trials;
+    for (int block = 1; block <= 3; ++block) {
+      for (int p = 0; p < 4; ++p) {
+        FinishedTrial trial;
+        // The cheapest breaks the limit with one copy, whichever tells it last.
+        set_told(trial, p == 0 ? (block % 2 == 0 ? of_copies(12, 8) : of_copies(8, 12)) : of_copies(9.5, 9.4));
+        SurfaceTrial one{p, block, 1.0, 50.0 + 10 * p + 0.1 * block, 0, {}};
+        one.other = trial.other;
+        one.units_of_other = trial.units_of_other;
+        one.extremes_of_other = trial.extremes_of_other;
+        trials.push_back(one);
+      }
+    }
+    const auto optimum = OptimumModel(question, trials).optimum({0, 1, 2, 3}, 0.95);
+    ASSERT_TRUE(optimum);
+    EXPECT_EQ(optimum->point, 1);
+  }
 }
 
 }  // namespace

@@ -346,6 +346,10 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
             self.assertFalse((state / "journal").exists())
             self.assertEqual((state / "journal.discarded").read_text(), text)
             (state / "journal.discarded").unlink()
+        os.mkfifo(state / "journal")
+        failed = self.call("restore", "--sysfs-root", str(root))  # it was waited for
+        self.assertEqual((failed.returncode, failed.stderr), (3, f"error: {state}/journal: wanted a file, found something else\n"
+                                                                 "  hint: look what put it there; nothing of dvfs-plan does. Then remove it\n"))
 
     def test_a_flood_of_warnings_is_counted(self):
         self.write("fails.yaml", "name: fails\nworkloads: [{name: w, shell: 'exit 3'}]\nrepeat: 12\nobjective: time\nconditions: {warm up: 0, foreign load: off, temperature: off, idle: none, reruns: 0, give up after: never}\n")
@@ -540,6 +544,9 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         self.assertEqual((self.folder / "sort.yaml").read_text(), text)
         missing = self.call("init", "--", "no-such-program")
         self.assertEqual((missing.returncode, missing.stderr), (2, "error: there is no program 'no-such-program' on the PATH\n  hint: give its path, such as ./no-such-program; nothing was written\n"))
+        strange = self.call("init", "--", "sort", b"caf\xe9.txt")
+        self.assertEqual((strange.returncode, strange.stderr), (2, "error: 'caf\\xe9.txt' is not valid UTF-8, and an experiment file is UTF-8 text\n"
+                                                                   "  hint: give it another name, or run it from a script whose path is UTF-8; nothing was written\n"))
         nothing = subprocess.run([PROGRAM, "init"], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual((nothing.returncode, nothing.stderr), (2, "error: init wants the command that is to be measured\n  hint: dvfs-plan init -- xz -T4 --keep --stdout big.tar\n"))
         for words in (["sort", "it's", "a b", "-", "--", "x: y", "# no", "null", "5", "[a]", "tab\there", ""], ["sort", "caf\u00e9", "*", "&a", "!x", "%y", "@z", "a,b", "'"]):

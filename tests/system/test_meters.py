@@ -400,6 +400,39 @@ class Meters(Whole):
         self.assertIn("wall: :INPut:CURRent:RANGe? answers ':INPUT:CURRENT:RANGE 5.0E+00', and ':INPUT:CURRENT:RANGE 2.0E+00' as the night began: its values do not count until it is as before\n",
                       said.stderr)
 
+    def test_a_meter_that_tells_late_and_says_so(self):
+        """200 W while it works, 100 W beside it, and a meter that tells each value 0.5 s after it was so."""
+        self.write("late.py", """
+import collections, time
+told = collections.deque([100.0] * 50)
+due = time.monotonic()
+while True:
+    told.append(float(open("watts").read() or told[-1]))
+    print("wall", told.popleft(), "W", flush=True)
+    due += 0.01
+    time.sleep(max(0, due - time.monotonic()))
+""")
+        self.write("watts", "100")
+        night = ("name: {0}\nobjective: energy\nconditions: " + QUIET.replace("{", "{{").replace("}", "}}") + "\nprobes: [{{name: wall, command: [python3, late.py], channels: {{wall: {{unit: W, averages over: 10 ms{1}}}}}}}]\n"
+                 "workloads: [{{name: w, shell: 'printf 200 >watts.new; mv watts.new watts; sleep 0.6; printf 100 >watts.new; mv watts.new watts; : {{n}}'}}]\n"
+                 "axes: {{n: [1]}}\nrepeat: 3\n")
+        shares = {}
+        for name, late in (("known", ", late by: 0.5 s"), ("unknown", "")):
+            self.write(f"{name}.yaml", night.format(name, late))
+            done = self.call(f"{name}.yaml", "--no-html")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(", which no interval holds (where it is known how late: the channel's `late by`)" in " ".join(done.stdout.split()), name == "unknown", done.stdout)
+            trials = self.rows(f"{name}.sqlite", "SELECT energy_j / time_s AS watts FROM trials WHERE counts")
+            shares[name] = [one["watts"] / 200 for one in trials]
+            self.assertEqual(len(shares[name]), 3)
+        for share in shares["known"]:
+            self.assertAlmostEqual(share, 1, delta=0.06, msg=shares)
+        for share in shares["unknown"]:
+            self.assertLess(share, 0.8, shares)
+        self.write("wrong.yaml", night.format("wrong", ", late by: 20 s"))
+        refused = self.call("check", "wrong.yaml")
+        self.assertIn("channel 'wall': 'late by' is a time above 0 s and up to 10 s: how long before it is told each value was so", refused.stderr)
+
     def test_faults_of_the_file(self):
         for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi"),
                             ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
