@@ -30,7 +30,8 @@ struct Channel {
       {};                   // a gauge that is a mean over this time; nullopt: not known from its driver
   double lags_up_to_s = 0;  // a counter whose value is the sum up to a moment that lies up to so long before
   bool told_when_new = false;  // its source speaks when it has a new value: a reading is as new as its time
-  std::optional<double> late_by_s = {};  // what it says was so that long before it says it, as its user declared: readings have that time
+  std::optional<double> late_by_s =
+      {};  // what it says was so that long before it says it, as its user declared: readings have that time
 };
 
 // What a channel measures, where its probe measures several things of one domain: "core_clock" for

@@ -77,9 +77,10 @@ std::optional<double> lateness(const YamlNode& node, const std::string& object, 
   const auto length = late == nullptr ? std::nullopt : read.quantity(*late, "'late by'", Dimension::time);
   if (!length || (*length > 0 && *length <= most)) return length;
   read.diagnostics().error(
-      late->mark, fmt::format("{}: 'late by' is a time above 0 s and up to {:g} s: how long before it is told "
-                              "each value was so",
-                              object, most));
+      late->mark,
+      fmt::format("{}: 'late by' is a time above 0 s and up to {:g} s: how long before it is told "
+                  "each value was so",
+                  object, most));
   return std::nullopt;
 }
 
@@ -172,8 +173,8 @@ void parse_meter(const YamlNode& node, const std::vector<std::string>& kinds, Pr
                  YamlReader& read) {
   const YamlNode* const kind = node.find("meter");
   if (kind == nullptr) {
-    for (const char* key :
-         {"at", "outlet", "credentials", "ca", "domain", "averages over", "late by", "power query", "range query"}) {
+    for (const char* key : {"at", "outlet", "credentials", "ca", "domain", "averages over", "late by",
+                            "power query", "range query"}) {
       if (const YamlNode* stray = node.find(key))
         read.diagnostics().error(stray->mark,
                                  fmt::format("probe '{}': '{}' is of a meter on the network:  {{name: wall, "

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -117,6 +118,10 @@ class CommandLineParser {
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
       if (code != 0) say_what_was_meant();
+      std::cout.flush();
+      if (code == 0 && !std::cout && errno != EPIPE)
+        throw Error(ExitCode::machine_refuses, system_error_text("write the answer to its end", errno),
+                    "is the disk full?");
       return code == 0 ? 0 : static_cast<int>(ExitCode::bad_experiment);
     }
     refuse_empty_values();

@@ -147,11 +147,11 @@ std::string for_fish(const std::vector<ShellCommand>& commands) {
 int print_completion(const CompletionOptions& options) {
   const auto commands = shell_commands(*options.all);
   if (options.shell == "bash")
-    write_stdout(for_bash(commands));
+    write_answer(for_bash(commands));
   else if (options.shell == "zsh")
-    write_stdout(for_zsh(commands));
+    write_answer(for_zsh(commands));
   else if (options.shell == "fish")
-    write_stdout(for_fish(commands));
+    write_answer(for_fish(commands));
   else
     throw Error(ExitCode::bad_experiment, fmt::format("no completion for the shell '{}'", options.shell),
                 "there is one for bash, zsh and fish");

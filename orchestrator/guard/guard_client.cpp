@@ -187,7 +187,11 @@ void GuardClient::hang_up() {
     ::eventfd_write(stop_.get(), 1);
     listener_.join();
   }
-  connection_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    connection_.reset();
+    lost_ = true;  // nobody waits for its answer
+  }
   // It has put everything back by then.
   for (int status = 0; child_ > 0 && ::waitpid(child_, &status, WUNTRACED) == child_ && WIFSTOPPED(status);)
     ::kill(child_, SIGCONT);
@@ -268,6 +272,7 @@ std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until
 
 void GuardClient::arm(const std::vector<SavedSetting>& settings) {
   settings_ = settings;
+  former_.clear();
   if (!settings_.empty()) arm_again();
 }
 
@@ -279,6 +284,34 @@ void GuardClient::arm_again() {
   if (!answer)
     throw Error(ExitCode::machine_refuses, "the guardian ended before anything was set", "try again");
   if (answer->kind == "refused") throw_refusal(*answer);
+  std::vector<SettingText> read;
+  for (std::size_t i = 0; i + 1 < answer->fields.size(); i += 2)
+    read.push_back({answer->fields[i], answer->fields[i + 1]});
+  if (former_.empty())
+    former_ = std::move(read);
+  else if (!found_ && read != former_)
+    hand_over_former();
+}
+
+// The guardian was killed, and what it had left on disk was deleted: its successor takes what the sweep has set for what was before.
+void GuardClient::hand_over_former() {
+  Message request{"former", {}};
+  for (const SettingText& one : former_) request.fields.insert(request.fields.end(), {one.path, one.text});
+  const auto answer = ask(request);
+  const auto outcome =
+      answer && answer->kind == "former" ? outcome_of(std::span(answer->fields)) : std::nullopt;
+  if (!outcome || !outcome->complete())
+    tell_what_stays("the guardian was killed, and its journal and the copy deleted");
+  found_ = outcome;
+}
+
+void GuardClient::tell_what_stays(const std::string& why) const {
+  std::string list;
+  for (const SettingText& one : former_)
+    list += fmt::format("\n  {} was '{}'", printable(one.path), printable(one.text));
+  throw Error(ExitCode::not_restored,
+              fmt::format("{}: settings stay as the sweep set them; before it{}", why, list),
+              "put them back by hand, or with `dvfs-plan restore` where the journal is still there");
 }
 
 std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requests) {
@@ -331,7 +364,13 @@ bool GuardClient::keep() {
     const std::lock_guard lock(mutex_);
     if (!lost_) return false;
   }
-  begin_session();
+  try {
+    begin_session();
+  } catch (const Error& error) {
+    // Nothing is known of who would put them back: it cannot be started, or cannot read the journal.
+    if (settings_.empty() || error.code() != ExitCode::machine_refuses) throw;
+    tell_what_stays(error.what());
+  }
   if (!settings_.empty()) arm_again();
   const WorkloadTraces traces = std::exchange(traces_, {});
   note_traces(traces);

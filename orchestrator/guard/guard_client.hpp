@@ -111,6 +111,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   RestoreOutcome restored_by_another();
   OpenedFile ask_to_open(const Message& request);
   void arm_again();
+  void hand_over_former();  // to a guardian that found no journal of ours
+  [[noreturn]] void tell_what_stays(const std::string& why) const;
 
   const GuardWish wish_;
   std::vector<GuardNote> notes_;
@@ -119,7 +121,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::string run_;
   std::optional<RestoreOutcome> found_;
   std::vector<SavedSetting> settings_;
-  WorkloadTraces traces_;  // as the guardian knows them
+  std::vector<SettingText> former_;  // as the first guardian read them
+  WorkloadTraces traces_;            // as the guardian knows them
   pid_t child_ = -1;
   int begun_ = 0;
 

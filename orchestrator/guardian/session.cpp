@@ -252,6 +252,17 @@ class Session {
       // A run that was killed a moment ago: its guardian puts back what it had set, and goes; on a busy machine that takes a while.
       const bool is_ending = holder && holder->pid > 0 && ::kill(holder->pid, 0) != 0 && errno == ESRCH;
       if (waited >= locks_patience && !(is_ending && waited < patience_with_the_dead)) {
+        if (!waits && is_ending)
+          throw Error(
+              ExitCode::machine_refuses,
+              fmt::format(
+                  "the run that has this machine has ended, and its guardian has not: it was stopped, or "
+                  "hangs ({})",
+                  holder->text()),
+              fmt::format(
+                  "`fuser {}/lock` names it: kill -CONT it, and it puts back what was set; if that does not "
+                  "help, kill -9 it, and `dvfs-plan restore` does",
+                  options_.state_folder));
         if (!waits)
           throw Error(
               ExitCode::machine_refuses,
@@ -286,6 +297,7 @@ class Session {
       return false;
     }
     if (kind == "arm") return answer_arm(message);
+    if (kind == "former") return answer_former(message);
     if (kind == "set") return answer_set(message);
     if (kind == "restore") return answer_restore();
     if (kind == "child") {
@@ -322,7 +334,28 @@ class Session {
     } catch (const Error& error) {
       return say(refusal(error));
     }
-    return say({"armed", {}});
+    Message reply{"armed", {}};
+    for (const SavedSetting& setting : saved_)
+      reply.fields.insert(reply.fields.end(), {setting.path, setting.value});
+    return say(reply);
+  }
+
+  // A run goes on after its guardian was killed, and somebody had deleted what that left on disk: what the settings were is in the run's
+  // memory alone. Only of who could set them all by himself: of others what is saved is read here.
+  bool answer_former(const Message& message) {
+    if (!client_.unbound)
+      return say(refusal(Error(ExitCode::not_restored, "what settings were is not taken from a client")));
+    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
+      for (SavedSetting& setting : saved_) {
+        if (setting.path == message.fields[i]) setting.value = message.fields[i + 1];
+      }
+    }
+    try {
+      note_journal();
+    } catch (const Error& error) {
+      return say(refusal(error));
+    }
+    return say({"former", fields_of(put_back())});
   }
 
   void arm(const Message& message) {
@@ -363,12 +396,32 @@ class Session {
     }
     if (settings.empty()) return;
     note_session(settings.size());
-    write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid,
-                             client_.user, workload_.run, settings});
     saved_ = std::move(settings);
+    try {
+      note_journal();
+    } catch (...) {
+      saved_.clear();
+      throw;
+    }
     for (const SavedSetting& setting : saved_) paths_.insert(setting.path);
     // What comes from now on is what a client may do; programs that set boards need more of the kernel.
     if (!programs && client_.user != ::geteuid()) allow_only_needed_calls();
+  }
+
+  void note_journal() {
+    write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid,
+                             client_.user, workload_.run, saved_});
+  }
+
+  // Somebody may delete what is on disk while we live: who comes after us would find nothing to put back.
+  void keep_journal() {
+    if (saved_.empty() || ::access((options_.state_folder + "/journal").c_str(), F_OK) == 0) return;
+    try {
+      note_session();
+      note_journal();
+    } catch (const Error&) {
+      // It is in our memory, and in the run's.
+    }
   }
 
   bool is_armed(const std::string& path) {
@@ -409,6 +462,7 @@ class Session {
   }
 
   bool answer_set(const Message& message) {
+    keep_journal();
     Message reply{"set", {}};
     std::string told;
     for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {

@@ -62,11 +62,12 @@ class RunLoop {
     const Nanoseconds began = run_.clock.now();
     constexpr int most_rescues = 20;
     std::string damage;
+    bool no_room = false;  // or somebody holds it: what is in the file is whole
     bool written = false;  // only what goes with it is still to be done
     for (bool told = false;;) {
       try {
         if (!damage.empty()) {
-          tell(run_.store.go_on_elsewhere(damage));
+          tell(run_.store.go_on_elsewhere(damage, no_room));
           damage.clear();
         } else if (rescues_ < most_rescues) {
           if (const auto rescued = run_.store.go_on_elsewhere_if_lost()) tell(*rescued);
@@ -78,11 +79,13 @@ class RunLoop {
       } catch (const StoreDamaged& fault) {
         if (rescues_ >= most_rescues) throw;
         damage = fault.what();
+        no_room = false;
       } catch (const StoreBusy& busy) {
         if (!damage.empty() || seconds(run_.clock.now() - began) >= patience) throw;
         if (!told && events_.waits) events_.waits(busy.what());
         told = true;
-        if (run_.interruption.pending() != 0) damage = busy.what();
+        no_room = run_.interruption.pending() != 0;
+        if (no_room) damage = busy.what();
         if (damage.empty()) run_.interruption.sleep_until(run_.clock.now() + nanoseconds(pause), run_.clock);
       }
     }

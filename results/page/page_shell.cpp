@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -102,6 +103,9 @@ void write_page(const PageContent& content, const std::string& path) {
 }
 
 bool is_page(const std::string& path) {
+  // A FIFO would be waited for.
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return false;
   std::ifstream file(path, std::ios::binary);
   std::string head(2000, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));

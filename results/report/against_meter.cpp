@@ -244,6 +244,16 @@ std::vector<std::string> fit_lines(const AgainstMeter& against) {
 
 std::vector<std::string> meter_sentences(const AgainstMeter& against) {
   std::vector<std::string> sentences;
+  // Of a part of the machine. What each may be off by its own is not known here: as Agreement::impossible() has it.
+  constexpr double may_exceed = 0.05;
+  for (const MeterFit& fit : against.fits) {
+    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(0) <= 1 + may_exceed) continue;
+    sentences.push_back(fmt::format(
+        "WARNING: {} took {:.1f} % of what the meter of {} counted, which holds it: one of them is wrong (a "
+        "meter of one "
+        "of several supplies?), and no joule of this night is to be trusted before it is known which",
+        fit.sensors, 100 * fit.share->mean, against.meter));
+  }
   for (const MeterAnswer& answer : against.answers) {
     std::string text =
         fmt::format("{}: by {} alone, without the meter, ", answer.scenario, against.fits.front().sensors);

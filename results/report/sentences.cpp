@@ -85,7 +85,11 @@ std::string amounts_of_best(const ScenarioSummary& scenario, const PointSummary&
     text += fmt::format(", {}", amount(*best.energy, "J"));
   if (objective.minimise == Objective::cost && best.objective && objective.price)
     text += fmt::format(", {:.4g} {}", best.objective->mean, objective.price->currency);
-  if (best.time) text += fmt::format(" in {}", amount(*best.time, "s"));
+  // Of a unit of work, where the objective is: what the run took is another question.
+  if (objective.per.empty() ? best.time.has_value() : best.work_time.has_value())
+    text +=
+        fmt::format(" in {}{}", amount(objective.per.empty() ? *best.time : *best.work_time, "s"),
+                    objective.per.empty() || best.energy_per_unit ? "" : " per " + unit_of_work(scenario));
   return text;
 }
 

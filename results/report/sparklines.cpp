@@ -35,6 +35,10 @@ std::string numeric_axis_with_most_values(const ScenarioSummary& scenario) {
   return most;
 }
 
+std::optional<double> mean_of(const std::optional<Estimate>& estimate) {
+  return estimate ? std::optional(estimate->mean) : std::nullopt;
+}
+
 struct Line {
   std::vector<const PointSummary*> points;
   bool best = false;
@@ -93,20 +97,22 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
       double least = 0, most = 0;
       bool first = true;
       for (const PointSummary* point : points) {
-        const std::optional<Estimate>& estimate = of(*point);
-        values.push_back(estimate ? std::optional(estimate->mean) : std::nullopt);
-        if (!estimate) continue;
-        least = first ? estimate->mean : std::min(least, estimate->mean);
-        most = first ? estimate->mean : std::max(most, estimate->mean);
+        const std::optional<double> value = of(*point);
+        values.push_back(value);
+        if (!value) continue;
+        least = first ? *value : std::min(least, *value);
+        most = first ? *value : std::max(most, *value);
         first = false;
       }
       const std::string line = sparkline(values);
       if (!line.empty()) table.row({" ", name, line, amounts_from_to(least, most, unit), printable(group)});
     };
-    row("energy", "J", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_energy; });
+    row("energy", "J",
+        [](const PointSummary& p) { return p.energy_level ? p.energy_level : mean_of(p.work_energy); });
     if (all == 1) {
-      row("time", "s", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.work_time; });
-      row("power", "W", [](const PointSummary& p) -> const std::optional<Estimate>& { return p.power; });
+      row("time", "s",
+          [](const PointSummary& p) { return p.time_level ? p.time_level : mean_of(p.work_time); });
+      if (scenario.balanced) row("power", "W", [](const PointSummary& p) { return mean_of(p.power); });
     }
   }
   const std::string text = table.text({});
@@ -119,7 +125,8 @@ std::string sparkline_table(const ScenarioSummary& scenario) {
   };
   const auto& first = lines[order.front()].points;
   return fmt::format(
-      "\nOver {}, from {} to {}{}:\n{}", printable(axis), setting(*first.front()), setting(*first.back()),
+      "\nOver {}, from {} to {}{}{}:\n{}", printable(axis), setting(*first.front()), setting(*first.back()),
+      scenario.balanced ? "" : ", with the blocks' level taken out",
       all > order.size() ? fmt::format("; {} of {} settings of the others", order.size(), all) : "", text);
 }
 

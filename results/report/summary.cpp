@@ -430,7 +430,8 @@ class Scenario {
     const auto metric = point.metrics.find(constraint.name);
     if (metric == point.metrics.end()) return std::nullopt;
     // Of several at once all must hold it: the worst of them.
-    auto value = bounded(bounds_from_above(constraint.relation) ? metric->second.highest : metric->second.least);
+    auto value =
+        bounded(bounds_from_above(constraint.relation) ? metric->second.highest : metric->second.least);
     // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
     if (metric->second.count_low && value->low) {
       value->low = std::min(*value->low, *metric->second.count_low);
@@ -569,6 +570,10 @@ class Scenario {
   // How much less of the objective the best has than `other`: by blocks that confirm it, or with what it owes to having been
   // chosen taken out; nullopt where neither can be done.
   std::optional<NamedSaving> named_against(std::size_t other, const std::vector<int>& feasible) const {
+    // Where there is but one beside the reference nobody chose.
+    if (std::count_if(feasible.begin(), feasible.end(),
+                      [&](int point) { return point != static_cast<int>(*result_.reference); }) < 2)
+      return std::nullopt;
     const PointSummary &best = result_.points[*result_.best], &against = result_.points[other];
     const auto sensor = [&](const std::vector<BlockedValue>* of) {
       return objective_spec_.minimise == Objective::time ? 0 : sensor_part(best, against, of);
@@ -651,6 +656,12 @@ class Scenario {
     }
     const auto energy = levels(energy_, &PointSummary::work_energy),
                time = levels(time_, &PointSummary::work_time);
+    if (!result_.balanced) {
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        points[i].energy_level = energy[i];
+        points[i].time_level = time[i];
+      }
+    }
     const auto of_edp = levels(edp, &PointSummary::edp), of_ed2p = levels(ed2p, &PointSummary::ed2p);
     const auto least = [&](const std::vector<std::optional<double>>& values, auto condition) {
       std::optional<std::size_t> found;

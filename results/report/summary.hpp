@@ -71,6 +71,8 @@ struct PointSummary {
   int counted = 0;  // with verdict ok
   std::optional<Estimate> energy, above_idle, time, power, objective;
   std::optional<Estimate> work_energy, work_time;  // per unit of work, where the objective is; else per run
+  // Of these, with the blocks' level taken out: where not all points count in the same blocks. Means do not compare then.
+  std::optional<double> energy_level, time_level;
   std::optional<Estimate> energy_per_unit, edp, ed2p;
   std::optional<Change> saving;    // of energy (per unit of work, if the objective is) against the reference
   std::optional<Change> slowdown;  // of time, likewise; positive is slower

@@ -58,6 +58,29 @@ class ErrorOfASaving {
   std::vector<double> deviations_;
 };
 
+// Of the best and those of `among` that lie so near that scatter alone may have put it before them: its level on a logarithmic scale, drawn
+// towards their mean. `variance` of each point's level; as many as `levels`, the best's first.
+double drawn_towards_its_rivals(const std::vector<double>& levels, const std::vector<double>& variance) {
+  constexpr double not_told_apart = 1.96;  // standard deviations of a difference: 95 %
+  std::vector<std::size_t> near;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    if (levels[i] - levels[0] <= not_told_apart * std::sqrt(variance[i] + variance[0])) near.push_back(i);
+  }
+  if (near.size() < 2) return levels[0];
+  double mean = 0, weight = 0, scatter = 0;
+  for (const std::size_t i : near) {
+    mean += levels[i] / variance[i];
+    weight += 1 / variance[i];
+    scatter += variance[i] / static_cast<double>(near.size());
+  }
+  mean /= weight;
+  double spread = 0;
+  for (const std::size_t i : near) spread += (levels[i] - mean) * (levels[i] - mean);
+  const double real = std::max(0.0, spread / static_cast<double>(near.size() - 1) - scatter);
+  const double drawn = variance[0] / (variance[0] + real);
+  return levels[0] + drawn * (mean - levels[0]);
+}
+
 // Whether the point had been named before the fresh blocks, and the points scatter so differently that the
 // correction holds too rarely.
 bool fresh_pairs_are_right(std::span<const BlockedValue> values, std::span<const BlockedValue> fresh,
@@ -133,11 +156,20 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   // How far the next best lies: the reference's own error has no part in who won.
   double gap = INFINITY;
   int savings = 0;
+  const auto variance_of = [&](int point) {
+    double sum = 0;
+    for (const NoiseModel::Draw& draw : noise.draws()) sum += draw.variance[static_cast<std::size_t>(point)];
+    return sum / static_cast<double>(noise.draws().size()) / trials[point];
+  };
+  std::vector<double> levels{std::log(*mine)}, variances{variance_of(best)};
   for (const int point : among) {
     if (point == reference) continue;
     ++savings;
     const auto level = model.level(point);
-    if (point != best && level) gap = std::min(gap, std::max(0.0, std::log(*level / *mine)));
+    if (point == best || !level) continue;
+    gap = std::min(gap, std::max(0.0, std::log(*level / *mine)));
+    levels.push_back(std::log(*level));
+    variances.push_back(variance_of(point));
   }
   // Who won by nothing tells nothing of himself by having won: the interval would shrink to one end of the
   // band.
@@ -172,24 +204,19 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   // few trials of it do not show, that is too little: it is not stated closer than by its own pairs, and with
   // one pair not at all.
   const auto own = paired_change(values, best, reference, ChangeOf::saving, sensor);
-  // Its mean is below the reference's, and the correction says at most that nothing of that is left: what would be beyond is the few
-  // trials' noise (8000 % worse, by the middle of an interval that holds zero).
-  const auto not_below_nothing = [&] {
-    if (saving > 0 && change.value < 0 && (!change.high || *change.high > 0)) {
-      // Where two are all but equal, who of them won says little, and the correction takes more than there was: then the middle of what its
-      // interval holds.
-      const bool both = change.low && change.high && *change.high < 1;
-      const double middle_of_it =
-          both ? -std::expm1((std::log1p(-*change.low) + std::log1p(-*change.high)) / 2) : 0;
-      change.value = std::clamp(middle_of_it, 0.0, -std::expm1(-saving));
-    }
+  const auto with_value = [&] {
+    const double drawn = std::log(*base) - drawn_towards_its_rivals(levels, variances);
+    change.value = -std::expm1(-drawn);
+    // Its mean is below the reference's: at most nothing of that is left. What would be beyond is the few trials' noise.
+    if (saving > 0 && (!change.high || *change.high > 0)) change.value = std::max(0.0, change.value);
+    if (change.low && change.high) change.value = std::clamp(change.value, *change.low, *change.high);
     return change;
   };
-  if (!own || !own->low) return not_below_nothing();
+  if (!own || !own->low) return with_value();
   const double wider = std::max(1.0, std::log((1 - *own->low) / (1 - *own->high)) / (down + up));
   change.low = share_of_log_ratio(-(middle - wider * down), ChangeOf::saving);
   change.high = share_of_log_ratio(-(middle + wider * up), ChangeOf::saving);
-  return not_below_nothing();
+  return with_value();
 }
 
 std::optional<NamedSaving> named_saving(std::span<const BlockedValue> values,

@@ -23,8 +23,11 @@ std::set<int> reached_by_blocks(const std::map<int, std::set<int>>& blocks_of, i
 
 // The value is not below zero where the point's own mean says that it saves and the interval holds zero.
 //
-// 1 - ratio of the least of `among` (points that may be named, `best` with them) to the reference; the value
-// is the median-unbiased one; without an interval where fewer than two blocks have both. `sensor`: the
+// 1 - ratio of the least of `among` (points that may be named, `best` with them) to the reference, without an
+// interval where fewer than two blocks have both. The value is not the interval's own median-unbiased one, whose
+// error among tied points is twice that of the plain mean: it is the empirical Bayes estimate (Efron and Morris, JASA
+// 70, 1975), the best's level drawn towards the mean of those that its scatter does not tell from it by as much as
+// their spread is no more than scatter, and within the interval. `sensor`: the
 // relative half-width (95 %) that sensors add. nullopt where the scatter is not known, or `best` is the
 // reference.
 std::optional<Change> winners_saving(std::span<const BlockedValue> values, int points, int best,

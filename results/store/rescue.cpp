@@ -188,7 +188,7 @@ std::optional<Store::Rescued> Store::go_on_elsewhere_if_lost() {
   return go_on_elsewhere(what);
 }
 
-Store::Rescued Store::go_on_elsewhere(const std::string& what) {
+Store::Rescued Store::go_on_elsewhere(const std::string& what, bool old_one_is_whole) {
   if (!rescue_)
     throw StoreDamaged(ExitCode::machine_refuses, "the result file is damaged: " + what,
                        "look at it with: sqlite3 FILE 'PRAGMA integrity_check'");
@@ -199,14 +199,14 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what) {
   std::string why = std::strerror(errno);
   if (!where.empty()) {
     try {
-      return move_to(where, what);
+      return move_to(where, what, old_one_is_whole);
     } catch (const StoreBusy& full) {
       why = full.what();
     }
   }
   // A folder of everybody's is no place for what may have been private.
   where = make_beside(rescue.first_path, "/var/tmp", 0600);
-  if (!where.empty()) return move_to(where, what);
+  if (!where.empty()) return move_to(where, what, old_one_is_whole);
   throw StoreBusy(
       ExitCode::machine_refuses,
       fmt::format("the result file {} cannot be used ({}), and no new one can be made beside it or in "
@@ -215,7 +215,7 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what) {
       "make room, or the folder writable; what is finished is kept in memory meanwhile");
 }
 
-Store::Rescued Store::move_to(const std::string& where, const std::string& what) {
+Store::Rescued Store::move_to(const std::string& where, const std::string& what, bool old_one_is_whole) {
   Rescue& rescue = *rescue_;
   try {
     Store fresh{Database(where, Database::Mode::read_write)};
@@ -225,10 +225,11 @@ Store::Rescued Store::move_to(const std::string& where, const std::string& what)
     fresh.prepare_statements();
     statements_.reset();
     read_traces_.reset();
-    // Closed without a last write into what may be somebody else's file by now; its log goes if it is ours.
+    // Closed without a last write into what may be somebody else's file by now; its log goes if it is ours. Of a file that is whole, and for
+    // which there is no room, the log holds what was finished last, and stays.
     const std::string old = rescue.path;
     const auto log = look_at(old + "-wal");
-    const bool ours = log && rescue.log && log->same_file(*rescue.log);
+    const bool ours = !old_one_is_whole && log && rescue.log && log->same_file(*rescue.log);
     database_.leave_alone();
     database_ = std::move(fresh.database_);
     statements_ = fresh.statements_;

@@ -36,6 +36,31 @@ void create_empty(const std::string& path) {
               "choose another place with --output");
 }
 
+std::string_view kind_of(mode_t mode) {
+  return S_ISDIR(mode) ? "folder" : S_ISFIFO(mode) ? "FIFO" : S_ISSOCK(mode) ? "socket" : "device";
+}
+
+// SQLite would wait for ever for who writes into a FIFO.
+void require_regular_file(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || S_ISREG(file.st_mode)) return;
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("{} is no result file: it is a {}", path, kind_of(file.st_mode)),
+              "name another one; a run takes  --output FILE.sqlite");
+}
+
+// What SQLite keeps beside a file that is written.
+void require_regular_files_beside(const std::string& path) {
+  for (const char* end : {"-journal", "-wal", "-shm"}) {
+    struct stat file {};
+    if (::stat((path + end).c_str(), &file) != 0 || S_ISREG(file.st_mode)) continue;
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{}{} is a {}, where SQLite keeps what is being written to {}", path, end,
+                            kind_of(file.st_mode), path),
+                "look what it is, and move it away; nothing of dvfs-plan makes it");
+  }
+}
+
 }  // namespace
 
 std::string command_text(const WorkloadSpec& spec) {
@@ -53,16 +78,18 @@ void Store::remove_unfinished(const std::string& path) {
   constexpr std::size_t header = 72;
   constexpr int where_whose = 68;  // https://sqlite.org/fileformat2.html, 1.3: application id, big-endian
   std::string start(header, '\0');
-  std::ifstream file(path, std::ios::binary);
+  std::error_code none;
+  const auto status = std::filesystem::symlink_status(path, none);
+  const bool there = std::filesystem::exists(status), is_file = std::filesystem::is_regular_file(status);
+  std::ifstream file;
+  if (is_file) file.open(path, std::ios::binary);  // a FIFO would be waited for
   file.read(start.data(), static_cast<std::streamsize>(header));
   const auto bytes = file.gcount();
   std::int64_t whose = 0;
   for (int i = 0; i < 4; ++i)
     whose = whose << 8 | static_cast<unsigned char>(start[static_cast<std::size_t>(where_whose + i)]);
-  std::error_code none;
-  const bool there = std::filesystem::exists(std::filesystem::symlink_status(path, none));
-  const bool ours = std::filesystem::is_regular_file(std::filesystem::symlink_status(path, none)) &&
-                    (bytes == 0 || (start.starts_with("SQLite format 3") && whose == application_id));
+  const bool ours =
+      is_file && (bytes == 0 || (start.starts_with("SQLite format 3") && whose == application_id));
   if (there && !ours)
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} is there, and is no unfinished result of dvfs-plan", path),
@@ -73,6 +100,7 @@ void Store::remove_unfinished(const std::string& path) {
 Store Store::create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
                     const ExperimentFacts& facts, std::optional<FileOwner> owner) {
   const ActingAs owner_acts(owner);
+  require_regular_files_beside(path);
   // A run killed while it makes the file leaves only this, which the next run makes anew.
   const std::string unfinished = path + ".new";
   remove_unfinished(unfinished);
@@ -136,25 +164,9 @@ std::map<std::string, std::string> columns_of(Database& database, const std::str
 
 }  // namespace
 
-namespace {
-
-// SQLite would wait for ever for who writes into a FIFO.
-void require_regular_file(const std::string& path) {
-  struct stat file {};
-  if (::stat(path.c_str(), &file) != 0 || S_ISREG(file.st_mode)) return;
-  throw Error(ExitCode::machine_refuses,
-              fmt::format("{} is no result file: it is a {}", path,
-                          S_ISDIR(file.st_mode)    ? "folder"
-                          : S_ISFIFO(file.st_mode) ? "FIFO"
-                          : S_ISSOCK(file.st_mode) ? "socket"
-                                                   : "device"),
-              "name another one; a run takes  --output FILE.sqlite");
-}
-
-}  // namespace
-
 Store Store::open(const std::string& path, Database::Mode mode) {
   require_regular_file(path);
+  require_regular_files_beside(path);
   Store store{Database(path, mode)};
   store.check_whole(path);
   const int version = store.check_version(path);
@@ -466,7 +478,8 @@ void Store::use_channels(const std::vector<Channel>& channels) {
   channel_kinds_.clear();
   Statement insert = database_.prepare(
       "INSERT OR IGNORE INTO channel (name, probe, unit, kind, domain, contained_in, wraps_at, source, "
-      "under_load_only, averages_over_s, lags_up_to_s, told_when_new, late_by_s) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      "under_load_only, averages_over_s, lags_up_to_s, told_when_new, late_by_s) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?)");
   Statement select = database_.prepare("SELECT id FROM channel WHERE name = ?");
   for (const Channel& channel : channels) {
     insert.bind(channel.name)

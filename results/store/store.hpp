@@ -183,14 +183,15 @@ class Store {
     std::string where;  // the night goes on
   };
   std::optional<Rescued> go_on_elsewhere_if_lost();
-  // The same after a write that failed because the file is damaged.
-  Rescued go_on_elsewhere(const std::string& what);
+  // The same after a write that failed because the file is damaged, or (`old_one_is_whole`) because there is no room: then what is finished
+  // in it stays readable there too.
+  Rescued go_on_elsewhere(const std::string& what, bool old_one_is_whole = false);
   // The file that is written to; empty without keep_rescue_copy().
   std::string path() const;
 
  private:
   explicit Store(Database database);
-  Rescued move_to(const std::string& where, const std::string& what);
+  Rescued move_to(const std::string& where, const std::string& what, bool old_one_is_whole);
   std::string some_keys(const std::vector<std::int64_t>& trials);
   void write_readings(std::int64_t trial, const std::vector<Reading>& readings);
   void put_conclusions(const Conclusions& conclusions);

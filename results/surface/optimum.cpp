@@ -185,8 +185,7 @@ static std::optional<double> told_of(const ConstraintSpec& constraint, const Sur
       of_all != trial.extremes_of_other.end())
     value = bounds_from_above(constraint.relation) ? of_all->second.second : of_all->second.first;
   const auto unit = trial.units_of_other.find(constraint.name);
-  return as_bounded(constraint, value,
-                    unit == trial.units_of_other.end() ? std::string() : unit->second);
+  return as_bounded(constraint, value, unit == trial.units_of_other.end() ? std::string() : unit->second);
 }
 
 // Of one constraint at all points: draws; NaN where nothing is known.

@@ -28,7 +28,8 @@ struct SurfaceTrial {
       {};        // by the names constraints use: metrics, time and energy of a run
   int node = 0;  // of the machine, from 0
   std::map<std::string, std::string> units_of_other = {};
-  std::map<std::string, std::pair<double, double>> extremes_of_other = {};  // of several at once: least, highest
+  std::map<std::string, std::pair<double, double>> extremes_of_other =
+      {};  // of several at once: least, highest
   bool operator==(const SurfaceTrial&) const = default;
 };
 

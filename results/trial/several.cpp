@@ -61,8 +61,8 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
         told.count += std::round(metric->value / 100 * *metric->count_of);
         told.of += *metric->count_of;
       }
-      const bool of_the_last = at_once > 1 ? run > static_cast<int>((starts - 1) * at_once)
-                                           : run == runs.rbegin()->first;
+      const bool of_the_last =
+          at_once > 1 ? run > static_cast<int>((starts - 1) * at_once) : run == runs.rbegin()->first;
       if (!of_the_last) continue;
       sum += metric->value;
       told.least = std::min(told.least, metric->value);

@@ -4,6 +4,7 @@ that it is not known."""
 import pathlib
 import shutil
 import subprocess
+import time
 
 import attack
 
@@ -85,6 +86,54 @@ class DeletedJournal(attack.AttackCase):
         attack.MTU.write_text(self.before)
         self.assertEqual(self.restore("--discard").returncode, 0)
         self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal\n")
+        self.account.survived += 1
+
+    def test_the_guardian_alone_is_killed(self):
+        """The run goes on: what the settings were is in its memory alone, and its next guardian has it from there."""
+        run = self.start(attack.night("sleep 0.4", 3), "--fresh")
+        self.wait_until_set(run)
+        self.wait_for(lambda: self.finished(), what="a finished trial")
+        self.wait_for(self.is_set)
+        self.delete(STATE)
+        self.delete(COPIES)
+        attack.kill(self.guardian_of(run))
+        self.account.tried += 1
+        self.assertIn(run.wait(timeout=60), (0, 1))  # 1: a trial was disturbed
+        self.assertFalse(self.is_set(), "the guardian took what the sweep had set for what was before")
+        self.assertGreaterEqual(len(self.finished()), 6)  # one may have been run again
+        self.account.survived += 1
+
+    def test_what_is_deleted_is_written_again(self):
+        """While run and guardian live: at the next setting, so that whoever comes after both were killed finds it."""
+        run = self.start(attack.night("sleep 0.4", 50), "--fresh")
+        self.wait_until_set(run)
+        self.delete(STATE)
+        self.delete(COPIES)
+        self.wait_for(lambda: (STATE / "journal").exists(), 20, "the journal")
+        self.wait_for(self.is_set)
+        attack.kill(self.guardian_of(run))
+        run.kill()
+        run.wait()
+        self.account.tried += 1
+        self.assertEqual(self.restore().returncode, 0)
+        self.assertFalse(self.is_set())
+        self.account.survived += 1
+
+    def test_both_are_cut_short_and_the_guardian_is_killed(self):
+        """The run said nothing for a minute, deaf to signals."""
+        run = self.start(attack.night("sleep 0.4", 50), "--fresh", stderr=subprocess.PIPE, text=True)
+        self.wait_until_set(run)
+        for journal in (STATE / "journal", next(COPIES.rglob("journal"))):
+            journal.write_text("")
+        attack.kill(self.guardian_of(run))
+        self.account.tried += 1
+        began = time.monotonic()
+        said = run.communicate(timeout=60)[1]
+        self.assertEqual(run.returncode, 4, said)
+        self.assertLess(time.monotonic() - began, 15)
+        self.assertIn("/var/lib/dvfs-plan/journal cannot be understood", said)
+        attack.MTU.write_text(self.before)
+        self.assertEqual(self.restore("--discard").returncode, 0)
         self.account.survived += 1
 
 

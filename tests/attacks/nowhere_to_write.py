@@ -47,6 +47,8 @@ class NowhereToWrite(attack.AttackCase):
                 self.account.lost += len(set(finished) - kept)
                 self.assertEqual(set(finished) - kept, set())
                 self.assertGreater(len(finished), 1)
+                # And what had found room stays where it was.
+                self.assertTrue({row["key"] for row in attack.testbed.rows(small / "night.sqlite", "SELECT key FROM trials")}, "the first file was emptied")
                 self.account.survived += 1
 
     def test_what_is_no_file(self):
@@ -69,6 +71,23 @@ class NowhereToWrite(attack.AttackCase):
         place = socket.socket(socket.AF_UNIX)
         place.bind(str(path))
         self.addCleanup(place.close)
+
+    def test_a_fifo_beside_the_result(self):
+        """Its page's place, or where SQLite keeps what is being written: whoever opens it waits for ever, deaf to signals."""
+        (self.folder / "night.yaml").write_text(attack.night("sleep 0.05", repeat=1))
+        for name, code, told in (("night.html", 0, "night.html is not a page of dvfs-plan and stays"), ("night.sqlite-journal", 3, "night.sqlite-journal is a FIFO, where SQLite keeps what is being written to"),
+                                 ("night.sqlite-wal", 3, "night.sqlite-wal is a FIFO"), ("night.sqlite.new", 3, "night.sqlite.new is there, and is no unfinished result of dvfs-plan")):
+            with self.subTest(name):
+                for old in self.folder.glob("night.sqlite*"):
+                    old.unlink()
+                os.mkfifo(self.folder / name)
+                self.account.tried += 1
+                said = subprocess.run([attack.PROGRAM, "night.yaml"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+                self.assertEqual(said.returncode, code, said.stderr)
+                self.assertIn(told, said.stderr)
+                self.assertFalse(self.is_set())
+                (self.folder / name).unlink()
+                self.account.survived += 1
 
     def test_limits_on_files(self):
         (self.folder / "night.yaml").write_text(attack.night(repeat=1))

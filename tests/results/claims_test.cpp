@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/text.hpp"
 #include "results/compare/comparison.hpp"
 #include "results/compare/recheck.hpp"
 #include "results/report/against_meter.hpp"
 #include "results/report/json_report.hpp"
 #include "results/report/overview.hpp"
 #include "results/report/report.hpp"
+#include "results/report/sparklines.hpp"
 #include "results/report/summary.hpp"
 #include "results/statistics/winner.hpp"
 
@@ -237,6 +239,68 @@ TEST(Compare, APointThatScattersMoreThanTheOthersIsNotCalledChanged) {
   }
 }
 
+// ---------------------------------------------------------------- what is said in words
+
+// A night grows on another day, on which all draws 0.6 of it: means of points that ran on different days do not compare.
+TEST(Balance, TheShapeOverAnAxisHasTheBlocksLevelTakenOut) {
+  Night night;
+  for (int block = 1; block <= 6; ++block) {
+    const double level = block <= 3 ? 1 : 0.6;
+    for (const auto& [at, joules] :
+         {std::pair(1, 75.0), std::pair(2, 90.0), std::pair(4, 100.0), std::pair(4, 100.0)}) {
+      if (at == 2 && block <= 3) continue;
+      if (at == 1 && block > 3) continue;
+      night.trials.push_back(trial_at(at, 4, block, level * joules * (1 + 0.001 * block), 1.0 + 0.01 * at));
+    }
+  }
+  const Summary summary = night.summary();
+  ASSERT_FALSE(summary.scenarios[0].balanced);
+  const auto& points = summary.scenarios[0].points;
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_LT(points[1].energy->mean, points[0].energy->mean);  // of other days
+  EXPECT_NEAR(*points[1].energy_level / *points[2].energy_level, 0.9, 0.01);
+  EXPECT_NEAR(*points[0].energy_level / *points[2].energy_level, 0.75, 0.01);
+  const std::string shape = sparkline_table(summary.scenarios[0]);
+  EXPECT_THAT(shape, HasSubstr("with the blocks' level taken out"));
+  EXPECT_THAT(shape, HasSubstr("▁▅█"));
+}
+
+TEST(Words, TheTimeBesideWhatAUnitCostsIsAUnits) {
+  Night night;
+  night.experiment.objective.minimise = Objective::time;
+  night.experiment.objective.per = "samples";
+  for (int block = 1; block <= 3; ++block) {
+    for (const int at : {1, 2, 2}) {
+      TrialRow trial = trial_at(at, 2, block, 100, at == 1 ? 4 : 5);
+      trial.units = at == 1 ? 200 : 100;
+      trial.time_per_unit_s = *trial.time_s / *trial.units;
+      trial.energy_per_unit_j = *trial.energy_j / *trial.units;
+      trial.objective_value = trial.time_per_unit_s;
+      night.trials.push_back(trial);
+    }
+  }
+  const std::string said = join(answer_sentences(night.summary()), " ");
+  EXPECT_THAT(said, HasSubstr("in 20.0")) << said;  // ms a sample; the run took 4 s
+  EXPECT_THAT(said, Not(HasSubstr("in 4.0"))) << said;
+}
+
+// With one setting beside the reference nothing was chosen: what is said of it is what its own row says.
+TEST(Words, OfOneSettingNothingIsCorrected) {
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal;
+  Night night;
+  for (int block = 1; block <= 3; ++block) {
+    for (const int at : {1, 2, 2})
+      night.trials.push_back(trial_at(at, 2, block, (at == 1 ? 80 : 100) * (1 + 0.01 * normal(random)), 1));
+  }
+  const Summary summary = night.summary();
+  const ScenarioSummary& scenario = summary.scenarios[0];
+  EXPECT_FALSE(scenario.gain_corrected);
+  ASSERT_TRUE(scenario.gain_of_best && scenario.points[0].saving);
+  EXPECT_EQ(scenario.gain_of_best->low, scenario.points[0].saving->low);
+  EXPECT_EQ(scenario.gain_of_best->high, scenario.points[0].saving->high);
+}
+
 // ---------------------------------------------------------------- a meter beside on-board sensors
 
 struct Metered {
@@ -336,6 +400,15 @@ TEST(AgainstMeter, SaysWhetherTheSensorsWouldHaveNamedAnotherSetting) {
                             "25 trials; its watts are [0-9.]+ ± [0-9.]+ W \\+ 1\\.2[0-9]+ ± "
                             "[0-9.]+ times theirs \\(25 trials and 5 idle windows, in blocks; a single one "
                             "is up to [0-9.]+ % off that\\)"));
+  // A plug on one of two power supplies: the package takes more than the machine that holds it.
+  Metered half = metered(5, 0.002, random, {{15, 2}, {20, 1.1}, {60, 1}});
+  for (ChannelEnergies& one : half.energies) one.joules["wall:power"] *= 0.4;
+  const auto impossible =
+      against_meter(half.night.summary(), half.channels, half.energies, half.night.trials);
+  EXPECT_THAT(meter_sentences(*impossible).at(0),
+              testing::MatchesRegex(
+                  "WARNING: package-0 took 1[0-9][0-9].[0-9] % of what the meter of system counted, which "
+                  "holds it: one of them is wrong .*"));
   // Where both agree, that is said; one meter alone has nothing to be compared with.
   Metered same = metered(5, 0.002, random, {{15, 2}, {20, 1.1}, {60, 1}});
   const auto agreed = against_meter(same.night.summary(), same.channels, same.energies, same.night.trials);

@@ -347,14 +347,15 @@ TEST(Surface, OfSeveralAtOnceTheWorstDecidesAConstraint) {
   EXPECT_EQ(std::tuple(told.value, told.least, told.highest, told.told), std::tuple(10.0, 8.0, 12.0, 2));
   SurfaceQuestion question{line(4), {}, std::vector<int>(4, 0), {3}};
   for (const auto& [relation, limit] : {std::pair(ConstraintSpec::Relation::at_most, 10.0),
-                                       std::pair(ConstraintSpec::Relation::at_least, 9.0)}) {
+                                        std::pair(ConstraintSpec::Relation::at_least, 9.0)}) {
     question.objective.constraints = {{"lat", {}, relation, limit, "ms"}};
     std::vector<SurfaceTrial> trials;
     for (int block = 1; block <= 3; ++block) {
       for (int p = 0; p < 4; ++p) {
         FinishedTrial trial;
         // The cheapest breaks the limit with one copy, whichever tells it last.
-        set_told(trial, p == 0 ? (block % 2 == 0 ? of_copies(12, 8) : of_copies(8, 12)) : of_copies(9.5, 9.4));
+        set_told(trial,
+                 p == 0 ? (block % 2 == 0 ? of_copies(12, 8) : of_copies(8, 12)) : of_copies(9.5, 9.4));
         SurfaceTrial one{p, block, 1.0, 50.0 + 10 * p + 0.1 * block, 0, {}};
         one.other = trial.other;
         one.units_of_other = trial.units_of_other;
