@@ -273,6 +273,7 @@ std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until
 void GuardClient::arm(const std::vector<SavedSetting>& settings) {
   settings_ = settings;
   former_.clear();
+  written_.clear();
   if (!settings_.empty()) arm_again();
 }
 
@@ -289,29 +290,40 @@ void GuardClient::arm_again() {
     read.push_back({answer->fields[i], answer->fields[i + 1]});
   if (former_.empty())
     former_ = std::move(read);
-  else if (!found_ && read != former_)
+  else if (!found_ && std::any_of(read.begin(), read.end(), [&](const SettingText& now) {
+             const auto ours = written_.find(now.path);
+             return ours != written_.end() && ours->second.contains(now.text) &&
+                    std::find(former_.begin(), former_.end(), now) == former_.end();
+           }))
     hand_over_former();
 }
+
+constexpr const char* look_yourself =
+    "look at them; `dvfs-plan restore` puts them back where the journal is still there, else do so by hand";
 
 // The guardian was killed, and what it had left on disk was deleted: its successor takes what the sweep has set for what was before.
 void GuardClient::hand_over_former() {
   Message request{"former", {}};
   for (const SettingText& one : former_) request.fields.insert(request.fields.end(), {one.path, one.text});
-  const auto answer = ask(request);
+  const auto answer = ask(request, nullptr, true);
   const auto outcome =
       answer && answer->kind == "former" ? outcome_of(std::span(answer->fields)) : std::nullopt;
-  if (!outcome || !outcome->complete())
-    tell_what_stays("the guardian was killed, and its journal and the copy deleted");
+  if (!outcome) {
+    settings_.clear();  // its end may yet put them back; to ask again would ask another one
+    tell_what_stays("the guardian was killed, and its journal and the copy were lost", look_yourself);
+  }
+  if (!outcome->complete()) settings_.clear();  // it has tried, and so will the guardian's end
+  require_restored(*outcome);
   found_ = outcome;
 }
 
-void GuardClient::tell_what_stays(const std::string& why) const {
+void GuardClient::tell_what_stays(const std::string& why, const std::string& hint) {
   std::string list;
   for (const SettingText& one : former_)
     list += fmt::format("\n  {} was '{}'", printable(one.path), printable(one.text));
   throw Error(ExitCode::not_restored,
-              fmt::format("{}: settings stay as the sweep set them; before it{}", why, list),
-              "put them back by hand, or with `dvfs-plan restore` where the journal is still there");
+              fmt::format("{}: whether the settings were put back is not known; before the sweep{}", why, list),
+              hint);
 }
 
 std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requests) {
@@ -336,7 +348,10 @@ std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requ
 
 std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requests) {
   Message request{"set", {}};
-  for (const SettingText& one : requests) request.fields.insert(request.fields.end(), {one.path, one.text});
+  for (const SettingText& one : requests) {
+    request.fields.insert(request.fields.end(), {one.path, one.text});
+    written_[one.path].insert(one.text);
+  }
   const auto answer = ask(request);
   constexpr std::size_t of_one = 5;
   std::vector<WriteAnswer> answers;
@@ -368,8 +383,13 @@ bool GuardClient::keep() {
     begin_session();
   } catch (const Error& error) {
     // Nothing is known of who would put them back: it cannot be started, or cannot read the journal.
-    if (settings_.empty() || error.code() != ExitCode::machine_refuses) throw;
-    tell_what_stays(error.what());
+    const bool unknown =
+        error.code() == ExitCode::machine_refuses || error.code() == ExitCode::not_restored;
+    if (settings_.empty() || !unknown) throw;
+    // One that cannot read the journal, or could not put all of it back, is asked once more at the end.
+    if (error.code() == ExitCode::not_restored) tell_what_stays(error.what(), error.hint());
+    settings_.clear();  // there is nobody to ask: what is said here is the last word
+    tell_what_stays(error.what(), look_yourself);
   }
   if (!settings_.empty()) arm_again();
   const WorkloadTraces traces = std::exchange(traces_, {});

@@ -11,6 +11,8 @@
 // have; under sudo the one that kept root's (rights.hpp).
 #pragma once
 
+#include <map>
+#include <set>
 #include <sys/types.h>
 
 #include <condition_variable>
@@ -112,7 +114,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   OpenedFile ask_to_open(const Message& request);
   void arm_again();
   void hand_over_former();  // to a guardian that found no journal of ours
-  [[noreturn]] void tell_what_stays(const std::string& why) const;
+  [[noreturn]] void tell_what_stays(const std::string& why, const std::string& hint);
 
   const GuardWish wish_;
   std::vector<GuardNote> notes_;
@@ -122,6 +124,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::optional<RestoreOutcome> found_;
   std::vector<SavedSetting> settings_;
   std::vector<SettingText> former_;  // as the first guardian read them
+  std::map<std::string, std::set<std::string>> written_;  // by path, what was written since
   WorkloadTraces traces_;            // as the guardian knows them
   pid_t child_ = -1;
   int begun_ = 0;

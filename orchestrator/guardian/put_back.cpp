@@ -75,14 +75,17 @@ NvidiaDoors guardian_doors(const Policy& policy) {
 }
 
 std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sysfs, const Policy& policy,
-                                            bool discard) {
+                                            bool discard, const std::string& own_run) {
   const auto record = read_session_record(folder);
+  // The run lives, and tells what its settings were; what is on disk of them was lost.
+  const bool goes_on = record && !own_run.empty() && record->run == own_run;
   std::optional<Journal> journal;
   try {
     journal = read_journal(folder);
   } catch (const Error& unreadable) {
-    if (!discard) throw;
+    if (!discard && !goes_on) throw;
     set_journal_aside(folder);
+    if (goes_on) return std::nullopt;
     RestoreOutcome outcome;
     outcome.notes.push_back(fmt::format("{}; it is kept as journal.discarded", unreadable.what()));
     if (record) remove_session_record(folder);
@@ -92,7 +95,7 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   // What it left running might set something yet, or be measured with the next one.
   bool alone = !record || record->boot_id != boot_id(sysfs) || end_what_it_left(*record);
   if (!journal) {
-    if (record && record->boot_id == boot_id(sysfs) && record->settings > 0 && !discard)
+    if (record && record->boot_id == boot_id(sysfs) && record->settings > 0 && !discard && !goes_on)
       refuse_lost_journal(folder, *record);
     if (record && alone) remove_session_record(folder);  // else whoever comes next tries again
     return std::nullopt;

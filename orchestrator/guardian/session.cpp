@@ -1,6 +1,7 @@
 #include "orchestrator/guardian/session.hpp"
 
 #include <fmt/format.h>
+#include <map>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -210,7 +211,8 @@ class Session {
     lock_.emplace(*folder_, options_.sysfs_root.empty());
     if (!take_machine(hello.field(3) == "wait")) return false;
     const bool may_discard = client_.unbound || client_.by_sudo;
-    const auto found = put_back_left(*folder_, sysfs_, policy_, hello.field(4) == "discard" && may_discard);
+    const auto found = put_back_left(*folder_, sysfs_, policy_, hello.field(4) == "discard" && may_discard,
+                                     client_.unbound ? workload_.run : std::string());
     began_ = heard_ = Steady::now();
     log_event(fmt::format("{} has the machine for {}", client_.name, us_.experiment),
               {{"EVENT", "session_begun"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
@@ -345,17 +347,21 @@ class Session {
   bool answer_former(const Message& message) {
     if (!client_.unbound)
       return say(refusal(Error(ExitCode::not_restored, "what settings were is not taken from a client")));
-    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
-      for (SavedSetting& setting : saved_) {
-        if (setting.path == message.fields[i]) setting.value = message.fields[i + 1];
-      }
-    }
+    std::map<std::string, std::string> former;
+    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2)
+      former[message.fields[i]] = message.fields[i + 1];
+    // What could not be read before the sweep, and can be as it has set others, is not to be put back.
+    std::erase_if(saved_, [&](const SavedSetting& setting) { return !former.contains(setting.path); });
+    if (saved_.empty()) return say(refusal(Error(ExitCode::not_restored, "none of these is saved")));
+    for (SavedSetting& setting : saved_) setting.value = former[setting.path];
     try {
       note_journal();
     } catch (const Error& error) {
       return say(refusal(error));
     }
-    return say({"former", fields_of(put_back())});
+    // Nothing of what is there now was set by this session: all of it is put back.
+    SettingAccess access(sysfs_, guardian_doors(policy_));
+    return say({"former", fields_of(restore_settings(saved_, access))});
   }
 
   void arm(const Message& message) {

@@ -50,9 +50,11 @@ TrialRunner::TrialRunner(LocalMachine& machine)
   watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
   for (const Channel& channel : machine.sensors.sampler.channels())
     watches_load_ = watches_load_ || channel.under_load_only;
+  for (const Channel& channel : machine.sensors.sampler.channels()) {
+    if (measures_energy(channel)) declared_late_ = std::max(declared_late_, Seconds{channel.late_by_s.value_or(0)});
+  }
   Seconds late{0};
   for (const std::uint32_t channel : machine.sensors.energy_channels) {
-    late = std::max(late, Seconds{machine.sensors.sampler.channels()[channel].late_by_s.value_or(0)});
     const auto model = machine.sensors.models.find(channel);
     if (model == machine.sensors.models.end()) continue;
     if (model->second.update) update_ = std::max(update_, *model->second.update);
@@ -356,6 +358,8 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const auto throttles = throttles_.read();
   if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
   // A signal from here on finds the trial finished: it is judged and kept.
+  // What a meter says late is of the trial all the same: cut off before it is said, the trial is not known.
+  if (went_on && declared_late_.value() > 0) went_on = sleep(declared_late_);
   if (went_on) sleep(lead_);
   trial.readings = machine_.sensors.sampler.stop();
   impossible_.clear();

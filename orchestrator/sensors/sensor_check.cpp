@@ -66,6 +66,14 @@ bool says_too_little(const std::vector<Channel>& channels, const std::vector<Rea
   return false;
 }
 
+// What is told late of a look is still of it.
+void wait_for_the_late(const Sampler& sampler, const Clock& clock, Interruption* interruption) {
+  double latest = 0;
+  for (const Channel& channel : sampler.channels())
+    if (measures_energy(channel)) latest = std::max(latest, channel.late_by_s.value_or(0));
+  if (latest > 0) compute_until(clock.now(), clock, false, Seconds{latest}, interruption);
+}
+
 // What a probe tells at a start (a program that was started again, lines that are not understood) it tells once.
 void start_and_note(Sampler& sampler, SensorCheck& check) {
   sampler.start();
@@ -121,8 +129,8 @@ bool wants_a_load(const std::vector<Channel>& channels, const SensorAudit& audit
 
 // Runs the loads that some channel wants, and adds to the audit how it answers: CPUs first, as a meter of the
 // whole machine sees boards too; then all boards at once.
-void look_under_loads(Sampler& sampler, const TestLoads& loads, Interruption* interruption,
-                      SensorCheck& check) {
+void look_under_loads(Sampler& sampler, const Clock& clock, const TestLoads& loads,
+                      Interruption* interruption, SensorCheck& check) {
   const auto& channels = sampler.channels();
   std::map<std::string, std::vector<std::uint32_t>> wanting;
   for (const auto& [domain, load] : loads.of_domain) {
@@ -151,6 +159,7 @@ void look_under_loads(Sampler& sampler, const TestLoads& loads, Interruption* in
       }
       done[domain] = load.get();
     }
+    wait_for_the_late(sampler, clock, interruption);
     const auto readings = sampler.stop();
     if (*loads.stop) return;
     for (const auto& [domain, load] : done) {
@@ -206,11 +215,13 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   const Nanoseconds load_from = clock.now();
   compute_until(load_from, clock, true, load_lasts, interruption);
   Nanoseconds to = clock.now();
+  wait_for_the_late(sampler, clock, interruption);
   auto readings = sampler.stop();
   const auto look_on = [&](Seconds length) {
     start_and_note(sampler, check);
     compute_until(to, clock, true, length, interruption);
     to = clock.now();
+    wait_for_the_late(sampler, clock, interruption);
     const auto more = sampler.stop();
     readings.insert(readings.end(), more.begin(), more.end());
   };
@@ -223,7 +234,7 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
 
   check.audit = audit_sensors(channels, readings, from, to, load_from);
   if (interruption == nullptr || interruption->pending() == 0)
-    look_under_loads(sampler, loads, interruption, check);
+    look_under_loads(sampler, clock, loads, interruption, check);
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     if (!measures_energy(channels[i])) continue;
     for (const Reading& reading : readings) {

@@ -82,6 +82,7 @@ class ScpiMeter : public Probe {
     power.domain = request.domain;
     power.source = fmt::format("{} {} ({})", request.at, found_.power_query, found_.maker_and_model);
     power.averages_over_s = request.averages_over_s ? request.averages_over_s : found_.averages_over_s;
+    power.late_by_s = request.late_by_s;
     channels_.push_back(power);
     if (found_.energy_query.empty()) return;
     Channel energy = power;

@@ -81,6 +81,9 @@ class Comparison {
       stretches.push_back({one.block, idle, *a / one.seconds, *b / one.seconds, one.seconds});
       ++(idle ? result.idle_windows : result.trials);
       if (idle) continue;
+      const TrialRow& trial = *counted_.at(one.trial);
+      if (trial.energy_half_width_j && trial.energy_j.value_or(0) > 0)
+        result.meters_own = std::max(result.meters_own, *trial.energy_half_width_j / *trial.energy_j);
       joules[one.block].first += *a;
       joules[one.block].second += *b;
     }
@@ -242,18 +245,23 @@ std::vector<std::string> fit_lines(const AgainstMeter& against) {
   return lines;
 }
 
-std::vector<std::string> meter_sentences(const AgainstMeter& against) {
+std::vector<std::string> warnings_of_meter(const AgainstMeter& against) {
   std::vector<std::string> sentences;
-  // Of a part of the machine. What each may be off by its own is not known here: as Agreement::impossible() has it.
+  // As Agreement::impossible() has it, beside what the meter may be off by itself, and what blocks differ by.
   constexpr double may_exceed = 0.05;
   for (const MeterFit& fit : against.fits) {
-    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(0) <= 1 + may_exceed) continue;
+    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(0) <= 1 + may_exceed + fit.meters_own) continue;
     sentences.push_back(fmt::format(
         "WARNING: {} took {:.1f} % of what the meter of {} counted, which holds it: one of them is wrong (a "
         "meter of one "
         "of several supplies?), and no joule of this night is to be trusted before it is known which",
         fit.sensors, 100 * fit.share->mean, against.meter));
   }
+  return sentences;
+}
+
+std::vector<std::string> meter_sentences(const AgainstMeter& against) {
+  std::vector<std::string> sentences;
   for (const MeterAnswer& answer : against.answers) {
     std::string text =
         fmt::format("{}: by {} alone, without the meter, ", answer.scenario, against.fits.front().sensors);

@@ -18,6 +18,8 @@ std::optional<AgainstMeter> against_meter(const Summary& summary, const std::vec
                                           const std::vector<TrialRow>& trials);
 
 std::vector<std::string> fit_lines(const AgainstMeter& against);
+// Of a part that took more than the meter counted of the whole.
+std::vector<std::string> warnings_of_meter(const AgainstMeter& against);
 std::vector<std::string> meter_sentences(const AgainstMeter& against);
 
 }  // namespace dvfs_plan

@@ -433,6 +433,7 @@ static constexpr std::string_view of_a_recheck = "it is of a recheck";
 
 std::vector<std::string> further_sentences(const Summary& summary) {
   std::vector<std::string> sentences;
+  if (summary.against_meter) sentences = warnings_of_meter(*summary.against_meter);
   for (const auto& [why, trials] : summary.left_out) {
     if (why == of_a_recheck) {
       sentences.push_back(fmt::format("{} of rechecks: {} for these alone",

@@ -220,6 +220,7 @@ struct MeterFit {
   std::optional<Estimate> gain, offset_w;  // nullopt: in no block do powers differ enough to tell
   std::optional<Estimate> share;           // their joules of the meter's, over the trials that count
   double furthest = 0;                     // a single stretch from that line, a share of its power
+  double meters_own = 0;  // by what the meter may be off in a trial by itself (95 %), a share: the most
 };
 
 // What the sensors alone would have named, where the objective is of energy and every point was run.

@@ -67,16 +67,18 @@ double drawn_towards_its_rivals(const std::vector<double>& levels, const std::ve
     if (levels[i] - levels[0] <= not_told_apart * std::sqrt(variance[i] + variance[0])) near.push_back(i);
   }
   if (near.size() < 2) return levels[0];
-  double mean = 0, weight = 0, scatter = 0;
+  double mean = 0, weight = 0, squares = 0;
   for (const std::size_t i : near) {
     mean += levels[i] / variance[i];
     weight += 1 / variance[i];
-    scatter += variance[i] / static_cast<double>(near.size());
+    squares += 1 / (variance[i] * variance[i]);
   }
   mean /= weight;
+  // How much they truly spread: DerSimonian and Laird, Controlled Clinical Trials 7, 1986.
   double spread = 0;
-  for (const std::size_t i : near) spread += (levels[i] - mean) * (levels[i] - mean);
-  const double real = std::max(0.0, spread / static_cast<double>(near.size() - 1) - scatter);
+  for (const std::size_t i : near) spread += (levels[i] - mean) * (levels[i] - mean) / variance[i];
+  const double real =
+      std::max(0.0, (spread - static_cast<double>(near.size() - 1)) / (weight - squares / weight));
   const double drawn = variance[0] / (variance[0] + real);
   return levels[0] + drawn * (mean - levels[0]);
 }
@@ -130,7 +132,8 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
     blocks[value.point].insert(value.block);
     ++trials[value.point];
   }
-  if (!reached_by_blocks(blocks, best).contains(reference)) return std::nullopt;
+  const std::set<int> reached = reached_by_blocks(blocks, best);
+  if (!reached.contains(reference)) return std::nullopt;
   const auto mine = model.level(best), base = model.level(reference);
   // Of one block the reference's two trials alone tell of noise: what that corrects is beyond all bounds.
   constexpr int least_degrees = 3;
@@ -156,17 +159,13 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   // How far the next best lies: the reference's own error has no part in who won.
   double gap = INFINITY;
   int savings = 0;
-  const auto variance_of = [&](int point) {
-    double sum = 0;
-    for (const NoiseModel::Draw& draw : noise.draws()) sum += draw.variance[static_cast<std::size_t>(point)];
-    return sum / static_cast<double>(noise.draws().size()) / trials[point];
-  };
+  const auto variance_of = [&](int point) { return noise.variance(point) / trials[point]; };
   std::vector<double> levels{std::log(*mine)}, variances{variance_of(best)};
   for (const int point : among) {
     if (point == reference) continue;
     ++savings;
     const auto level = model.level(point);
-    if (point == best || !level) continue;
+    if (point == best || !level || !reached.contains(point)) continue;
     gap = std::min(gap, std::max(0.0, std::log(*level / *mine)));
     levels.push_back(std::log(*level));
     variances.push_back(variance_of(point));

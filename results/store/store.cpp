@@ -203,6 +203,8 @@ void Store::go_on_in_private_copy() {
 }
 
 void Store::fold_log(const std::string& path) {
+  require_regular_file(path);
+  require_regular_files_beside(path);
   Store store{Database(path, Database::Mode::read_write)};
   store.check_ours(path);
   store.database_.execute("PRAGMA wal_checkpoint(TRUNCATE)");

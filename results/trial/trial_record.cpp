@@ -106,10 +106,14 @@ void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optiona
   if (region_s) {
     trial.work_time_s = *region_s / of_work;
     trial.other["time"] = *region_s / of_run;
+    trial.units_of_other.erase("time");
+    trial.extremes_of_other.erase("time");
   }
   if (energy_j) {
     trial.work_energy_j = *energy_j / of_work;
     trial.other["energy"] = *energy_j / of_run;
+    trial.units_of_other.erase("energy");
+    trial.extremes_of_other.erase("energy");
   }
 }
 

@@ -119,12 +119,52 @@ class DeletedJournal(attack.AttackCase):
         self.assertFalse(self.is_set())
         self.account.survived += 1
 
-    def test_both_are_cut_short_and_the_guardian_is_killed(self):
+    def test_the_journals_alone_are_lost_and_the_guardian_is_killed(self):
+        """Deleted, or cut short, the record of the session beside them whole: the run goes on."""
+        for damage in ("deleted", "cut short"):
+            with self.subTest(damage):
+                run = self.start(attack.night("sleep 0.4", 3), "--fresh")
+                self.wait_until_set(run)
+                self.wait_for(lambda: self.finished(), what="a finished trial")
+                self.wait_for(self.is_set)
+                for journal in (STATE / "journal", next(COPIES.rglob("journal"))):
+                    journal.unlink() if damage == "deleted" else journal.write_text("")
+                attack.kill(self.guardian_of(run))
+                self.account.tried += 1
+                self.assertIn(run.wait(timeout=60), (0, 1))
+                self.assertFalse(self.is_set())
+                self.assertEqual(self.restore().returncode, 0)
+                self.account.survived += 1
+
+    def test_the_guardian_cannot_come_back(self):
+        """Its program went with an upgrade: the run ends with what the setting was, and does not say that nothing was set."""
+        programs = self.folder / "programs"
+        programs.mkdir()
+        for program in ("dvfs-plan", "dvfs-guardian"):
+            shutil.copy(attack.testbed.BIN / program, programs)
+        (self.folder / "night.yaml").write_text(attack.night("sleep 0.4", 50))
+        run = subprocess.Popen([programs / "dvfs-plan", "night.yaml", "--no-html"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, run)
+        self.wait_until_set(run)
+        (programs / "dvfs-guardian").rename(programs / "away")
+        attack.kill(self.guardian_of(run))
+        self.account.tried += 1
+        said = run.communicate(timeout=60)[1]
+        self.assertEqual(run.returncode, 4, said)
+        self.assertIn(f"whether the settings were put back is not known; before the sweep\n  {attack.MTU.resolve()} was '{self.before.strip()}'", said)
+        self.assertNotIn("nothing was set", said.splitlines()[-1])
+        self.assertEqual(self.restore().returncode, 0)
+        self.assertFalse(self.is_set())
+        self.account.survived += 1
+
+    def test_all_is_cut_short_and_the_guardian_is_killed(self):
         """The run said nothing for a minute, deaf to signals."""
         run = self.start(attack.night("sleep 0.4", 50), "--fresh", stderr=subprocess.PIPE, text=True)
         self.wait_until_set(run)
         for journal in (STATE / "journal", next(COPIES.rglob("journal"))):
             journal.write_text("")
+        for record in (STATE / "session", next(COPIES.rglob("session"))):
+            record.unlink()
         attack.kill(self.guardian_of(run))
         self.account.tried += 1
         began = time.monotonic()
@@ -132,6 +172,7 @@ class DeletedJournal(attack.AttackCase):
         self.assertEqual(run.returncode, 4, said)
         self.assertLess(time.monotonic() - began, 15)
         self.assertIn("/var/lib/dvfs-plan/journal cannot be understood", said)
+        self.assertIn(f"was '{self.before.strip()}'", said)
         attack.MTU.write_text(self.before)
         self.assertEqual(self.restore("--discard").returncode, 0)
         self.account.survived += 1

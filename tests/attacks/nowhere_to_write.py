@@ -89,6 +89,16 @@ class NowhereToWrite(attack.AttackCase):
                 (self.folder / name).unlink()
                 self.account.survived += 1
 
+    def test_a_fifo_beside_a_result_that_is_set_aside(self):
+        (self.folder / "night.yaml").write_text(attack.night("sleep 0.05", repeat=1))
+        subprocess.run([attack.PROGRAM, "night.yaml", "--no-html"], cwd=self.folder, capture_output=True, timeout=60, check=True)
+        os.mkfifo(self.folder / "night.sqlite-journal")
+        self.account.tried += 1
+        said = subprocess.run([attack.PROGRAM, "night.yaml", "--fresh"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(said.returncode, 3, said.stderr)
+        self.assertIn("night.sqlite-journal is a FIFO, where SQLite keeps what is being written to", said.stderr)
+        self.account.survived += 1
+
     def test_limits_on_files(self):
         (self.folder / "night.yaml").write_text(attack.night(repeat=1))
         for limit, wanted in (((resource.RLIMIT_STACK, 64 * 1024), "error: the stack may be no larger than 64 KiB here (ulimit -s); dvfs-plan needs 512 KiB\n  hint: ulimit -s 8192 gives it what is usual\n"),

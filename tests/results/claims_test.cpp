@@ -405,7 +405,7 @@ TEST(AgainstMeter, SaysWhetherTheSensorsWouldHaveNamedAnotherSetting) {
   for (ChannelEnergies& one : half.energies) one.joules["wall:power"] *= 0.4;
   const auto impossible =
       against_meter(half.night.summary(), half.channels, half.energies, half.night.trials);
-  EXPECT_THAT(meter_sentences(*impossible).at(0),
+  EXPECT_THAT(warnings_of_meter(*impossible).at(0),
               testing::MatchesRegex(
                   "WARNING: package-0 took 1[0-9][0-9].[0-9] % of what the meter of system counted, which "
                   "holds it: one of them is wrong .*"));

@@ -345,6 +345,12 @@ TEST(Surface, OfSeveralAtOnceTheWorstDecidesAConstraint) {
   };
   const ToldMetric told = of_copies(12, 8).at("lat");
   EXPECT_EQ(std::tuple(told.value, told.least, told.highest, told.told), std::tuple(10.0, 8.0, 12.0, 2));
+  // What is measured wins over what two copies tell under its name.
+  FinishedTrial named;
+  set_told(named, told_metrics({{"time", 3, "s", 1}, {"time", 4, "s", 2}}, 2, 1));
+  set_work(named, 20, std::nullopt, 1, std::nullopt);
+  EXPECT_EQ(named.other.at("time"), 20);
+  EXPECT_FALSE(named.extremes_of_other.contains("time"));
   SurfaceQuestion question{line(4), {}, std::vector<int>(4, 0), {3}};
   for (const auto& [relation, limit] : {std::pair(ConstraintSpec::Relation::at_most, 10.0),
                                         std::pair(ConstraintSpec::Relation::at_least, 9.0)}) {

@@ -359,9 +359,10 @@ class Meters(Whole):
         meter = Other()
         server = scpi_meter.Server(meter)
         self.addCleanup(server.close)
-        probe = f'{{name: lmg, meter: scpi, at: "{server.at}", power query: ":FETC:POW:ACT?", range query: ":SENS:CURR:RANG:AUTO?", averages over: 0.5 s, domain: psu}}'
+        probe = f'{{name: lmg, meter: scpi, at: "{server.at}", power query: ":FETC:POW:ACT?", range query: ":SENS:CURR:RANG:AUTO?", averages over: 0.5 s, late by: 0.1 s, domain: psu}}'
         said = self.night(probe)
         self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(self.rows("night.sqlite", "SELECT late_by_s FROM channel WHERE name = 'lmg:power'"), [{"late_by_s": 0.1}])
         self.assertEqual(set(self.watts("lmg:power")), {(75, None)})
         meter.automatic = "ON"
         said = self.call("night.yaml", "--no-html", "--fresh")
@@ -403,8 +404,8 @@ class Meters(Whole):
     def test_a_meter_that_tells_late_and_says_so(self):
         """200 W while it works, 100 W beside it, and a meter that tells each value 0.5 s after it was so."""
         self.write("late.py", """
-import collections, time
-told = collections.deque([100.0] * 50)
+import collections, sys, time
+told = collections.deque([100.0] * int(sys.argv[1]))
 due = time.monotonic()
 while True:
     told.append(float(open("watts").read() or told[-1]))
@@ -413,22 +414,23 @@ while True:
     time.sleep(max(0, due - time.monotonic()))
 """)
         self.write("watts", "100")
-        night = ("name: {0}\nobjective: energy\nconditions: " + QUIET.replace("{", "{{").replace("}", "}}") + "\nprobes: [{{name: wall, command: [python3, late.py], channels: {{wall: {{unit: W, averages over: 10 ms{1}}}}}, rate: 100 Hz}}]\n"
+        night = ("name: {0}\nobjective: energy\nconditions: " + QUIET.replace("{", "{{").replace("}", "}}") + "\nprobes: [{{name: wall, command: [python3, late.py, '{2}'], channels: {{wall: {{unit: W, averages over: 10 ms{1}}}}}, rate: 100 Hz}}]\n"
                  "workloads: [{{name: w, shell: 'printf 200 >watts.new; mv watts.new watts; sleep 0.6; printf 100 >watts.new; mv watts.new watts; : {{n}}'}}]\n"
                  "axes: {{n: [1]}}\nrepeat: 3\n")
         shares = {}
-        for name, late in (("known", ", late by: 0.5 s"), ("unknown", "")):
-            self.write(f"{name}.yaml", night.format(name, late))
+        for name, late, values in (("known", ", late by: 0.5 s", 50), ("later", ", late by: 3 s", 300), ("unknown", "", 50)):
+            self.write(f"{name}.yaml", night.format(name, late, values))
             done = self.call(f"{name}.yaml", "--no-html")
-            self.assertIn(done.returncode, (0,) if name == "known" else (0, 1), done.stderr)  # a late meter may seem frozen
+            self.assertIn(done.returncode, (0, 1) if name == "unknown" else (0,), done.stderr)  # a late meter may seem frozen
             self.assertEqual(", which no interval holds (where it is known how late: the channel's `late by`)" in " ".join(done.stdout.split()), name == "unknown", done.stdout)
             trials = self.rows(f"{name}.sqlite", "SELECT energy_j / time_s AS watts FROM trials WHERE counts")
             shares[name] = [one["watts"] / 200 for one in trials]
-        self.assertEqual(len(shares["known"]), 3)
-        for share in shares["known"]:
-            self.assertAlmostEqual(share, 1, delta=0.06, msg=shares)
+        for name in ("known", "later"):
+            self.assertEqual(len(shares[name]), 3)
+            for share in shares[name]:
+                self.assertAlmostEqual(share, 1, delta=0.06, msg=shares)
         self.assertLess(min(shares["unknown"], default=0), 0.8, shares)
-        self.write("wrong.yaml", night.format("wrong", ", late by: 20 s"))
+        self.write("wrong.yaml", night.format("wrong", ", late by: 20 s", 50))
         refused = self.call("check", "wrong.yaml")
         self.assertIn("channel 'wall': 'late by' is a time above 0 s and up to 10 s: how long before it is told each value was so", refused.stderr)
 
