@@ -19,6 +19,13 @@ std::string to_the_second(std::time_t when) {
 
 }  // namespace
 
+Nanoseconds suspended_so_far() {
+  timespec all{}, awake{};
+  clock_gettime(CLOCK_MONOTONIC, &awake);
+  clock_gettime(CLOCK_BOOTTIME, &all);
+  return static_cast<Nanoseconds>(all.tv_sec - awake.tv_sec) * 1'000'000'000 + all.tv_nsec - awake.tv_nsec;
+}
+
 Nanoseconds SystemClock::now() const {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);

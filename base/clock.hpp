@@ -26,6 +26,10 @@ class Clock {
   virtual std::string wall_time() const = 0;       // UTC, ISO 8601 with milliseconds
 };
 
+// How long this machine has been suspended since it was started: CLOCK_MONOTONIC stands still meanwhile, meters and other machines do not
+// (clock_gettime(2)).
+Nanoseconds suspended_so_far();
+
 class SystemClock : public Clock {
  public:
   std::string wall_time_in(Seconds from_now) const;  // without the milliseconds

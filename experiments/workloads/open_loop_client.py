@@ -12,12 +12,12 @@ wait for their answer.
 One region, `load`, holds the requests that count; those of the warm-up come before it. It prints lines `name value unit` for
 `metrics: [lines]`:
 
-    requests, errors                      that count; without an answer of 2xx
+    requests, answered, errors            that count; with an answer of 2xx; without: work is `per: answered`
     offered_rate, served_rate             requests due and answered a second
-    mean_latency, p50_latency ... p999_latency
+    mean_latency, p50_latency ... p999_latency  (a mean only where all were answered)
     ..._ttft                              --stream: time to the first token
     ..._tpot                              and per token after it
-    tokens                                that came
+    tokens                                that came, as the server counts them (usage); else events of the stream, and it says so
     slo_attained COUNT of COUNT           requests that held every --slo, of all that count: a share with its interval
     p99_lateness                          how late this client itself began requests
 
@@ -139,6 +139,8 @@ def arrivals(options):
 class Answer:
     def __init__(self, due, sent):
         self.due, self.sent, self.first, self.last, self.tokens, self.problem = due, sent, None, None, 0, None
+        self.usage = []
+        self.counted = False  # by the server: an event may bring several tokens, or one without text
 
     def value(self, name):
         """Seconds; None where there is none."""
@@ -178,7 +180,7 @@ class Server:
         body, headers = self.body, list(self.options.header)
         if self.options.stream:
             body = json.dumps({"model": self.options.model, "prompt": " ".join(["word"] * due.prompt_tokens), "max_tokens": due.output_tokens, "ignore_eos": True,
-                               "temperature": 0, "stream": True}).encode()
+                               "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}).encode()
             headers.append("Content-Type: application/json")
         method = self.options.method or ("POST" if body else "GET")
         lines = [f"{method} {self.path} HTTP/1.1", f"Host: {self.at}", *headers]
@@ -187,8 +189,9 @@ class Server:
         return method, ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
     async def ask(self, due, due_at):
+        begun = time.monotonic()  # what is waited for a connection is the server's, not ours
         async with self.room:
-            answer = Answer(due_at, time.monotonic())
+            answer = Answer(due_at, begun)
             try:
                 await asyncio.wait_for(self.exchange(due, answer), self.options.timeout)
             except asyncio.TimeoutError:
@@ -239,6 +242,8 @@ class Server:
                 answer.problem = f"HTTP {words[1].decode('latin-1')}"
             elif self.options.stream and answer.tokens == 0:
                 answer.problem = "no token came"
+            elif answer.usage:
+                answer.tokens, answer.counted = answer.usage[-1], True
         finally:
             if whole:
                 self.idle.append((reader, writer))
@@ -248,6 +253,7 @@ class Server:
     async def body_of(self, reader, headers, method, answer):
         """Reads all of it; False: only the end of the connection told its end."""
         text = b""
+        usage = answer.usage = []
 
         def came(part):
             nonlocal text
@@ -256,6 +262,8 @@ class Server:
             text += part
             *lines, text = text.split(b"\n")
             for line in lines:
+                if line.startswith(b"data:") and (told := tokens_told(line[5:])) is not None:
+                    usage.append(told)
                 if line.startswith(b"data:") and line[5:].strip() not in (b"", b"[DONE]") and has_text(line[5:]):
                     answer.tokens += 1
                     if answer.first is None:
@@ -287,6 +295,15 @@ class Server:
     def close(self):
         for _, writer in self.idle:
             writer.close()
+
+
+def tokens_told(event):
+    """How many the server says it has made; None where an event does not say."""
+    try:
+        told = (json.loads(event).get("usage") or {}).get("completion_tokens")
+        return told if isinstance(told, int) and told > 0 else None
+    except (ValueError, AttributeError):
+        return None
 
 
 def has_text(event):
@@ -389,12 +406,19 @@ def offered_rate(options, answers, due_over):
     return (len(answers) - at_once) / due_over if len(answers) > at_once and due_over > 0 else None
 
 
+def holds(answer, name, limit):
+    """An answer of one token has no time per token after it: nothing of it is too long."""
+    value = answer.value(name)
+    return value <= limit if value is not None else name == "tpot" and answer.tokens == 1
+
+
 def report(options, answers, took, due_over, say=print):
     def tell(name, value, unit=""):
         say(f"{name} {value:.6g}{' ' + unit if unit else ''}")
 
     fine = [answer for answer in answers if not answer.problem]
     tell("requests", len(answers))
+    tell("answered", len(fine))
     tell("errors", len(answers) - len(fine))
     if options.closed is None and (offered := offered_rate(options, answers, due_over)) is not None:  # a closed loop offers what is served
         tell("offered_rate", offered, "1/s")
@@ -405,7 +429,10 @@ def report(options, answers, took, due_over, say=print):
         values = sorted(value for answer in fine if (value := answer.value(name)) is not None)
         if not values:
             continue
-        tell(f"mean_{name}", 1e3 * sum(values) / len(values), "ms")
+        if len(fine) == len(answers):
+            tell(f"mean_{name}", 1e3 * sum(values) / len(values), "ms")
+        else:
+            print(f"mean_{name} is not stated: {len(answers) - len(fine)} of {len(answers)} requests were not answered", file=sys.stderr)
         for word, share in PERCENTILES.items():
             # Whoever was not answered waited longer than all others.
             waited = values + [math.inf] * (len(answers) - len(fine))
@@ -421,15 +448,17 @@ def report(options, answers, took, due_over, say=print):
             print(f"{word} is not stated: it takes {needed} requests, and {len(answers)} count", file=sys.stderr)
     if options.stream:
         tell("tokens", sum(answer.tokens for answer in fine))
+        if any(not answer.counted for answer in fine):
+            print("the server does not tell how many tokens it made (usage): they are counted as events of the stream", file=sys.stderr)
     if options.slos:
-        held = sum(not answer.problem and all((value := answer.value(name)) is not None and value <= limit for name, limit in options.slos) for answer in answers)
+        held = sum(not answer.problem and all(holds(answer, name, limit) for name, limit in options.slos) for answer in answers)
         print(f"slo_attained {held} of {len(answers)}", flush=True)
     lateness = sorted(answer.sent - answer.due for answer in answers)
     late = percentile(lateness, 0.99) if len(lateness) >= 100 else lateness[-1]
     tell("p99_lateness", 1e3 * late, "ms")
     typical = sorted(answer.last - answer.due for answer in answers)[len(answers) // 2]
     if options.closed is None and late > max(0.005, 0.1 * typical):
-        print(f"this client began requests up to {1e3 * late:.0f} ms late: it is too slow for this load, and part of the latencies is its own", file=sys.stderr)
+        print(f"this client began 1 % of the requests {1e3 * late:.0f} ms late or more: it is too slow for this load, and part of the latencies is its own", file=sys.stderr)
     for problem in sorted({answer.problem for answer in answers if answer.problem})[:5]:
         print(f"{sum(answer.problem == problem for answer in answers)} requests: {problem}", file=sys.stderr)
     return bool(fine)

@@ -40,7 +40,7 @@ std::string as_unit(const FormRequest& request) {
                      "each start of the\n"
                      "# machine; `systemctl stop NAME` puts back what stood here when this was written.\n"
                      "[Unit]\n";
-  text += fmt::format("Description=Setting of least energy, by dvfs-plan: {}\n",
+  text += fmt::format("Description=Setting found by dvfs-plan: {}\n",
                       printable(settings_text(request.found.answer().point)));
   text +=
       "After=sysinit.target nvidia-persistenced.service\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n";
@@ -58,7 +58,7 @@ std::string as_tuned(const FormRequest& request) {
       as_comment(request.comment) + as_comment(of_the_command(request)) +
       "# As /etc/tuned/NAME/tuned.conf (TuneD 2.23 and newer: /etc/tuned/profiles/NAME/tuned.conf):\n"
       "# `tuned-adm profile NAME`.\n[main]\n";
-  text += fmt::format("summary=Setting of least energy, by dvfs-plan: {}\n\n[sysfs]\n",
+  text += fmt::format("summary=Setting found by dvfs-plan: {}\n\n[sysfs]\n",
                       printable(settings_text(request.found.answer().point)));
   for (const AxisRequest& one : request.requests) {
     if (!one.request.path.starts_with("/sys/")) refuse_axis("tuned", request.found, one.axis);

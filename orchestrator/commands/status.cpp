@@ -50,6 +50,13 @@ bool is_running(const Store::Progress& progress, const Sysfs& sysfs) {
   return ::kill(progress.session_pid, 0) == 0 || errno == EPERM;
 }
 
+// A copy of a result, or a shared folder, looked at elsewhere.
+bool is_of_another_machine(const Store::Progress& progress, const Sysfs& sysfs) {
+  const auto here = sysfs.text("/proc/sys/kernel/hostname");
+  return progress.session_boot_id != boot_id(sysfs) && !progress.host.empty() && here &&
+         trim(*here) != progress.host;
+}
+
 // Of an experiment whose blocks a cluster's nodes run: what of it has been collected.
 struct ClusterProgress {
   std::vector<BlockRun> runs;  // that count
@@ -143,7 +150,7 @@ std::string so_far(const Store::Progress& p) {
   return text;
 }
 
-std::string status_text(const Store::Progress& p, bool running) {
+std::string status_text(const Store::Progress& p, bool running, const Sysfs& sysfs) {
   std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
                                  p.finished, p.planned, p.counted);
   text += so_far(p);
@@ -151,11 +158,14 @@ std::string status_text(const Store::Progress& p, bool running) {
     text += fmt::format("running (pid {}, since {})", p.session_pid, printable(p.session_started_at));
     if (!p.current_trial.empty()) text += fmt::format(", now: {}", printable(p.current_trial));
     text += "\n";
-    if (p.mean_trial_seconds && p.planned > p.finished)
+    const int left = p.left.value_or(p.planned - p.finished);
+    if (p.mean_trial_seconds && left > 0)
       text += fmt::format("ETA {}{}\n", p.may_end_early ? "at most " : "",
-                          format_duration(Seconds{*p.mean_trial_seconds * (p.planned - p.finished)}));
+                          format_duration(Seconds{*p.mean_trial_seconds * left}));
   } else if (p.session_ended_how == "done") {
     text += "done\n";
+  } else if (p.session_ended_how.empty() && is_of_another_machine(p, sysfs)) {
+    text += fmt::format("whether it runs is not known here: it was begun on {}\n", printable(p.host));
   } else {
     text += fmt::format(
         "not running; the last run {}. The same command goes on.\n",
@@ -186,9 +196,9 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
     json["nodes_left_out"] = cluster->left_out;
   }
   json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
-  json["eta_s"] = running && p.mean_trial_seconds && p.planned > p.finished
-                      ? Json(*p.mean_trial_seconds * (p.planned - p.finished))
-                      : Json(nullptr);
+  const int left = p.left.value_or(p.planned - p.finished);
+  json["eta_s"] =
+      running && p.mean_trial_seconds && left > 0 ? Json(*p.mean_trial_seconds * left) : Json(nullptr);
   json["last_trial"] = nullptr;
   if (p.last_trial)
     json["last_trial"] = {{"key", p.last_trial->key},
@@ -235,7 +245,7 @@ int status_command(const StatusOptions& options) {
     write_answer((over ? "\x1b[H\x1b[2J" : "") + (options.json
                                                       ? status_json(progress, cluster, running, options.watch)
                                                   : cluster ? fitted(cluster_text(progress, *cluster))
-                                                            : fitted(status_text(progress, running))));
+                                                            : fitted(status_text(progress, running, sysfs))));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
     if (!interruption->sleep_until(clock.now() + nanoseconds(between_lines), clock))
       return static_cast<int>(ExitCode::interrupted);

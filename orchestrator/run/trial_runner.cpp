@@ -51,7 +51,8 @@ TrialRunner::TrialRunner(LocalMachine& machine)
   for (const Channel& channel : machine.sensors.sampler.channels())
     watches_load_ = watches_load_ || channel.under_load_only;
   for (const Channel& channel : machine.sensors.sampler.channels()) {
-    if (measures_energy(channel)) declared_late_ = std::max(declared_late_, Seconds{channel.late_by_s.value_or(0)});
+    if (measures_energy(channel))
+      declared_late_ = std::max(declared_late_, Seconds{channel.late_by_s.value_or(0)});
   }
   Seconds late{0};
   for (const std::uint32_t channel : machine.sensors.energy_channels) {
@@ -339,6 +340,7 @@ bool TrialRunner::wait_for_rest(const PlanPoint& point, TrialRecord& trial) {
 // Runs the workload, or rests, under the sampler. False on interruption.
 bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   const bool idle = is_idle(trial.role);
+  const Nanoseconds suspended_before = suspended_so_far();
   machine_.sensors.sampler.start();
   for (const std::string& told : machine_.sensors.sampler.told())
     trial.events.push_back({"meter_told", told});
@@ -362,6 +364,12 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (went_on && declared_late_.value() > 0) went_on = sleep(declared_late_);
   if (went_on) sleep(lead_);
   trial.readings = machine_.sensors.sampler.stop();
+  constexpr Nanoseconds between_two_looks = 10'000'000;  // at the two clocks
+  if (const Nanoseconds suspended = suspended_so_far() - suspended_before; suspended > between_two_looks)
+    set_verdict(
+        trial, Verdict::stopped,
+        fmt::format("the machine was suspended for {} meanwhile: meters went on, the trial's clock did not",
+                    format_duration(seconds(suspended))));
   impossible_.clear();
   for (const std::string& probe : machine_.sensors.sampler.stuck())
     trial.events.push_back(

@@ -69,7 +69,7 @@ class RandomisedBlocks : public Strategy {
     left += left_to_confirm();
     const auto& budget = plan_.experiment.budget;
     if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.begun_workload_trials()));
-    return left;
+    return within_budget_of_time(left, budget, history);
   }
 
   std::string announcement(const History& history) override {

@@ -44,7 +44,7 @@ int OneByOne::remaining(const History& history) {
   for (std::size_t s = 0; s < scenarios_.size(); ++s) left += std::max(0, most_trials(s) - past_[s].trials);
   if (plan_.experiment.budget.trials)
     left = std::min(left, std::max(0, *plan_.experiment.budget.trials - history.begun_workload_trials()));
-  return left;
+  return within_budget_of_time(left, plan_.experiment.budget, history);
 }
 
 int OneByOne::most_trials(std::size_t s) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 
@@ -51,6 +52,13 @@ Seconds History::committed() const {
   const int more = begun_workload_trials() - workload_trials_;
   if (more == 0 || workload_trials_ == 0) return spent_;
   return spent_ + spent_ * (static_cast<double>(more) / workload_trials_);
+}
+
+int within_budget_of_time(int left, const BudgetSpec& budget, const History& history) {
+  if (!budget.time || history.workload_trials() == 0 || history.spent().value() <= 0) return left;
+  const double each = history.spent().value() / history.workload_trials();
+  const double room = std::max(0.0, budget.time->value() - history.committed().value());
+  return room / each < left ? static_cast<int>(std::ceil(room / each)) : left;
 }
 
 std::optional<PlannedTrial> rerun_of(const PlannedTrial& trial, const History& history, const Plan& plan) {

@@ -54,6 +54,9 @@ class History {
   Seconds spent_{0};
 };
 
+// No more of `left` trials than a budget of time has room for, at the pace of those that are finished.
+int within_budget_of_time(int left, const BudgetSpec& budget, const History& history);
+
 class Strategy {
  public:
   virtual ~Strategy() = default;

@@ -98,13 +98,24 @@ class TrialsTable {
  public:
   explicit TrialsTable(Store& store)
       : trials_(store.trials()), axes_(axis_columns(store.experiment(), trials_)), view_(read_view(store)) {
-    // A metric printed more than once: the last value, as the workload's final word.
-    Statement s =
-        store.database().prepare("SELECT trial_id, name, unit, value FROM metric ORDER BY trial_id, ordinal");
-    while (s.step()) {
-      const std::string name = "metric " + s.text(1) + (s.text(2).empty() ? "" : " " + s.text(2));
-      metrics_[s.integer(0)][name] = s.real(3);
-      metric_names_.insert(name);
+    // As the report has them: the last value, as the workload's final word; of several at once the mean of theirs, with the least and the
+    // highest beside it.
+    for (const TrialRow& trial : trials_) {
+      for (const auto& [name, value] : trial.metrics) {
+        const auto unit = trial.units_of_metrics.find(name);
+        const std::string of =
+            unit == trial.units_of_metrics.end() || unit->second.empty() ? "" : " " + unit->second;
+        const auto note = [&](const std::string& which, double one) {
+          const std::string column = "metric " + name + which + of;
+          metrics_[trial.id][column] = one;
+          metric_names_.insert(column);
+        };
+        note("", value);
+        const auto extremes = trial.extremes_of_metrics.find(name);
+        if (extremes == trial.extremes_of_metrics.end()) continue;
+        note(" least", extremes->second.first);
+        note(" highest", extremes->second.second);
+      }
     }
     Statement d = store.database().prepare(
         "SELECT trial, axis, group_concat(DISTINCT applied), min(delivered), max(delivered) FROM settings "

@@ -285,7 +285,8 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
       nodes.push_back(std::move(json));
     }
     if (const auto& spread = scenario.nodes->spread_of_best) {
-      one["spread_between_nodes"] = {{"deviation", spread->deviation},
+      one["spread_between_nodes"] = {{"deviation", spread->buried ? Json(nullptr) : Json(spread->deviation)},
+                                     {"hidden_by_scatter", spread->buried},
                                      {"low_95", or_null(spread->low)},
                                      {"high_95", or_null(spread->high)}};
     }

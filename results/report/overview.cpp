@@ -18,7 +18,12 @@ std::string how_sure(const ScenarioSummary& scenario) {
     return scenario.objective.constraints.empty() ? "not known" : "none is known to hold the constraints";
   }
   if (scenario.search && !scenario.search->scatter_known) return "not known: too few trials";
-  if (scenario.search) return "no other " + at_most_better(scenario.search->bound);
+  if (scenario.search) {
+    if (!std::isfinite(scenario.search->bound)) return "not known well enough yet";
+    return fmt::format("no other{} {} ({:g} % confidence)",
+                       scenario.objective.constraints.empty() ? "" : " that holds the constraints",
+                       at_most_better(scenario.search->bound), 100 * scenario.search->rule.confidence);
+  }
   if (!scenario.spread_known) return "not known: too few trials";
   // Of each other setting what is known: who is not compared is not worse.
   int not_told_apart = 0, worse = 0, breaks = 0, missed = 0,

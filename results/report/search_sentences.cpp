@@ -33,7 +33,7 @@ std::string settings_of_point(const SearchSummary& search, const std::string& ke
 
 std::string bound_sentences(const SearchSummary& search) {
   const auto settings = search.points.size();
-  if (settings + static_cast<std::size_t>(search.hopeless) < 2) return {};
+  if (settings < 2) return {};
   if (!search.scatter_known)
     return fmt::format(
         "No setting ran often enough to tell how trials scatter: no bound is stated, savings have no "

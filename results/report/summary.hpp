@@ -48,6 +48,7 @@ struct MetricSummary {
   Estimate value;                          // by the trials; of several at once the mean of theirs
   std::optional<Estimate> least, highest;  // of several at once: of the one that told the least, and the most
   std::string unit;
+  int trials = 0;  // that told it
   // Of a share that was told as a count, over all trials together, in per cent: how many of how many, and the 95 % interval that the
   // count alone has.
   double count = 0, count_of = 0;
@@ -109,7 +110,8 @@ struct BlockDrift {
 // A metric that is not the same in the night's second half as in its first, at the same settings.
 struct MetricDrift {
   std::string metric;
-  Change change;  // by the points' means, 95 % over points
+  Change
+      change;  // of the points' means, 95 % over blocks: what ran in one block shares the start of its services
 };
 
 struct SlowdownOptimum {

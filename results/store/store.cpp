@@ -653,7 +653,10 @@ Store::Progress Store::progress() {
     // Blocks may have been added to what was planned.
     const int left = progress.session_ended_how == "done" ? 0 : static_cast<int>(session.integer(5));
     if (!progress.may_end_early) progress.planned = std::max(progress.planned, progress.finished + left);
+    if (!session.is_null(5)) progress.left = left;
   }
+  Statement host = database_.prepare("SELECT value FROM machine_fact WHERE name = 'host'");
+  if (host.step()) progress.host = host.text(0);
   Statement warnings = database_.prepare(
       "SELECT kind, message FROM event WHERE kind <> 'budget' AND session_id IN (SELECT id FROM session "
       "WHERE NOT "

@@ -119,11 +119,13 @@ class Store {
     int counted = 0;
     int excluded = 0;                          // of all runs of trials, reruns among them
     bool may_end_early = false;                // a search one by one: `planned` is the most
+    std::optional<int> left;                   // trials, as the run expects; nullopt: it has not said so
     std::optional<double> mean_trial_seconds;  // with warm-ups and idle windows, over the last trials
     std::string last_finished_at;
     std::string current_trial;  // empty if none is under way
     int session_pid = 0;
     std::string session_boot_id;
+    std::string host;  // that the result says it is of
     std::string session_started_at;
     std::string session_ended_how;  // empty: running, or killed
     std::vector<EventRecord> last_warnings;

@@ -236,7 +236,12 @@ CREATE VIEW points AS
          saving.value AS saving, saving.low AS saving_low, saving.high AS saving_high,
          slowdown.value AS slowdown, slowdown.low AS slowdown_low, slowdown.high AS slowdown_high,
          gain.value AS gain, gain.low AS gain_low, gain.high AS gain_high,
-         a.feasible, a.not_told_apart, a.on_pareto_front
+         CASE WHEN EXISTS (SELECT 1 FROM constraint_answer c WHERE c.point_id = p.id AND c.holds = 0) THEN 0
+              WHEN EXISTS (SELECT 1 FROM constraint_answer c WHERE c.point_id = p.id AND c.holds IS NULL) THEN NULL
+              WHEN a.counted = 0 AND NOT EXISTS (SELECT 1 FROM trial t WHERE t.point_id = p.id AND t.verdict = 'censored') THEN NULL
+              ELSE a.feasible END AS feasible,
+         CASE WHEN a.not_told_apart OR EXISTS (SELECT 1 FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'objective_value') THEN a.not_told_apart END AS not_told_apart,
+         CASE WHEN a.on_pareto_front OR (SELECT count(*) FROM point_quantity q WHERE q.point_id = p.id AND q.quantity IN ('energy_j', 'time_s')) = 2 THEN a.on_pareto_front END AS on_pareto_front
   FROM point p JOIN workload w ON w.id = p.workload_id LEFT JOIN point_answer a ON a.point_id = p.id
   LEFT JOIN point_change saving ON saving.point_id = p.id AND saving.change = 'saving'
   LEFT JOIN point_change slowdown ON slowdown.point_id = p.id AND slowdown.change = 'slowdown'

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <future>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "results/statistics/estimate.hpp"
@@ -234,22 +235,23 @@ MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const Surface
 static bool holds_by_its_mean(const ConstraintSpec& constraint, const std::vector<SurfaceTrial>& trials,
                               int point) {
   if (constraint.name == "slowdown") return true;
-  double sum = 0;
-  int n = 0;
+  // As the report has it: of several machines the mean of each one's mean, and of a trial that told none it is not known.
+  std::map<int, std::pair<double, int>> of_node;
   for (const SurfaceTrial& trial : trials) {
     if (trial.point != point) continue;
-    const auto value = told_of(constraint, trial);
-    if (constraint.name == "power") {
-      if (!trial.energy_j) continue;
-      sum += *trial.energy_j / trial.time_s;
-    } else if (value) {
-      sum += *value;
-    } else {
-      continue;
-    }
+    const auto value = constraint.name != "power" ? told_of(constraint, trial)
+                       : trial.energy_j           ? std::optional(*trial.energy_j / trial.time_s)
+                                                  : std::nullopt;
+    if (!value && constraint.name == "power") continue;
+    if (!value) return false;
+    auto& [sum, n] = of_node[trial.node];
+    sum += *value;
     ++n;
   }
-  return n > 0 && holds(constraint.relation, sum / n, constraint.limit);
+  double sum = 0;
+  for (const auto& [node, mine] : of_node) sum += mine.first / mine.second;
+  return !of_node.empty() &&
+         holds(constraint.relation, sum / static_cast<double>(of_node.size()), constraint.limit);
 }
 
 void OptimumModel::find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials) {

@@ -47,7 +47,9 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
                                                std::size_t starts) {
   std::map<std::string, std::map<int, const MetricRecord*>> last;  // of each run
   std::map<std::string, ToldMetric> all;
+  int last_run = 1;  // that told anything: what it did not tell is not taken from an earlier one
   for (const MetricRecord& metric : metrics) {
+    last_run = std::max(last_run, metric.run);
     last[metric.name][metric.run] = &metric;
     all[metric.name].unit = metric.unit;
   }
@@ -61,8 +63,7 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
         told.count += std::round(metric->value / 100 * *metric->count_of);
         told.of += *metric->count_of;
       }
-      const bool of_the_last =
-          at_once > 1 ? run > static_cast<int>((starts - 1) * at_once) : run == runs.rbegin()->first;
+      const bool of_the_last = at_once > 1 ? run > static_cast<int>((starts - 1) * at_once) : run == last_run;
       if (!of_the_last) continue;
       sum += metric->value;
       told.least = std::min(told.least, metric->value);

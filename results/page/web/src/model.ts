@@ -20,7 +20,7 @@ export interface Drift { block: number; change: number | null; flagged: boolean;
 export interface Scenario {
   scenario: string; objective: string; per: string | null; per_one?: string | null; per_many?: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
   sentence?: string; gain_of_best: Change | null; how_sure?: string; axis_effects?: AxisEffect[]; by_slowdown: { from: number; point: string }[]; drift: Drift[]; trials: number; counted: number;
-  nodes?: NodeOf[]; spread_between_nodes?: { deviation: number; low_95: number | null; high_95: number | null };
+  nodes?: NodeOf[]; spread_between_nodes?: { deviation: number | null; low_95: number | null; high_95: number | null };
 }
 export interface AxisEffect { axis: string; best: string; reference: string; alone_point: string | null; gain_alone: Change | null; without_point: string | null; gain_on_top: Change | null }
 export interface NodePoint { point: string; work_energy_j: number | null; work_time_s: number | null; mean_power_w: number | null }

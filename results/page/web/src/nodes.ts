@@ -21,7 +21,8 @@ export function nodes(report: Report, scenario: Scenario): HTMLElement | null {
   const machines = [...new Set(facts.map((f) => f.node))];
   return section("nodes", "Nodes",
     el("p", {}, `Intervals are of machines of this type: over ${scenario.nodes.length} nodes, not over their blocks. Thin lines in the charts are single nodes.`),
-    spread ? el("p", {}, `At the best, the objective varies from node to node by ${significant(100 * spread.deviation, 2)} % (standard deviation${spread.low_95 === null ? "" : `, 95 % interval ${significant(100 * spread.low_95, 2)} to ${significant(100 * spread.high_95!, 2)} %`}).`) : null,
+    spread ? el("p", {}, spread.deviation === null ? "At the best, by how much the objective varies from node to node is not known: less than single trials scatter."
+      : `At the best, the objective varies from node to node by ${significant(100 * spread.deviation, 2)} % (standard deviation${spread.low_95 === null ? ", what single trials scatter included" : `, 95 % interval ${significant(100 * spread.low_95, 2)} to ${significant(100 * spread.high_95!, 2)} %`}).`) : null,
     plainTable("each node by itself", ["node", "blocks", "trials", "its own best", "gain there", "the answer holds there", "objective against the others"], rows),
     names.length > 0 ? plainTable("in what they differ", ["fact", ...machines.map(printable)], names.map((name) => [printable(name), ...machines.map((m) => printable(of.get(`${name} ${m}`) ?? dash))])) : null);
 }

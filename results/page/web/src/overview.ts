@@ -27,7 +27,7 @@ function costs(scenario: Scenario): HTMLElement | null {
   const bound = scenario.search?.bound ?? null;
   return el("dl", { class: "tiles" }, tile(`energy${per}`, withInterval(best.work_energy_j, "J")), tile(`time${per}`, withInterval(best.work_time_s, "s")),
     tile("mean power", withInterval(best.mean_power_w, "W")), best.throughput_per_s ? tile("throughput", withInterval(best.throughput_per_s, `${scenario.per_many ?? scenario.per}/s`)) : null, scenario.how_sure ? tile("how sure", scenario.how_sure) : null,
-    bound !== null && bound < 1 ? tile("none is better by more than", `${significant(100 * bound, 2)} % (${plain(100 * scenario.search!.confidence)} % confidence)`) : null);
+    bound !== null && bound < 1 ? tile("none is better by more than", `${(Math.ceil(1000 * bound - 1e-9) / 10).toFixed(1)} % (${plain(100 * scenario.search!.confidence)} % confidence)`) : null);
 }
 
 // What was swept, by the settings that there are.

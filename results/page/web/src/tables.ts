@@ -94,7 +94,7 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
   if (boards.length > 1) boards.forEach((board) => columns.push({ title: `${board} (J)`, cell: (p) => measured(p.boards_j?.[board] ?? null, "J") }));
   if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
   if (scenario.points.some((p) => p.constraints.length > 0))
-    columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : `not ${c.constraint}`)).join("; ") || "hold", value: p.feasible ? "hold" : "broken" }) });
+    columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : c.certain === true ? `not ${c.constraint}` : `not shown: ${c.constraint}`)).join("; ") || "hold", value: p.feasible === null ? null : p.feasible ? "hold" : "broken" }) });
   if (scenario.points.some((p) => p.called !== Object.entries(p.settings).map(([a, v]) => `${a} = ${v}`).join(", ")))
     columns.push({ title: "delivered", cell: (p) => ({ text: p.called, value: p.called }) });
   return section("points", "Settings", sortable("points-table", "settings that were run", scenario.points, columns, (p) => (p.point === scenario.best ? "best" : p.not_told_apart_from_best ? "near" : "")));

@@ -80,8 +80,8 @@ function option(scenario: Scenario, points: Point[], tolerated: number): object 
       },
     },
     series: [
-      dots("settings", points.filter((p) => p.feasible), "circle", 7, colours.sky),
-      dots("breaks a constraint", points.filter((p) => !p.feasible), "triangle", 7, colours.grey),
+      dots("settings", points.filter((p) => p.feasible !== false), "circle", 7, colours.sky),
+      dots("breaks a constraint", points.filter((p) => p.feasible === false), "triangle", 7, colours.grey),
       dots("not told apart from the best", points.filter((p) => p.not_told_apart_from_best), "circle", 13, "transparent", colours.blue),
       { type: "line", name: "Pareto front", data: front.map((p) => ({ value: at(p), name: p.point })), symbol: "none", lineStyle: { color: colours.orange, width: 2 }, markLine: { symbol: "none", silent: true, precision: -1, data: lines } },
       ...limits.map((r) => ({ type: "line", name: `power ${r.relation} ${r.bound} W`, symbol: "none", silent: true, lineStyle: { color: colours.vermilion, type: "dashed" }, data: [Math.min(...times), Math.max(...times)].map((t) => [t, t * r.bound]) })),
