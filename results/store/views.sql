@@ -208,9 +208,9 @@ CREATE VIEW settings AS
 --| gain: of the objective, likewise: positive is less
 --| gain_low: of its 95 % interval
 --| gain_high: of its 95 % interval
---| feasible: 1: all constraints hold
---| not_told_apart: 1: from the best, at the 5 % level
---| on_pareto_front: 1: no other point has both less energy and less time
+--| feasible: 1: all constraints hold; NULL: not known
+--| not_told_apart: 1: from the best, at the 5 % level; NULL: not known
+--| on_pareto_front: 1: no other point has both less energy and less time; NULL: not known
 CREATE VIEW points AS
   SELECT p.key AS point, w.name AS workload, p.scenario, p.operating_point, p.is_reference,
          coalesce(a.trials, 0) AS trials, coalesce(a.counted, 0) AS counted,

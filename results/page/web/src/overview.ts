@@ -3,7 +3,7 @@ import { el, section } from "./dom";
 import { perOne, type Change, type Point, type Report, type Scenario } from "./model";
 import { asChosen } from "./questions";
 import { linkTo } from "./state";
-import { changeText, dash, percent, plain, significant, withInterval } from "./text";
+import { changeText, dash, percent, plain, withInterval } from "./text";
 
 const tile = (name: string, value: string): HTMLElement => el("div", { class: "tile" }, el("dt", {}, name), el("dd", {}, value));
 const bestOf = (scenario: Scenario): Point | undefined => scenario.points.find((p) => p.point === scenario.best);
