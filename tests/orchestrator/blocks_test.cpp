@@ -171,6 +171,16 @@ TEST(Blocks, ATimeBudgetIsNeverOverdrawn) {
   EXPECT_LE(night.history_.spent().value(), 300);
 }
 
+// "ETA 8 h" of a night that has an hour.
+TEST(Blocks, WhatIsLeftKnowsTheTimeBudget) {
+  Night night(6, "objective: time\nrepeat: 3\nbudget: 60 s\n");
+  night.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; }, 2);
+  EXPECT_EQ(night.strategy_->remaining(night.history_), 4);
+  Night search(6, "objective: time\nsearch: random\nbudget: 60 s\n");
+  search.run([&](const PlannedTrial& trial) { return 10.0 + trial.point; }, 4);
+  EXPECT_EQ(search.strategy_->remaining(search.history_), 2);
+}
+
 TEST(Blocks, AResumedNightGoesOnAsItWouldHave) {
   const std::string yaml = "objective: time\nrepeat: {min: 2, max: 9, until: 0.5 %}\nbudget: 50 trials\n";
   const auto measure = [](const PlannedTrial& trial) {

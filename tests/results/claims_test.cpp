@@ -172,6 +172,34 @@ TEST(Limits, WhatMayHoldThemIsNamed) {
                                "slowdown <= 5 %: it has"));
 }
 
+// A client states no p99 where too many requests were not answered: the trials that state it are the better ones.
+TEST(Limits, WhatSomeTrialsDidNotTellIsNotKnownToHold) {
+  Night night;
+  ConstraintSpec limit;
+  limit.name = "p99_latency";
+  limit.limit = 200;
+  limit.unit = "ms";
+  night.experiment.objective.constraints = {limit};
+  for (int block = 1; block <= 5; ++block) {
+    for (const int at : {1, 2, 3, 3}) {
+      TrialRow trial = trial_at(at, 3, block, 70 + 10 * at + 0.1 * block);
+      if (at != 1 || block > 2) {
+        trial.metrics["p99_latency"] = 190 - 20 * at;
+        trial.units_of_metrics["p99_latency"] = "ms";
+      }
+      night.trials.push_back(trial);
+    }
+  }
+  const Summary summary = night.summary();
+  const ScenarioSummary& scenario = summary.scenarios[0];
+  EXPECT_EQ(scenario.points[0].constraints.at(0).holds, std::nullopt);
+  EXPECT_EQ(scenario.points[1].constraints.at(0).holds, true);
+  ASSERT_TRUE(scenario.best);
+  EXPECT_EQ(*scenario.best, 1U);
+  EXPECT_THAT(answer_sentences(summary).at(0),
+              HasSubstr("2 of the 5 trials of w clock=01 told none"));
+}
+
 TEST(Savings, OfPointsThatShareNoBlockNoneIsStated) {
   EXPECT_THAT(reached_by_blocks({{0, {1}}, {1, {1, 2}}, {2, {2}}}, 0), ElementsAre(0, 1, 2));
   EXPECT_THAT(reached_by_blocks({{0, {1}}, {1, {1, 3}}, {2, {2}}}, 0), ElementsAre(0, 1));

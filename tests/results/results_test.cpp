@@ -558,6 +558,29 @@ TEST_F(StoreTest, ExportsOneRowATrial) {
   EXPECT_THAT(csv.str(), HasSubstr(",'=2+2,completed,0,,ok,,,1,"));
 }
 
+// Energy is of all copies: beside it one copy's rate would make each unit so many times as dear.
+TEST_F(StoreTest, ExportsOfCopiesHaveWhatTheReportHas) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  TrialRecord of_two = trial(0, 50);
+  of_two.runs.push_back(of_two.runs.front());
+  for (const int one : {1, 2}) {
+    InstanceRecord instance;
+    instance.run = instance.instance = one;
+    instance.workload = instance.name = "w";
+    instance.end = ChildResult::End::exited;
+    of_two.instances.push_back(instance);
+  }
+  of_two.metrics = {{"rate", 1, "1/s", 1}, {"rate", 4, "1/s", 2}};
+  store.write_trial(of_two);
+  std::ostringstream csv;
+  write_trials_table(store, *csv_writer(csv));
+  EXPECT_THAT(csv.str(), HasSubstr(",metric rate 1/s,metric rate highest 1/s,metric rate least 1/s\r\n"));
+  EXPECT_THAT(csv.str(), HasSubstr(",2.5,4,1\r\n"));
+  const auto rows = store.trials();
+  EXPECT_EQ(rows.at(0).metrics.at("rate"), 2.5);
+}
+
 TEST(SearchSentences, NothingIsSaidToBeFourHundredPerCentBetter) {
   SearchSummary search;
   search.rule.confidence = 0.95;
