@@ -72,7 +72,7 @@ bool parse_axis_map(const YamlNode& node, AxisSpec& axis, YamlReader& read) {
 
 // 'late by', of a meter or a channel of a program: how long before it is told each value was so.
 std::optional<double> lateness(const YamlNode& node, const std::string& object, YamlReader& read) {
-  constexpr double most = 10;  // s; every trial is lengthened by it on both sides
+  constexpr double most = 10;  // s; every trial is watched so much longer
   const YamlNode* const late = node.find("late by");
   const auto length = late == nullptr ? std::nullopt : read.quantity(*late, "'late by'", Dimension::time);
   if (!length || (*length > 0 && *length <= most)) return length;

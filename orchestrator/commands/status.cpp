@@ -196,7 +196,8 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
     json["nodes_left_out"] = cluster->left_out;
   }
   json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
-  const int left = p.left.value_or(p.planned - p.finished);
+  // Of a cluster the last session that was collected knows of its own block alone.
+  const int left = cluster ? p.planned - p.finished : p.left.value_or(p.planned - p.finished);
   json["eta_s"] =
       running && p.mean_trial_seconds && left > 0 ? Json(*p.mean_trial_seconds * left) : Json(nullptr);
   json["last_trial"] = nullptr;

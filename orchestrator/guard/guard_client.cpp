@@ -292,8 +292,11 @@ void GuardClient::arm_again() {
     former_ = std::move(read);
   else if (!found_ && std::any_of(read.begin(), read.end(), [&](const SettingText& now) {
              const auto ours = written_.find(now.path);
-             return ours != written_.end() && ours->second.contains(now.text) &&
-                    std::find(former_.begin(), former_.end(), now) == former_.end();
+             const auto was = std::find_if(former_.begin(), former_.end(),
+                                           [&](const SettingText& one) { return one.path == now.path; });
+             return ours != written_.end() && was != former_.end() && !same_setting(now.text, was->text) &&
+                    std::any_of(ours->second.begin(), ours->second.end(),
+                                [&](const std::string& text) { return same_setting(now.text, text); });
            }))
     hand_over_former();
 }
@@ -321,9 +324,10 @@ void GuardClient::tell_what_stays(const std::string& why, const std::string& hin
   std::string list;
   for (const SettingText& one : former_)
     list += fmt::format("\n  {} was '{}'", printable(one.path), printable(one.text));
-  throw Error(ExitCode::not_restored,
-              fmt::format("{}: whether the settings were put back is not known; before the sweep{}", why, list),
-              hint);
+  throw Error(
+      ExitCode::not_restored,
+      fmt::format("{}: whether the settings were put back is not known; before the sweep{}", why, list),
+      hint);
 }
 
 std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requests) {
@@ -383,8 +387,7 @@ bool GuardClient::keep() {
     begin_session();
   } catch (const Error& error) {
     // Nothing is known of who would put them back: it cannot be started, or cannot read the journal.
-    const bool unknown =
-        error.code() == ExitCode::machine_refuses || error.code() == ExitCode::not_restored;
+    const bool unknown = error.code() == ExitCode::machine_refuses || error.code() == ExitCode::not_restored;
     if (settings_.empty() || !unknown) throw;
     // One that cannot read the journal, or could not put all of it back, is asked once more at the end.
     if (error.code() == ExitCode::not_restored) tell_what_stays(error.what(), error.hint());
@@ -429,6 +432,8 @@ RestoreOutcome GuardClient::restored_by_another() {
   try {
     begin_session();
   } catch (const Error& error) {
+    if (error.code() == ExitCode::not_restored && !former_.empty())
+      tell_what_stays(error.what(), error.hint());
     if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
     const auto who = who_has_the_machine(wish_);
     if (who.holder && who.holder->pid == ::getpid())

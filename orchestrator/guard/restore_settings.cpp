@@ -19,6 +19,13 @@
 #include "orchestrator/settings/setting_access.hpp"
 
 namespace dvfs_plan {
+bool same_setting(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto one = parse_number(a), other = parse_number(b);
+  constexpr double rounding = 0.002;  // boards take whole watts, or eighths
+  return one && other && std::abs(*one - *other) <= rounding * std::abs(*other);
+}
+
 namespace {
 
 constexpr int rounds = 4;
@@ -27,14 +34,6 @@ constexpr std::chrono::milliseconds patience{200};  // a round; the kernel's wor
 // Whether an attribute says `value`: as a whole, or as the choice in brackets.
 bool reads_as(const std::string& text, const std::string& value) {
   return text == value || text.find("[" + value + "]") != std::string::npos;
-}
-
-// The same text, or the same number in other digits: "300" was asked for and "300.00" is read.
-bool same_setting(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  const auto one = parse_number(a), other = parse_number(b);
-  constexpr double rounding = 0.002;  // boards take whole watts, or eighths
-  return one && other && std::abs(*one - *other) <= rounding * std::abs(*other);
 }
 
 class Restorer {

@@ -15,6 +15,9 @@
 
 namespace dvfs_plan {
 
+// The same text, or the same number in other digits: "300" was asked for and "300.00" is read.
+bool same_setting(const std::string& a, const std::string& b);
+
 struct RestoreOutcome {
   int restored = 0;   // written and read back
   int unchanged = 0;  // were as saved already

@@ -1,10 +1,10 @@
 #include "orchestrator/guardian/session.hpp"
 
 #include <fmt/format.h>
-#include <map>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
+#include <map>
 
 #include <algorithm>
 #include <cerrno>
@@ -352,6 +352,7 @@ class Session {
       former[message.fields[i]] = message.fields[i + 1];
     // What could not be read before the sweep, and can be as it has set others, is not to be put back.
     std::erase_if(saved_, [&](const SavedSetting& setting) { return !former.contains(setting.path); });
+    std::erase_if(paths_, [&](const std::string& path) { return !former.contains(path); });
     if (saved_.empty()) return say(refusal(Error(ExitCode::not_restored, "none of these is saved")));
     for (SavedSetting& setting : saved_) setting.value = former[setting.path];
     try {

@@ -107,6 +107,12 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
       set_verdict(
           trial, Verdict::changed_meanwhile,
           "the guardian's session ended during the trial: its settings may have been put back meanwhile");
+    constexpr Nanoseconds between_two_looks = 10'000'000;  // at the two clocks
+    if (suspended_ > between_two_looks)
+      set_verdict(
+          trial, Verdict::stopped,
+          fmt::format("the machine was suspended for {} meanwhile: meters went on, the trial's clock did not",
+                      format_duration(seconds(suspended_))));
     const std::string capped = judge_changes(trial);
     note_rules(point, trial);
     judge(trial, judge_input(point, is_idle(trial.role)));
@@ -359,17 +365,12 @@ bool TrialRunner::measure(const PlanPoint& point, TrialRecord& trial) {
   if (sets_clocks_) residency_ = residency_between(residency_before, clock_residency(machine_.sysfs));
   const auto throttles = throttles_.read();
   if (throttles && throttles_before) trial.conditions.throttle_events = *throttles - *throttles_before;
-  // A signal from here on finds the trial finished: it is judged and kept.
-  // What a meter says late is of the trial all the same: cut off before it is said, the trial is not known.
+  // A signal from here on finds the trial finished: it is judged and kept. But what a meter says late is of the trial too: cut off before that
+  // is said, it is not known.
   if (went_on && declared_late_.value() > 0) went_on = sleep(declared_late_);
   if (went_on) sleep(lead_);
   trial.readings = machine_.sensors.sampler.stop();
-  constexpr Nanoseconds between_two_looks = 10'000'000;  // at the two clocks
-  if (const Nanoseconds suspended = suspended_so_far() - suspended_before; suspended > between_two_looks)
-    set_verdict(
-        trial, Verdict::stopped,
-        fmt::format("the machine was suspended for {} meanwhile: meters went on, the trial's clock did not",
-                    format_duration(seconds(suspended))));
+  suspended_ = suspended_so_far() - suspended_before;
   impossible_.clear();
   for (const std::string& probe : machine_.sensors.sampler.stuck())
     trial.events.push_back(

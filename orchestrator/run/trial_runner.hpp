@@ -65,11 +65,12 @@ class TrialRunner {
       false;           // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
   Seconds update_{0};  // the longest of the energy source's sensors
   Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
-  Seconds declared_late_{0};  // so much longer behind it: by what a meter's values are late (`late by`)
-  std::map<int, double> busy_;                        // of the trial at hand, per CPU
-  bool sets_clocks_ = false;                          // of CPUs
-  ClockResidency residency_;                          // of the trial at hand
-  std::string others_on_boards_;                      // just before or after the trial at hand
+  Nanoseconds suspended_ = 0;     // was the machine, while the last trial was measured
+  Seconds declared_late_{0};      // so much longer behind it: by what a meter's values are late (`late by`)
+  std::map<int, double> busy_;    // of the trial at hand, per CPU
+  bool sets_clocks_ = false;      // of CPUs
+  ClockResidency residency_;      // of the trial at hand
+  std::string others_on_boards_;  // just before or after the trial at hand
   std::vector<SavedSetting> stands_;                  // what each knob read back, of the trial at hand
   std::vector<std::vector<WorkFile>> files_;          // by workload
   std::vector<std::vector<WorkFile>> service_files_;  // by service

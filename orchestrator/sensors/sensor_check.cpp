@@ -66,12 +66,14 @@ bool says_too_little(const std::vector<Channel>& channels, const std::vector<Rea
   return false;
 }
 
-// What is told late of a look is still of it.
-void wait_for_the_late(const Sampler& sampler, const Clock& clock, Interruption* interruption) {
-  double latest = 0;
-  for (const Channel& channel : sampler.channels())
-    if (measures_energy(channel)) latest = std::max(latest, channel.late_by_s.value_or(0));
-  if (latest > 0) compute_until(clock.now(), clock, false, Seconds{latest}, interruption);
+// What is told late of a look is still of it. How long that takes.
+Seconds wait_for_the_late(const Sampler& sampler, const Clock& clock, bool busy, Interruption* interruption) {
+  Seconds latest{0};
+  for (const Channel& channel : sampler.channels()) {
+    if (measures_energy(channel)) latest = std::max(latest, Seconds{channel.late_by_s.value_or(0)});
+  }
+  if (latest.value() > 0) compute_until(clock.now(), clock, busy, latest, interruption);
+  return latest;
 }
 
 // What a probe tells at a start (a program that was started again, lines that are not understood) it tells once.
@@ -159,7 +161,7 @@ void look_under_loads(Sampler& sampler, const Clock& clock, const TestLoads& loa
       }
       done[domain] = load.get();
     }
-    wait_for_the_late(sampler, clock, interruption);
+    wait_for_the_late(sampler, clock, false, interruption);
     const auto readings = sampler.stop();
     if (*loads.stop) return;
     for (const auto& [domain, load] : done) {
@@ -215,19 +217,20 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   const Nanoseconds load_from = clock.now();
   compute_until(load_from, clock, true, load_lasts, interruption);
   Nanoseconds to = clock.now();
-  wait_for_the_late(sampler, clock, interruption);
+  // Under load: a later look goes on with it.
+  const Seconds latest = wait_for_the_late(sampler, clock, true, interruption);
   auto readings = sampler.stop();
   const auto look_on = [&](Seconds length) {
     start_and_note(sampler, check);
-    compute_until(to, clock, true, length, interruption);
+    compute_until(clock.now(), clock, true, length, interruption);
     to = clock.now();
-    wait_for_the_late(sampler, clock, interruption);
+    wait_for_the_late(sampler, clock, true, interruption);
     const auto more = sampler.stop();
     readings.insert(readings.end(), more.begin(), more.end());
   };
   for (Seconds waited{0}; waited < patience_with_programs && says_too_little(channels, readings) &&
                           check.notes.empty() && (interruption == nullptr || interruption->pending() == 0);
-       waited = waited + between_their_lines)
+       waited = waited + between_their_lines + latest)
     look_on(between_their_lines);
   // A slow sensor has said too little by now to know how slow it is.
   if (any_slow(channels, readings)) look_on(more_for_slow_sensors);

@@ -150,6 +150,8 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
 
 namespace {
 
+std::string not_comparable(const ScenarioSummary& scenario);
+
 std::string not_told_apart(const ScenarioSummary& scenario) {
   if (scenario.points.size() == 1) return {};
   if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
@@ -162,6 +164,7 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
   if (scenario.unknown_points > 0) {
     unknown = fmt::format(" Of {} other point{} too little is known to say.", scenario.unknown_points,
                           scenario.unknown_points == 1 ? "" : "s");
+    unknown += not_comparable(scenario);
   }
   if (others.empty()) {
     const bool all = scenario.unknown_points == 0;

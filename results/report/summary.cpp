@@ -711,7 +711,9 @@ class Scenario {
   void drift_of_metrics() {
     if (several_nodes()) return;  // other blocks are other machines
     std::set<std::string> names;
-    for (const ConstraintSpec& constraint : objective_spec_.constraints) names.insert(constraint.name);
+    for (const ConstraintSpec& constraint : objective_spec_.constraints) {
+      if (!is_measured(constraint.name)) names.insert(constraint.name);
+    }
     int last_block = 0;
     for (const TrialRow* trial : trials_) {
       if (!trial->counts()) continue;
@@ -744,6 +746,13 @@ class Scenario {
         all += means[block] =
             std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
       all /= static_cast<double>(means.size());
+      // What ran in one half alone says nothing of a change.
+      const auto in_half = [&](bool second) {
+        return std::any_of(means.begin(), means.end(), [&](const auto& one) {
+          return 2 * one.first != last_block + 1 && (2 * one.first > last_block + 1) == second;
+        });
+      };
+      if (!in_half(false) || !in_half(true)) continue;
       for (const auto& [block, mean] : means) {
         blocks[block].first += mean - all;
         ++blocks[block].second;

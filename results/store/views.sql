@@ -238,7 +238,8 @@ CREATE VIEW points AS
          gain.value AS gain, gain.low AS gain_low, gain.high AS gain_high,
          CASE WHEN EXISTS (SELECT 1 FROM constraint_answer c WHERE c.point_id = p.id AND c.holds = 0) THEN 0
               WHEN EXISTS (SELECT 1 FROM constraint_answer c WHERE c.point_id = p.id AND c.holds IS NULL) THEN NULL
-              WHEN a.counted = 0 AND NOT EXISTS (SELECT 1 FROM trial t WHERE t.point_id = p.id AND t.verdict = 'censored') THEN NULL
+              WHEN a.counted = 0 AND NOT EXISTS (SELECT 1 FROM trial t WHERE t.point_id = p.id AND t.verdict = 'censored' AND t.role <> 'warm_up' AND t.objective IS NOT NULL
+                AND t.session_id IN (SELECT s.id FROM session s LEFT JOIN block_run r ON r.id = s.block_run_id WHERE NOT s.recheck AND r.left_out IS NULL)) THEN NULL
               ELSE a.feasible END AS feasible,
          CASE WHEN a.not_told_apart OR EXISTS (SELECT 1 FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'objective_value') THEN a.not_told_apart END AS not_told_apart,
          CASE WHEN a.on_pareto_front OR (SELECT count(*) FROM point_quantity q WHERE q.point_id = p.id AND q.quantity IN ('energy_j', 'time_s')) = 2 THEN a.on_pareto_front END AS on_pareto_front

@@ -9,7 +9,7 @@ export interface Point {
   point: string; called: string; workload: string; settings: Settings; values: Values; reference: boolean; trials: number; counted: number;
   not_counted: Record<string, number>; energy_j: Estimate | null; above_idle_j: Estimate | null; energy_per_unit_j: Estimate | null;
   time_s: Estimate | null; mean_power_w: Estimate | null; objective: Estimate | null; work_energy_j: Estimate | null; work_time_s: Estimate | null;
-  edp_js: Estimate | null; ed2p_js2: Estimate | null; saving: Change | null; slowdown: Change | null; gain: Change | null; feasible: boolean;
+  edp_js: Estimate | null; ed2p_js2: Estimate | null; saving: Change | null; slowdown: Change | null; gain: Change | null; feasible: boolean | null;
   not_told_apart_from_best: boolean; on_pareto_front: boolean; constraints: Constraint[];
   metrics: Record<string, Metric>; boards_j?: Record<string, Estimate>; saved_j?: Change | null; throughput_per_s?: Estimate | null; all_running_share?: Estimate | null;
   instances?: { name: string; workload: string; time_s: Estimate | null; slowdown: Change | null }[];
