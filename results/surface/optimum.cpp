@@ -239,9 +239,11 @@ static bool holds_by_its_mean(const ConstraintSpec& constraint, const std::vecto
   std::map<int, std::pair<double, int>> of_node;
   for (const SurfaceTrial& trial : trials) {
     if (trial.point != point) continue;
-    const auto value = constraint.name != "power" ? told_of(constraint, trial)
-                       : trial.energy_j           ? std::optional(*trial.energy_j / trial.time_s)
-                                                  : std::nullopt;
+    std::optional<double> value;
+    if (constraint.name != "power")
+      value = told_of(constraint, trial);
+    else if (trial.energy_j)
+      value = *trial.energy_j / trial.time_s;
     if (!value && constraint.name == "power") continue;
     if (!value) return false;
     auto& [sum, n] = of_node[trial.node];
