@@ -139,8 +139,7 @@ def arrivals(options):
 class Answer:
     def __init__(self, due, sent):
         self.due, self.sent, self.first, self.last, self.tokens, self.problem = due, sent, None, None, 0, None
-        self.usage = []
-        self.counted = False  # by the server: an event may bring several tokens, or one without text
+        self.told = None  # tokens, as the server counts them: an event may bring several, or one without text
 
     def value(self, name):
         """Seconds; None where there is none."""
@@ -242,8 +241,8 @@ class Server:
                 answer.problem = f"HTTP {words[1].decode('latin-1')}"
             elif self.options.stream and answer.tokens == 0:
                 answer.problem = "no token came"
-            elif answer.usage:
-                answer.tokens, answer.counted = answer.usage[-1], True
+            elif answer.told is not None:
+                answer.tokens = answer.told
         finally:
             if whole:
                 self.idle.append((reader, writer))
@@ -253,7 +252,6 @@ class Server:
     async def body_of(self, reader, headers, method, answer):
         """Reads all of it; False: only the end of the connection told its end."""
         text = b""
-        usage = answer.usage = []
 
         def came(part):
             nonlocal text
@@ -262,9 +260,9 @@ class Server:
             text += part
             *lines, text = text.split(b"\n")
             for line in lines:
-                if line.startswith(b"data:") and (told := tokens_told(line[5:])) is not None:
-                    usage.append(told)
-                if line.startswith(b"data:") and line[5:].strip() not in (b"", b"[DONE]") and has_text(line[5:]):
+                event = event_of(line)
+                answer.told = tokens_told(event) or answer.told
+                if has_text(event):
                     answer.tokens += 1
                     if answer.first is None:
                         answer.first = time.monotonic()
@@ -297,21 +295,29 @@ class Server:
             writer.close()
 
 
+def event_of(line):
+    """What an event of a stream says; None where a line is none, or its end."""
+    try:
+        return json.loads(line[5:]) if line.startswith(b"data:") else None
+    except ValueError:  # "[DONE]"
+        return None
+
+
 def tokens_told(event):
     """How many the server says it has made; None where an event does not say."""
     try:
-        told = (json.loads(event).get("usage") or {}).get("completion_tokens")
+        told = (event.get("usage") or {}).get("completion_tokens")
         return told if isinstance(told, int) and told > 0 else None
-    except (ValueError, AttributeError):
+    except AttributeError:
         return None
 
 
 def has_text(event):
     """Whether an event of a stream brings a token: the last ones bring counts, and roles come without any."""
     try:
-        choice = json.loads(event)["choices"][0]
+        choice = event["choices"][0]
         return bool(choice.get("text") or (choice.get("delta") or {}).get("content"))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (LookupError, TypeError, AttributeError):
         return False
 
 
@@ -448,7 +454,7 @@ def report(options, answers, took, due_over, say=print):
             print(f"{word} is not stated: it takes {needed} requests, and {len(answers)} count", file=sys.stderr)
     if options.stream:
         tell("tokens", sum(answer.tokens for answer in fine))
-        if any(not answer.counted for answer in fine):
+        if any(answer.told is None for answer in fine):
             print("the server does not tell how many tokens it made (usage): they are counted as events of the stream", file=sys.stderr)
     if options.slos:
         held = sum(not answer.problem and all(holds(answer, name, limit) for name, limit in options.slos) for answer in answers)
