@@ -60,13 +60,6 @@ std::string share_of_reference(Store& store, const std::string& best, const std:
   return join(texts, ", ");
 }
 
-// The clocks that the boards ran at where they were not those requested; empty: they were.
-std::string delivered_at(Store& store, const std::string& point) {
-  Statement s = store.database().prepare("SELECT delivered_instead FROM points WHERE point = ?");
-  s.bind(point);
-  return s.step() ? s.text(0) : std::string();
-}
-
 std::string last_recheck(Store& store, const std::string& scenario) {
   Statement s = store.database().prepare(
       "SELECT substr(at, 1, 10) || ' ' || verdict FROM rechecks WHERE scenario = ? ORDER BY at DESC LIMIT 1");
@@ -101,7 +94,8 @@ class Gatherer {
         "1), b.reference, b.gain, b.gain_low, b.gain_high, b.slowdown, b.slowdown_low, b.slowdown_high, "
         "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.role <> 'warm_up' AND t.left_out "
         "IS NULL), "
-        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts), b.delivered_instead "
+        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts), b.delivered_instead, "
+        "(SELECT p.delivered_instead FROM points p WHERE p.point = b.reference) "
         "FROM scenarios n LEFT JOIN best b USING (scenario)");
     bool any = false;
     while (s.step()) {
@@ -113,9 +107,8 @@ class Gatherer {
       // What ran at another clock must not be called by the one that was asked for, nor be a share by it.
       const bool delivered = s.is_null(12);
       if (!delivered) row.best += fmt::format(" ({} delivered)", s.text(12));
-      const std::string ran = s.is_null(3) ? std::string() : delivered_at(store, s.text(3));
-      if (!ran.empty()) row.reference += fmt::format(" ({} delivered)", ran);
-      if (delivered && ran.empty() && !s.is_null(1) && !s.is_null(3))
+      if (!s.is_null(13)) row.reference += fmt::format(" ({} delivered)", s.text(13));
+      if (delivered && s.is_null(13) && !s.is_null(1) && !s.is_null(3))
         row.share_of_reference = share_of_reference(store, s.text(1), s.text(3));
       row.gain = change_in(s, 4);
       row.slowdown = change_in(s, 7);
