@@ -208,6 +208,17 @@ TEST(WinnersSaving, OfNoValuesAtAllNothingIsSaid) {
   EXPECT_FALSE(NoiseModel({}, 2).known());
 }
 
+// Of the points from `from` on, the one with the least level, and all of them.
+std::pair<int, std::vector<int>> least_of(const BlockModel& model, int from, int points) {
+  int best = from;
+  std::vector<int> among;
+  for (int point = from; point < points; ++point) {
+    among.push_back(point);
+    if (*model.level(point) < *model.level(best)) best = point;
+  }
+  return {best, among};
+}
+
 // Two blocks of wild noise: the middle of an interval from -8000 % to 90 % is no estimate that anybody believes.
 TEST(WinnersSaving, TheValueLiesInItsIntervalAndIsNotBelowNothingWhereThatHoldsZero) {
   std::mt19937_64 random(11);
@@ -222,13 +233,7 @@ TEST(WinnersSaving, TheValueLiesInItsIntervalAndIsNotBelowNothingWhereThatHoldsZ
         values.push_back({point, block, std::exp((point > 0 ? 3 : 1) * scatter * normal(random))});
       values.push_back({0, block, std::exp(scatter * normal(random))});
     }
-    const BlockModel model(values, points);
-    int best = 0;
-    std::vector<int> among;
-    for (int point = 0; point < points; ++point) {
-      among.push_back(point);
-      if (*model.level(point) < *model.level(best)) best = point;
-    }
+    const auto [best, among] = least_of(BlockModel(values, points), 0, points);
     if (best == 0) continue;
     const auto said = winners_saving(values, points, best, 0, among);
     if (!said || !said->low) continue;
@@ -268,12 +273,7 @@ TEST(WinnersSaving, ItsValueIsNoFurtherOffThanThePlainMean) {
             }
           }
           const BlockModel model(values, points);
-          int best = 1;
-          std::vector<int> among;
-          for (int point = 1; point < points; ++point) {
-            among.push_back(point);
-            if (*model.level(point) < *model.level(best)) best = point;
-          }
+          const auto [best, among] = least_of(model, 1, points);
           const auto said = winners_saving(values, points, best, 0, among);
           if (!said) continue;
           ++nights;
