@@ -67,9 +67,7 @@ class RandomisedBlocks : public Strategy {
       left += static_cast<int>(of_workloads) - history.begun_of_block(number);
     }
     left += left_to_confirm();
-    const auto& budget = plan_.experiment.budget;
-    if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.begun_workload_trials()));
-    return within_budget_of_time(left, budget, history);
+    return within_budget(left, plan_.experiment.budget, history);
   }
 
   std::string announcement(const History& history) override {

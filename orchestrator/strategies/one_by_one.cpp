@@ -42,9 +42,7 @@ int OneByOne::remaining(const History& history) {
   look_at(history);
   int left = 0;
   for (std::size_t s = 0; s < scenarios_.size(); ++s) left += std::max(0, most_trials(s) - past_[s].trials);
-  if (plan_.experiment.budget.trials)
-    left = std::min(left, std::max(0, *plan_.experiment.budget.trials - history.begun_workload_trials()));
-  return within_budget_of_time(left, plan_.experiment.budget, history);
+  return within_budget(left, plan_.experiment.budget, history);
 }
 
 int OneByOne::most_trials(std::size_t s) const {

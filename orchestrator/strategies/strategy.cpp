@@ -54,7 +54,8 @@ Seconds History::committed() const {
   return spent_ + spent_ * (static_cast<double>(more) / workload_trials_);
 }
 
-int within_budget_of_time(int left, const BudgetSpec& budget, const History& history) {
+int within_budget(int left, const BudgetSpec& budget, const History& history) {
+  if (budget.trials) left = std::min(left, std::max(0, *budget.trials - history.begun_workload_trials()));
   if (!budget.time || history.workload_trials() == 0 || history.spent().value() <= 0) return left;
   const double each = history.spent().value() / history.workload_trials();
   const double room = std::max(0.0, budget.time->value() - history.committed().value());

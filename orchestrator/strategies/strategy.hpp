@@ -54,8 +54,8 @@ class History {
   Seconds spent_{0};
 };
 
-// No more of `left` trials than a budget of time has room for, at the pace of those that are finished.
-int within_budget_of_time(int left, const BudgetSpec& budget, const History& history);
+// No more of `left` trials than a budget has room for; of time, at the pace of those that are finished.
+int within_budget(int left, const BudgetSpec& budget, const History& history);
 
 class Strategy {
  public:
