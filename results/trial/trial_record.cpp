@@ -117,10 +117,14 @@ void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optiona
   }
 }
 
+std::size_t TrialRecord::at_once() const {
+  int most = 1;
+  for (const InstanceRecord& one : instances) most = std::max(most, one.instance);
+  return static_cast<std::size_t>(most);
+}
+
 std::size_t TrialRecord::starts() const {
-  int at_once = 1;
-  for (const InstanceRecord& one : instances) at_once = std::max(at_once, one.instance);
-  return std::max<std::size_t>(1, runs.size() / static_cast<std::size_t>(at_once));
+  return std::max<std::size_t>(1, runs.size() / at_once());
 }
 
 FinishedTrial as_planned(const PlannedTrial& trial) {
@@ -138,9 +142,7 @@ FinishedTrial finished(const TrialRecord& trial) {
   one.slot_s = trial.slot_s;
   if (trial.energy_half_width_j && trial.energy_j.value_or(0) != 0)
     one.sensor_share = *trial.energy_half_width_j / *trial.energy_j;
-  int at_once = 1;
-  for (const InstanceRecord& instance : trial.instances) at_once = std::max(at_once, instance.instance);
-  set_told(one, told_metrics(trial.metrics, static_cast<std::size_t>(at_once), trial.starts()));
+  set_told(one, told_metrics(trial.metrics, trial.at_once(), trial.starts()));
   // After the metrics: what is measured wins over a metric of the same name.
   set_work(one, trial.region_s, trial.energy_j, trial.starts(), trial.units);
   return one;

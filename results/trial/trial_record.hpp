@@ -152,6 +152,7 @@ struct TrialRecord : PlannedTrial {
   std::vector<std::pair<Nanoseconds, Nanoseconds>> runs;  // of the command, each instance's
   // How often all that run at once were started: what times and energies "of a run" are of.
   std::size_t starts() const;
+  std::size_t at_once() const;  // how many instances ran at once
   Verdict verdict = Verdict::ok;
   std::string verdict_text;
   std::vector<RegionRecord> regions;
