@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
 
@@ -33,6 +34,7 @@ class HwmonFinder {
     if (chip_ == "amdgpu" || chip_ == "xe" || chip_ == "i915") return;
     unique_ = std::count(seen_.begin(), seen_.end(), chip_) == 0 ? chip_ : chip_ + "." + hwmon.substr(5);
     seen_.push_back(chip_);
+    if (chip_ == "amd_hsmp_hwmon") socket_ = sockets_++;
     for (const std::string& file : sysfs_.list(files)) sensor(files, file);
     if (chip_ == "ina3221") rails(files);
   }
@@ -84,6 +86,13 @@ class HwmonFinder {
     // A rail or a board is part of the machine; where the machine as a whole is metered, never add them.
     channel.within = "system";
     if (chip_ == "power_meter") place_meter(folder, stem, channel);
+    if (chip_ == "amd_hsmp_hwmon") place_socket(std::to_string(socket_), channel);
+    if (chip_ == "amd_energy") {
+      constexpr std::string_view of_socket = "Esocket";
+      // Of cores: each look at one interrupts it.
+      if (!label || !label->starts_with(of_socket)) return;
+      place_socket(label->substr(of_socket.size()), channel);
+    }
     probe_.add(channel, sysfs_, folder + "/" + file, 1e-6);
   }
 
@@ -110,6 +119,13 @@ class HwmonFinder {
     }
     if (meters_ > 1) return;
     channel.domain = "system";
+    channel.within.clear();
+  }
+
+  // AMD's EPYC: what a socket has counted (amd_energy, Documentation/hwmon/amd_energy.rst; since Linux 5.13 from github.com/amd/amd_energy), and
+  // what it draws (drivers/platform/x86/amd/hsmp/hwmon.c, one chip a socket, in their order). They are the packages that RAPL tells.
+  static void place_socket(const std::string& socket, Channel& channel) {
+    channel.domain = "package-" + socket;
     channel.within.clear();
   }
 
@@ -147,8 +163,9 @@ class HwmonFinder {
   SysfsProbe& probe_;
   std::string chip_, unique_;
   std::vector<std::string> seen_;
-  int meters_ = 0;      // of ACPI
-  Seconds fastest_{1};  // the shortest period of any sensor found
+  int meters_ = 0;                // of ACPI
+  int socket_ = 0, sockets_ = 0;  // of HSMP: the chip at hand, and how many so far
+  Seconds fastest_{1};            // the shortest period of any sensor found
 };
 
 // ACPI power meters have their files below device/. Documentation/hwmon/sysfs-interface.rst,
@@ -157,7 +174,8 @@ ProbeFinding find_hwmon(const ProbeRequest& request) {
   const Sysfs& sysfs = request.sysfs;
   auto probe = std::make_unique<SysfsProbe>("hwmon", Seconds{0.05}, SysfsProbe::Answer::from_device);
   HwmonFinder finder(sysfs, *probe);
-  const auto chips = sysfs.list("/sys/class/hwmon");
+  auto chips = sysfs.list("/sys/class/hwmon");
+  std::sort(chips.begin(), chips.end(), NaturalOrder());
   finder.count_meters(chips);
   for (const std::string& hwmon : chips) finder.chip(hwmon);
   probe->set_period(finder.fastest());

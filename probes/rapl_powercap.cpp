@@ -1,6 +1,7 @@
 // RAPL through /sys/class/powercap. Zones nest: intel-rapl:0 is a package, intel-rapl:0:1 a part of it.
 #include <fmt/format.h>
 
+#include "probes/attribute_reader.hpp"
 #include "probes/rapl.hpp"
 #include "probes/sysfs_probe.hpp"
 

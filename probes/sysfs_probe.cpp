@@ -1,30 +1,39 @@
 #include "probes/sysfs_probe.hpp"
 
+#include <memory>
+#include <utility>
+
+#include "probes/attribute_reader.hpp"
+
 namespace dvfs_plan {
 
 void SysfsProbe::add(Channel channel, const Sysfs& sysfs, const std::string& path, double scale,
                      bool zero_is_absent) {
-  channel.probe = name_;
-  channel.source = path;
-  channels_.push_back(std::move(channel));
-  readers_.push_back({AttributeReader(sysfs, path, scale, zero_is_absent), std::nullopt});
+  const auto reader = std::make_shared<AttributeReader>(sysfs, path, scale, zero_is_absent);
+  add_read(std::move(channel), path, [reader] { return reader->read(); });
 }
 
 void SysfsProbe::add_product(Channel channel, const Sysfs& sysfs, const std::string& path,
                              const std::string& by, double scale) {
+  const auto one = std::make_shared<AttributeReader>(sysfs, path, scale),
+             other = std::make_shared<AttributeReader>(sysfs, by, 1);
+  add_read(std::move(channel), path + " x " + by, [one, other] {
+    const Sample value = one->read();
+    if (!value.value) return value;
+    const Sample factor = other->read();
+    return factor.value ? Sample{*value.value * *factor.value, ReadingStatus::ok} : factor;
+  });
+}
+
+void SysfsProbe::add_read(Channel channel, const std::string& source, std::function<Sample()> read) {
   channel.probe = name_;
-  channel.source = path + " x " + by;
+  channel.source = source;
   channels_.push_back(std::move(channel));
-  readers_.push_back({AttributeReader(sysfs, path, scale), AttributeReader(sysfs, by, 1)});
+  readers_.push_back(std::move(read));
 }
 
 void SysfsProbe::read(std::span<Sample> samples) {
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
-    samples[i] = readers_[i].value.read();
-    if (!readers_[i].by || !samples[i].value) continue;
-    const Sample by = readers_[i].by->read();
-    samples[i] = by.value ? Sample{*samples[i].value * *by.value, ReadingStatus::ok} : by;
-  }
+  for (std::size_t i = 0; i < readers_.size(); ++i) samples[i] = readers_[i]();
 }
 
 }  // namespace dvfs_plan

@@ -2,10 +2,12 @@
 // find_... function does that for one part of the kernel and says why it found nothing.
 #pragma once
 
-#include <memory>
-#include <optional>
+#include <functional>
+#include <string>
+#include <vector>
 
-#include "probes/attribute_reader.hpp"
+#include "base/sysfs.hpp"
+
 #include "probes/probe.hpp"
 
 namespace dvfs_plan {
@@ -22,6 +24,8 @@ class SysfsProbe : public Probe {
   // Volts times amperes: two files, read one right behind the other.
   void add_product(Channel channel, const Sysfs& sysfs, const std::string& path, const std::string& by,
                    double scale);
+  // What is not a number in a file of its own.
+  void add_read(Channel channel, const std::string& source, std::function<Sample()> read);
   void set_period(Seconds period) { period_ = period; }
   bool empty() const { return channels_.empty(); }
 
@@ -36,11 +40,7 @@ class SysfsProbe : public Probe {
   Seconds period_;
   Answer answer_;
   std::vector<Channel> channels_;
-  struct Reader {
-    AttributeReader value;
-    std::optional<AttributeReader> by;  // what it is multiplied with
-  };
-  std::vector<Reader> readers_;
+  std::vector<std::function<Sample()>> readers_;
 };
 
 }  // namespace dvfs_plan

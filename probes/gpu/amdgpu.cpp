@@ -1,6 +1,9 @@
-// AMD boards: hwmon for power, clocks and temperatures; the device's own files for load and memory.
+// AMD boards: hwmon for power, clocks and temperatures; the device's own files for load, memory and, of Instinct boards, energy.
 #include <fmt/format.h>
 
+#include <memory>
+
+#include "probes/gpu/amdgpu_metrics.hpp"
 #include "probes/gpu/board_channel.hpp"
 #include "probes/probe_table.hpp"
 #include "probes/sysfs_probe.hpp"
@@ -13,6 +16,12 @@ Channel amdgpu_channel(const GpuBoard& board, const std::string& quantity, const
 }
 
 void add_board(const Sysfs& sysfs, const GpuBoard& board, SysfsProbe& probe) {
+  // Instinct boards count their energy; where one does, that is what joules are made of.
+  if (const auto counter = std::make_shared<GpuMetricsEnergy>(sysfs, board.folder); counter->read().value) {
+    Channel energy = amdgpu_channel(board, "energy", "J");
+    energy.kind = ChannelKind::counter;
+    probe.add_read(std::move(energy), board.folder + "/gpu_metrics", [counter] { return counter->read(); });
+  }
   for (const std::string& hwmon : sysfs.list(board.folder + "/hwmon")) {
     const std::string folder = board.folder + "/hwmon/" + hwmon + "/";
     const auto add = [&](Channel what, const std::string& file, double scale) {
@@ -60,11 +69,12 @@ ProbeFinding find_amdgpu(const ProbeRequest& request) {
   return finding;
 }
 
-const Registered<ProbeKind> amdgpu({.name = "amdgpu",
-                                    .place = 60,
-                                    .what = "AMD boards: power, clocks, temperature, use, by amdgpu's hwmon",
-                                    .boards_of = GpuVendor::amd,
-                                    .find = find_amdgpu});
+const Registered<ProbeKind> amdgpu(
+    {.name = "amdgpu",
+     .place = 60,
+     .what = "AMD boards: energy (Instinct), power, clocks, temperature, use, by amdgpu",
+     .boards_of = GpuVendor::amd,
+     .find = find_amdgpu});
 
 }  // namespace
 }  // namespace dvfs_plan

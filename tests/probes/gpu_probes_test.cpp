@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 
+#include "probes/gpu/amdgpu_metrics.hpp"
 #include "probes/gpu/board_watch.hpp"
 #include "probes/gpu/nvml_library.hpp"
 #include "probes/probe_table.hpp"
@@ -269,6 +271,57 @@ TEST_F(GpuProbes, AnAmdBoardIsReadFromItsFiles) {
   EXPECT_EQ(*of(*one, readings, "amdgpu:gpu-0/memory_used").front().value, 314572800.0);
   // Its sensors are not told a second time, under the name of the chip.
   EXPECT_FALSE(find_probe("hwmon", {sysfs_}).probe);
+}
+
+// An MI300X as kernels tell it: the layout's size and revision, and the counter in units of 2^-16 J at its place.
+std::vector<std::byte> gpu_metrics(unsigned content, std::size_t size, std::size_t place,
+                                   std::uint64_t units) {
+  std::vector<std::byte> file(size, std::byte{0x11});
+  const auto length = static_cast<std::uint16_t>(size);
+  std::memcpy(file.data(), &length, sizeof length);
+  file[2] = std::byte{1};
+  file[3] = std::byte(content);
+  std::memcpy(file.data() + place, &units, sizeof units);
+  return file;
+}
+
+TEST_F(GpuProbes, TheEnergyOfInstinctBoardsIsAtItsPlaceInEachLayout) {
+  constexpr std::uint64_t units = 65536ULL * 1234;
+  struct Layout {
+    unsigned content;
+    std::size_t size, place;
+    const char* device;
+  };
+  for (const Layout& one :
+       {Layout{1, 96, 24, "0x7408"}, Layout{3, 120, 24, "0x740f"}, Layout{4, 288, 24, "0x74a0"},
+        Layout{5, 360, 88, "0x74a1"}, Layout{6, 400, 88, "0x74a1"}, Layout{6, 1664, 16, "0x74a1"},
+        Layout{7, 2300, 24, "0x74a1"}, Layout{8, 3300, 24, "0x75a0"}})
+    EXPECT_EQ(energy_in_gpu_metrics(gpu_metrics(one.content, one.size, one.place, units), one.device), 1234.0)
+        << one.content;
+  // A Radeon board has the field, and nobody tells its unit; nor is that of a later layout known.
+  EXPECT_FALSE(energy_in_gpu_metrics(gpu_metrics(3, 120, 24, units), "0x73bf"));
+  EXPECT_FALSE(energy_in_gpu_metrics(gpu_metrics(9, 400, 24, units), "0x75a0"));
+  // Not filled in by the firmware; cut short.
+  EXPECT_FALSE(energy_in_gpu_metrics(gpu_metrics(4, 288, 24, UINT64_MAX), "0x74a0"));
+  EXPECT_FALSE(energy_in_gpu_metrics(gpu_metrics(4, 288, 24, 0), "0x74a0"));
+  auto cut = gpu_metrics(4, 288, 24, units);
+  cut.resize(100);
+  EXPECT_FALSE(energy_in_gpu_metrics(cut, "0x74a0"));
+  EXPECT_FALSE(energy_in_gpu_metrics({}, "0x74a0"));
+}
+
+TEST_F(GpuProbes, AnInstinctBoardsCounterIsWhatItsJoulesAreMadeOf) {
+  machines::radeon(root_, false);
+  const std::string device = "/sys/class/drm/card1/device/";
+  root_.attribute(device + "device", "0x74a1");
+  const auto file = gpu_metrics(4, 288, 24, 65536ULL * 500);
+  root_.file(device + "gpu_metrics", std::string(reinterpret_cast<const char*>(file.data()), file.size()));
+  auto one = sampler(find("amdgpu"));
+  const auto readings = readings_of(*one, 0.01);
+  EXPECT_EQ(*of(*one, readings, "amdgpu:gpu-0/energy").front().value, 500.0);
+  const auto sources = energy_sources(one->channels(), {});
+  ASSERT_FALSE(sources.empty());
+  EXPECT_EQ(one->channels()[sources[0].channels.at(0)].name, "amdgpu:gpu-0/energy");
 }
 
 TEST_F(GpuProbes, GraphicsInsideACpuTellThePackagesPowerWhichIsNotAddedToIt) {

@@ -164,6 +164,36 @@ TEST(Hwmon, OfSeveralMetersWithoutANameNoneIsTheMachine) {
   EXPECT_EQ(finding.probe->channels()[1].domain, "power_meter.1/power1");
 }
 
+// An EPYC with two sockets: amd_energy counts cores and sockets (its labels), HSMP's chips come one a socket (drivers/platform/x86/amd/hsmp/hwmon.c).
+TEST(Probes, SocketsOfAnEpycAreThePackagesThatRaplTells) {
+  TemporaryFolder root;
+  const std::string energy = "/sys/class/hwmon/hwmon2/";
+  root.attribute(energy + "name", "amd_energy");
+  int n = 1;
+  for (const char* label : {"Ecore000", "Ecore001", "Esocket0", "Esocket1"}) {
+    root.attribute(fmt::format("{}energy{}_label", energy, n), label);
+    root.attribute(fmt::format("{}energy{}_input", energy, n), std::to_string(1'000'000 * n));
+    ++n;
+  }
+  for (const char* chip : {"hwmon10", "hwmon9"}) {
+    root.attribute(std::string("/sys/class/hwmon/") + chip + "/name", "amd_hsmp_hwmon");
+    root.attribute(std::string("/sys/class/hwmon/") + chip + "/power1_input",
+                   chip == std::string("hwmon9") ? "120000000" : "140000000");
+    root.attribute(std::string("/sys/class/hwmon/") + chip + "/power1_cap", "280000000");
+  }
+  const auto finding = find_probe("hwmon", {Sysfs(root.path())});
+  EXPECT_THAT(channel_names(finding),
+              ElementsAre("hwmon:amd_energy/energy3", "hwmon:amd_energy/energy4",
+                          "hwmon:amd_hsmp_hwmon/power1", "hwmon:amd_hsmp_hwmon.10/power1"));
+  std::vector<std::string> domains;
+  for (const Channel& channel : finding.probe->channels()) domains.push_back(channel.domain);
+  EXPECT_THAT(domains, ElementsAre("package-0", "package-1", "package-0", "package-1"));
+  const auto sources = energy_sources(finding.probe->channels(), {});
+  EXPECT_EQ(sources.at(0).name, "package-0 + package-1");
+  EXPECT_EQ(sources.at(0).channels,
+            (std::vector<std::uint32_t>{0, 1}));  // what counts, before what is looked at
+}
+
 // A Jetson Orin Nano's: millivolts and milliamperes of each rail (Documentation/hwmon/ina3221.rst), VDD_IN the whole module.
 TEST(Hwmon, VoltsTimesAmperesOfAJetsonsRails) {
   TemporaryFolder root;
