@@ -29,6 +29,8 @@ constexpr Form forms[] = {
     {"/sys/devices/system/cpu/intel_pstate/no_turbo", "cpu.turbo", 1, ""},
     {"/sys/devices/system/cpu/intel_uncore_frequency/package_*/max_freq_khz", "cpu.uncore", 1e3, "Hz"},
     {"/sys/devices/system/cpu/intel_uncore_frequency/package_*/min_freq_khz", "cpu.uncore", 1e3, "Hz"},
+    {"/sys/devices/system/cpu/intel_uncore_frequency/uncore*/max_freq_khz", "cpu.uncore", 1e3, "Hz"},
+    {"/sys/devices/system/cpu/intel_uncore_frequency/uncore*/min_freq_khz", "cpu.uncore", 1e3, "Hz"},
     {"/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "cpu.cstates", 1, ""},
     // The long and the short term, of packages alone: see is_part_of_package().
     {"/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw", "cpu.power_limit", 1e-6, "W"},

@@ -107,13 +107,33 @@ std::unique_ptr<Knob> make_limit_knob(std::string axis, AxisOffer offer, std::ve
 
 namespace {
 
+// Where uncore clocks are limited: packages and dies; with TPMI (Sierra Forest, Granite Rapids and newer) each cluster of fabric by itself: a
+// package's own files then set all of its clusters alike, which would be lost in what is put back.
+std::vector<std::string> uncore_places(const std::string& folder, const std::string& target,
+                                       const Sysfs& sysfs) {
+  std::vector<std::string> packages, clusters;
+  for (const std::string& name : sysfs.list(folder)) {
+    if (name.starts_with("package_")) packages.push_back(name);
+    if (name.starts_with("uncore")) clusters.push_back(name);
+  }
+  std::vector<std::string> chosen = clusters.empty() ? packages : clusters;
+  if (target.empty()) return chosen;
+  const bool of_package = std::find(packages.begin(), packages.end(), target) != packages.end();
+  std::erase_if(chosen, [&](const std::string& name) {
+    if (name == target) return false;
+    const auto package = sysfs.number(folder + name + "/package_id");
+    return !of_package || !package ||
+           !target.starts_with(fmt::format("package_{:02}_", static_cast<int>(*package)));
+  });
+  return chosen;
+}
+
 // Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst.
 KnobFinding find_cpu_uncore(const KnobRequest& request) {
   const std::string folder = "/sys/devices/system/cpu/intel_uncore_frequency/";
   std::vector<LimitPair> pairs;
   double lowest = 0, highest = 1e18;
-  for (const std::string& die : request.sysfs.list(folder)) {
-    if (!die.starts_with("package_") || (!request.target.empty() && request.target != die)) continue;
+  for (const std::string& die : uncore_places(folder, request.target, request.sysfs)) {
     pairs.push_back({die, folder + die + "/min_freq_khz", folder + die + "/max_freq_khz", {}});
     lowest = std::max(lowest, request.sysfs.number(folder + die + "/initial_min_freq_khz").value_or(0) * 1e3);
     highest =
@@ -167,7 +187,7 @@ KnobFinding find_devfreq(const KnobRequest& request) {
 const Registered<KnobKind> cpu_uncore(
     {.name = "cpu.uncore",
      .place = 50,
-     .what = "clock of the uncore, per package and die (intel_uncore_frequency)",
+     .what = "clock of the uncore, per package and die, or cluster (intel_uncore_frequency)",
      .find = find_cpu_uncore});
 const Registered<KnobKind> devfreq(
     {.name = "devfreq.",

@@ -231,6 +231,40 @@ TEST_F(KnobTest, UncoreAndDevfreqPinBothLimits) {
             "there is no device 'gpu' in /sys/class/devfreq; there are: 17000000.gpu");
 }
 
+// TPMI: clusters with limits of their own, beside the packages that set all of them alike.
+TEST_F(KnobTest, UncoreClustersAreSetAndPutBackOneByOne) {
+  const std::string folder = "/sys/devices/system/cpu/intel_uncore_frequency/";
+  for (const auto& [name, package, low, high] : {std::tuple{"uncore00", "0", "800000", "2200000"},
+                                                 {"uncore01", "0", "1000000", "2400000"},
+                                                 {"uncore02", "1", "800000", "2200000"},
+                                                 {"package_00_die_00", "", "800000", "2400000"},
+                                                 {"package_01_die_00", "", "800000", "2200000"}}) {
+    const std::string place = folder + name + "/";
+    root_.attribute(place + "initial_min_freq_khz", "800000");
+    root_.attribute(place + "initial_max_freq_khz", "2400000");
+    root_.attribute(place + "min_freq_khz", low);
+    root_.attribute(place + "max_freq_khz", high);
+    if (*package != 0) root_.attribute(place + "package_id", package);
+  }
+  auto all = find("cpu.uncore");
+  ASSERT_TRUE(all.knob) << all.problem;
+  EXPECT_EQ(all.knob->snapshot().size(), 6U);
+  EXPECT_EQ(all.knob->apply(hertz(1.6e9), writer_).size(), 3U);
+  EXPECT_EQ(*sysfs_.text(folder + "uncore01/max_freq_khz"), "1600000");
+  EXPECT_EQ(*sysfs_.text(folder + "package_00_die_00/max_freq_khz"), "2400000");  // the kernel's own business
+  const auto targets = [&](const std::string& axis) {
+    const auto finding = find(axis);
+    std::set<std::string> found;
+    for (const std::string& path : finding.knob ? finding.knob->writes() : std::vector<std::string>{})
+      found.insert(path.substr(folder.size(), 8));
+    return found;
+  };
+  EXPECT_THAT(targets("cpu.uncore@package_00_die_00"), ElementsAre("uncore00", "uncore01"));
+  EXPECT_THAT(targets("cpu.uncore@package_01_die_00"), ElementsAre("uncore02"));
+  EXPECT_THAT(targets("cpu.uncore@uncore01"), ElementsAre("uncore01"));
+  EXPECT_EQ(problem("cpu.uncore@uncore07"), "there is no uncore07 in " + folder);
+}
+
 TEST_F(KnobTest, CoresComeWholeBeforeTheirSecondThreads) {
   machines::hybrid(root_);
   auto finding = find("cpu.cores");
