@@ -9,6 +9,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/own_draw.hpp"
 #include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/conditions/board_use.hpp"
@@ -200,29 +201,65 @@ std::string doctor_json(const Diagnosis& d) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-int doctor_command(const CommonOptions& options) {
+struct DoctorOptions : CommonOptions {
+  bool self = false;
+  std::string lasts = "3min";
+};
+
+Seconds length_of(const std::string& text) {
+  constexpr double shortest = 10, longest = 24 * 3600;
+  const auto quantity = parse_quantity(text);
+  const bool good = quantity && quantity->dimension == Dimension::time && quantity->value >= shortest &&
+                    quantity->value <= longest;
+  if (!good)
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--lasts {}: wanted a duration from 10 s to 24 h", printable(text)),
+                "such as --lasts 3min");
+  return Seconds{quantity->value};
+}
+
+int doctor_command(const DoctorOptions& options) {
   Sysfs sysfs(options.sysfs_root);
+  const Seconds lasts = length_of(options.lasts);
   GuardClient guard({.experiment = "doctor",
                      .state_folder = options.state_folder,
                      .sysfs_root = options.sysfs_root,
                      .mode = GuardWish::Mode::looks});
   sysfs.use(&guard);
+  if (options.self) {
+    const auto who = who_has_the_machine(
+        {.experiment = "", .state_folder = options.state_folder, .sysfs_root = options.sysfs_root});
+    if (who.holder)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("doctor --self: {} sweeps on this machine ({}), and would be measured too",
+                              printable(who.holder->user), printable(who.holder->experiment)),
+                  "`dvfs-plan who` says until when");
+    const OwnDrawReport report = find_own_draw(sysfs, lasts);
+    write_answer(options.json ? own_draw_json(report) : fitted(own_draw_text(report)));
+    return static_cast<int>(report.draw.watts.empty() ? ExitCode::machine_refuses : ExitCode::done);
+  }
   Diagnosis diagnosis = diagnose(sysfs, guard);
   for (const GuardNote& note : guard.notes()) diagnosis.notes.emplace_back(note.text, note.next_step);
   write_answer(fmt::format("{}", options.json ? doctor_json(diagnosis) : fitted(doctor_text(diagnosis))));
   return static_cast<int>(ExitCode::done);
 }
 
-const Registered<CommandKind> doctor({.name = "doctor",
-                                      .place = 20,
-                                      .what = "what this machine offers, what is missing, and how to fix it",
-                                      .examples = "dvfs-plan doctor\n"
-                                                  "dvfs-plan doctor --json",
-                                      .needs_rights = true,
-                                      .declare = [](CLI::App& app) {
-                                        return declared(app, std::make_shared<CommonOptions>(),
-                                                        doctor_command);
-                                      }});
+const Registered<CommandKind> doctor(
+    {.name = "doctor",
+     .place = 20,
+     .what = "what this machine offers, what is missing, and how to fix it",
+     .examples = "dvfs-plan doctor\n"
+                 "dvfs-plan doctor --json",
+     .needs_rights = true,
+     .declare = [](CLI::App& app) {
+       const auto options = std::make_shared<DoctorOptions>();
+       app.add_flag(
+           "--self", options->self,
+           "measures what this program's own sampling draws: reads all probes as in a night, a tenth as "
+           "often, and not at all, by turns; leave the machine alone meanwhile");
+       app.add_option("--lasts", options->lasts, "of --self: about so long")->type_name("DURATION");
+       return declared(app, options, doctor_command);
+     }});
 
 }  // namespace
 }  // namespace dvfs_plan

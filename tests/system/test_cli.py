@@ -594,6 +594,22 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         refused = subprocess.run([PROGRAM, "completion", "tcsh"], capture_output=True, text=True)
         self.assertEqual((refused.returncode, refused.stderr), (2, "error: no completion for the shell 'tcsh'\n  hint: there is one for bash, zsh and fish\n"))
 
+    def test_doctor_self_says_what_it_needs(self):
+        root = self.folder / "root"
+        (root / "sys/class").mkdir(parents=True)
+        for arguments, code, error in (
+                (("--lasts", "5"), 2, "error: --lasts 5: wanted a duration from 10 s to 24 h\n  hint: such as --lasts 3min\n"),
+                (("--lasts", "10s"), 3, "error: doctor --self: there is no probe here\n  hint: `dvfs-plan doctor` says what is missing\n")):
+            said = self.call("doctor", "--self", *arguments, "--sysfs-root", str(root))
+            self.assertEqual((said.returncode, said.stderr), (code, error))
+        chip = root / "sys/class/hwmon/hwmon0"
+        chip.mkdir(parents=True)
+        (chip / "name").write_text("board\n")
+        (chip / "power1_input").write_text("20000000\n")
+        said = self.call("doctor", "--self", "--sysfs-root", str(root))
+        self.assertEqual((said.returncode, said.stderr), (3, "error: doctor --self: nothing here counts energy by itself (RAPL, a board's or a meter's counter), and a power that is not read says "
+                                                             "nothing of what it is while nobody reads\n  hint: `dvfs-plan doctor` says what is missing; as root more is there\n"))
+
     def test_doctor_reads_a_recorded_machine(self):
         root = self.folder / "machine"
         policy = root / "sys/devices/system/cpu/cpufreq/policy0"
