@@ -19,6 +19,11 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
   const ActingAs as_owner(owner_);
   for (;;) {
     lock_.reset(::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!lock_ && (errno == ELOOP || errno == EISDIR))
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{} is no lock of dvfs-plan: {}", file_,
+                              errno == ELOOP ? "it is a symbolic link" : "it is a folder"),
+                  "give it another name, or choose another place for the result with --output");
     if (!lock_) return;
     char text[200] = {};
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {

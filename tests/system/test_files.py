@@ -144,6 +144,13 @@ class Files(Whole):
         self.assertIn(f"error: {theirs} is no lock of dvfs-plan: something else is in it\n"
                       "  hint: give that file another name, or choose another place for the result with --output\n", refused.stderr)
         self.assertEqual(theirs.read_text(), "my notes\n")
+        theirs.unlink()
+        theirs.symlink_to("elsewhere")
+        refused = self.call("night.yaml", "--no-html")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn(f"error: {theirs} is no lock of dvfs-plan: it is a symbolic link\n"
+                      "  hint: give it another name, or choose another place for the result with --output\n", refused.stderr)
+        self.assertFalse((self.folder / "elsewhere").exists())
 
     def test_what_lies_where_something_is_to_be_written_is_left_alone(self):
         self.write("night.yaml", f"name: night\nrepeat: 2\nobjective: {{minimise: energy, across: [n], same work: true}}\nconditions: {QUIET}\nworkloads: [{{name: w, shell: 'sleep 0.2; : {{n}}'}}]\naxes: {{n: [1, 2]}}\n" + METER)
