@@ -159,7 +159,7 @@ class Changes {
 
   PlanChange find() {
     maps("", before_, after_,
-         {"workloads", "services", "axes", "was", "sysfs", "set by", "points", "reference"});
+         {"workloads", "services", "axes", "was", "sysfs", "set", "set by", "points", "reference"});
     find_added_axes();
     named("workloads",
           [&](const std::string& name, const Json& was, const Json& is) { workload(name, was, is); });
@@ -167,7 +167,7 @@ class Changes {
       plain("services / " + name, was, as_it_was(is));
     });
     axes();
-    for (const char* key : {"sysfs", "set by"}) {
+    for (const char* key : {"sysfs", "set", "set by"}) {
       const Json was = at(before_, key), is = at(after_, key);
       for (const auto& [name, value] : was.items()) {
         if (is.contains(name)) plain(std::string(key) + " / " + name, value, is[name]);
@@ -445,6 +445,11 @@ std::string canonical_plan(const Plan& plan) {
   }
   for (const SysfsKnobSpec& knob : e.sysfs) {
     json["sysfs"][knob.name]["path"] = knob.path.text;
+  }
+  for (const CommandKnobSpec& knob : e.set) {
+    Json& one = json["set"][knob.name];
+    one = {{"command", knob.command}, {"read", knob.read}};
+    if (!knob.restore.empty()) one["restore"] = knob.restore;
   }
   for (const PlanPoint& point : plan.points) {
     json["points"].push_back(point.key);

@@ -101,6 +101,23 @@ struct SysfsKnobSpec {
   std::vector<RawValue> values;
 };
 
+// A setting that programs of the user's set and read: axis set.NAME.
+struct CommandKnobSpec {
+  std::string name;
+  Mark mark;
+  // Words, one an argument. `command` has {value} where the value goes; so may `restore` (empty: `command` with what `read` told
+  // before); `read` prints the value alone.
+  std::vector<std::string> command, read, restore;
+  std::vector<RawValue> values;  // all that may be set
+};
+
+// What an experiment says of knobs that dvfs-plan has not got.
+struct OwnKnobs {
+  std::vector<SysfsKnobSpec> sysfs = {};
+  std::vector<CommandKnobSpec> set = {};
+  std::string folder = ".";  // of the programs: absolute where they are to be run
+};
+
 struct ExcludeRule {
   Mark mark;
   struct Condition {
@@ -301,6 +318,7 @@ struct Experiment {
   std::vector<ServiceSpec> services;
   std::vector<AxisSpec> axes;
   std::vector<SysfsKnobSpec> sysfs;
+  std::vector<CommandKnobSpec> set;
   std::vector<ExcludeRule> exclude;
   RepeatSpec repeat;
   BudgetSpec budget;
@@ -317,6 +335,8 @@ struct Experiment {
   std::vector<ExcludeRule::Condition> reference;
   std::optional<RawValue> result;
   std::optional<SlurmSpec> slurm;  // nullopt: this machine
+
+  OwnKnobs own_knobs() const { return {sysfs, set, folder}; }
 };
 
 // Of a workload: its own, else the experiment's.

@@ -10,6 +10,7 @@
 #include "experiments/plan/parse_axis.hpp"
 #include "experiments/plan/parse_machines.hpp"
 #include "experiments/plan/parse_measurement.hpp"
+#include "experiments/plan/parse_own_knobs.hpp"
 #include "experiments/plan/parse_program.hpp"
 #include "experiments/plan/yaml_reader.hpp"
 
@@ -33,7 +34,8 @@ class ExperimentParser {
             "no workloads: name at least one, for example  workloads: [{name: mine, command: [./program]}]");
     }
     with(root, "services", [&](const YamlNode& n) { parse_services(n, read_, experiment_.services); });
-    with(root, "sysfs", [&](const YamlNode& n) { sysfs(n); });
+    with(root, "sysfs", [&](const YamlNode& n) { parse_sysfs_knobs(n, read_, experiment_.sysfs); });
+    with(root, "set", [&](const YamlNode& n) { parse_command_knobs(n, read_, experiment_.set); });
     with(root, "axes", [&](const YamlNode& n) { axes(n); });
     with(root, "exclude", [&](const YamlNode& n) { exclude(n); });
     with(root, "repeat", [&](const YamlNode& n) { parse_repeat(n, read_, experiment_.repeat); });
@@ -294,30 +296,6 @@ class ExperimentParser {
     return false;
   }
 
-  void sysfs(const YamlNode& node) {
-    if (!read_.map(node, "'sysfs'", {})) return;
-    for (const YamlEntry& entry : node.entries) {
-      if (!read_.map(*entry.value, fmt::format("sysfs '{}'", entry.key), keys("sysfs"))) continue;
-      const YamlNode* path = entry.value->find("path");
-      const YamlNode* values = entry.value->find("values");
-      if (path == nullptr || values == nullptr) {
-        error(entry.key_mark,
-              fmt::format("sysfs '{}' needs 'path' (below /sys) and 'values' (all that may be written)",
-                          entry.key));
-        continue;
-      }
-      auto where = read_.word(*path, "'path'");
-      auto allowed = read_.words(*values, "'values'");
-      if (!where || !allowed) continue;
-      if (!where->text.starts_with("/sys/") || where->text.find("/../") != std::string::npos) {
-        error(where->mark,
-              fmt::format("sysfs '{}': path must lie below /sys; found '{}'", entry.key, where->text));
-        continue;
-      }
-      experiment_.sysfs.push_back({entry.key, entry.key_mark, *where, *allowed});
-    }
-  }
-
   void exclude(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::sequence) {
       error(node.mark, "'exclude' must be a list of rules such as {cpu.frequency: 1 GHz, batch: [32, 64]}");
@@ -397,9 +375,9 @@ std::optional<Experiment> parse_experiment(std::string_view text, const std::str
 const std::map<std::string, std::vector<std::string>>& experiment_keys() {
   static const std::map<std::string, std::vector<std::string>> keys{
       {"experiment",
-       {"name",       "description", "workloads", "services",  "axes",      "sysfs",  "exclude",
-        "repeat",     "budget",      "search",    "order",     "seed",      "settle", "measure",
-        "conditions", "gpus",        "probes",    "objective", "reference", "result", "machines"}},
+       {"name",   "description", "workloads", "services",  "axes",   "sysfs",   "set",     "exclude",
+        "repeat", "budget",      "search",    "order",     "seed",   "settle",  "measure", "conditions",
+        "gpus",   "probes",      "objective", "reference", "result", "machines"}},
       {"workload",
        {"name", "command", "shell", "environment", "folder", "timeout", "grace", "output_cap", "run_as",
         "metrics", "services", "instances", "together", "measure", "objective", "subject to"}},
@@ -411,6 +389,7 @@ const std::map<std::string, std::vector<std::string>>& experiment_keys() {
       {"metric", {"name", "regex", "json", "file", "unit"}},
       {"axis", {"values", "count", "from", "to", "step", "times", "nearest", "by", "was"}},
       {"sysfs", {"path", "values"}},
+      {"set", {"command", "read", "restore", "values"}},
       {"repeat", {"min", "max", "until", "confirm"}},
       {"budget", {"time", "trials"}},
       {"search", {"method", "stop", "at most", "prior"}},

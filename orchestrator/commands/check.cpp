@@ -22,6 +22,7 @@
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/stored_finalists.hpp"
@@ -279,7 +280,7 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
       if (!access.at(setting.path).can_be_read())
         text += fmt::format("  {}: cannot be read, and is reset afterwards\n", setting.path);
       else
-        text += fmt::format("  {} = {}\n", setting.path, printable(setting.value));
+        text += fmt::format("  {} = {}\n", shown_setting(setting.path), printable(setting.value));
     }
   }
   text += fmt::format("\nresult file: {}{}\n", result, runnable.resumes ? " (exists: a run resumes it)" : "");

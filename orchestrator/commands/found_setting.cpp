@@ -53,7 +53,7 @@ void FoundSetting::find_here(const Sysfs& sysfs) {
     if (is_knob_axis(one.axis)) axes.push_back(one.axis);
   }
   boards_ = find_used_boards(experiment_, sysfs, current_environment());
-  knobs_ = find_knobs(axes, sysfs, experiment_.sysfs, boards_);
+  knobs_ = find_knobs(axes, sysfs, experiment_.own_knobs(), boards_);
   for (const KnobFinding& knob : knobs_) {
     if (!knob.knob)
       throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", knob.axis, knob.problem),

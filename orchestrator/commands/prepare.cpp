@@ -46,7 +46,7 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
     }
     const auto environment = current_environment();
     prepared.gpus = find_used_boards(*experiment, sysfs, environment);
-    prepared.knobs = find_knobs(axes, sysfs, experiment->sysfs, prepared.gpus, by);
+    prepared.knobs = find_knobs(axes, sysfs, experiment->own_knobs(), prepared.gpus, by);
     refuse_overlaps(*experiment, prepared.knobs, sysfs, diagnostics);
     const auto path = environment.find("PATH");
     // As the invoking user: digests of files that he may not read are not his to learn.

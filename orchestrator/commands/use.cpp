@@ -14,6 +14,7 @@
 #include "orchestrator/commands/found_setting.hpp"
 #include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/commands/run_as.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/settings_watch.hpp"
 
 namespace dvfs_plan {
@@ -48,6 +49,7 @@ class Use {
     for (const GuardNote& note : guard.notes()) say("note: " + note.text);
     found_.find_here(sysfs_);
     for (const std::string& change : found_.changes()) warn(change);
+    tell_of_programs();
     const SpawnSpec command = command_of(guard);
     guard.arm(settings_of(found_.knobs()));
     ForegroundChild::Ended ended;
@@ -69,6 +71,14 @@ class Use {
  private:
   void say(const std::string& line) const {
     if (!options_.quiet) write_stderr(fmt::format("dvfs-plan: {}\n", line));
+  }
+  // What the result has run here besides: whoever has it from somebody else sees what it is.
+  void tell_of_programs() const {
+    for (const SavedSetting& setting : settings_of(found_.knobs())) {
+      if (const auto programs = setter_programs_of(setting.path))
+        say(fmt::format("{} is set by: {}; it is read by: {}", setting.knob,
+                        printable(join(programs->set, " ")), printable(join(programs->read, " "))));
+    }
   }
   static void warn(const std::string& line) { write_stderr(fmt::format("dvfs-plan: warning: {}\n", line)); }
 

@@ -23,6 +23,7 @@
 #include "base/text.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -49,7 +50,8 @@ Opened open_machine_guardian() {
 }
 
 GuardDoor door_for(const GuardWish& wish, std::vector<GuardNote>& notes, UniqueFd& first) {
-  if (!wish.sysfs_root.empty() || !wish.state_folder.empty()) return GuardDoor::own;
+  const bool of_our_own = !wish.sysfs_root.empty() || !wish.state_folder.empty();
+  if (of_our_own || wish.mode == GuardWish::Mode::beside) return GuardDoor::own;
   if (is_stood_by_root()) return GuardDoor::beside;
   if (::geteuid() == 0) return GuardDoor::own;
   Opened machine = open_machine_guardian();
@@ -104,6 +106,43 @@ void continue_if_stopped(pid_t guardian) {
     ::kill(guardian, SIGCONT);
 }
 
+void add(RestoreOutcome& all, const RestoreOutcome& more) {
+  all.restored += more.restored;
+  all.unchanged += more.unchanged;
+  all.failures.insert(all.failures.end(), more.failures.begin(), more.failures.end());
+  all.notes.insert(all.notes.end(), more.notes.begin(), more.notes.end());
+}
+
+// Whether an earlier run of this user's was cut off after its own programs had set something.
+bool may_have_left_settings() {
+  try {
+    const std::string path = default_state_folder();
+    if (::access(path.c_str(), F_OK) != 0) return false;
+    StateFolder folder(path);
+    folder.keep_copies();
+    return folder.read("journal") || folder.read("session");
+  } catch (const Error&) {
+    return true;  // who looks closer says what is wrong with it
+  }
+}
+
+// One answer to each request, of whichever of two is asked for its path.
+template <class Ours, class Others>
+auto in_two(const std::vector<SettingText>& requests,
+            const std::function<bool(const std::string&)>& is_for_others, Ours ask_ours, Others ask_others) {
+  std::vector<SettingText> ours, others;
+  for (const SettingText& one : requests) (is_for_others(one.path) ? others : ours).push_back(one);
+  if (others.empty()) return ask_ours(ours);
+  auto of_ours = ours.empty() ? decltype(ask_ours(ours)){} : ask_ours(ours);
+  auto of_others = ask_others(others);
+  decltype(of_ours) answers;
+  std::size_t next_of_ours = 0, next_of_others = 0;
+  for (const SettingText& one : requests)
+    answers.push_back(
+        std::move(is_for_others(one.path) ? of_others[next_of_others++] : of_ours[next_of_ours++]));
+  return answers;
+}
+
 [[noreturn]] void throw_refusal(const Message& refused) {
   const auto code = parse_number(refused.field(0)).value_or(3);
   throw Error(static_cast<ExitCode>(static_cast<int>(code)), refused.field(1), refused.field(2));
@@ -114,6 +153,31 @@ void continue_if_stopped(pid_t guardian) {
 GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
   run_ = fmt::format("{}-{}", ::getpid(), SystemClock().now());
   begin_session();
+  if (door_ == GuardDoor::own || wish_.mode == GuardWish::Mode::looks || !may_have_left_settings()) return;
+  try {
+    const auto& left = beside().found_journal();
+    if (left && found_)
+      add(*found_, *left);
+    else if (left)
+      found_ = left;
+  } catch (...) {
+    hang_up();
+    throw;
+  }
+}
+
+bool GuardClient::is_for_another(const std::string& path) const {
+  return door_ != GuardDoor::own && is_command_setting(path);
+}
+
+GuardClient& GuardClient::beside() {
+  if (!beside_) {
+    GuardWish wish = wish_;
+    wish.mode = GuardWish::Mode::beside;
+    beside_ = std::make_unique<GuardClient>(std::move(wish));
+    notes_.insert(notes_.end(), beside_->notes_.begin(), beside_->notes_.end());
+  }
+  return *beside_;
 }
 
 GuardClient::~GuardClient() {
@@ -124,6 +188,12 @@ GuardClient::~GuardClient() {
   }
   send({"done", {}});
   hang_up();
+}
+
+std::vector<pid_t> GuardClient::guardian_pids() const {
+  std::vector<pid_t> pids = beside_ ? beside_->guardian_pids() : std::vector<pid_t>{};
+  if (child_ > 0) pids.push_back(child_);
+  return pids;
 }
 
 void GuardClient::begin_session() {
@@ -160,7 +230,10 @@ bool GuardClient::try_session() {
 bool GuardClient::greet() {
   // A session that is begun again goes on with a night: whoever queues meanwhile has his turn first.
   const bool waits = wish_.mode == GuardWish::Mode::waits || begun_ > 0;
-  const char* const mode = wish_.mode == GuardWish::Mode::looks ? "look" : waits ? "wait" : "now";
+  const char* const mode = wish_.mode == GuardWish::Mode::looks    ? "look"
+                           : wish_.mode == GuardWish::Mode::beside ? "beside"
+                           : waits                                 ? "wait"
+                                                                   : "now";
   auto answer =
       ask({"hello", {protocol_version, wish_.experiment, run_, mode, wish_.discards ? "discard" : ""}});
   while (answer && answer->kind == "queued") {
@@ -192,9 +265,19 @@ void GuardClient::hang_up() {
     connection_.reset();
     lost_ = true;  // nobody waits for its answer
   }
-  // It has put everything back by then.
-  for (int status = 0; child_ > 0 && ::waitpid(child_, &status, WUNTRACED) == child_ && WIFSTOPPED(status);)
-    ::kill(child_, SIGCONT);
+  // It has put everything back by then; a program of the user's that takes its time is left to it once we were asked twice.
+  constexpr milliseconds grace{500}, look{1};
+  const auto began = std::chrono::steady_clock::now();
+  for (int status = 0; child_ > 0;) {
+    const pid_t ended = ::waitpid(child_, &status, WUNTRACED | WNOHANG);
+    const bool is_late = std::chrono::steady_clock::now() - began > grace;
+    if (ended == child_ && WIFSTOPPED(status))
+      ::kill(child_, SIGCONT);
+    else if (ended != 0 || (is_late && stop_requests() > 1))
+      break;
+    else
+      std::this_thread::sleep_for(look);
+  }
   child_ = -1;
 }
 
@@ -271,6 +354,14 @@ std::optional<Message> GuardClient::wait_for_answer(UniqueFd* passed, bool until
 }
 
 void GuardClient::arm(const std::vector<SavedSetting>& settings) {
+  std::vector<SavedSetting> ours, of_programs;
+  for (const SavedSetting& setting : settings)
+    (is_for_another(setting.path) ? of_programs : ours).push_back(setting);
+  if (!of_programs.empty()) beside().arm(of_programs);
+  arm_ours(ours);
+}
+
+void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
   settings_ = settings;
   former_.clear();
   written_.clear();
@@ -331,6 +422,14 @@ void GuardClient::tell_what_stays(const std::string& why, const std::string& hin
 }
 
 std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requests) {
+  return in_two(
+      requests, [this](const std::string& path) { return is_for_another(path); },
+      [this](const auto& ours) { return may_ours(ours); },
+      // They say themselves what they may do: nobody else is asked.
+      [](const auto& of_programs) { return std::vector<SettingAnswer>(of_programs.size()); });
+}
+
+std::vector<SettingAnswer> GuardClient::may_ours(const std::vector<SettingText>& requests) {
   // All values of all policies of a large machine are more than one message holds.
   constexpr std::size_t at_once = 4000;
   constexpr std::size_t of_one = 2;
@@ -351,6 +450,13 @@ std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requ
 }
 
 std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requests) {
+  return in_two(
+      requests, [this](const std::string& path) { return is_for_another(path); },
+      [this](const auto& ours) { return write_ours(ours); },
+      [this](const auto& of_programs) { return beside().write(of_programs); });
+}
+
+std::vector<WriteAnswer> GuardClient::write_ours(const std::vector<SettingText>& requests) {
   Message request{"set", {}};
   for (const SettingText& one : requests) {
     request.fields.insert(request.fields.end(), {one.path, one.text});
@@ -374,11 +480,17 @@ std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requ
 }
 
 int GuardClient::sessions_lost() const {
+  const int of_the_other = beside_ ? beside_->sessions_lost() : 0;
   const std::lock_guard lock(mutex_);
-  return lost_count_;
+  return lost_count_ + of_the_other;
 }
 
 bool GuardClient::keep() {
+  const bool other = beside_ && beside_->keep();
+  return keep_ours() || other;
+}
+
+bool GuardClient::keep_ours() {
   {
     const std::lock_guard lock(mutex_);
     if (!lost_) return false;
@@ -414,7 +526,27 @@ void GuardClient::note_until(const std::string& expected) {
   send({"until", {expected}});
 }
 
+// Ours come last: they are what a program may have changed by the way.
 RestoreOutcome GuardClient::restore() {
+  if (!beside_) return restore_ours();
+  RestoreOutcome outcome;
+  std::optional<Error> fault;
+  try {
+    outcome = beside_->restore();
+  } catch (const Error& error) {
+    fault = error;
+  }
+  try {
+    add(outcome, restore_ours());
+  } catch (const Error& error) {
+    if (!fault) throw;
+    throw Error(error.code(), fmt::format("{}\n{}", fault->what(), error.what()), error.hint());
+  }
+  if (fault) throw *fault;
+  return outcome;
+}
+
+RestoreOutcome GuardClient::restore_ours() {
   if (settings_.empty()) return {};
   auto answer = ask({"restore", {}}, nullptr, true);
   settings_.clear();

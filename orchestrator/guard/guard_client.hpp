@@ -7,13 +7,16 @@
 //   a kill, a crash: the guardian puts back when the connection ends; a power cut: at the next start, or at
 //   boot
 //
+// What programs of the user's set (settings/command_setting.hpp) is set and put back with our rights and no others: where the
+// guardian has more, one of our own stands beside it.
+//
 // Which guardian: the machine's, if there is one and it lets us; our own, which has no more rights than we
 // have; under sudo the one that kept root's (rights.hpp).
 #pragma once
 
+#include <sys/types.h>
 #include <map>
 #include <set>
-#include <sys/types.h>
 
 #include <condition_variable>
 #include <deque>
@@ -47,8 +50,9 @@ struct GuardWish {
   std::string state_folder = {};  // of our own guardian; empty: the user's
   std::string sysfs_root = {};    // a recorded tree: our own guardian
   // To set things: at once, or where somebody else has the machine behind him in the queue. Or only to ask
-  // what may be set, and to read sensors, beside whoever has it.
-  enum class Mode { now, waits, looks } mode = Mode::now;
+  // what may be set, and to read sensors, beside whoever has it. Or for what programs of the user's set, where another
+  // guardian has the machine for us: our own.
+  enum class Mode { now, waits, looks, beside } mode = Mode::now;
   bool discards = false;                              // gives up what cannot be put back
   std::function<void(const std::string&)> tell = {};  // how the queue moves
   // Asked ten times a second: how often we were asked to stop. Once: we leave the queue, and wait no longer than
@@ -71,7 +75,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   const std::optional<RestoreOutcome>& found_journal() const { return found_; }
   const std::vector<GuardNote>& notes() const { return notes_; }
   const std::string& run() const { return run_; }  // value of DVFS_PLAN_RUN for the workload
-  pid_t guardian_pid() const { return child_; }    // of our own; -1: it is none of our children
+  std::vector<pid_t> guardian_pids() const;        // of those that are children of ours
 
   // Throws Error if the policy or the kernel does not let us set one of these.
   void arm(const std::vector<SavedSetting>& settings);
@@ -97,6 +101,14 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   OpenedFile open_event(unsigned type, unsigned long config, int cpu) override;
 
  private:
+  // Our own, for what programs of the user's set; of a guardian that is our own: none.
+  bool is_for_another(const std::string& path) const;
+  GuardClient& beside();
+  void arm_ours(const std::vector<SavedSetting>& settings);
+  std::vector<SettingAnswer> may_ours(const std::vector<SettingText>& requests);
+  std::vector<WriteAnswer> write_ours(const std::vector<SettingText>& requests);
+  bool keep_ours();
+  RestoreOutcome restore_ours();
   void begin_session();
   bool try_session();
   bool greet();  // takes the machine
@@ -123,9 +135,10 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::string run_;
   std::optional<RestoreOutcome> found_;
   std::vector<SavedSetting> settings_;
-  std::vector<SettingText> former_;  // as the first guardian read them
+  std::vector<SettingText> former_;                       // as the first guardian read them
   std::map<std::string, std::set<std::string>> written_;  // by path, what was written since
-  WorkloadTraces traces_;            // as the guardian knows them
+  WorkloadTraces traces_;                                 // as the guardian knows them
+  std::unique_ptr<GuardClient> beside_;
   pid_t child_ = -1;
   int begun_ = 0;
 

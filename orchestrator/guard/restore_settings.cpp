@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/setting_access.hpp"
 
 namespace dvfs_plan {
@@ -41,11 +42,19 @@ class Restorer {
   Restorer(SettingAccess& access, const AppliedByUs* applied) : access_(access), applied_(applied) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
-    std::vector<SavedSetting> files, others;
-    for (const SavedSetting& setting : all)
-      (access_.at(setting.path).is_file() ? files : others).push_back(setting);
+    std::vector<SavedSetting> files, others, commands;
+    for (const SavedSetting& setting : all) {
+      const Setting& where = access_.at(setting.path);
+      (where.is_file() ? files : where.is_command() ? commands : others).push_back(setting);
+    }
     put_back(files);
     put_back(others);
+    put_back(commands);
+    // A mode of the machine may have taken limits along.
+    if (!commands.empty()) {
+      put_back_again(files);
+      put_back_again(others);
+    }
     note_firmware(files);
     return std::move(outcome_);
   }
@@ -64,6 +73,30 @@ class Restorer {
         left.push_back(&setting);
     }
     const auto changed = left.size();
+    try_to_put_back(settings, left);
+    outcome_.restored += static_cast<int>(changed > left.size() ? changed - left.size() : 0);
+  }
+
+  // Of what was told already: only what is not as it should be is written, and what failed before may have gone well now.
+  void put_back_again(const std::vector<SavedSetting>& settings) {
+    std::vector<SavedSetting> ours;
+    for (const SavedSetting& setting : settings) {
+      if (!left_alone_.contains(setting.path)) ours.push_back(setting);
+    }
+    const auto had_failed = std::erase_if(outcome_.failures, [&](const RestoreOutcome::Failure& failure) {
+      return std::any_of(ours.begin(), ours.end(),
+                         [&](const SavedSetting& setting) { return setting.path == failure.setting.path; });
+    });
+    std::vector<const SavedSetting*> left;
+    for (const SavedSetting& setting : ours) {
+      if (!is_back(setting)) left.push_back(&setting);
+    }
+    try_to_put_back(ours, left);
+    outcome_.restored += static_cast<int>(had_failed > left.size() ? had_failed - left.size() : 0);
+  }
+
+  // `left`: those of them that are not as they should be, before and after.
+  void try_to_put_back(const std::vector<SavedSetting>& settings, std::vector<const SavedSetting*>& left) {
     for (int round = 0; round < rounds && !left.empty(); ++round) {
       write(left);
       wait_for(left);
@@ -77,7 +110,6 @@ class Restorer {
       const auto now = access_.at(setting->path).read();
       outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
-    outcome_.restored += static_cast<int>(changed > left.size() ? changed - left.size() : 0);
   }
 
   // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
@@ -98,9 +130,10 @@ class Restorer {
     outcome_.notes.push_back(
         fmt::format("{} is '{}', which is neither what this run set ({}) nor what was there before ('{}'): "
                     "somebody else changed it meanwhile, and it was left so; to put it back: {}",
-                    setting.path, *now, texts.empty() ? "nothing" : join(texts, ", "), setting.value,
-                    access_.at(setting.path).command(setting.value)));
+                    shown_setting(setting.path), *now, texts.empty() ? "nothing" : join(texts, ", "),
+                    setting.value, access_.at(setting.path).put_back_command(setting.value)));
     ++outcome_.unchanged;
+    left_alone_.insert(setting.path);
     return true;
   }
 
@@ -111,14 +144,17 @@ class Restorer {
     // A lock that this run never set need not be reset, and an owner's own would be lost by it.
     if (!access_.at(setting.path).can_be_read())
       return taken || (applied_ != nullptr && !applied_->contains(setting.path));
-    if (now.text && reads_as(*now.text, setting.value)) return true;
+    const bool same =
+        now.text && (reads_as(*now.text, setting.value) ||
+                     (access_.at(setting.path).is_command() && reads_as_asked(setting.value, *now.text)));
+    if (same) return true;
     // Only once it was written: before, a capped limit is not yet the owner's.
     return taken && explained_by_firmware(setting);
   }
 
   void write(const std::vector<const SavedSetting*>& left) {
     for (const SavedSetting* setting : left)
-      problems_[setting->path] = access_.at(setting->path).write(setting->value).problem;
+      problems_[setting->path] = access_.at(setting->path).put_back(setting->value).problem;
   }
 
   // The kernel takes some settings in its own time; all of them are waited for together.
@@ -157,6 +193,7 @@ class Restorer {
   SettingAccess& access_;
   const AppliedByUs* applied_;
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
+  std::set<std::string> left_alone_;             // paths of what somebody else set meanwhile
   RestoreOutcome outcome_;
 };
 
@@ -194,7 +231,7 @@ std::vector<std::string> restore_commands(const RestoreOutcome& outcome, const S
       commands.push_back(fmt::format("echo 1 | sudo tee {}", file));
   }
   for (const auto& failure : outcome.failures)
-    commands.push_back(access.at(failure.setting.path).command(failure.setting.value));
+    commands.push_back(access.at(failure.setting.path).put_back_command(failure.setting.value));
   return commands;
 }
 
@@ -204,7 +241,7 @@ void require_restored(const RestoreOutcome& outcome) {
       fmt::format("{} of {} settings could not be put back:", outcome.failures.size(),
                   outcome.failures.size() + static_cast<std::size_t>(outcome.restored + outcome.unchanged));
   for (const auto& failure : outcome.failures) {
-    message += fmt::format("\n  {}: wanted '{}', found '{}'{}", failure.setting.path,
+    message += fmt::format("\n  {}: wanted '{}', found '{}'{}", shown_setting(failure.setting.path),
                            printable(failure.setting.value), printable(failure.found),
                            failure.problem.empty() ? "" : " (" + failure.problem + ")");
   }

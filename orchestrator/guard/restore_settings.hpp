@@ -35,7 +35,8 @@ struct RestoreOutcome {
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
 // governor). `applied`: nullptr where nobody remembers (a journal after a power cut): then everything is put
-// back. Attribute files come first: a board that does not answer must not keep the CPUs waiting.
+// back. Attribute files come first: a board that does not answer must not keep the CPUs waiting. Programs of the user's come
+// last, and what they changed by the way is put back once more.
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
                                 const AppliedByUs* applied = nullptr);
 

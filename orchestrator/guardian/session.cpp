@@ -22,6 +22,7 @@
 #include "orchestrator/guardian/put_back.hpp"
 #include "orchestrator/guardian/sensors.hpp"
 #include "orchestrator/guardian/system_calls.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -36,6 +37,7 @@ constexpr milliseconds queue_pause{100};    // between looks at the lock
 constexpr milliseconds locks_patience{2000};  // the guardian of a run that was just killed needs some tens
 constexpr milliseconds patience_with_the_dead{20'000};
 constexpr std::size_t most_settings = 16'384;
+constexpr std::size_t longest_path = longest_command_setting;
 
 bool is_plain_text(const std::string& text, std::size_t longest) {
   return text.size() <= longest && text.find_first_of(std::string_view("\n\r\t\0", 4)) == std::string::npos;
@@ -208,7 +210,9 @@ class Session {
     }
     folder_.emplace(options_.state_folder);
     folder_->keep_copies();
-    lock_.emplace(*folder_, options_.sysfs_root.empty());
+    // Of a run that another guardian has given the machine to: for what it sets with its own rights.
+    const bool beside = hello.field(3) == "beside" && client_.unbound;
+    lock_.emplace(*folder_, options_.sysfs_root.empty() && !beside);
     if (!take_machine(hello.field(3) == "wait")) return false;
     const bool may_discard = client_.unbound || client_.by_sudo;
     const auto found = put_back_left(*folder_, sysfs_, policy_, hello.field(4) == "discard" && may_discard,
@@ -375,7 +379,7 @@ class Session {
     bool programs = false;
     for (std::size_t i = 0; i < message.fields.size(); i += 2) {
       const std::string &knob = message.fields[i], &path = message.fields[i + 1];
-      const bool plain = is_plain_text(knob, 100) && is_plain_text(path, 512);
+      const bool plain = is_plain_text(knob, 100) && is_plain_text(path, longest_path);
       if (!plain) throw Error(ExitCode::machine_refuses, "a setting's name is none");
       if (const std::string why = policy_.refusal_to_save(client_, path); !why.empty())
         throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", knob, why), "nothing was set");
@@ -383,20 +387,21 @@ class Session {
         throw Error(ExitCode::machine_refuses, printable(path) + " is named twice", "nothing was set");
       Setting& where = writer_.access().at(path);
       if (const std::string why = where.absent_because(); !why.empty())
-        throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}: {}", knob, path, why),
-                    "nothing was set");
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("axis '{}': {}: {}", knob, shown_setting(path), why), "nothing was set");
       if (!where.writable() && !where.is_optional())
         throw Error(ExitCode::machine_refuses,
-                    fmt::format("axis '{}': {} may not be set by this user", knob, path), "nothing was set");
+                    fmt::format("axis '{}': {} may not be set by this user", knob, shown_setting(path)),
+                    "nothing was set");
       auto value = where.to_save();
       if (!value && where.is_optional()) continue;
       if (!value)
         throw Error(ExitCode::machine_refuses,
-                    fmt::format("{} cannot be read now, so it could not be put back", path),
+                    fmt::format("{} cannot be read now, so it could not be put back", shown_setting(path)),
                     "nothing was set");
       if (!is_plain_text(*value, 4096))
         throw Error(ExitCode::machine_refuses,
-                    fmt::format("{} reads more than one line: it could not be put back", path),
+                    fmt::format("{} reads more than one line: it could not be put back", shown_setting(path)),
                     "nothing was set");
       programs = programs || !where.is_file();
       settings.push_back({knob, path, std::move(*value)});
@@ -410,9 +415,30 @@ class Session {
       saved_.clear();
       throw;
     }
-    for (const SavedSetting& setting : saved_) paths_.insert(setting.path);
+    for (const SavedSetting& setting : saved_) {
+      paths_.insert(setting.path);
+      if (writer_.access().at(setting.path).is_command()) try_way_back(setting);
+    }
     // What comes from now on is what a client may do; programs that set boards need more of the kernel.
     if (!programs && client_.user != ::geteuid()) allow_only_needed_calls();
+  }
+
+  // Programs of the user's: whether what one told can be given to the other is known once it was done, and better before the night
+  // than after it. A setting that is as it was stays so.
+  void try_way_back(const SavedSetting& setting) {
+    Setting& where = writer_.access().at(setting.path);
+    const std::string problem = writer_.put_back(setting.path, setting.value).problem;
+    const Setting::Read now = problem.empty() ? where.read() : Setting::Read{};
+    if (now.text && reads_as_asked(setting.value, *now.text)) return;
+    throw Error(
+        ExitCode::not_restored,
+        fmt::format("axis '{}': put back to what it was ('{}'), {}: it could not be put back after the sweep",
+                    setting.knob, printable(setting.value),
+                    !problem.empty() ? problem
+                    : now.text       ? fmt::format("it reads '{}'", printable(*now.text))
+                                     : now.problem),
+        "its 'command' is to take what its 'read' prints; where it does not, give 'restore', which puts it "
+        "back");
   }
 
   void note_journal() {
@@ -433,7 +459,7 @@ class Session {
 
   bool is_armed(const std::string& path) {
     if (paths_.contains(path)) return true;
-    if (!is_plain_text(path, 512) || saved_.empty()) return false;
+    if (!is_plain_text(path, longest_path) || saved_.empty()) return false;
     // Looked at for this once: what a client names is not kept.
     const auto with = SettingAccess(sysfs_, guardian_doors(policy_)).at(path).put_back_by();
     const auto saved = std::find_if(saved_.begin(), saved_.end(), [&](const SavedSetting& setting) {
@@ -460,7 +486,7 @@ class Session {
   }
 
   SettingAnswer may(const std::string& path, const std::string& text) {
-    if (!is_plain_text(path, 512)) return {"a setting's name is none"};
+    if (!is_plain_text(path, longest_path)) return {"a setting's name is none"};
     if (std::string why = refusal_to_set(path, text); !why.empty()) return {std::move(why)};
     SettingAccess access(sysfs_, guardian_doors(policy_));
     Setting& where = access.at(path);
@@ -479,7 +505,7 @@ class Session {
                           {answer.problem, answer.untouched ? "1" : "0", answer.unsupported ? "1" : "0",
                            answer.reads ? "1" : "0", answer.reads.value_or("")});
       if (told.size() < 2000)
-        told += fmt::format("{}{}={}{}", told.empty() ? "" : " ", path, text,
+        told += fmt::format("{}{}={}{}", told.empty() ? "" : " ", shown_setting(path), text,
                             answer.problem.empty() ? "" : " (" + answer.problem + ")");
     }
     log_event("set " + told,

@@ -3,7 +3,7 @@
 // what it is asked for as far as the policy goes, and puts everything back.
 //
 // the client says                                       the guardian answers
-// hello VERSION EXPERIMENT RUN wait|now|look [discard]  queued PLACE HOLDER (any number), then
+// hello VERSION EXPERIMENT RUN wait|now|look|beside [discard]  queued PLACE HOLDER (any number), then
 //                                                       welcome RESTORED? NOTE NEXT_STEP OUTCOME..., or refused CODE TEXT HINT
 // who                                                   who USER PID EXPERIMENT SINCE UNTIL, or who (nobody has the machine)
 // arm (KNOB PATH)...                                    armed, or refused CODE TEXT HINT
@@ -14,6 +14,8 @@
 // child PID, traces REGIONS GROUP, until TIME           nothing
 // restore                                               restored OUTCOME...
 // pong                                                  nothing; the guardian says ping
+//
+// beside: another guardian has given this run the machine; this one sets what is set by programs of the user's, with his rights.
 //
 // OUTCOME: COUNT UNCHANGED NOTES NOTE... (KNOB PATH VALUE FOUND PROBLEM)...  (guard/restore_settings.hpp)
 #pragma once

@@ -33,7 +33,7 @@ KnobFinding find_knob(const KnobRequest& request) {
 }
 
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
-                                    const std::vector<SysfsKnobSpec>& sysfs_knobs, const UsedBoards& gpus,
+                                    const OwnKnobs& own, const UsedBoards& gpus,
                                     const std::map<std::string, std::string>& by) {
   std::vector<std::string> ordered;
   for (const std::string& axis : axes) {
@@ -46,7 +46,7 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
   std::vector<KnobFinding> knobs;
   for (const std::string& axis : ordered) {
     const auto who = by.find(axis);
-    knobs.push_back(find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, sysfs_knobs, gpus, nvidia,
+    knobs.push_back(find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, own, gpus, nvidia,
                                who == by.end() ? "" : who->second}));
   }
   return knobs;

@@ -23,7 +23,7 @@ struct KnobRequest {
   std::string target;  // what follows '@'; empty: the whole machine
   const Sysfs& sysfs;
   std::shared_ptr<CpufreqAccess> cpufreq;
-  const std::vector<SysfsKnobSpec>& sysfs_knobs;
+  const OwnKnobs& own;  // what the experiment says of its own
   const UsedBoards& gpus;
   std::map<std::string, std::shared_ptr<NvidiaClocks>>& nvidia;  // by UUID
   std::string by = {};                                           // who sets it, where that is not we: "slurm"
@@ -39,7 +39,8 @@ struct KnobFinding {
 // A knob, as its file declares it.
 struct KnobKind {
   std::string_view name;  // of its axis, "cpu.frequency"; ends in '.' for a family: "devfreq." NAME
-  // Knobs are applied in ascending place, as setting one may reset those behind it: governor 10, preference
+  // Knobs are applied in ascending place, as setting one may reset those behind it: programs of the user's, which may choose a
+  // mode of the whole machine, 5, governor 10, preference
   // 20, turbo 30, clocks of the CPUs 40 and of what is around them 50, 60, boards 70 to 90, the experiment's
   // own files 100, CPUs of the workload 110.
   int place = 0;
@@ -55,8 +56,7 @@ KnobFinding find_knob(const KnobRequest& request);
 
 // The knobs of an experiment's axes (`by`: who sets them, where that is not we), in the order in which they are applied.
 std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const Sysfs& sysfs,
-                                    const std::vector<SysfsKnobSpec>& sysfs_knobs,
-                                    const UsedBoards& gpus = {},
+                                    const OwnKnobs& own, const UsedBoards& gpus = {},
                                     const std::map<std::string, std::string>& by = {});
 
 // Every axis this machine could have, for doctor.

@@ -54,7 +54,7 @@ class SysfsKnob : public Knob {
 KnobFinding find_sysfs_knob(const KnobRequest& request) {
   const std::string name = split_axis_name(request.axis).base.substr(std::string("sysfs.").size());
   std::vector<std::string> names;
-  for (const SysfsKnobSpec& spec : request.sysfs_knobs) {
+  for (const SysfsKnobSpec& spec : request.own.sysfs) {
     names.push_back(spec.name);
     if (spec.name != name) continue;
     // Links in /sys lead all over /sys, but one that leads out of it is a way round.

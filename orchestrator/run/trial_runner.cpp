@@ -82,8 +82,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   others_on_boards_.clear();
   keep_guardian(trial);
   const int lost_before = machine_.guard.sessions_lost();
-  if (machine_.guard.guardian_pid() > 0)
-    machine_.programs.launcher.group().own(machine_.guard.guardian_pid());
+  for (const pid_t guardian : machine_.guard.guardian_pids())
+    machine_.programs.launcher.group().own(guardian);
   // An idle window is of the machine alone.
   if (is_idle(trial.role)) services_.end_all(true);
   bool ready = set_all(point, trial);

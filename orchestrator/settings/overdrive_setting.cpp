@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "orchestrator/settings/amdgpu_overdrive.hpp"
 
 namespace dvfs_plan {

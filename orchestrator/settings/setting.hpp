@@ -24,6 +24,8 @@ class Setting {
     bool unsupported = false;  // and that there is no such setting here
   };
   virtual Written write(const std::string& value) = 0;
+  // To what it was before the sweep.
+  virtual Written put_back(const std::string& value) { return write(value); }
   virtual bool exists() = 0;
   // Why it cannot be set or put back here at all; empty: it can.
   virtual std::string absent_because() { return exists() ? "" : "it is not there"; }
@@ -31,9 +33,13 @@ class Setting {
   virtual bool writable() const = 0;
   // The shell command that would write it.
   virtual std::string command(const std::string& value) const = 0;
+  // The one that would put it back.
+  virtual std::string put_back_command(const std::string& value) const { return command(value); }
 
   // A file of its own: quick, and put back before what needs a program or a table.
   virtual bool is_file() const { return false; }
+  // Programs of the user's: they may change others by the way (a mode of the machine), and are run with his rights alone.
+  virtual bool is_command() const { return false; }
   // That it cannot be written is no obstacle: scaling_setspeed, which only the userspace governor takes.
   virtual bool is_optional() const { return false; }
   // False: nothing can ever tell (a clock lock); what was written has to be believed, and after a reboot,

@@ -4,6 +4,7 @@
 //   nvidia:UUID/lock.core, lock.memory    a clock lock: can be reset ("reset"), cannot be read
 //   (nvidia_setting.hpp) nvidia:UUID/clocks.applications       "MEMORY,CORE" in MHz nvidia:UUID/power.limit W
 //   amdgpu-od:FILE#sclk, #mclk            "LOW HIGH" in MHz, of pp_od_clk_voltage (overdrive_setting.hpp)
+//   command:NAME ...                      programs of the user's own (command_setting.hpp)
 //
 // The guardian, which outlives a killed run, needs no more than this to put the machine back.
 #pragma once

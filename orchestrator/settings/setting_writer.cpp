@@ -8,6 +8,15 @@ std::vector<WriteAnswer> TrackingWriter::write(const std::vector<SettingText>& r
   return answers;
 }
 
+Setting::Written TrackingWriter::put_back(const std::string& path, const std::string& value) {
+  Setting& setting = access_.at(path);
+  touched_.insert(path);
+  applied_[path].insert(value);
+  const Setting::Written written = setting.put_back(value);
+  if (const auto now = setting.read().text) applied_[path].insert(*now);
+  return written;
+}
+
 WriteAnswer TrackingWriter::write_one(const SettingText& request) {
   Setting& setting = access_.at(request.path);
   const bool may_be_taken_for_anothers = setting.may_be_contested() || !setting.can_be_read();

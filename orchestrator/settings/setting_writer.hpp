@@ -47,6 +47,8 @@ class TrackingWriter : public SettingWriter {
   TrackingWriter(const Sysfs& sysfs, NvidiaDoors doors) : access_(sysfs, std::move(doors)) {}
   using SettingWriter::write;
   std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override;
+  // Puts one back to what it was, and remembers what came of it as ours.
+  Setting::Written put_back(const std::string& path, const std::string& value);
   // Of settings that others may change too, or that cannot be read.
   const AppliedByUs& applied() const { return applied_; }
   SettingAccess& access() { return access_; }

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
@@ -53,8 +54,8 @@ std::string change_text(const SettingChange& change, Nanoseconds trial_began) {
     when = *change.first_seen <= trial_began ? "before the trial began"
                                              : fmt::format("first seen {:.2f} s after the trial began",
                                                            seconds(*change.first_seen - trial_began).value());
-  return fmt::format("{}: {} was '{}' and reads '{}', {}", change.knob, change.path, printable(change.was),
-                     printable(change.now), when);
+  return fmt::format("{}: {} was '{}' and reads '{}', {}", change.knob, shown_setting(change.path),
+                     printable(change.was), printable(change.now), when);
 }
 
 SettingsWatch::SettingsWatch(const std::vector<SavedSetting>& settings, const Sysfs& sysfs,

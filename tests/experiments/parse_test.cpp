@@ -57,7 +57,7 @@ TEST(Parse, UnknownKeyNamesTheNearest) {
             "sweep.yaml:2:10: error: unknown key 'untill' in 'repeat' (did you mean 'until'?)\n");
   EXPECT_EQ(faults(with("zzz: 1\n")),
             "sweep.yaml:2:1: error: unknown key 'zzz' in the experiment; known: name, description, "
-            "workloads, services, axes, sysfs, exclude, repeat, budget, search, order, "
+            "workloads, services, axes, sysfs, set, exclude, repeat, budget, search, order, "
             "seed, settle, measure, conditions, gpus, probes, objective, reference, result, machines\n");
 }
 
@@ -338,6 +338,29 @@ TEST(Parse, SysfsKnobsStayBelowSys) {
   EXPECT_EQ(
       faults(with("sysfs: {x: {path: /sys/a}}\n")),
       "sweep.yaml:2:9: error: sysfs 'x' needs 'path' (below /sys) and 'values' (all that may be written)\n");
+  const std::string needs =
+      "needs 'command' (with {value} where the value goes), 'read' (prints the value that is set now) and "
+      "'values' (all that may be "
+      "set), such as  {command: [mytool, set, '{value}'], read: [mytool, get], values: [1, 2]}\n";
+  EXPECT_EQ(faults(with("set: {x: {command: [a, '{value}'], values: [1]}}\n")),
+            "sweep.yaml:2:7: error: set 'x' " + needs);
+  EXPECT_EQ(faults(with("set: {x: {command: [a, '{vlaue}'], read: [b], values: [1]}}\n")),
+            "sweep.yaml:2:20: error: set 'x': 'command' says {value} nowhere, so it would set the same each "
+            "time\n");
+  EXPECT_EQ(faults(with("set: {x: {command: [a, '{value}'], read: [b, '{value}'], values: [1]}}\n")),
+            "sweep.yaml:2:42: error: set 'x': 'read' is to tell what is set, and is not told what was asked "
+            "for: take {value} out of "
+            "it\n");
+  EXPECT_EQ(faults(with("set:\n  x:\n    command: a '{value}'\n    read: [b]\n    values: [1]\n")),
+            "sweep.yaml:4:14: error: 'command' is a list of words, one an argument: [a, '{value}']; for a "
+            "shell write [sh, -c, '...']\n");
+  EXPECT_EQ(faults(with("set: {x.y: {command: [a, '{value}'], read: [b], values: [1]}}\n")),
+            "sweep.yaml:2:7: error: set 'x.y': it is named with letters, digits, '_' and '-'\n");
+  EXPECT_EQ(faults(with("set: {x: {command: [sh, -c, \"a {value}\\nb\"], read: [b], values: [1]}}\n")),
+            "sweep.yaml:2:29: error: 'command': a word of several lines, or with a tab: put that script into "
+            "a file\n");
+  EXPECT_EQ(faults(with("set: {x: {command: [a, '{value}'], read: [b], values: [1], restor: [c]}}\n")),
+            "sweep.yaml:2:60: error: unknown key 'restor' in set 'x' (did you mean 'restore'?)\n");
 }
 
 // ------------------------------------------------------------------ files that are not experiments at all

@@ -23,7 +23,7 @@ const std::string cpufreq = "/sys/devices/system/cpu/cpufreq/";
 class KnobTest : public testing::Test {
  protected:
   KnobFinding find(const std::string& axis, const std::vector<SysfsKnobSpec>& specs = {}) {
-    auto found = find_knobs({axis}, sysfs_, specs);
+    auto found = find_knobs({axis}, sysfs_, {.sysfs = specs});
     return std::move(found.at(0));
   }
   std::vector<std::string> offers(const std::string& axis) {

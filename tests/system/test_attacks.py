@@ -453,6 +453,58 @@ class Attacks(unittest.TestCase):
                 self.restored()
                 self.wait_for(lambda: not self.alive(found.values()))
 
+    OWN = """#!/bin/sh
+id -u >>by
+case $1 in get) cat cap;; set) echo $2 >cap;; esac
+"""
+
+    def test_programs_of_the_users_never_run_with_more_than_his_rights(self):
+        """Under sudo, and through the machine's guardian: what they set is put back by a guardian of his own, whatever is killed."""
+        sweep = self.SWEEP.replace("axes: {", "axes: {set.cap: [1, 2], ") + "set: {cap: {command: [./own, set, '{value}'], read: [./own, get], values: [1, 2]}}\n"
+        folder = pathlib.Path(f"/run/dvfs-plan/{ALICE[0]}")
+        folder.mkdir(exist_ok=True)
+        os.chown(folder, *ALICE[:2])
+        for name, text in (("own", self.OWN), ("cap", "7\n"), ("by", "")):
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+            os.chown(folder / name, *ALICE[:2])
+        for environment in ({"SUDO_UID": str(ALICE[0])}, {}):
+            for victims in ([], ["run"], ["all of them"]):
+                with self.subTest(environment=environment, victims=victims):
+                    run = self.run_as(ALICE, sweep, "--fresh", **environment)
+                    self.wait_for(lambda: read(MTU) != self.before[MTU] and read(folder / "cap") in ("1", "2") and self.beside(run.pid))
+                    first, beside = self.beside(run.pid)
+                    self.assertEqual(os.stat(f"/proc/{beside}").st_uid, ALICE[0])
+                    if victims == ["run"]:
+                        os.kill(first, signal.SIGKILL)
+                        run.wait(timeout=60)
+                    elif victims:
+                        for pid in (beside, first):
+                            os.kill(pid, signal.SIGKILL)
+                        run.wait(timeout=60)
+                        self.restored()  # the machine's own, by its guardian
+                        self.assertIn(read(folder / "cap"), ("1", "2"))
+                        again = self.run_as(ALICE, sweep, "--fresh", **environment)  # puts back what was left, first of all
+                        self.wait_for(lambda: "put back" in again.stderr.readline())
+                        again.send_signal(signal.SIGINT)
+                        again.wait(timeout=60)
+                    else:
+                        self.assertEqual(run.wait(timeout=60), 0, run.stderr.read())
+                    self.restored()
+                    self.wait_for(lambda: read(folder / "cap") == "7")
+                    self.assertEqual(set(read(folder / "by").split()), {str(ALICE[0])})
+
+    def beside(self, first):
+        """The run, and its own guardian beside the machine's; None while there is none."""
+        found = []
+        for folder in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                pid, parent, name = int(folder.name), int(read(folder / "stat").rsplit(")", 1)[1].split()[1]), read(folder / "comm")
+                if name == "dvfs-plan" and first in (pid, parent):
+                    found += [(pid, int(child)) for child in read(folder / f"task/{pid}/children").split() if read(f"/proc/{child}/comm") == "dvfs-guardian"
+                              and os.stat(f"/proc/{child}").st_uid == ALICE[0]]
+        return found[0] if found else None
+
     def test_under_sudo_ctrl_c_at_the_first_process_ends_the_run_in_order(self):
         run = self.run_as(ALICE, self.SWEEP, "--fresh", SUDO_UID=str(ALICE[0]))
         self.wait_for(lambda: read(MTU) != self.before[MTU])

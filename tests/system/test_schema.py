@@ -40,6 +40,7 @@ GOOD = [
     W + 'services: [{name: s, attach: {address: "127.0.0.1:80"}, ready: {command: ["true"]}}]\n',
     'workloads: [{name: w, command: ["true"], services: [s]}, {name: v, command: ["true"], services: []}]\nservices: [{name: s, attach: {pid: 1}}]\n',
     W + "search: {method: random, at most: 12 trials}\n",
+    W + 'axes: {set.cap: [1, 2]}\nset: {cap: {command: ["true", "{value}"], read: [echo, "1"], restore: ["true"], values: [1, 2]}}\n',
 ]
 BAD = [
     W + "repeat: {until: 5}\n",
@@ -79,6 +80,9 @@ BAD = [
     WN + "axes: {n: {count: 0}}\n",
     W + "sysfs: {x: {path: /etc/passwd, values: [1]}}\n",
     W + "sysfs: {x: {path: /sys/x}}\n",
+    W + "set: {x: {command: [a, '{value}'], values: [1]}}\n",
+    W + "set: {x: {command: a, read: [b], values: [1]}}\n",
+    W + "set: {'x y': {command: [a, '{value}'], read: [b], values: [1]}}\n",
     'workloads: [{name: w, command: ["true"], timeout: 60}]\n',
     'workloads: [{name: w, command: ["true"], metrics: [line]}]\n',
     W + "probes: [{name: m, command: [cat], channels: {p: {unit: V}}}]\n",

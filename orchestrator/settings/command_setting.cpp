@@ -1,0 +1,193 @@
+#include "orchestrator/settings/command_setting.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/end_processes.hpp"
+#include "base/run_program.hpp"
+#include "base/text.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr std::string_view part_end = ";;";  // unquoted: a word that is the same is quoted
+constexpr std::string_view value_word = "{value}";
+constexpr Seconds setter_patience{60};
+
+std::string for_a_shell(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += shell_quote(word) + ' ';
+  return text;
+}
+
+struct Token {
+  std::string word;
+  bool plain = true;  // no part of it was quoted
+};
+
+// Words as shell_quote() writes them; nullopt: a quote is not closed.
+std::optional<std::vector<Token>> tokens_of(std::string_view text) {
+  std::vector<Token> tokens;
+  std::optional<Token> token;
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!inside && c == ' ') {
+      if (token) tokens.push_back(std::move(*token));
+      token.reset();
+      continue;
+    }
+    if (!token) token.emplace();
+    if (c == '\'') {
+      inside = !inside;
+      token->plain = false;
+    } else if (!inside && c == '\\' && i + 1 < text.size()) {
+      token->word += text[++i];
+    } else {
+      token->word += c;
+    }
+  }
+  if (inside) return std::nullopt;
+  if (token) tokens.push_back(std::move(*token));
+  return tokens;
+}
+
+std::vector<std::string> with_value(std::vector<std::string> words, const std::string& value) {
+  for (std::string& word : words) {
+    for (std::size_t at = 0; (at = word.find(value_word, at)) != std::string::npos; at += value.size())
+      word.replace(at, value_word.size(), value);
+  }
+  return words;
+}
+
+// The end of what a program said, on one line.
+std::string tail_of(const std::string& output) {
+  constexpr std::size_t longest = 200;
+  std::string text = join(split_lines(std::string(trim(output))), "; ");
+  if (text.size() > longest) text = "..." + text.substr(text.size() - longest);
+  return printable(text);
+}
+
+class CommandSetting : public Setting {
+ public:
+  explicit CommandSetting(SetterPrograms programs) : programs_(std::move(programs)) {}
+
+  Read read() override {
+    ProgramAnswer answer;
+    if (const std::string why = run(programs_.read, answer); !why.empty()) return {std::nullopt, why};
+    std::string text(trim(answer.output));
+    if (text.empty()) return {std::nullopt, fmt::format("{} printed nothing", programs_.read.front())};
+    if (text.find('\n') != std::string::npos)
+      return {std::nullopt, fmt::format("{} is to print the value alone, on one line; it printed '{}'",
+                                        programs_.read.front(), tail_of(text))};
+    return {std::move(text)};
+  }
+  Written write(const std::string& value) override {
+    ProgramAnswer answer;
+    return {run(with_value(programs_.set, value), answer)};
+  }
+  Written put_back(const std::string& value) override {
+    ProgramAnswer answer;
+    return {run(with_value(restoring(), value), answer)};
+  }
+  bool exists() override { return missing().empty(); }
+  std::string absent_because() override { return missing(); }
+  // By who runs it: what the programs may do they say themselves.
+  bool writable() const override { return missing().empty(); }
+  std::string command(const std::string& value) const override { return in_a_shell(programs_.set, value); }
+  std::string put_back_command(const std::string& value) const override {
+    return in_a_shell(restoring(), value);
+  }
+  bool is_command() const override { return true; }
+  bool may_be_contested() const override { return true; }
+
+ private:
+  const std::vector<std::string>& restoring() const {
+    return programs_.restore.empty() ? programs_.set : programs_.restore;
+  }
+
+  std::string in_a_shell(const std::vector<std::string>& argv, const std::string& value) const {
+    std::string text = for_a_shell(with_value(argv, value));
+    text.pop_back();
+    return fmt::format("(cd {} && {})", shell_quote(programs_.folder), text);
+  }
+
+  std::string missing() const {
+    for (const auto* argv : {&programs_.set, &programs_.read, &programs_.restore}) {
+      if (!argv->empty() && ::access(argv->front().c_str(), X_OK) != 0)
+        return fmt::format("there is no program {} that this user may run", argv->front());
+    }
+    return {};
+  }
+
+  // Why it failed; empty: it did not. sh(1) changes to the folder, env(1) makes the environment.
+  std::string run(const std::vector<std::string>& argv, ProgramAnswer& answer) const {
+    std::vector<std::string> words{"-c", "cd \"$0\" && exec env -i \"$@\"", programs_.folder,
+                                   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                   "LC_ALL=C"};
+    for (const char* name : {"HOME", "USER", "XDG_RUNTIME_DIR", run_variable}) {
+      if (const char* const text = std::getenv(name)) words.push_back(fmt::format("{}={}", name, text));
+    }
+    words.insert(words.end(), argv.begin(), argv.end());
+    answer = run_program("/bin/sh", words, setter_patience);
+    if (answer.timed_out)
+      return fmt::format("{} did not end within {:g} s", argv.front(), setter_patience.value());
+    if (!answer.ran()) return fmt::format("{} did not end by itself ({})", argv.front(), answer.problem);
+    if (answer.exit_code == 0) return {};
+    const std::string said = tail_of(answer.output);
+    return fmt::format("{} ended with exit code {}{}", argv.front(), answer.exit_code,
+                       said.empty() ? "" : ": " + said);
+  }
+
+  const SetterPrograms programs_;
+};
+
+}  // namespace
+
+std::string command_setting(const SetterPrograms& programs) {
+  return fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name, for_a_shell(programs.set),
+                     part_end, for_a_shell(programs.read), part_end, for_a_shell(programs.restore), part_end,
+                     shell_quote(programs.folder));
+}
+
+std::optional<SetterPrograms> setter_programs_of(const std::string& path) {
+  if (!is_command_setting(path)) return std::nullopt;
+  const auto tokens = tokens_of(std::string_view(path).substr(command_prefix.size()));
+  if (!tokens || tokens->size() < 2) return std::nullopt;
+  SetterPrograms programs;
+  programs.name = tokens->front().word;
+  programs.folder = tokens->back().word;
+  std::vector<std::string>* const parts[] = {&programs.set, &programs.read, &programs.restore};
+  std::size_t part = 0;
+  for (std::size_t i = 1; i + 1 < tokens->size(); ++i) {
+    const Token& token = (*tokens)[i];
+    if (token.plain && token.word == part_end)
+      ++part;
+    else if (part < std::size(parts))
+      parts[part]->push_back(token.word);
+  }
+  const bool whole = part == std::size(parts) && !programs.set.empty() && !programs.read.empty();
+  return whole ? std::optional(std::move(programs)) : std::nullopt;
+}
+
+std::string shown_setting(const std::string& path) {
+  const auto programs = setter_programs_of(path);
+  return programs ? "set." + programs->name : path;
+}
+
+bool reads_as_asked(const std::string& asked, const std::string& read) {
+  if (asked == read) return true;
+  constexpr double digits = 1e-9;
+  const auto one = parse_number(asked), other = parse_number(read);
+  return one && other && std::abs(*one - *other) <= digits * std::abs(*one);
+}
+
+std::unique_ptr<Setting> command_setting_at(const std::string& path) {
+  auto programs = setter_programs_of(path);
+  return programs ? std::make_unique<CommandSetting>(std::move(*programs)) : nullptr;
+}
+
+}  // namespace dvfs_plan

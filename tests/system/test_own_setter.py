@@ -1,0 +1,196 @@
+"""Settings that programs of the user's set and read: swept, found out where they lie, and put back whatever is killed; with the user's rights alone."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+import testbed
+from whole import PROGRAM, QUIET, Whole
+
+EXPERIMENT = f"""
+name: own
+objective: time
+repeat: 2
+settle: 1 ms
+conditions: {QUIET}
+workloads: [{{name: w, shell: "cat machine/cap >>ran-at; sleep 0.05; WAIT"}}]
+axes: {{set.cap: [100, 120]}}
+set:
+  cap:
+    command: [./tool, set, "{{value}}"]
+    read: [./tool, get]
+    values: [100, 120, 140]
+"""
+# A tool as sites have them: it says what is set in other digits, and knows why it does not do what it is asked.
+TOOL = r"""#!/bin/sh
+case $1 in
+  get) [ -e machine/broken ] && { echo no answer >&2; exit 1; }; cat machine/cap;;
+  set) [ -e machine/slow ] && sleep 20; [ -e machine/deaf ] || printf '%.3f\n' "$2" >machine/cap;;
+  reset) echo 140.000 >machine/cap; echo "$2" >machine/was;;
+esac
+"""
+
+
+@unittest.skipIf(os.geteuid() != 0, "folders of its own need root (tests/system/apart)")
+class OwnSetter(Whole):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "machine").mkdir()
+        self.cap = self.folder / "machine/cap"
+        self.cap.write_text("140.000\n")
+        self.write("tool", TOOL).chmod(0o755)
+
+    def experiment(self, wait="true", more="", changed=("", "")):
+        return self.write("own.yaml", EXPERIMENT.replace("WAIT", wait).replace(*changed) + more)
+
+    def start(self):
+        run = subprocess.Popen(self.arguments("own.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True)
+        self.addCleanup(run.stderr.close)
+        self.addCleanup(lambda: run.poll() is None and run.kill())
+        return run
+
+    def wait_for(self, condition, seconds=30):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def is_set(self):
+        return self.cap.read_text() not in ("140.000\n", "")
+
+    def test_a_sweep(self):
+        self.experiment(more="    restore: [./tool, reset, '{value}']\n")
+        checked = self.call("check", "own.yaml")
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn("would be set, and put back to what it is now:\n  set.cap = 140.000\n", checked.stdout)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(sorted((self.folder / "ran-at").read_text().split()), ["100.000"] * 2 + ["120.000"] * 2)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        self.assertEqual((self.folder / "machine/was").read_text(), "140.000\n")  # by its own way back
+        rows = self.rows("own.sqlite", "SELECT DISTINCT requested, applied FROM settings WHERE axis = 'set.cap' ORDER BY 1")
+        self.assertEqual([tuple(row.values()) for row in rows], [("100", "100"), ("120", "120")])
+        # The answer put to use, and written down.
+        used = subprocess.run([PROGRAM, "use", "own.sqlite", "--state-folder", str(self.folder / "state"), "--", "cat", "machine/cap"], cwd=self.folder, env=self.environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertIn(used.stdout, ("100.000\n", "120.000\n"))
+        self.assertIn(f"dvfs-plan: set.cap is set by: {self.folder}/tool set {{value}}; it is read by: {self.folder}/tool get\n", used.stderr)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        script = self.write("found.sh", self.call("setting", "own.sqlite", "--as", "sysfs").stdout)
+        subprocess.run(["sh", script], check=True)
+        self.assertEqual(self.cap.read_text(), used.stdout)
+        subprocess.run(["sh", script, "back"], check=True)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        self.assertIn("--as tuned: there is no way to say set.cap = ", self.call("setting", "own.sqlite", "--as", "tuned").stderr)
+
+    def test_done_without_effect_is_found_out(self):
+        self.experiment(changed=("repeat: 2", "repeat: 5"))
+        (self.folder / "machine/deaf").touch()
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 6, run.stderr)
+        self.assertRegex(run.stdout + run.stderr, r"set\.cap: asked for 1[02]0, and its 'read' says 140\.000: its 'command' said that it was done")
+        self.assertEqual(self.rows("own.sqlite", "SELECT count(*) AS n FROM trials WHERE verdict = 'ok'"), [{"n": 0}])
+        self.assertFalse((self.folder / "ran-at").exists())
+
+    def test_what_could_not_be_put_back_is_found_out_before_the_night(self):
+        """Its `command` does not take what its `read` prints."""
+        self.write("tool", TOOL.replace("printf '%.3f", "printf 'up to %s")).chmod(0o755)
+        self.experiment()
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 4, run.stderr)
+        self.assertIn("error: axis 'set.cap': put back to what it was ('140.000'), it reads 'up to 140.000': it could not be put back after the sweep\n"
+                      "  hint: its 'command' is to take what its 'read' prints; where it does not, give 'restore', which puts it back\n", run.stderr)
+        self.assertIn(f"  (cd {self.folder}/ && {self.folder}/tool set 140.000)\n", run.stderr)
+        self.assertFalse((self.folder / "ran-at").exists())
+
+    def test_what_is_wrong_is_said_before_the_night(self):
+        for changed, message in (
+                (("./tool, get", "./tol, get"), "axis 'set.cap': its 'read' wants a program './tol', which is not there or may not be run"),
+                (("./tool, get", "cat, none"), "axis 'set.cap': its 'read' does not tell what is set now, so it could not be put back: /usr/bin/cat ended with exit code 1: /usr/bin/cat: "
+                                               "none: No such file or directory"),
+                (("./tool, get", "ls, machine, tool"), "axis 'set.cap': its 'read' does not tell what is set now, so it could not be put back: /usr/bin/ls is to print the value alone, on one "
+                                                       "line; it printed 'tool; ; machine:; cap'"),
+                (("[100, 120]}", "[100, 130]}"), "axis 'set.cap': this machine does not offer 130; its neighbours are 120 and 140 (or write {values: [...], nearest: true})"),
+                (("{set.cap:", "{set.cup:"), "axis 'set.cup': say how it is set and read:  set: {cup: {command: [..., '{value}'], read: [...], values: [...]}} (did you mean 'cap'?)")):
+            with self.subTest(message):
+                self.experiment(changed=changed)
+                run = self.call("own.yaml", "--no-html")
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertIn(f"error: {message}\n", run.stderr)
+
+    def test_whatever_is_killed_it_is_put_back(self):
+        for victims in (["run"], ["guardian"], ["run", "guardian"]):
+            with self.subTest(victims):
+                self.experiment(wait="sleep 1.5")
+                for file in self.folder.glob("own.sqlite*"):
+                    file.unlink()
+                run = self.start()
+                self.wait_for(lambda: self.is_set() and self.guardian_of(run.pid) and (self.folder / "ran-at").exists())
+                found = {"run": run.pid, "guardian": self.guardian_of(run.pid)}
+                for victim in victims:
+                    os.kill(found[victim], signal.SIGKILL)
+                run.wait(timeout=60)
+                if victims == ["run", "guardian"]:
+                    self.assertTrue(self.is_set())
+                    said = self.call("restore")
+                    self.assertEqual((said.returncode, said.stdout), (0, "1 settings put back, 0 were as before\n"), said.stderr)
+                if victims == ["guardian"]:
+                    said = run.stderr.read()
+                    self.assertEqual(run.returncode, 1, said)  # one trial does not count; the others ran with another guardian
+                    self.assertEqual(said.count("does not count"), 1, said)
+                self.wait_for(lambda: not self.is_set())
+                (self.folder / "ran-at").unlink()
+
+    def guardian_of(self, pid):
+        with contextlib.suppress(OSError):
+            for child in (pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()).split():
+                if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == "dvfs-guardian":
+                    return int(child)
+        return None
+
+    def test_who_changes_it_in_a_trial_is_found_out(self):
+        self.experiment(wait="echo 77 >machine/cap")
+        run = self.call("own.yaml", "--no-html")
+        self.assertNotEqual(run.returncode, 0)
+        self.assertRegex(run.stdout + run.stderr, r"set\.cap: set\.cap was '1[02]0\.000' and reads '77', seen at the trial's end")
+
+    def test_a_slow_one_does_not_keep_a_second_ctrl_c_waiting(self):
+        self.experiment(wait="sleep 9")
+        run = self.start()
+        self.wait_for(lambda: (self.folder / "ran-at").exists())
+        (self.folder / "machine/slow").touch()
+        began = time.monotonic()
+        run.send_signal(signal.SIGINT)
+        with self.assertRaises(subprocess.TimeoutExpired):  # once: what it set is put back first
+            run.wait(timeout=3)
+        run.send_signal(signal.SIGINT)
+        run.wait(timeout=60)
+        print(f"ended {time.monotonic() - began:.1f} s after the first of two Ctrl-C, of a tool that takes 20 s")
+        self.assertTrue(self.is_set())
+        self.wait_for(lambda: not self.is_set(), 60)  # by its guardian, in the tool's own time
+
+    def test_of_who_is_not_root_it_has_his_rights(self):
+        """Nobody's guardian but his own: no sudo, no guardian of the machine's."""
+        theirs = pathlib.Path("/run/dvfs-plan/theirs")
+        theirs.mkdir()
+        (theirs / "machine").mkdir()
+        (theirs / "machine/cap").write_text("140.000\n")
+        (theirs / "tool").write_text(TOOL.replace("#!/bin/sh\n", "#!/bin/sh\nid -u >>machine/by\n"))
+        (theirs / "tool").chmod(0o755)
+        (theirs / "own.yaml").write_text(EXPERIMENT.replace("WAIT", "true"))
+        for path in [theirs, *theirs.rglob("*")]:
+            os.chown(path, 61001, 61001)
+        run = subprocess.run(["setpriv", "--reuid", "61001", "--regid", "61001", "--clear-groups", PROGRAM, "own.yaml", "--no-html"], cwd=theirs, stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, timeout=60, env=dict(os.environ, HOME=str(theirs), XDG_STATE_HOME=str(theirs)))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual((theirs / "machine/cap").read_text(), "140.000\n")
+        self.assertEqual(set((theirs / "machine/by").read_text().split()), {"61001"})
+
+
+if __name__ == "__main__":
+    testbed.main()
