@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "results/statistics/estimate.hpp"
 #include "results/statistics/noise_model.hpp"
@@ -63,53 +64,148 @@ std::optional<Change> paired_change(std::span<const BlockedValue> values, int po
   return change;
 }
 
+// What the normal equations of the model are made of.
+struct BlockModel::Sums {
+  std::map<int, Eigen::Index> block_index;
+  Eigen::MatrixXd incidence;       // trials of each point in each block
+  Eigen::VectorXd counts;          // of each point
+  Eigen::VectorXd points, blocks;  // of logarithms
+
+  Sums(std::span<const BlockedValue> values, int of_points) {
+    for (const BlockedValue& value : values) block_index.emplace(value.block, 0);
+    Eigen::Index next = 0;
+    for (auto& [block, index] : block_index) index = next++;
+    const auto of_blocks = static_cast<Eigen::Index>(block_index.size());
+    incidence = Eigen::MatrixXd::Zero(of_points, of_blocks);
+    points = Eigen::VectorXd::Zero(of_points);
+    blocks = Eigen::VectorXd::Zero(of_blocks);
+    for (const BlockedValue& value : values) {
+      const Eigen::Index block = block_index[value.block];
+      incidence(value.point, block) += 1;
+      points(value.point) += std::log(value.value);
+      blocks(block) += std::log(value.value);
+    }
+    counts = incidence.rowwise().sum();
+  }
+};
+
+namespace {
+
+Eigen::VectorXd inverse_of(const Eigen::VectorXd& counts) {
+  return counts.unaryExpr([](double n) { return n > 0 ? 1 / n : 0.0; });
+}
+
+// The system is singular by nature (a level may move from blocks to points). Eigen's own threshold is of
+// the size of the rounding: some hundred points with a few trials missing make it take the rank for full.
+Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver_of(const Eigen::MatrixXd& information) {
+  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver;
+  solver.setThreshold(1e-9);
+  solver.compute(information);
+  return solver;
+}
+
+// Points that met in a block, also by way of others, have the same number; those without a trial one of their own. `of_blocks`: of each
+// block that of its points.
+std::vector<int> components_of(const Eigen::MatrixXd& incidence, std::vector<int>& of_blocks) {
+  std::vector<int> parent(static_cast<std::size_t>(incidence.rows()));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](int one) {
+    while (parent[static_cast<std::size_t>(one)] != one) one = parent[static_cast<std::size_t>(one)];
+    return one;
+  };
+  of_blocks.assign(static_cast<std::size_t>(incidence.cols()), 0);
+  for (Eigen::Index block = 0; block < incidence.cols(); ++block) {
+    int first = -1;
+    for (Eigen::Index point = 0; point < incidence.rows(); ++point) {
+      if (!(incidence(point, block) > 0)) continue;
+      const int mine = root(static_cast<int>(point));
+      if (first < 0)
+        first = mine;
+      else
+        parent[static_cast<std::size_t>(mine)] = first = root(first);
+    }
+    of_blocks[static_cast<std::size_t>(block)] = first;
+  }
+  for (int& one : of_blocks) one = root(one);
+  for (std::size_t point = 0; point < parent.size(); ++point) parent[point] = root(static_cast<int>(point));
+  return parent;
+}
+
+}  // namespace
+
 BlockModel::BlockModel(std::span<const BlockedValue> values, int points) {
   counts_.assign(static_cast<std::size_t>(points), 0);
   effects_.assign(static_cast<std::size_t>(points), 0);
   if (values.empty()) return;
   values_.assign(values.begin(), values.end());
-  std::map<int, Eigen::Index> block_index;
-  for (const BlockedValue& value : values) block_index.emplace(value.block, 0);
-  Eigen::Index next = 0;
-  for (auto& [block, index] : block_index) index = next++;
-  const auto blocks = static_cast<Eigen::Index>(block_index.size());
-  Eigen::MatrixXd incidence = Eigen::MatrixXd::Zero(points, blocks);
-  Eigen::VectorXd point_sums = Eigen::VectorXd::Zero(points), block_sums = Eigen::VectorXd::Zero(blocks);
-  for (const BlockedValue& value : values) {
-    const Eigen::Index block = block_index[value.block];
-    incidence(value.point, block) += 1;
-    point_sums(value.point) += std::log(value.value);
-    block_sums(block) += std::log(value.value);
-  }
-  const Eigen::VectorXd counts = incidence.rowwise().sum();
-  const Eigen::VectorXd inverse_counts = counts.unaryExpr([](double n) { return n > 0 ? 1 / n : 0.0; });
-  const Eigen::MatrixXd shares = inverse_counts.asDiagonal() * incidence;
-  // The points' normal equations are diagonal: eliminating them leaves a system of the blocks only.
-  const Eigen::MatrixXd information =
-      Eigen::MatrixXd(incidence.colwise().sum().asDiagonal()) - incidence.transpose() * shares;
-  // The system is singular by nature (a level may move from blocks to points). Eigen's own threshold is of
-  // the size of the rounding: some hundred points with a few trials missing make it take the rank for full.
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver;
-  solver.setThreshold(1e-9);
-  solver.compute(information);
-  const Eigen::MatrixXd inverse = solver.pseudoInverse();
-  const Eigen::VectorXd block_effects = inverse * (block_sums - shares.transpose() * point_sums);
-  const Eigen::VectorXd effects = inverse_counts.asDiagonal() * point_sums - shares * block_effects;
+  const Sums sums(values, points);
+  counts_.assign(sums.counts.begin(), sums.counts.end());
+  std::vector<int> of_blocks;
+  component_ = components_of(sums.incidence, of_blocks);
+  // The points' normal equations are diagonal, and so are the blocks': eliminating one of the two leaves a system of the other. That of
+  // the blocks grows with the night: of ten thousand it would take hours.
+  by_points_ = solves_by_points(counts_.size(), of_blocks.size());
+  const std::vector<double> block_effects = by_points_ ? solve_points(sums, of_blocks) : solve_blocks(sums);
 
   double squares = 0;
   for (const BlockedValue& value : values) {
-    const double fitted = effects(value.point) + block_effects(block_index[value.block]);
+    const double fitted = effects_[static_cast<std::size_t>(value.point)] +
+                          block_effects[static_cast<std::size_t>(sums.block_index.at(value.block))];
     squares += (std::log(value.value) - fitted) * (std::log(value.value) - fitted);
   }
-  const auto present = static_cast<int>((counts.array() > 0).count());
-  degrees_of_freedom_ = static_cast<int>(values.size()) - present - static_cast<int>(solver.rank());
   if (degrees_of_freedom_ > 0) error_variance_ = squares / degrees_of_freedom_;
-  counts_.assign(counts.begin(), counts.end());
+  const double level =
+      Eigen::Map<const Eigen::VectorXd>(block_effects.data(), static_cast<Eigen::Index>(block_effects.size()))
+          .mean();
+  for (double& effect : effects_) effect += level;
+}
+
+// Effects of points and of blocks; those of the blocks add up to 0 where they hang together.
+std::vector<double> BlockModel::solve_blocks(const Sums& sums) {
+  const Eigen::VectorXd inverse_counts = inverse_of(sums.counts);
+  const Eigen::MatrixXd shares = inverse_counts.asDiagonal() * sums.incidence;
+  const Eigen::MatrixXd information =
+      Eigen::MatrixXd(sums.incidence.colwise().sum().asDiagonal()) - sums.incidence.transpose() * shares;
+  const auto solver = solver_of(information);
+  const Eigen::MatrixXd inverse = solver.pseudoInverse();
+  const Eigen::VectorXd block_effects = inverse * (sums.blocks - shares.transpose() * sums.points);
+  const Eigen::VectorXd effects = inverse_counts.asDiagonal() * sums.points - shares * block_effects;
+  const auto present = static_cast<int>((sums.counts.array() > 0).count());
+  degrees_of_freedom_ = static_cast<int>(values_.size()) - present - static_cast<int>(solver.rank());
   effects_.assign(effects.begin(), effects.end());
-  for (double& effect : effects_) effect += block_effects.mean();
   in_block_ = rows_of(shares);
   inverse_ = rows_of(inverse);
-  projection_ = rows_of(information * inverse);
+  return {block_effects.begin(), block_effects.end()};
+}
+
+// The same by way of the points.
+std::vector<double> BlockModel::solve_points(const Sums& sums, const std::vector<int>& component_of_blocks) {
+  const Eigen::VectorXd inverse_sizes = inverse_of(sums.incidence.colwise().sum().transpose());
+  const Eigen::MatrixXd shares = sums.incidence * inverse_sizes.asDiagonal();
+  const Eigen::MatrixXd information =
+      Eigen::MatrixXd(sums.counts.asDiagonal()) - shares * sums.incidence.transpose();
+  const auto solver = solver_of(information);
+  const Eigen::MatrixXd inverse = solver.pseudoInverse();
+  Eigen::VectorXd effects = inverse * (sums.points - shares * sums.blocks);
+  Eigen::VectorXd block_effects = inverse_sizes.asDiagonal() * sums.blocks - shares.transpose() * effects;
+  std::map<int, std::pair<double, int>> levels;  // of the blocks, by component
+  for (std::size_t b = 0; b < component_of_blocks.size(); ++b) {
+    levels[component_of_blocks[b]].first += block_effects(static_cast<Eigen::Index>(b));
+    ++levels[component_of_blocks[b]].second;
+  }
+  const auto level_of = [&](int component) {
+    const auto found = levels.find(component);
+    return found == levels.end() ? 0.0 : found->second.first / found->second.second;
+  };
+  for (std::size_t b = 0; b < component_of_blocks.size(); ++b)
+    block_effects(static_cast<Eigen::Index>(b)) -= level_of(component_of_blocks[b]);
+  for (std::size_t i = 0; i < component_.size(); ++i)
+    effects(static_cast<Eigen::Index>(i)) += level_of(component_[i]);
+  degrees_of_freedom_ = static_cast<int>(values_.size()) - static_cast<int>(component_of_blocks.size()) -
+                        static_cast<int>(solver.rank());
+  effects_.assign(effects.begin(), effects.end());
+  inverse_ = rows_of(inverse);
+  return {block_effects.begin(), block_effects.end()};
 }
 
 std::optional<double> BlockModel::level(int point) const {
@@ -120,18 +216,15 @@ std::optional<double> BlockModel::level(int point) const {
 
 double BlockModel::contrast_variance(int a, int b) const {
   const auto i = static_cast<std::size_t>(a), k = static_cast<std::size_t>(b);
+  // The two never met, not even by way of others: nothing can be said of their difference.
+  if (component_[i] != component_[k]) return std::numeric_limits<double>::infinity();
+  if (by_points_) return inverse_[i][i] + inverse_[k][k] - inverse_[i][k] - inverse_[k][i];
   const std::size_t blocks = inverse_.size();
   double variance = 1 / counts_[i] + 1 / counts_[k];
   for (std::size_t r = 0; r < blocks; ++r) {
     const double mine = in_block_[i][r] - in_block_[k][r];
-    double projected = 0;
-    for (std::size_t c = 0; c < blocks; ++c) {
-      const double other = in_block_[i][c] - in_block_[k][c];
-      variance += mine * inverse_[r][c] * other;
-      projected += projection_[r][c] * other;
-    }
-    // The two never met, not even by way of others: nothing can be said of their difference.
-    if (std::abs(projected - mine) > 1e-6) return std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < blocks; ++c)
+      variance += mine * inverse_[r][c] * (in_block_[i][c] - in_block_[k][c]);
   }
   return variance;
 }

@@ -34,6 +34,12 @@ std::optional<Change> paired_change(std::span<const BlockedValue> values, int po
 
 class NoiseModel;
 
+// Whether the system that is solved is that of the points. That of the blocks grows with the night: of ten thousand it would take hours.
+constexpr bool solves_by_points(std::size_t points, std::size_t blocks) {
+  constexpr std::size_t most_blocks = 200;
+  return blocks > most_blocks && points < blocks;
+}
+
 // The additive model log value = point + block + error by least squares.
 class BlockModel {
  public:
@@ -61,12 +67,17 @@ class BlockModel {
                       std::span<const double> sensor) const;
   double contrast_variance(int a,
                            int b) const;  // in units of the error's variance; infinite if not estimable
+  // The whole system by that of its blocks, or of its points: effects_, degrees_of_freedom_, inverse_; returns the blocks' effects.
+  struct Sums;
+  std::vector<double> solve_blocks(const Sums& sums);
+  std::vector<double> solve_points(const Sums& sums, const std::vector<int>& component_of_blocks);
 
-  std::vector<double> counts_;                   // trials of each point
-  std::vector<std::vector<double>> in_block_;    // share of a point's trials in each block
-  std::vector<double> effects_;                  // of points, on the logarithm
-  std::vector<std::vector<double>> inverse_;     // pseudo-inverse of the blocks' information matrix
-  std::vector<std::vector<double>> projection_;  // onto what of the blocks can be estimated
+  std::vector<double> counts_;                 // trials of each point
+  std::vector<int> component_;                 // alike of points that met in a block, also by way of others
+  bool by_points_ = false;                     // which of the two was solved
+  std::vector<std::vector<double>> in_block_;  // share of a point's trials in each block; by blocks alone
+  std::vector<double> effects_;                // of points, on the logarithm
+  std::vector<std::vector<double>> inverse_;   // pseudo-inverse of the information matrix that was solved
   double error_variance_ = 0;
   int degrees_of_freedom_ = 0;
   std::vector<BlockedValue> values_;

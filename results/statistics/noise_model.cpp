@@ -34,6 +34,55 @@ double log_likelihood(const Scatter& scatter, double variance) {
   return -0.5 * scatter.degrees * std::log(variance) - 0.5 * scatter.squares / variance;
 }
 
+Eigen::VectorXd solved(const Eigen::MatrixXd& information, const Eigen::VectorXd& right) {
+  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver;
+  solver.setThreshold(1e-9);
+  solver.compute(information);
+  return solver.solve(right);
+}
+
+// Effects of the blocks, up to a constant where they hang together: by the system that is left of them once the points are eliminated, or
+// the other way round (solves_by_points()).
+template <class IndexOf>
+Eigen::VectorXd effects_by_blocks(std::span<const BlockedValue> values, const std::vector<double>& weights,
+                                  const std::vector<double>& trials, const std::vector<double>& sums,
+                                  const Eigen::MatrixXd& share, const IndexOf& index_of) {
+  const Eigen::Index blocks = share.cols();
+  Eigen::MatrixXd information = Eigen::MatrixXd::Zero(blocks, blocks);
+  Eigen::VectorXd right = Eigen::VectorXd::Zero(blocks);
+  for (const BlockedValue& value : values) {
+    const auto p = static_cast<std::size_t>(value.point);
+    const Eigen::Index b = index_of(value);
+    information(b, b) += weights[p];
+    right(b) += weights[p] * (std::log(value.value) - sums[p] / trials[p]);
+  }
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    if (trials[p] == 0) continue;
+    const Eigen::VectorXd mine = share.row(static_cast<Eigen::Index>(p)).transpose();
+    information -= weights[p] / trials[p] * mine * mine.transpose();
+  }
+  return solved(information, right);
+}
+
+template <class IndexOf>
+Eigen::VectorXd effects_by_points(std::span<const BlockedValue> values, const std::vector<double>& weights,
+                                  const std::vector<double>& trials, const std::vector<double>& sums,
+                                  const Eigen::MatrixXd& share, const Eigen::VectorXd& in_block,
+                                  const IndexOf& index_of) {
+  const auto points = static_cast<Eigen::Index>(weights.size());
+  const Eigen::Map<const Eigen::VectorXd> weight(weights.data(), points), trial(trials.data(), points),
+      sum(sums.data(), points);
+  const Eigen::MatrixXd weighted = weight.asDiagonal() * share;
+  Eigen::VectorXd of_block = Eigen::VectorXd::Zero(share.cols());
+  for (const BlockedValue& value : values)
+    of_block(index_of(value)) += weights[static_cast<std::size_t>(value.point)] * std::log(value.value);
+  const Eigen::VectorXd inverse = in_block.cwiseInverse();  // each block has a trial, and weights are above 0
+  const Eigen::MatrixXd information = Eigen::MatrixXd(weight.cwiseProduct(trial).asDiagonal()) -
+                                      weighted * inverse.asDiagonal() * weighted.transpose();
+  const Eigen::VectorXd right = weight.cwiseProduct(sum) - weighted * inverse.cwiseProduct(of_block);
+  return inverse.cwiseProduct(of_block - weighted.transpose() * solved(information, right));
+}
+
 // Residual squares of each point about point + block, the points weighted.
 std::vector<Scatter> scatter_of(std::span<const BlockedValue> values, const std::vector<double>& weights) {
   const std::size_t points = weights.size();
@@ -50,24 +99,14 @@ std::vector<Scatter> scatter_of(std::span<const BlockedValue> values, const std:
     sums[p] += std::log(value.value);
     share(value.point, block_index[value.block]) += 1;
   }
-  Eigen::MatrixXd information = Eigen::MatrixXd::Zero(blocks, blocks);
-  Eigen::VectorXd right = Eigen::VectorXd::Zero(blocks), in_block = Eigen::VectorXd::Zero(blocks);
-  for (const BlockedValue& value : values) {
-    const auto p = static_cast<std::size_t>(value.point);
-    const Eigen::Index b = block_index[value.block];
-    information(b, b) += weights[p];
-    right(b) += weights[p] * (std::log(value.value) - sums[p] / trials[p]);
-    in_block(b) += weights[p];
-  }
-  for (std::size_t p = 0; p < points; ++p) {
-    if (trials[p] == 0) continue;
-    const Eigen::VectorXd mine = share.row(static_cast<Eigen::Index>(p)).transpose();
-    information -= weights[p] / trials[p] * mine * mine.transpose();
-  }
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver;
-  solver.setThreshold(1e-9);
-  solver.compute(information);
-  const Eigen::VectorXd effects = solver.solve(right);
+  Eigen::VectorXd in_block = Eigen::VectorXd::Zero(blocks);
+  for (const BlockedValue& value : values)
+    in_block(block_index[value.block]) += weights[static_cast<std::size_t>(value.point)];
+  const auto index_of = [&](const BlockedValue& value) { return block_index[value.block]; };
+  const Eigen::VectorXd effects =
+      solves_by_points(points, static_cast<std::size_t>(blocks))
+          ? effects_by_points(values, weights, trials, sums, share, in_block, index_of)
+          : effects_by_blocks(values, weights, trials, sums, share, index_of);
   std::vector<Scatter> scatter(points);
   Eigen::VectorXd level = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(points)), borrowed = level;
   for (const BlockedValue& value : values) {

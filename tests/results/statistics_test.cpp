@@ -194,6 +194,53 @@ TEST(BlockModel, APointThatMissedABlockIsToldApartAmongHundreds) {
   }
 }
 
+// Of many blocks the points' system is solved, of few the blocks': it is one model. Random designs with trials missing, and some whose points
+// fall into groups that never met.
+TEST(BlockModel, OfManyBlocksItSaysWhatItSaysOfFew) {
+  std::mt19937 random(8);
+  std::normal_distribution<double> noise(0, 0.05);
+  for (int round = 0; round < 40; ++round) {
+    const int points = 2 + round % 6, blocks = 150;
+    const bool apart = round % 3 == 2;
+    std::vector<BlockedValue> values;
+    for (int block = 0; block < blocks; ++block) {
+      const double level = noise(random);
+      for (int point = 0; point < points; ++point) {
+        const bool missing = random() % 4 == 0 || (apart && block % 2 != point % 2);
+        for (int twice = 0; !missing && twice <= static_cast<int>(random() % 5 == 0); ++twice)
+          values.push_back({point, block, std::exp(1 + 0.02 * point + level + noise(random))});
+      }
+    }
+    const BlockModel few(values, points);
+    // A point that was run in blocks of its own alone makes them many, and changes nothing for the others.
+    auto more = values;
+    for (int block = 0; block < 100; ++block) more.push_back({points, 1000 + block, std::exp(noise(random))});
+    const BlockModel many(more, points + 1);
+    std::vector<int> all(static_cast<std::size_t>(points));
+    std::iota(all.begin(), all.end(), 0);
+    for (const int point : all) EXPECT_NEAR(*few.level(point), *many.level(point), 1e-9) << round;
+    // The other point's 99 degrees of freedom are of its own scatter between blocks: none, as each has a block's level to take it.
+    EXPECT_EQ(few.degrees_of_freedom(), many.degrees_of_freedom()) << round;
+    EXPECT_NEAR(few.error_variance(), many.error_variance(), 1e-9);
+  }
+}
+
+TEST(BlockModel, TenThousandBlocksAreNoTrouble) {
+  std::mt19937 random(9);
+  std::normal_distribution<double> noise(0, 0.05);
+  std::vector<BlockedValue> values;
+  for (int block = 0; block < 10'000; ++block) {
+    const double level = noise(random);
+    for (int point = 0; point < 3; ++point)
+      values.push_back({point, block, std::exp(1 + 0.01 * point + level + noise(random))});
+  }
+  values.pop_back();
+  const BlockModel model(values, 3);
+  EXPECT_EQ(model.degrees_of_freedom(), 29'999 - 10'000 - 2);
+  EXPECT_NEAR(*model.level(1) / *model.level(0), std::exp(0.01), 0.003);
+  EXPECT_THAT(model.not_worse_than_best(std::vector{0, 1, 2}, 0.05), ElementsAre(0));
+}
+
 TEST(BlockModel, OnePointAndNone) {
   const std::vector<BlockedValue> values{{0, 1, 3}, {0, 2, 4}};
   EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0));
