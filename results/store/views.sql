@@ -529,7 +529,7 @@ CREATE VIEW instances AS
 --| half_width_j: 95 %, what the sensor alone adds
 --| as_read_j: counters: plain difference of what could be read at the edges
 --| readings: that had a value
---| fresh_readings: of them, no repeats
+--| fresh_readings: of them, no repeats; 0 too where `fault` says why there is no energy
 --| fault: why it is not known
 CREATE VIEW energy AS
   SELECT c.trial_id AS trial, ch.name AS channel, ch.domain, ch.contained_in, c.method, c.joules AS energy_j,

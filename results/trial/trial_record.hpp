@@ -29,7 +29,7 @@ enum class Verdict {
   sensor_absent,      // no energy channel gave a reading
   sensor_denied,      // readings were refused
   sensor_gone,        // the sensor went away during the trial
-  sensor_dead,        // a counter that did not move, or a power of 0 W throughout
+  sensor_dead,        // a counter that did not move, or stopped moving, or a power of 0 W throughout
   sensor_frozen,      // the same value before, during and after the trial
   sensor_gap,         // too little of the trial was seen
   sensor_impossible,  // a value that the quantity cannot have: a negative power, a number that is none
