@@ -549,8 +549,8 @@ RestoreOutcome GuardClient::restore() {
 RestoreOutcome GuardClient::restore_ours() {
   if (settings_.empty()) return {};
   auto answer = ask({"restore", {}}, nullptr, true);
-  settings_.clear();
-  if (!answer) return restored_by_another();
+  const auto settings = std::exchange(settings_, {});
+  if (!answer) return restored_by_another(settings);
   const auto outcome = outcome_of(answer->fields);
   if (answer->kind != "restored" || !outcome)
     throw Error(ExitCode::not_restored, "the guardian did not say whether everything was put back",
@@ -560,7 +560,7 @@ RestoreOutcome GuardClient::restore_ours() {
 
 // Another guardian puts back what the journal holds before it does anything else; so did whoever has the machine
 // by now, unless that is our own former guardian, which does not answer.
-RestoreOutcome GuardClient::restored_by_another() {
+RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>& settings) {
   try {
     begin_session();
   } catch (const Error& error) {
@@ -574,7 +574,17 @@ RestoreOutcome GuardClient::restored_by_another() {
                   "it goes on by itself if it can; look with: dvfs-plan restore");
     return {};
   }
-  return found_.value_or(RestoreOutcome{});
+  if (found_ || former_.empty()) return found_.value_or(RestoreOutcome{});
+  // It found no journal of ours: somebody deleted it and the copy. What the settings were is in our memory alone.
+  settings_ = settings;
+  arm_again();
+  const auto answer = ask({"restore", {}}, nullptr, true);
+  settings_.clear();
+  const auto outcome =
+      answer && answer->kind == "restored" ? outcome_of(std::span(answer->fields)) : std::nullopt;
+  if (!outcome)
+    tell_what_stays("the guardian was killed, and its journal and the copy were lost", look_yourself);
+  return found_.value_or(*outcome);
 }
 
 OpenedFile GuardClient::open_file(const std::string& path) {

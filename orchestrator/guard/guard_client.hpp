@@ -122,7 +122,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::optional<Message> wait_for_answer(UniqueFd* passed, bool until_asked_twice = false);
   bool wait_in_queue();
   int stop_requests() const { return wish_.stop ? wish_.stop() : 0; }
-  RestoreOutcome restored_by_another();
+  RestoreOutcome restored_by_another(const std::vector<SavedSetting>& settings);
   OpenedFile ask_to_open(const Message& request);
   void arm_again();
   void hand_over_former();  // to a guardian that found no journal of ours

@@ -103,6 +103,23 @@ class DeletedJournal(attack.AttackCase):
         self.assertGreaterEqual(len(self.finished()), 6)  # one may have been run again
         self.account.survived += 1
 
+    def test_in_the_last_trial_the_guardian_is_killed_and_nothing_is_left_of_its_journal(self):
+        """No trial follows, before which another guardian would be started."""
+        for trials in (1, 2):
+            with self.subTest(trials):
+                kill = (f"echo >>count; [ $(wc -l <count) = {trials} ] || exit 0; rm -rf {STATE}/* {COPIES}/*; "
+                        "for p in $(cat /proc/$PPID/task/$PPID/children); do grep -qx dvfs-guardian /proc/$p/comm && kill -9 $p; done; sleep 0.3")
+                (self.folder / "count").unlink(missing_ok=True)
+                night = attack.night(kill, 1, axis="[1400, 1300]" if trials == 2 else "[1400]").replace("foreign load: off", "foreign load: off, reruns: 0")
+                run = self.start(night, "--fresh", stderr=subprocess.PIPE, text=True)
+                said = run.stderr.read()
+                self.assertEqual(run.wait(timeout=60), 1, said)
+                self.account.tried += 1
+                self.assertIn("the guardian's session ended during the trial", said)
+                self.assertFalse(self.is_set(), said)
+                self.assertEqual(self.restore().stdout, "there is nothing to restore: no sweep left a journal\n")
+                self.account.survived += 1
+
     def test_what_is_deleted_is_written_again(self):
         """While run and guardian live: at the next setting, so that whoever comes after both were killed finds it."""
         run = self.start(attack.night("sleep 0.4", 50), "--fresh")
