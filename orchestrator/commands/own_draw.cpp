@@ -66,7 +66,8 @@ OwnDrawReport find_own_draw(const Sysfs& sysfs, Seconds lasts) {
     if (finding.probe) probes.push_back(std::move(finding.probe));
   }
   if (probes.empty())
-    throw Error(ExitCode::machine_refuses, "doctor --self: there is no probe here", "`dvfs-plan doctor` says what is missing");
+    throw Error(ExitCode::machine_refuses, "doctor --self: there is no probe here",
+                "`dvfs-plan doctor` says what is missing");
   Sampler sampler(std::move(probes), clock);
   const SensorCheck check = check_sensors(sampler, clock, {}, &interruption);
   const EnergySource source = source_of_counters(sampler, check);

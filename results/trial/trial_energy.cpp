@@ -55,7 +55,10 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
       return fmt::format("{} went away during the trial", channel.name);
     case EnergyFault::dead:
       return channel.kind == ChannelKind::counter
-                 ? fmt::format("{} did not move, or stood still for longer than it ever does while something runs: dead, or it hung", channel.name)
+                 ? fmt::format(
+                       "{} did not move, or stood still for longer than it ever does while something runs: "
+                       "dead, or it hung",
+                       channel.name)
                  : fmt::format("{} read 0 W while the workload ran: a dead sensor", channel.name);
     case EnergyFault::frozen:
       return fmt::format("{} read the same value before, during and after the trial: a frozen sensor",
@@ -63,7 +66,10 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
     case EnergyFault::gap:
       return fmt::format("{} left too much of the trial unseen", channel.name);
     case EnergyFault::counter_went_back:
-      return fmt::format("{} went back, by no range of its own that is known: it was reset, it wrapped, or a value was wrong", channel.name);
+      return fmt::format(
+          "{} went back, by no range of its own that is known: it was reset, it wrapped, or a value was "
+          "wrong",
+          channel.name);
     case EnergyFault::impossible:
       return fmt::format("{} gave a value that cannot be", channel.name);
     case EnergyFault::too_short:
