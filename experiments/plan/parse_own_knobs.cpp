@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "experiments/plan/parse_program.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -16,23 +16,16 @@ bool names_value(const std::vector<std::string>& words) {
                      [](const std::string& word) { return word.find(value_word) != std::string::npos; });
 }
 
-std::vector<std::string> parse_argv(const YamlNode& node, const std::string& key, YamlReader& read) {
+std::vector<std::string> argv_of(const YamlNode& node, const std::string& key, YamlReader& read) {
   std::vector<std::string> argv;
-  if (node.kind == YamlNode::Kind::scalar) {
-    read.diagnostics().error(node.mark,
-                             fmt::format("'{}' is a list of words, one an argument: [{}]; for a shell write "
-                                         "[sh, -c, '...']",
-                                         key, join(split_words(node.scalar), ", ")));
-    return argv;
-  }
-  if (const auto words = read.words(node, fmt::format("'{}'", key))) {
-    for (const RawValue& word : *words) {
-      if (word.text.find_first_of("\n\r\t") != std::string::npos)
-        read.diagnostics().error(
-            word.mark,
-            fmt::format("'{}': a word of several lines, or with a tab: put that script into a file", key));
-      argv.push_back(word.text);
-    }
+  const auto words = parse_argv(node, key, "[sh, -c, '...']", read);
+  if (!words) return argv;
+  for (const RawValue& word : *words) {
+    if (word.text.find_first_of("\n\r\t") != std::string::npos)
+      read.diagnostics().error(
+          word.mark,
+          fmt::format("'{}': a word of several lines, or with a tab: put that script into a file", key));
+    argv.push_back(word.text);
   }
   return argv;
 }
@@ -48,9 +41,9 @@ void parse_command_knob(const YamlEntry& entry, YamlReader& read, std::vector<Co
   const std::string& name = entry.key;
   if (!read.map(node, fmt::format("set '{}'", name), keys("set"))) return;
   CommandKnobSpec knob{name, entry.key_mark, {}, {}, {}, {}};
-  with(node, "command", [&](const YamlNode& n) { knob.command = parse_argv(n, "command", read); });
-  with(node, "read", [&](const YamlNode& n) { knob.read = parse_argv(n, "read", read); });
-  with(node, "restore", [&](const YamlNode& n) { knob.restore = parse_argv(n, "restore", read); });
+  with(node, "command", [&](const YamlNode& n) { knob.command = argv_of(n, "command", read); });
+  with(node, "read", [&](const YamlNode& n) { knob.read = argv_of(n, "read", read); });
+  with(node, "restore", [&](const YamlNode& n) { knob.restore = argv_of(n, "restore", read); });
   with(node, "values", [&](const YamlNode& n) {
     if (const auto values = read.words(n, "'values'")) knob.values = *values;
   });

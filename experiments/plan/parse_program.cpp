@@ -6,17 +6,22 @@
 #include "experiments/plan/parse_measurement.hpp"
 
 namespace dvfs_plan {
+
+std::optional<std::vector<RawValue>> parse_argv(const YamlNode& node, std::string_view key,
+                                                std::string_view for_a_shell, YamlReader& read) {
+  if (node.kind == YamlNode::Kind::scalar) {
+    read.diagnostics().error(
+        node.mark, fmt::format("'{}' is a list of words, one an argument: [{}]; for a shell write {}", key,
+                               join(split_words(node.scalar), ", "), for_a_shell));
+    return std::nullopt;
+  }
+  return read.words(node, fmt::format("'{}'", key));
+}
+
 namespace {
 
 void parse_command(const YamlNode& node, YamlReader& read, std::vector<RawValue>& command) {
-  if (node.kind == YamlNode::Kind::scalar) {
-    read.diagnostics().error(
-        node.mark,
-        fmt::format("'command' is a list of words, one an argument: [{}]; for a shell write 'shell:'",
-                    join(split_words(node.scalar), ", ")));
-    return;
-  }
-  if (auto words = read.words(node, "'command'")) command = *words;
+  if (auto words = parse_argv(node, "command", "'shell:'", read)) command = *words;
 }
 
 void parse_environment(const YamlNode& node, YamlReader& read, ProgramSpec& program) {

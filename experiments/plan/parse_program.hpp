@@ -6,6 +6,10 @@
 
 namespace dvfs_plan {
 
+// A list of words, one an argument. `for_a_shell`: what to write where a shell is wanted.
+std::optional<std::vector<RawValue>> parse_argv(const YamlNode& node, std::string_view key,
+                                                std::string_view for_a_shell, YamlReader& read);
+
 // Name, command or shell, environment, folder, grace, run_as. False, with an error, if it has no name. `kind`: "workload".
 bool parse_program(const YamlNode& node, std::string_view kind, YamlReader& read, ProgramSpec& program);
 // Exactly one of 'command' and 'shell'.
