@@ -21,6 +21,7 @@
 #include "base/error.hpp"
 #include "base/spawn.hpp"
 #include "base/text.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 #include "orchestrator/settings/command_setting.hpp"
@@ -120,7 +121,7 @@ bool may_have_left_settings() {
     if (::access(path.c_str(), F_OK) != 0) return false;
     StateFolder folder(path);
     folder.keep_copies();
-    return folder.read("journal") || folder.read("session");
+    return read_journal(folder) || read_session_record(folder);
   } catch (const Error&) {
     return true;  // who looks closer says what is wrong with it
   }
