@@ -34,6 +34,7 @@ struct LaunchSpec {
   bool discard_errors = false;  // standard error goes to /dev/null
   bool regions = false;         // it gets a FIFO to mark regions on, named in DVFS_PLAN_REGIONS
   bool grouped = false;         // it is of the launcher's group: work of a trial, and no meter
+  int control_group = -1;  // cgroup.procs of the one that it starts in where it is not `grouped`; -1: ours
   std::string gate =
       {};  // path of the gate (start_gate.hpp) that it may wait at, named in DVFS_PLAN_GO; empty: none
 };

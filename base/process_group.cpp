@@ -59,6 +59,10 @@ int ProcessGroup::left(pid_t pid) {
   return members_.empty() ? end_rest() : 0;
 }
 
+void ProcessGroup::end_left_behind() {
+  if (members_.empty()) end_rest();
+}
+
 int ProcessGroup::end_rest() {
   int ended = 0;
   // Of a millisecond: a fork bomb is cut short, not chased for ever, and who sits in the kernel must not hold

@@ -46,6 +46,8 @@ class ProcessGroup {
   // A child of it has ended and is reaped. With the last one all that it left behind is ended. Returns how
   // many processes that were.
   int left(pid_t pid);
+  // What children that are none of it, and are gone, left behind is ended: at once, or with the last of it.
+  void end_left_behind();
 
  private:
   int end_rest();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/control_group.hpp"
 #include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -32,9 +33,13 @@ std::optional<std::string_view> behind_channel(std::string_view line, std::strin
 
 class CommandProbe : public Probe {
  public:
-  CommandProbe(CommandProbeSettings settings, LaunchSpec launch, Child child, Launcher& launcher,
-               const Clock& clock)
-      : settings_(std::move(settings)), launch_(std::move(launch)), launcher_(launcher), clock_(clock) {
+  CommandProbe(CommandProbeSettings settings, LaunchSpec launch, std::unique_ptr<ControlGroup> group,
+               Child child, Launcher& launcher, const Clock& clock)
+      : settings_(std::move(settings)),
+        launch_(std::move(launch)),
+        launcher_(launcher),
+        clock_(clock),
+        group_(std::move(group)) {
     for (const Channel& channel : settings_.channels) {
       words_.push_back(channel.name);
       Channel full = channel;
@@ -94,6 +99,7 @@ class CommandProbe : public Probe {
     child_.emplace(std::move(child));
     launcher_.group().own(child_->pid());
     if (!settings_.mark.empty()) launcher_.group().own_marked(settings_.mark);
+    if (group_) launcher_.group().own_group(group_.get());
     ended_ = false;
     heard_ = clock_.now();
     partial_.clear();
@@ -102,13 +108,22 @@ class CommandProbe : public Probe {
     listener_ = std::thread([this, fd = child_->output_fd(), stop = stop_.get()] { listen(fd, stop); });
   }
 
-  // And what left its group: a meter's helpers in sessions of their own.
+  // And what left its session: a meter's helpers. Those that emptied their environment are known by the control
+  // group, or, where there is none, by coming to us when their parent is gone.
   void end_child() {
     if (child_) launcher_.group().disown(child_->pid());
     child_.reset();
     constexpr int rounds = 5;  // one that is just being started has the mark a moment later
-    for (int i = 0; i < rounds && !settings_.mark.empty() && kill_marked(settings_.mark); ++i) ::usleep(5000);
+    for (int i = 0; i < rounds && end_helpers(); ++i) ::usleep(5000);
     if (!settings_.mark.empty()) launcher_.group().disown_marked(settings_.mark);
+    if (group_) launcher_.group().disown_group(group_.get());
+    launcher_.group().end_left_behind();
+  }
+
+  // False: there was none.
+  bool end_helpers() {
+    const bool marked = !settings_.mark.empty() && kill_marked(settings_.mark);
+    return (group_ && kill_control_group(*group_)) || marked;
   }
 
   void stop_listening() {
@@ -226,6 +241,7 @@ class CommandProbe : public Probe {
   const Clock& clock_;
   std::vector<std::string> words_;
   std::vector<Channel> channels_;
+  std::unique_ptr<ControlGroup> group_;  // that it and its helpers are in, where one may be made
   std::optional<Child> child_;
   UniqueFd stop_;  // ends the listener
   std::thread listener_;
@@ -267,13 +283,17 @@ std::unique_ptr<Probe> start_command_probe(CommandProbeSettings settings, Launch
     launch.argv[5] = launch.executable;
     launch.executable = "/bin/sh";
   }
+  std::unique_ptr<ControlGroup> group;
+  if (auto made = launcher.group().make_beside("meter." + settings.name))
+    group = std::make_unique<ControlGroup>(std::move(*made));
+  if (group) launch.control_group = group->entrance();
   auto launched = launcher.launch(launch, clock);
   if (!launched.child) {
     throw Error(ExitCode::machine_refuses, fmt::format("probe '{}': {}", settings.name, launched.problem),
                 "check the probe's 'command' in the experiment file");
   }
-  return std::make_unique<CommandProbe>(std::move(settings), std::move(launch), std::move(*launched.child),
-                                        launcher, clock);
+  return std::make_unique<CommandProbe>(std::move(settings), std::move(launch), std::move(group),
+                                        std::move(*launched.child), launcher, clock);
 }
 
 }  // namespace dvfs_plan

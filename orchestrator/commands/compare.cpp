@@ -12,6 +12,7 @@
 #include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "results/compare/comparison_json.hpp"
+#include "results/report/of_totals.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
 
@@ -32,6 +33,7 @@ ComparedResult read_result(const std::string& file) {
   while (s.step()) commands[s.text(0)] = s.text(1);
   auto trials = store.trials();
   auto summary = summary_of(store, trials);
+  set_work_of_totals(trials, summary.experiment);
   return {file, store.plan_hash(), store.machine_facts(), commands, std::move(summary), std::move(trials)};
 }
 
@@ -94,7 +96,11 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   if (!share)
     throw Error(ExitCode::bad_experiment,
                 fmt::format("--fail-if-worse '{}' is no share of 0 % or more", limit), "as in 2% or '2 %'");
-  if (!worse_by_more_than(comparison, *share)) return ExitCode::done;
+  const auto lost = no_longer_counting(comparison);
+  for (const std::string& text : lost)
+    write_stderr(fmt::format("{}: {}\n", printable(comparison.name_after), printable(text)));
+  if (!worse_by_more_than(comparison, *share))
+    return lost.empty() ? ExitCode::done : ExitCode::some_trials_failed;
   write_stderr(
       fmt::format("{}: worse by more than {:g} %\n", printable(comparison.name_after), 100 * *share));
   return ExitCode::some_trials_failed;
@@ -152,8 +158,12 @@ const Registered<CommandKind> compare(
                       "the result file after; several: each against BEFORE; of several nights a side: "
                       "BEFORE1 BEFORE2 .. -- AFTER1 AFTER2 ..")
            ->required();
-       app.add_option("--fail-if-worse", options->worse,
-                      "exit with 1 if energy or time rose by more than this at any point, beyond the noise")
+       app.add_option(
+              "--fail-if-worse", options->worse,
+              "exit with 1 if energy or time rose by more than this at any point, beyond the noise, or if of "
+              "a point "
+              "that counted before no trial counts any more. Of two single nights what a whole night lies "
+              "higher is no rise: name several a side")
            ->type_name("SHARE");
        app.add_option("--html", options->html, "write it as one page for a browser");
        return declared(app, options, compare_command);

@@ -38,14 +38,15 @@ std::string read_experiment_file(const std::string& file) {
                             command.empty() ? "" : fmt::format(" (did you mean the command '{}'?)", command)),
                 "`dvfs-plan --help` shows a first experiment");
   }
+  // Before it is opened: a FIFO that nobody writes to would never let us go.
+  if (!std::filesystem::is_regular_file(status))
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)),
+                "give the experiment's YAML file");
   if (looks_like_a_result(file)) {
     throw Error(ExitCode::bad_experiment,
                 fmt::format("{} is a result file, not an experiment", printable(file)),
                 fmt::format("dvfs-plan report {}", shell_quote(file)));
   }
-  if (!std::filesystem::is_regular_file(status))
-    throw Error(ExitCode::bad_experiment, fmt::format("{} is not a file", printable(file)),
-                "give the experiment's YAML file");
   std::ifstream stream(file, std::ios::binary);
   // One byte more than may be read: a longer file is refused by its size, not read whole.
   std::string text((1U << 20) + 1, '\0');

@@ -93,11 +93,27 @@ int merge_command(const MergeOptions& options) {
   for (const std::string& word : options.files) files.push_back(named(word));
   // All is read before anything is written.
   std::vector<Store> results;
-  std::set<std::string> names;
+  std::set<std::string> names,
+      of_several;  // of single machines' files; of those that are in files of several
   for (Named& one : files) {
     results.push_back(Store::open(one.file, Database::Mode::read_only));
+    const auto runs = block_runs(results.back());
+    if (!runs.empty() && !one.node.empty())
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format("{} is of several machines already, which keep their names: '{}' names none of them",
+                      one.file, one.node),
+          fmt::format("leave out '{}='; nothing was written", one.node));
     if (one.node.empty()) one.node = machine_of(results.back());
-    if (block_runs(results.back()).empty() && !names.insert(one.node).second)
+    bool is_new = !runs.empty() || (names.insert(one.node).second && !of_several.contains(one.node));
+    for (const BlockRun& run : runs) {
+      of_several.insert(run.node);
+      if (names.contains(run.node)) {
+        one.node = run.node;
+        is_new = false;
+      }
+    }
+    if (!is_new)
       throw Error(
           ExitCode::bad_experiment,
           fmt::format("{}: its machine is called '{}', as that of a file before it", one.file, one.node),

@@ -42,16 +42,16 @@ class Restorer {
   Restorer(SettingAccess& access, const AppliedByUs* applied) : access_(access), applied_(applied) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
-    std::vector<SavedSetting> files, others, commands;
+    std::vector<SavedSetting> files, others, modes;
     for (const SavedSetting& setting : all) {
       const Setting& where = access_.at(setting.path);
-      (where.is_file() ? files : where.is_command() ? commands : others).push_back(setting);
+      (where.is_file() ? files : where.changes_others() ? modes : others).push_back(setting);
     }
     put_back(files);
     put_back(others);
-    put_back(commands);
-    // A mode of the machine may have taken limits along.
-    if (!commands.empty()) {
+    put_back(modes);
+    // They may have taken limits along.
+    if (!modes.empty()) {
       put_back_again(files);
       put_back_again(others);
     }

@@ -52,6 +52,7 @@ constexpr Form forms[] = {
     {"nvidia:GPU-*/lock.memory", "gpu.memory", 1e6, "Hz"},
     {"nvidia:GPU-*/clocks.applications", "gpu.core", 1e6, "Hz"},
     {"nvidia:GPU-*/power.limit", "gpu.power_limit", 1, "W"},
+    {"nvidia:GPU-*/workload.profiles", "gpu.profile", 0, ""},
 };
 
 constexpr std::string_view sensors[] = {
@@ -86,6 +87,13 @@ bool is_word(std::string_view text) {
   });
 }
 
+// "6", "0,6".
+bool is_list_of_numbers(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && text.front() != ',' && text.back() != ',' &&
+         text.find(",,") == std::string_view::npos &&
+         text.find_first_not_of("0123456789,") == std::string_view::npos;
+}
+
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -118,6 +126,9 @@ std::optional<KnownSetting> known_setting(const std::string& path) {
 
 std::optional<SettingNumbers> numbers_of(const KnownSetting& setting, const std::string& path,
                                          const std::string& text) {
+  if (path.ends_with("/workload.profiles"))
+    return text == "none" || is_list_of_numbers(text) ? std::optional(SettingNumbers{0, 0, true})
+                                                      : std::nullopt;
   if (setting.scale == 0) return is_word(text) ? std::optional(SettingNumbers{0, 0, true}) : std::nullopt;
   if (path.starts_with("nvidia:") && path.find("/lock.") != std::string::npos && text == "reset")
     return SettingNumbers{0, 0, true};

@@ -84,6 +84,8 @@ class Session {
         const auto message = wait_for_message(std::nullopt);
         if (!message || !answer(*message)) break;
       }
+      if (asked_to_end != 0 && connected_ && ended_because_.empty())
+        ended_because_ = "the guardian was told to end (SIGTERM)";
     } catch (const std::exception& fault) {
       ended_because_ = fmt::format("the guardian failed ({})", fault.what());
     }

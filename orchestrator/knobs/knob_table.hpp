@@ -40,8 +40,8 @@ struct KnobFinding {
 struct KnobKind {
   std::string_view name;  // of its axis, "cpu.frequency"; ends in '.' for a family: "devfreq." NAME
   // Knobs are applied in ascending place, as setting one may reset those behind it: programs of the user's, which may choose a
-  // mode of the whole machine, 5, governor 10, preference
-  // 20, turbo 30, clocks of the CPUs 40 and of what is around them 50, 60, boards 70 to 90, the experiment's
+  // mode of the whole machine, 5, a mode that we know 6, governor 10, preference
+  // 20, turbo 30, clocks of the CPUs 40 and of what is around them 50, 60, boards 65 (what chooses their limits and clocks) to 90, the experiment's
   // own files 100, CPUs of the workload 110.
   int place = 0;
   std::string_view what;  // it sets, and by what: for people

@@ -38,7 +38,45 @@ std::string lock_option(NvidiaSetter::Clock clock, bool reset) {
   return reset ? "-rmc" : "-lmc";
 }
 
+constexpr const char* no_profiles = "none";
+
+std::string joined(const std::vector<int>& numbers) {
+  std::vector<std::string> words;
+  for (const int number : numbers) words.push_back(std::to_string(number));
+  return words.empty() ? no_profiles : join(words, ",");
+}
+
+// nullopt: it is no such list.
+std::optional<std::vector<int>> profile_numbers(const std::string& text) {
+  std::vector<int> numbers;
+  if (text == no_profiles) return numbers;
+  constexpr std::size_t longest = 3;  // NVML_POWER_PROFILE_MAX is 255
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const std::size_t end = std::min(text.find(',', from), text.size());
+    const std::string word = text.substr(from, end - from);
+    if (word.empty() || word.size() > longest || word.find_first_not_of("0123456789") != std::string::npos)
+      return std::nullopt;
+    numbers.push_back(std::stoi(word));
+    from = end + 1;
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::optional<std::vector<WorkloadProfile>> parse_workload_profiles(std::string_view text) {
+  std::vector<WorkloadProfile> profiles;
+  for (const std::string& line : split_lines(text)) {
+    const auto dot = line.find(". ");
+    if (dot == std::string::npos || dot == 0 ||
+        line.substr(0, dot).find_first_not_of("0123456789") != std::string::npos || dot > 3)
+      continue;
+    profiles.push_back({std::stoi(line.substr(0, dot)), std::string(trim(line.substr(dot + 2)))});
+  }
+  if (profiles.empty() && !contains_words(text, "No profiles are currently")) return std::nullopt;
+  return profiles;
+}
 
 SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confirmation) {
   SmiVerdict verdict;
@@ -85,6 +123,11 @@ SmiVerdict NvidiaSetter::ask(const std::string& uuid, const std::vector<std::str
                              std::string_view confirmation) const {
   std::vector<std::string> arguments{"-i", uuid};
   arguments.insert(arguments.end(), request.begin(), request.end());
+  return judged(uuid, arguments, confirmation);
+}
+
+SmiVerdict NvidiaSetter::judged(const std::string& uuid, const std::vector<std::string>& arguments,
+                                std::string_view confirmation) const {
   SmiVerdict verdict = judge_smi_answer(smi_.run(arguments), confirmation);
   if (verdict.unsupported) verdict.problem += explain_unsupported(uuid);
   return verdict;
@@ -150,6 +193,54 @@ std::optional<std::string> NvidiaSetter::power_limit(const std::string& uuid, bo
   const auto watts = smi_.query({field}, uuid).table.number(0, field);
   if (!watts) return std::nullopt;
   return fmt::format("{:.2f}", *watts);
+}
+
+std::vector<WorkloadProfile> NvidiaSetter::workload_profiles(const std::string& uuid) const {
+  const ProgramAnswer answer = smi_.run({"power-profiles", "-i", uuid, "-l"});
+  if (!answer.ran() || answer.exit_code != 0) return {};
+  return parse_workload_profiles(answer.output).value_or(std::vector<WorkloadProfile>{});
+}
+
+std::optional<std::string> NvidiaSetter::profiles(const std::string& uuid, const char* which) const {
+  const ProgramAnswer answer = smi_.run({"power-profiles", "-i", uuid, which});
+  if (!answer.ran() || answer.exit_code != 0) return std::nullopt;
+  const auto profiles = parse_workload_profiles(answer.output);
+  if (!profiles) return std::nullopt;
+  std::vector<int> numbers;
+  for (const WorkloadProfile& profile : *profiles) numbers.push_back(profile.number);
+  std::sort(numbers.begin(), numbers.end());
+  return joined(numbers);
+}
+
+std::optional<std::string> NvidiaSetter::requested_profiles(const std::string& uuid) const {
+  return profiles(uuid, "-gr");
+}
+
+std::optional<std::string> NvidiaSetter::enforced_profiles(const std::string& uuid) const {
+  return profiles(uuid, "-ge");
+}
+
+SmiVerdict NvidiaSetter::request_profiles(const std::string& uuid, const std::string& profiles) const {
+  const auto wanted = profile_numbers(profiles);
+  if (!wanted) return {false, false, false, fmt::format("'{}' is no list of profiles", profiles)};
+  const auto now = requested_profiles(uuid);
+  const auto before = now ? profile_numbers(*now) : std::nullopt;
+  if (!before)
+    return {false, false, true, "nvidia-smi does not tell which workload power profiles are asked for"};
+  const auto without = [](std::vector<int> these, const std::vector<int>& others) {
+    std::erase_if(these,
+                  [&](int one) { return std::find(others.begin(), others.end(), one) != others.end(); });
+    return these;
+  };
+  const std::vector<int> clear = without(*before, *wanted), add = without(*wanted, *before);
+  SmiVerdict verdict{true, false, false, {}};
+  if (!clear.empty())
+    verdict = judged(uuid, {"power-profiles", "-i", uuid, "-cr", joined(clear)},
+                     "Successfully cleared the requested profiles");
+  if (verdict.done && !add.empty())
+    verdict = judged(uuid, {"power-profiles", "-i", uuid, "-sr", joined(add)},
+                     "Successfully set the requested profiles");
+  return verdict;
 }
 
 }  // namespace dvfs_plan

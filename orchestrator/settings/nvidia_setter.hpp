@@ -19,6 +19,14 @@ struct SmiVerdict {
   std::string problem;       // empty if done; with the next step
 };
 
+// A workload power profile: Blackwell boards, driver 570 and later; `nvidia-smi power-profiles -l` prints "6. LLM Inference".
+struct WorkloadProfile {
+  int number = 0;
+  std::string name;
+};
+// Of "-l", "-gr" and "-ge", of one board; nullopt: the answer is neither profiles nor that there are none.
+std::optional<std::vector<WorkloadProfile>> parse_workload_profiles(std::string_view text);
+
 // Pure: `confirmation` is what a taken request says ("GPU clocks set to"); empty for resets, which only say
 // "All done.".
 SmiVerdict judge_smi_answer(const ProgramAnswer& answer, std::string_view confirmation);
@@ -38,11 +46,23 @@ class NvidiaSetter {
   std::optional<std::string> application_clocks(const std::string& uuid, bool by_default = false) const;
   std::optional<std::string> power_limit(const std::string& uuid, bool by_default = false) const;
 
+  // Those that the board offers; empty: it offers none.
+  std::vector<WorkloadProfile> workload_profiles(const std::string& uuid) const;
+  // "6", "0,6", "none": what was asked for, and what of it is in force: of profiles that exclude each other the one with the
+  // higher priority. nullopt: the board does not tell.
+  std::optional<std::string> requested_profiles(const std::string& uuid) const;
+  std::optional<std::string> enforced_profiles(const std::string& uuid) const;
+  // All that is asked for besides is cleared: nvidia-smi by itself adds to it.
+  SmiVerdict request_profiles(const std::string& uuid, const std::string& profiles) const;
+
   const NvidiaSmi& smi() const { return smi_; }
 
  private:
   SmiVerdict ask(const std::string& uuid, const std::vector<std::string>& request,
                  std::string_view confirmation) const;
+  SmiVerdict judged(const std::string& uuid, const std::vector<std::string>& arguments,
+                    std::string_view confirmation) const;
+  std::optional<std::string> profiles(const std::string& uuid, const char* which) const;
   std::string explain_unsupported(const std::string& uuid) const;
 
   NvidiaSmi smi_;

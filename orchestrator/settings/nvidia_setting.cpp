@@ -124,6 +124,30 @@ class ApplicationClocks : public NvidiaSetting {
   std::string option(const std::string& value) const override { return "-ac " + shell_quote(value); }
 };
 
+class WorkloadProfiles : public NvidiaSetting {
+ public:
+  using NvidiaSetting::NvidiaSetting;
+  std::string command(const std::string& value) const override {
+    const auto now = access_->setter() == nullptr || access_->is_silent(uuid_)
+                         ? std::nullopt
+                         : access_->setter()->requested_profiles(uuid_);
+    const std::string program = fmt::format("sudo nvidia-smi power-profiles -i {} ", shell_quote(uuid_));
+    std::string text = now && *now != "none" && *now != value ? program + "-cr " + *now : "";
+    if (value != "none") text += fmt::format("{}{}-sr {}", text.empty() ? "" : "; ", program, value);
+    return text.empty() ? program + "-gr" : text;
+  }
+
+ private:
+  std::optional<std::string> from_smi(const NvidiaSetter& smi, bool by_default) const override {
+    // Nobody has asked for any when a driver is loaded.
+    return by_default ? std::optional<std::string>("none") : smi.requested_profiles(uuid_);
+  }
+  SmiVerdict set(const NvidiaSetter& smi, const std::string& value) const override {
+    return smi.request_profiles(uuid_, value);
+  }
+  std::string option(const std::string&) const override { return {}; }
+};
+
 }  // namespace
 
 const NvidiaSetter* NvidiaAccess::setter() {
@@ -151,6 +175,7 @@ std::unique_ptr<Setting> nvidia_setting_at(const std::string& path,
     return std::make_unique<ClockLock>(std::move(uuid), access, NvidiaSetter::Clock::core);
   if (name == "lock.memory")
     return std::make_unique<ClockLock>(std::move(uuid), access, NvidiaSetter::Clock::memory);
+  if (name == "workload.profiles") return std::make_unique<WorkloadProfiles>(std::move(uuid), access);
   if (name == "power.limit") return std::make_unique<PowerLimit>(std::move(uuid), access);
   return std::make_unique<ApplicationClocks>(std::move(uuid), access);
 }

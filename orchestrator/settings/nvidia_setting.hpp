@@ -1,5 +1,5 @@
 // Settings of NVIDIA's boards: locks of a clock, application clocks ("MEMORY,CORE" in MHz), the power limit
-// (W). Set by nvidia-smi; read by it too, or by a quicker reader where there is one (NVML), which takes
+// (W), the workload power profiles that are asked for ("6", "0,6", "none"). Set by nvidia-smi; read by it too, or by a quicker reader where there is one (NVML), which takes
 // microseconds instead of a second.
 #pragma once
 

@@ -38,8 +38,10 @@ class Setting {
 
   // A file of its own: quick, and put back before what needs a program or a table.
   virtual bool is_file() const { return false; }
-  // Programs of the user's: they may change others by the way (a mode of the machine), and are run with his rights alone.
+  // Programs of the user's: they are run with his rights alone.
   virtual bool is_command() const { return false; }
+  // Others by the way: a mode of the machine, and what programs of the user's set, of which nobody knows.
+  virtual bool changes_others() const { return is_command(); }
   // That it cannot be written is no obstacle: scaling_setspeed, which only the userspace governor takes.
   virtual bool is_optional() const { return false; }
   // False: nothing can ever tell (a clock lock); what was written has to be believed, and after a reboot,

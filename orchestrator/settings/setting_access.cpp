@@ -5,6 +5,7 @@
 #include "orchestrator/settings/attribute_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_setting.hpp"
+#include "orchestrator/settings/nvpmodel_setting.hpp"
 #include "orchestrator/settings/overdrive_setting.hpp"
 
 namespace dvfs_plan {
@@ -25,6 +26,7 @@ Setting& SettingAccess::at(const std::string& path) {
   if (!setting) setting = nvidia_setting_at(path, nvidia_);
   if (!setting) setting = overdrive_setting_at(path, sysfs_);
   if (!setting) setting = command_setting_at(path);
+  if (!setting) setting = nvpmodel_setting_at(path, sysfs_);
   if (!setting) setting = attribute_setting(path, sysfs_);
   return *setting;
 }

@@ -3,6 +3,8 @@
 //   /sys/...                              an attribute file (attribute_setting.hpp)
 //   nvidia:UUID/lock.core, lock.memory    a clock lock: can be reset ("reset"), cannot be read
 //   (nvidia_setting.hpp) nvidia:UUID/clocks.applications       "MEMORY,CORE" in MHz nvidia:UUID/power.limit W
+//   nvidia:UUID/workload.profiles         numbers of those that are asked for, "none"
+//   nvpmodel:mode                         number of a Jetson's power mode (nvpmodel_setting.hpp)
 //   amdgpu-od:FILE#sclk, #mclk            "LOW HIGH" in MHz, of pp_od_clk_voltage (overdrive_setting.hpp)
 //   command:NAME ...                      programs of the user's own (command_setting.hpp)
 //

@@ -332,6 +332,9 @@ class ScenarioComparison {
     if (old == nullptr || !energies_compare_) return;
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
+    result_.old_best_known = old->objective.has_value() &&
+                             std::all_of(old->constraints.begin(), old->constraints.end(),
+                                         [](const ConstraintCheck& one) { return one.holds.has_value(); });
     if (old->point == best.point) return;
     const NightValues night = levels_of(others_.front().trials, after_.scenario, objective_of);
     const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
@@ -522,6 +525,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
     if (const std::string differs = delivered_otherwise(scenario); !differs.empty())
       comparison.warnings.push_back(differs);
   }
+  for (std::string& lost : no_longer_counting(comparison)) comparison.warnings.push_back(std::move(lost));
   if (const auto shared = trial_in_both(before, after); shared && !comparison.of_levels)
     comparison.warnings.push_back(
         fmt::format("the two have trials in common (the first is {}): they are one night, or one grew out of "
@@ -557,6 +561,26 @@ bool worse_by_more_than(const Comparison& comparison, double limit) {
     }
   }
   return false;
+}
+
+std::vector<std::string> no_longer_counting(const Comparison& comparison) {
+  std::vector<std::string> texts;
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    for (const ComparedPoint& point : scenario.points) {
+      const PointSummary& after = point.after;
+      if (point.before.counted == 0 || after.counted > 0 || after.trials == 0) continue;
+      std::vector<std::string> causes;
+      for (const auto& [verdict, count] : after.not_counted)
+        causes.push_back(fmt::format("{} {}", count, verdict));
+      if (after.censored > 0)
+        causes.push_back(fmt::format("{} that did not reach the target", after.censored));
+      texts.push_back(
+          fmt::format("{}, {}: of its {} none counts after ({}); before {}", scenario.scenario, point.called,
+                      counted(after.trials, "trial"), join(causes, ", "),
+                      point.before.counted == 1 ? "1 did" : fmt::format("{} did", point.before.counted)));
+    }
+  }
+  return texts;
 }
 
 }  // namespace dvfs_plan

@@ -44,6 +44,7 @@ struct ComparedScenario {
   std::optional<Change>
       cost_of_old_best;           // in `after`: the objective at the best of before against that of after
   bool old_best_feasible = true;  // in `after` it holds the constraints
+  bool old_best_known = true;     // in `after` its objective is, and whether it holds them
   bool old_best_not_told_apart = false;  // in `after`, from its best
   ChangeOfPoint all_energy, all_time;    // geometric mean of all points' changes; no interval
   int compared = 0;                      // points with an interval
@@ -94,6 +95,8 @@ double sensor_share(const std::optional<Estimate>& estimate);
 
 // Whether energy or time rose by more than `limit` at any point, beyond the noise and by its whole interval.
 bool worse_by_more_than(const Comparison& comparison, double limit);
+// Settings of which trials counted before, and of those that were run after none does; a line each, with what became of them.
+std::vector<std::string> no_longer_counting(const Comparison& comparison);
 
 // What changed, in words; one a scenario and one for what may not be comparable.
 std::vector<std::string> comparison_sentences(const Comparison& comparison);

@@ -80,6 +80,7 @@ std::string best_text(const ComparedScenario& scenario) {
     return fmt::format(" The best is the same: {}.", called(*scenario.best_before));
   std::string text =
       fmt::format(" The best was {} and is {}", called(*scenario.best_before), called(*scenario.best_after));
+  if (!scenario.old_best_known) return text + "; after, too little is known of the former best.";
   if (!scenario.old_best_feasible) return text + "; after, the former best no longer holds the constraints.";
   if (scenario.old_best_not_told_apart) return text + "; after, the two cannot be told apart.";
   if (scenario.cost_of_old_best)
@@ -201,6 +202,7 @@ std::string best_cell(const ComparedScenario& scenario, const std::optional<std:
 std::string old_best_cell(const ComparedScenario& scenario) {
   if (!scenario.best_before || !scenario.best_after) return "—";
   if (scenario.best_before == scenario.best_after) return "is the best";
+  if (!scenario.old_best_known) return "is not known";
   if (!scenario.old_best_feasible) return "breaks the constraints";
   if (scenario.old_best_not_told_apart) return "cannot be told from it";
   return scenario.cost_of_old_best ? with_interval(*scenario.cost_of_old_best) : "—";

@@ -93,6 +93,11 @@ std::string amounts_of_best(const ScenarioSummary& scenario, const PointSummary&
   return text;
 }
 
+// "5.9 % more", "3.0 % less".
+std::string share_less(double gain) {
+  return fmt::format("{:.1f} % {}", 100 * std::abs(gain), gain < 0 ? "more" : "less");
+}
+
 }  // namespace
 
 std::string against_the_reference(const ScenarioSummary& scenario, const PointSummary& best) {
@@ -135,6 +140,15 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   else if (best.slowdown)
     changes.push_back(change_text(*best.slowdown, "slower", "less time", {}, by_search));
   text += " " + join(changes, ", ") + ".";
+  if (is_best && best.gain_of_means)
+    text += fmt::format(
+        " By the two means it is {}: trials at the two scatter so differently that what a run takes on the "
+        "average "
+        "and what it mostly takes (the blocks' ratios, their geometric mean) are two things{}.",
+        share_less(*best.gain_of_means),
+        best.means_told_apart && *best.gain_of_means > 0
+            ? ""
+            : "; that this point is better on the average is not shown");
   const auto& claim = gain;
   if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {
     text += fmt::format(
@@ -437,6 +451,24 @@ static constexpr std::string_view of_a_recheck = "it is of a recheck";
 std::vector<std::string> further_sentences(const Summary& summary) {
   std::vector<std::string> sentences;
   if (summary.against_meter) sentences = warnings_of_meter(*summary.against_meter);
+  for (const ScenarioSummary& scenario : summary.scenarios) {
+    std::vector<std::string> those;
+    for (std::size_t i = 0; i < scenario.points.size(); ++i) {
+      const PointSummary& point = scenario.points[i];
+      if (point.gain_of_means && i != scenario.best)
+        those.push_back(fmt::format("{} ({} than the reference by the means)", settings_text(point),
+                                    share_less(*point.gain_of_means)));
+    }
+    if (those.empty()) continue;
+    constexpr std::size_t most = 4;
+    const std::size_t all = those.size();
+    if (all > most) those.resize(most);
+    sentences.push_back(fmt::format(
+        "{}: trials scatter so differently from the reference's that savings, which are of the blocks' "
+        "ratios "
+        "(their geometric mean), are not those of the means at {}{}",
+        scenario.scenario, join(those, "; "), all > most ? fmt::format("; and {} more", all - most) : ""));
+  }
   for (const auto& [why, trials] : summary.left_out) {
     if (why == of_a_recheck) {
       sentences.push_back(fmt::format("{} of rechecks: {} for these alone",

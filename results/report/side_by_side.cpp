@@ -28,8 +28,8 @@ bool same_but_alone(const TrialRow& alone, const TrialRow& shared,
 }
 
 std::optional<double> time_of(const TrialRow::Instance& one) {
-  if (!one.time_s) return std::nullopt;
-  return *one.time_s / one.units.value_or(one.runs);
+  const double work = one.units.value_or(one.runs);
+  return one.time_s && work > 0 ? std::optional(*one.time_s / work) : std::nullopt;
 }
 
 std::string instance_text(const InstanceSummary& one) {

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "results/report/nodes.hpp"
+#include "results/report/of_totals.hpp"
 #include "results/report/settings_order.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/trade_offs.hpp"
@@ -45,6 +46,7 @@ struct Values {
   std::vector<SensorPart> sensor;
   std::vector<std::string> nodes, blocks;
   const TrialRow* of = nullptr;  // that is being added
+  // `relative` to the value.
   void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
     if (!value) return;
     values.push_back(*value);
@@ -128,9 +130,35 @@ class Scenario {
       index_of_trial_[trial] = index;
       trials_of_[static_cast<std::size_t>(index)].push_back(trial);
     }
+    for (const auto& of_point : trials_of_) unequal_.merge(work_of_totals(of_point, objective_spec_));
   }
 
   int index_of(const TrialRow& trial) const { return index_of_trial_.at(&trial); }
+
+  // Per unit of work where the objective is, else per run: what means are of, and what logarithms are taken of.
+  std::optional<double> work(const TrialRow& trial, std::optional<double> WorkOfTrial::*quantity,
+                             const std::optional<double>& own) const {
+    const auto found = unequal_.find(&trial);
+    return found == unequal_.end() ? own : found->second.*quantity;
+  }
+  std::optional<double> energy_of(const TrialRow& trial) const {
+    return work(trial, &WorkOfTrial::energy, trial.work_energy());
+  }
+  std::optional<double> time_of(const TrialRow& trial) const {
+    return work(trial, &WorkOfTrial::time, trial.work_time());
+  }
+  std::optional<double> objective_of(const TrialRow& trial) const {
+    return work(trial, &WorkOfTrial::objective, trial.objective_value);
+  }
+  std::optional<double> energy_in_logs(const TrialRow& trial) const {
+    return work(trial, &WorkOfTrial::energy_in_logs, trial.work_energy());
+  }
+  std::optional<double> time_in_logs(const TrialRow& trial) const {
+    return work(trial, &WorkOfTrial::time_in_logs, trial.work_time());
+  }
+  std::optional<double> objective_in_logs(const TrialRow& trial) const {
+    return work(trial, &WorkOfTrial::objective_in_logs, trial.objective_value);
+  }
 
   bool blocks_differ() const { return !result_.search; }
 
@@ -174,19 +202,17 @@ class Scenario {
                        trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
       }
       above_idle.add(trial->above_idle_j, above_idle_sensor);
-      work_energy.add(trial->work_energy(), sensor);
-      work_time.add(trial->work_time(), std::nullopt);
+      work_energy.add(energy_of(*trial), sensor);
+      work_time.add(time_of(*trial), std::nullopt);
       time.add(trial->time_s, std::nullopt);
       power.add(trial->mean_power_w, sensor);
-      per_unit.add(trial->energy_per_unit_j, sensor);
+      per_unit.add(trial->units ? energy_of(*trial) : std::nullopt, sensor);
       const auto e = trial->work_energy(), t = trial->work_time();
-      if (e && t) {
-        edp.add(*e * *t, sensor);
-        ed2p.add(*e * *t * *t, sensor);
-      }
-      objective.add(trial->objective_value,
-                    objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
-      if (trial->objective_value) keys.push_back(trial->key);
+      edp.add(work(*trial, &WorkOfTrial::edp, e && t ? std::optional(*e * *t) : std::nullopt), sensor);
+      ed2p.add(work(*trial, &WorkOfTrial::ed2p, e && t ? std::optional(*e * *t * *t) : std::nullopt), sensor);
+      const auto value = objective_of(*trial);
+      objective.add(value, objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
+      if (value) keys.push_back(trial->key);
     }
     point.energy = energy.estimate(blocks_differ());
     point.above_idle = above_idle.estimate(blocks_differ());
@@ -253,7 +279,8 @@ class Scenario {
         const TrialRow::Instance& one = trial->instances[i];
         point.instances[i].name = one.name;
         point.instances[i].workload = one.workload;
-        if (one.time_s) times[i].push_back(*one.time_s / one.units.value_or(one.runs));
+        const double work = one.units.value_or(one.runs);
+        if (one.time_s && work > 0) times[i].push_back(*one.time_s / work);
       }
     }
     for (const auto& [name, told] : metrics) {
@@ -322,13 +349,14 @@ class Scenario {
       const auto add = [&](std::vector<BlockedValue>& into, const std::optional<double>& value) {
         if (value && *value > 0) into.push_back({index_of(*trial), replicate_of(*trial), *value});
       };
-      add(energy_, trial->work_energy());
-      add(time_, trial->work_time());
-      add(objective_, trial->objective_value);
+      add(energy_, energy_in_logs(*trial));
+      add(time_, time_in_logs(*trial));
+      const auto objective = objective_in_logs(*trial);
+      add(objective_, objective);
       // Before the experiment grew others were confirmed, or against others.
-      if (trial->confirms && trial->block >= grown_from_) add(fresh_, trial->objective_value);
+      if (trial->confirms && trial->block >= grown_from_) add(fresh_, objective);
       auto& mine = blocks_of_[index_of(*trial)];
-      if (trial->objective_value) ++mine[replicate_of(*trial)];
+      if (objective) ++mine[replicate_of(*trial)];
     }
     // Of several machines each is one repetition: its blocks share what it is.
     if (several_nodes()) {
@@ -390,6 +418,19 @@ class Scenario {
     point.slowdown = paired_change(time_, mine, reference, ChangeOf::increase);
     point.gain = paired_change(objective_, mine, reference, ChangeOf::saving,
                                objective_spec_.minimise == Objective::time ? 0 : sensor);
+    compare_means(point, result_.points[*result_.reference]);
+  }
+
+  void compare_means(PointSummary& point, const PointSummary& reference) const {
+    const auto &mine = point.objective, &theirs = reference.objective;
+    if (!result_.balanced || several_nodes() || !point.gain || !point.gain->low || !mine || !theirs ||
+        !(theirs->mean > 0) || !mine->half_width || !theirs->half_width)
+      return;
+    const double gain = 1 - mine->mean / theirs->mean;
+    if (gain >= *point.gain->low && gain <= *point.gain->high) return;
+    point.gain_of_means = gain;
+    point.means_told_apart =
+        std::abs(mine->mean - theirs->mean) > std::hypot(*mine->half_width, *theirs->half_width);
   }
 
   // Most points of a search are run in one block only; what the whole surface says stands for the pairs.
@@ -559,7 +600,9 @@ class Scenario {
     if (result_.reference && *result_.reference != *result_.best) {
       PointSummary& reference = result_.points[*result_.reference];
       const auto& gain = result_.points[*result_.best].gain;
-      if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0))
+      const PointSummary& best = result_.points[*result_.best];
+      const bool by_means = !best.gain_of_means || (best.means_told_apart && *best.gain_of_means > 0);
+      if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0 || !by_means))
         reference.not_told_apart = true;
     }
     // Likewise of the others, where the reference is the best: what their row shows must not say otherwise.
@@ -657,7 +700,7 @@ class Scenario {
     auto& points = result_.points;
     std::vector<BlockedValue> edp, ed2p;
     for (const TrialRow* trial : trials_) {
-      const auto e = trial->work_energy(), t = trial->work_time();
+      const auto e = energy_in_logs(*trial), t = time_in_logs(*trial);
       if (!trial->counts() || !e || !t || *e <= 0 || *t <= 0) continue;
       edp.push_back({index_of(*trial), replicate_of(*trial), *e * *t});
       ed2p.push_back({index_of(*trial), replicate_of(*trial), *e * *t * *t});
@@ -787,28 +830,28 @@ class Scenario {
     std::map<int, std::pair<const TrialRow*, const TrialRow*>> blocks;
     const TrialRow *first = nullptr, *last = nullptr;
     for (const TrialRow* trial : trials_) {
-      if (!trial->counts() || !trial->is_reference || !trial->objective_value) continue;
+      if (!trial->counts() || !trial->is_reference || !objective_in_logs(*trial)) continue;
       if (first == nullptr || trial->id < first->id) first = trial;
       if (last == nullptr || trial->id > last->id) last = trial;
       if (trial->attempt > 1) continue;  // a rerun is at the block's end, whatever it repeats
       if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
       if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
     }
-    if (first != nullptr && last != first && *first->objective_value > 0 && !several_nodes())
-      result_.drift_of_night = *last->objective_value / *first->objective_value - 1;
+    if (first != nullptr && last != first && *objective_in_logs(*first) > 0 && !several_nodes())
+      result_.drift_of_night = *objective_in_logs(*last) / *objective_in_logs(*first) - 1;
     for (const auto& [block, ends] : blocks) {
       BlockDrift one;
       one.block = block;
       if (ends.first != nullptr) {
-        one.first_value = ends.first->objective_value;
+        one.first_value = objective_in_logs(*ends.first);
         one.first_temperature_c = ends.first->temperature_c;
       }
       if (ends.second != nullptr) {
-        one.last_value = ends.second->objective_value;
+        one.last_value = objective_in_logs(*ends.second);
         one.last_temperature_c = ends.second->temperature_c;
       }
-      if (ends.first != nullptr && ends.second != nullptr && *ends.first->objective_value > 0) {
-        one.change = *ends.second->objective_value / *ends.first->objective_value - 1;
+      if (one.first_value && one.last_value && *one.first_value > 0) {
+        one.change = *one.last_value / *one.first_value - 1;
         one.sensor_half_width = sensor_part(*ends.first, *ends.second);
         one.flagged =
             std::abs(*one.change) > std::max(experiment_.drift_limit, one.sensor_half_width.value_or(0));
@@ -823,6 +866,7 @@ class Scenario {
   ScenarioSummary result_;
   std::map<std::string, int> index_;
   std::unordered_map<const TrialRow*, int> index_of_trial_;
+  WorkOfTrials unequal_;                                 // of points whose trials did unequal work
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
   std::vector<BlockedValue> fresh_;              // of the objective, in blocks that confirm

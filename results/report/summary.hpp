@@ -78,6 +78,10 @@ struct PointSummary {
   std::optional<Change> saving;    // of energy (per unit of work, if the objective is) against the reference
   std::optional<Change> slowdown;  // of time, likewise; positive is slower
   std::optional<Change> gain;      // of the objective; positive is less
+  // The same by the two means, where that lies outside of the interval of `gain`, which is of the blocks' ratios (their geometric mean): trials
+  // of the two scatter so differently that what a run takes on the average and what it mostly takes are two things.
+  std::optional<double> gain_of_means = {};
+  bool means_told_apart = false;           // these two means by their own intervals
   std::map<std::string, int> not_counted;  // verdict -> trials
   std::map<std::string, DeliveredInstead>
       delivered_instead;                                 // by axis; only where something else was delivered

@@ -163,7 +163,7 @@ void Store::ask_of_trials(const Plan& plan) {
     if (spec == plan.workloads.end() || damaged.contains(trials.integer(0))) continue;
     const ObjectiveSpec& objective = objective_of(plan.experiment, spec->spec);
     const auto units = trials.maybe_real(5), joules = trials.maybe_real(3);
-    if (!objective.per.empty() && !units) continue;
+    if (!objective.per.empty() && units.value_or(0) <= 0) continue;
     const double share = 1 / units.value_or(trials.real(4));
     const auto value = objective_value(objective, joules ? std::optional(*joules * share) : std::nullopt,
                                        trials.real(2) * share);

@@ -119,6 +119,12 @@ std::string in_two_units(const TrialRecord& trial, const std::string& name, cons
                      unit_in_words(before->second.unit), printable(before->second.trial));
 }
 
+// Whether units were told, and all of them are 0.
+bool told_zero(const TrialRecord& trial, const std::string& per) {
+  return std::any_of(trial.metrics.begin(), trial.metrics.end(),
+                     [&](const MetricRecord& one) { return one.name == per; });
+}
+
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;
   if (input.objective.per.empty()) {
@@ -167,12 +173,12 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
                             "output was cut at "
                             "'output_cap'",
                             input.objective.per));
-  } else if (units > 0) {
+  } else if (units > 0 || (told_zero(trial, input.objective.per) && !trial.units_incomplete)) {
+    // None at all, said as such, is what its time and energy brought; who says nothing has not told.
     trial.units = units;
   } else {
-    set_verdict(
-        trial, Verdict::no_metric,
-        fmt::format("the workload printed no '{}' above 0, which the objective is per", input.objective.per));
+    set_verdict(trial, Verdict::no_metric,
+                fmt::format("the workload printed no '{}', which the objective is per", input.objective.per));
   }
 }
 
@@ -248,7 +254,8 @@ void find_objective(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role) || !trial.region_s) return;
   const double runs = static_cast<double>(trial.starts());
   const double share = trial.units ? 1 / *trial.units : 1 / runs;
-  if (!input.objective.per.empty() && !trial.units) return;
+  // Of no work there is no amount per unit: what it used is in that of its setting's trials together (report/of_totals.hpp).
+  if (!input.objective.per.empty() && trial.units.value_or(0) <= 0) return;
   const auto value =
       objective_value(input.objective, trial.energy_j ? std::optional(*trial.energy_j * share) : std::nullopt,
                       *trial.region_s * share);

@@ -103,14 +103,15 @@ bool may_pass(std::string_view verdict) {
 void set_work(FinishedTrial& trial, std::optional<double> region_s, std::optional<double> energy_j,
               std::size_t starts, std::optional<double> units) {
   const double of_run = std::max(1.0, static_cast<double>(starts)), of_work = units.value_or(of_run);
+  const bool any_work = of_work > 0;
   if (region_s) {
-    trial.work_time_s = *region_s / of_work;
+    if (any_work) trial.work_time_s = *region_s / of_work;
     trial.other["time"] = *region_s / of_run;
     trial.units_of_other.erase("time");
     trial.extremes_of_other.erase("time");
   }
   if (energy_j) {
-    trial.work_energy_j = *energy_j / of_work;
+    if (any_work) trial.work_energy_j = *energy_j / of_work;
     trial.other["energy"] = *energy_j / of_run;
     trial.units_of_other.erase("energy");
     trial.extremes_of_other.erase("energy");

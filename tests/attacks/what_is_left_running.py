@@ -133,6 +133,27 @@ class LeftRunning(attack.AttackCase):
                 self.account.survived += 1
         self.assertEqual(ended, {-9})
 
+    def test_a_meters_daemons_end_with_the_run(self):
+        """Its child, and one that it let go; where a control group can be made, and of an ordinary user, who may make none."""
+        meter = f"(env -i setsid sleep 7777 &); {DAEMON.replace('sleep 7777 & ', '')} while :; do echo power 5 W; sleep 0.05; done"
+        probes = f"probes: [{{name: wall, command: [sh, -c, \"{meter}\"], channels: {{power: {{unit: W}}}}}}]\n"
+        (self.folder / "theirs").mkdir()
+        for user in (None, 65534):
+            with self.subTest(user=user):
+                state = {}
+                if user is not None:
+                    self.folder = self.folder / "theirs"
+                    os.chmod(self.folder.parent, 0o755)
+                    os.chown(self.folder, user, user)
+                    state = {"user": user, "group": user, "extra_groups": [], "environment": {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), "XDG_RUNTIME_DIR": ""}}
+                # They last: what was let go is the trial's to end where no group tells whose it is.
+                run = self.start(f"name: night\nobjective: time\n{attack.QUIET}repeat: 2\nworkloads: [{{name: w, command: [sleep, '0.3']}}]\n{probes}", "--fresh", **state)
+                self.wait_for(lambda: len(sleepers()) == 2 or run.poll() is not None, what="the meter's daemons")
+                self.account.tried += 1
+                self.assertEqual(run.wait(timeout=60), 0)
+                self.assertEqual(sleepers(), [])
+                self.account.survived += 1
+
     def test_restore_ends_them_too(self):
         killed = self.killed(["guardian", "run"])
         said = subprocess.run([attack.PROGRAM, "restore"], capture_output=True, text=True)

@@ -11,6 +11,7 @@
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/settings/amdgpu_overdrive.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
+#include "orchestrator/settings/nvidia_setter.hpp"
 #include "orchestrator/settings/setting_writer.hpp"
 #include "tests/support/machines.hpp"
 #include "tests/support/parse.hpp"
@@ -287,6 +288,82 @@ TEST_F(GpuKnobs, WhereLocksAreNotOfferedApplicationClocksAreSetAsAPair) {
   const auto outcome = restored(saved);
   EXPECT_TRUE(outcome.complete());  // a lock that the board does not offer needs no reset
   EXPECT_EQ(setting("clocks.applications"), "3201,1980");
+}
+
+AxisValue profile(const std::string& name) {
+  return {name, std::nullopt};
+}
+
+TEST_F(GpuKnobs, AWorkloadProfileIsAskedForAloneAndWhatWasAskedForIsPutBack) {
+  machines::h200(root_, true);
+  root_.file("/gpu/mode", "profiles");
+  root_.file("/gpu/state.json",
+             fmt::format(R"({{"{}": {{"lgc": null, "lmc": null, "ac": "3201,1980", "pl": 700.0, )"
+                         R"("profiles": [2, 13]}}}})",
+                         board));
+  auto gpu_profile = knob("gpu.profile");
+  std::vector<std::string> offered;
+  for (const AxisValue& value : gpu_profile->offer().values) offered.push_back(value.text);
+  EXPECT_THAT(offered, ElementsAre("none", "Max-P", "Max-Q", "Compute", "Memory Bound", "Balanced",
+                                   "LLM Inference", "LLM Training", "HPC"));
+  const auto saved = gpu_profile->snapshot();
+  ASSERT_EQ(saved.size(), 1U);
+  EXPECT_EQ(saved[0].path, place + "workload.profiles");
+  EXPECT_EQ(saved[0].value, "2,13");
+  auto applied = gpu_profile->apply(profile("LLM Inference"), writer_)[0];
+  EXPECT_EQ(applied.problem, "");
+  EXPECT_EQ(applied.applied, "LLM Inference");
+  EXPECT_EQ(applied.stands[0].value, "6");
+  EXPECT_EQ(setting("workload.profiles"), "6") << "nvidia-smi by itself would have added it";
+  applied = gpu_profile->apply(profile("none"), writer_)[0];
+  EXPECT_EQ(applied.problem, "");
+  EXPECT_EQ(applied.applied, "none");
+  EXPECT_EQ(setting("workload.profiles"), "none");
+  SettingAccess access(sysfs_, nvidia_doors());
+  EXPECT_EQ(access.at(saved[0].path).put_back_command("2,13"),
+            "sudo nvidia-smi power-profiles -i " + board + " -sr 2,13");
+  EXPECT_TRUE(restored(saved).complete());
+  EXPECT_EQ(setting("workload.profiles"), "2,13");
+  EXPECT_EQ(access.at(saved[0].path).put_back_command("6"),
+            "sudo nvidia-smi power-profiles -i " + board + " -cr 2,13; sudo nvidia-smi power-profiles -i " +
+                board + " -sr 6");
+}
+
+TEST_F(GpuKnobs, AWorkloadProfileThatIsNotInForceIsSaidNotToBe) {
+  machines::h200(root_, true);
+  EXPECT_EQ(
+      problem("gpu.profile"),
+      "gpu-0 (NVIDIA H200) offers no workload power profiles: boards from Blackwell on do, under driver 570 "
+      "and later");
+  root_.file("/gpu/mode", "profiles no-permission");
+  EXPECT_THAT(refusal("gpu.profile", profile("HPC")),
+              HasSubstr("Insufficient Permissions; only root may set it"));
+  root_.file("/gpu/mode", "profiles no-effect");
+  EXPECT_EQ(refusal("gpu.profile", profile("HPC")),
+            "workload power profile of gpu-0 (NVIDIA H200): asked for HPC, and asked for is none now");
+  root_.file("/gpu/mode", "profiles not-enforced");
+  auto gpu_profile = knob("gpu.profile");
+  const auto applied = gpu_profile->apply(profile("HPC"), writer_)[0];
+  EXPECT_EQ(applied.applied, "none");
+  EXPECT_EQ(applied.problem,
+            "workload power profile of gpu-0 (NVIDIA H200): asked for HPC, and the board enforces none");
+}
+
+TEST(WorkloadProfiles, AreTheLinesThatNvidiaSmiPrints) {
+  const auto numbers = [](std::string_view text) {
+    std::vector<int> found;
+    const auto profiles = parse_workload_profiles(text);
+    if (!profiles) return std::vector<int>{-1};
+    for (const WorkloadProfile& one : *profiles) found.push_back(one.number);
+    return found;
+  };
+  // -ld: what stands below a profile is indented.
+  EXPECT_THAT(numbers("0. Max-P\n\tPriority: 10\n\tConflicts with:\n\t\t1. Max-Q\n13. HPC\n"),
+              ElementsAre(0, 13));
+  EXPECT_TRUE(numbers("No profiles are currently requested.\n").empty());
+  EXPECT_TRUE(numbers("No profiles are currently engaged.\n").empty());
+  EXPECT_FALSE(parse_workload_profiles("Workload Power Profiles feature is not supported on this device.\n"));
+  EXPECT_FALSE(parse_workload_profiles(""));
 }
 
 TEST_F(GpuKnobs, EveryBoardIsSetAndOneCanBeNamed) {

@@ -13,12 +13,15 @@
 
 #include <fmt/format.h>
 
+#include "base/sysfs.hpp"
+#include "base/text.hpp"
 #include "probes/attribute_reader.hpp"
 #include "probes/command_probe.hpp"
 #include "probes/rapl.hpp"
 #include "probes/sampler.hpp"
 #include "results/energy/energy_source.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -395,6 +398,57 @@ TEST(CommandProbe, IsRunAnewWhereAsked) {
     ::usleep(5'000);
   }
   EXPECT_EQ(fresh, 3);
+}
+
+// As daemons do: a session of its own and nothing in its environment, so that no mark shows whose it is. Its pid is in the file.
+std::string meters_helper(const std::string& file) {
+  return fmt::format("setsid env -i sh -c 'echo $$ >{}; exec sleep 60' >/dev/null 2>&1", file);
+}
+
+pid_t helper_in(const std::string& file) {
+  pid_t pid = 0;
+  for (int i = 0; i < 2000 && pid == 0; ++i, ::usleep(1000))
+    pid = static_cast<pid_t>(parse_number(trim(Sysfs().text(file).value_or(""))).value_or(0));
+  return pid;
+}
+
+bool lives(pid_t pid) {
+  const auto state = Sysfs().text(fmt::format("/proc/{}/status", pid));
+  return pid > 0 && state && state->find("State:\tZ") == std::string::npos;
+}
+
+class MetersHelpers : public testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, MetersHelpers, testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "ControlGroup" : "Orphans"; });
+
+TEST_P(MetersHelpers, EndWithTheMeterWhateverTheyTookAway) {
+  const TemporaryFolder folder;
+  const std::string kept = folder.path() + "/kept", left = folder.path() + "/left";
+  Launcher launcher;
+  if (GetParam()) {
+    launcher.group().use_control_group("dvfs-plan-test-meter." + std::to_string(::getpid()));
+    if (launcher.group().entrance() < 0)
+      GTEST_SKIP() << "no control group can be made here (no cgroup v2, or not ours to write)";
+  }
+  const SystemClock clock;
+  auto probe = start_command_probe(
+      meter(fmt::format("{} & ({} &); echo wall 5 W; sleep 60", meters_helper(kept), meters_helper(left))),
+      launcher, clock);
+  const pid_t child = helper_in(kept), orphan = helper_in(left);
+  ASSERT_TRUE(lives(child) && lives(orphan));
+  LaunchSpec work{"/bin/true", {"true"}, {}, {}, {}, {}};
+  work.grouped = true;
+  auto trial = launcher.launch(work, clock);
+  ASSERT_TRUE(trial.child);
+  EXPECT_EQ(trial.child->wait({}, nullptr, clock).exit_code, 0);
+  EXPECT_TRUE(lives(child));
+  // Only by its group can it be told from what the trial left behind.
+  EXPECT_EQ(lives(orphan), GetParam());
+  probe.reset();
+  EXPECT_FALSE(lives(child));
+  EXPECT_FALSE(lives(orphan));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child, zombies included
 }
 
 // ------------------------------------------------------------------ the sampler

@@ -192,6 +192,123 @@ TEST(Summary, APointOfWhichTrialsDidNotReachTheTargetIsABoundAndNeverTheBest) {
                                  "55.00 J there, so that it is not shown to be worse."));
 }
 
+// A trial that did `units` of work, in all for this energy and time.
+TrialRow work_row(const std::string& clock, double ghz, int block, double units, double joules,
+                  double seconds) {
+  TrialRow one = row(clock, ghz, block, joules, seconds);
+  one.units = units;
+  if (units > 0) {
+    one.energy_per_unit_j = joules / units;
+    one.time_per_unit_s = seconds / units;
+    one.objective_value = joules / units;
+  } else {
+    one.objective_value.reset();
+  }
+  return one;
+}
+
+ExperimentRow per_correct(int planned) {
+  ExperimentRow e = experiment(planned);
+  e.objective.minimise = Objective::energy;
+  e.objective.per = "correct";
+  return e;
+}
+
+// 500 or 1500 by turns for the same energy are 1000 on the average, and not what the mean of 1/500 and 1/1500 says.
+TEST(Summary, UnequalWorkIsDividedAsAWhole) {
+  std::vector<TrialRow> rows;
+  for (int block = 1; block <= 30; ++block) {
+    rows.push_back(work_row("3 GHz", 3, block, 800, 100, 1));
+    rows.push_back(work_row("1 GHz", 1, block, block % 2 == 0 ? 500 : 1500, 100, 1));
+  }
+  const auto summary = summarise(per_correct(60), rows);
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  const PointSummary &varied = scenario.points[0], &steady = scenario.points[1];
+  EXPECT_NEAR(varied.work_energy->mean, 0.1, 1e-12);
+  EXPECT_NEAR(varied.energy_per_unit->mean, 0.1, 1e-12);
+  EXPECT_NEAR(varied.work_time->mean, 0.001, 1e-12);
+  EXPECT_NEAR(varied.edp->mean, 0.1 * 0.001, 1e-12);
+  EXPECT_DOUBLE_EQ(steady.work_energy->mean, 0.125);
+  EXPECT_GT(*varied.work_energy->half_width, 0.01);
+  EXPECT_NEAR(varied.saving->value, 0.2, 1e-9) << "1 - 0.1 / 0.125";
+  EXPECT_EQ(*scenario.best, 0U);
+}
+
+// One of five brings nothing: that is used all the same.
+TEST(Summary, ATrialThatDidNoWorkIsPartOfTheAverage) {
+  std::vector<TrialRow> rows;
+  for (int block = 1; block <= 10; ++block) {
+    rows.push_back(work_row("3 GHz", 3, block, 600, 100, 1));
+    rows.push_back(work_row("1 GHz", 1, block, block % 5 == 0 ? 0 : 650, 100, 1));
+  }
+  const auto summary = summarise(per_correct(20), rows);
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  EXPECT_NEAR(scenario.points[0].work_energy->mean, 10 * 100 / (8 * 650.0), 1e-12);
+  EXPECT_EQ(scenario.points[0].counted, 10);
+  EXPECT_EQ(*scenario.best, 1U) << "0.167 J against 0.192 J";
+  // None did any: nothing is known of it.
+  rows.clear();
+  for (int block = 1; block <= 3; ++block) {
+    rows.push_back(work_row("3 GHz", 3, block, 600, 100, 1));
+    rows.push_back(work_row("1 GHz", 1, block, 0, 100, 1));
+  }
+  const auto none = summarise(per_correct(6), rows);
+  EXPECT_FALSE(none.scenarios.at(0).points[0].work_energy);
+  EXPECT_EQ(*none.scenarios.at(0).best, 1U);
+}
+
+// How often the interval of an amount per unit holds what it is, over random families of work and of what it takes.
+TEST(Summary, IntervalsOfUnequalWorkHoldTheTruth) {
+  std::mt19937 random(20261126);
+  int means = 0, mean_holds = 0, savings = 0, saving_holds = 0;
+  for (int night = 0; night < 400; ++night) {
+    const double spread = 0.05 + 0.5 * std::uniform_real_distribution<double>()(random);
+    const double truth = 1 + std::uniform_real_distribution<double>()(random);
+    const int blocks = 5 + static_cast<int>(random() % 15);
+    const bool fixed_time = random() % 2 == 0;  // else what it takes goes with the work
+    std::lognormal_distribution<double> work(-spread * spread / 2, spread);
+    std::normal_distribution<double> noise(1, 0.02);
+    std::vector<TrialRow> rows;
+    for (int block = 1; block <= blocks; ++block) {
+      rows.push_back(work_row("3 GHz", 3, block, 100, 100 * noise(random), 1));
+      const double units = 100 * work(random);
+      rows.push_back(
+          work_row("1 GHz", 1, block, units, (fixed_time ? 100 : units) * truth * noise(random), 1));
+    }
+    const auto summary = summarise(per_correct(2 * blocks), rows);
+    const PointSummary& varied = summary.scenarios.at(0).points[0];
+    ++means;
+    mean_holds += std::abs(varied.work_energy->mean - truth) <= *varied.work_energy->half_width ? 1 : 0;
+    ++savings;
+    saving_holds += *varied.saving->low <= 1 - truth && 1 - truth <= *varied.saving->high ? 1 : 0;
+  }
+  EXPECT_GE(static_cast<double>(mean_holds) / means, 0.90);
+  EXPECT_GE(static_cast<double>(saving_holds) / savings, 0.90);
+}
+
+// Mostly 54 J, now and then 218 J, 103 J on the average; the other takes 100 J each time.
+TEST(Summary, WhereTheMeansSayAnotherThingThanTheBlocksRatiosBothAreSaid) {
+  std::vector<TrialRow> rows;
+  for (int block = 1; block <= 60; ++block) {
+    rows.push_back(row("3 GHz", 3, block, 100 + 0.01 * (block % 3), 1));
+    rows.push_back(row("1 GHz", 1, block, block % 10 < 3 ? 218.4 : 53.6, 1));
+  }
+  const auto summary = summarise(experiment(120), rows);
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  EXPECT_EQ(*scenario.best, 1U);
+  EXPECT_GT(*scenario.points[0].gain->low, 0) << "by ratios it saves";
+  ASSERT_TRUE(scenario.points[0].gain_of_means);
+  EXPECT_NEAR(*scenario.points[0].gain_of_means, -0.03, 0.01);
+  EXPECT_TRUE(scenario.points[0].not_told_apart);
+  EXPECT_THAT(further_sentences(summary),
+              testing::Contains(HasSubstr("are not those of the means at cpu.frequency = 1 GHz (3.")));
+  for (TrialRow& one : rows) one.is_reference = one.settings.at(0).text == "1 GHz";
+  EXPECT_THAT(answer_sentences(summarise(experiment(120), rows)).at(0),
+              testing::AllOf(HasSubstr("% more energy"), HasSubstr(" By the two means it is 2."),
+                             HasSubstr("that this point is better on the average is not shown."),
+                             HasSubstr("At the 5 % level it cannot be told from cpu.frequency = 1 GHz")));
+}
+
 TEST(Summary, WhatDoesNotCountCannotWin) {
   const auto summary = summarise(experiment(3), {row("1 GHz", 1, 1, 1, 1, "not_delivered"),
                                                  row("2 GHz", 2, 1, 50, 1), row("3 GHz", 3, 1, 60, 1)});

@@ -97,6 +97,16 @@ class Attacks(unittest.TestCase):
         client.close()
         self.restored()
 
+    def test_a_session_that_is_told_to_end_says_so(self):
+        client = self.armed(MTU)
+        client.ask("set", MTU, "1400")
+        session, = pathlib.Path(f"/proc/{self.guardian.pid}/task/{self.guardian.pid}/children").read_text().split()
+        os.kill(int(session), signal.SIGTERM)
+        self.restored()
+        self.wait_for(lambda: "put back" in pathlib.Path(self.log.name).read_text())
+        self.assertIn("\ndvfs-guardian: the guardian was told to end (SIGTERM); 1 settings put back, 0 were as before\n", pathlib.Path(self.log.name).read_text())
+        client.close()
+
     def test_who_is_not_in_the_group_is_told_so(self):
         with self.assertRaises(PermissionError):
             Client(MALLORY)

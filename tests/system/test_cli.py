@@ -290,6 +290,8 @@ axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb
         self.assertEqual(self.call("chek").stderr, "error: chek: there is no such file (did you mean the command 'check'?)\n  hint: `dvfs-plan --help` shows a first experiment\n")
         self.assertEqual(self.call("chek").returncode, 2)
         self.assertIn("hint: did you mean the command 'check'?", self.call("chek", "x.yaml").stderr)
+        os.mkfifo(self.folder / "pipe.yaml")  # nobody writes to it
+        self.assertEqual(self.call("pipe.yaml").stderr, "error: pipe.yaml is not a file\n  hint: give the experiment's YAML file\n")
         self.assertIn("hint: dvfs-plan FILE.yaml runs it; there is no 'run'", self.call("run", "x.yaml").stderr)
         self.write("faulty.yaml", "workloads: [{name: a, command: [no-such-program]}]\nrepeet: 2\n")
         faulty = self.call("faulty.yaml")

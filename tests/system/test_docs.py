@@ -13,8 +13,7 @@ SORT = '#!/bin/sh\nexec dvfs-mixed 0.15 0.05\n'
 # What a part of an experiment leaves out.
 REST = {"name": "name: part", "workloads": 'workloads: [{name: w, command: [dvfs-mixed, "0.1", "0.05"]}]', "axes": "axes: {cpu.frequency: all}"}
 PROGRAMS = ["server", "client", "infer", "train"]
-# As that of a Jetson answers: the mode's name, then its number.
-NVPMODEL = '#!/bin/sh\ncase $1 in -q) echo "NV Power Mode: MAXN"; cat /tmp/mode 2>/dev/null || echo 0;; -m) echo $2 >/tmp/mode;; esac\n'
+SITE_CAP = '#!/bin/sh\ncase $1 in get) cat /tmp/cap 2>/dev/null || echo 120;; set) echo $2 >/tmp/cap;; esac\n'
 
 
 def blocks(page, language):
@@ -85,7 +84,7 @@ class Docs(testbed.TestbedCase):
         job = ["cp /*.yaml . ; for p in %s; do printf '#!/bin/sh\\n' >$p; chmod +x $p; done; : >big.txt" % " ".join(PROGRAMS)]
         for name in files:
             job.append(f"dvfs-plan check {shlex.quote(name)} >{name}.out.txt 2>{name}.err.txt; echo $? >{name}.code.txt")
-        code, console = self.testbed.run("\n".join(job), {**files, "bin/sort": SORT, "bin/pack": SORT, "bin/nvpmodel": NVPMODEL})
+        code, console = self.testbed.run("\n".join(job), {**files, "bin/sort": SORT, "bin/pack": SORT, "bin/site-cap": SITE_CAP})
         self.assertEqual(code, 0, console)
         out = self.testbed.fetch()
         for name, needs in expected.items():

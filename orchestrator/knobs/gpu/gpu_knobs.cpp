@@ -49,6 +49,12 @@ KnobFinding find_gpu_knob(GpuAxis axis, const KnobRequest& request) {
       return finding;
     }
   }
+  if (axis == GpuAxis::profile) {
+    if (boards.front().vendor == GpuVendor::nvidia) return find_nvidia_profile_knob(request, boards);
+    finding.problem = fmt::format("workload power profiles are NVIDIA's; {} ({}) has none",
+                                  boards.front().domain, boards.front().name);
+    return finding;
+  }
   switch (boards.front().vendor) {
     case GpuVendor::nvidia:
       return find_nvidia_knob(axis, request, boards);
@@ -193,6 +199,14 @@ KnobFinding find_gpu_power_limit(const KnobRequest& request) {
   return find_gpu_knob(GpuAxis::power_limit, request);
 }
 
+KnobFinding find_gpu_profile(const KnobRequest& request) {
+  return find_gpu_knob(GpuAxis::profile, request);
+}
+
+const Registered<KnobKind> gpu_profile({.name = "gpu.profile",
+                                        .place = 65,
+                                        .what = "workload power profile: NVIDIA by nvidia-smi power-profiles",
+                                        .find = find_gpu_profile});
 const Registered<KnobKind> gpu_power_limit(
     {.name = "gpu.power_limit",
      .place = 70,

@@ -9,10 +9,12 @@
 
 namespace dvfs_plan {
 
-enum class GpuAxis { core, memory, power_limit };
+enum class GpuAxis { core, memory, power_limit, profile };
 
 // `boards` are of one vendor and not empty.
 KnobFinding find_nvidia_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards);
+// nvidia_profiles.cpp
+KnobFinding find_nvidia_profile_knob(const KnobRequest& request, const std::vector<GpuBoard>& boards);
 KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std::vector<GpuBoard>& boards);
 KnobFinding find_intel_gpu_knob(GpuAxis axis, const KnobRequest& request,
                                 const std::vector<GpuBoard>& boards);
