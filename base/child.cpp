@@ -62,6 +62,7 @@ Launcher::Launched Launcher::launch(const LaunchSpec& spec, const Clock& clock) 
   start.errors = spec.discard_errors ? -1 : errors_end.get();
   start.dies_with_us = true;
   start.first_out_of_memory = true;
+  if (spec.grouped) group_.begins();
   start.control_group = spec.grouped ? group_.entrance() : spec.control_group;
   child.started_ = clock.now();
   const Spawned spawned = spawn(start);

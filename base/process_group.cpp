@@ -36,17 +36,28 @@ bool ProcessGroup::is_own(pid_t pid) const {
                      [&](const std::string& mark) { return is_marked(pid, mark); });
 }
 
-// Ends and reaps everything that was orphaned to us: daemons that a workload left. False if one is left.
-bool ProcessGroup::end_orphans(int& ended) const {
+// Ends and reaps what was orphaned to us since it began: daemons that a workload left. What is older is somebody else's: a service's, that took
+// its marks away. False if one is left.
+bool ProcessGroup::end_orphans(std::set<pid_t>& ended) const {
   bool all = true;
   for (const pid_t pid : children_of(::getpid())) {
     if (is_own(pid)) continue;
+    // One that had ended by itself was left by nobody.
+    if (::waitpid(pid, nullptr, WNOHANG) == pid) {
+      all = false;  // it may have had children of its own, which come to us now
+      continue;
+    }
+    if (started_at_tick(pid).value_or(began_) < began_) continue;
     // One that we may not end (the workload used sudo) must not hold the night up.
     if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
-    if (::waitpid(pid, nullptr, WNOHANG) == pid) ++ended;
-    all = false;  // it may have had children of its own, which come to us now
+    ended.insert(pid);
+    all = false;
   }
   return all;
+}
+
+void ProcessGroup::begins() {
+  if (members_.empty()) began_ = current_tick();
 }
 
 void ProcessGroup::entered(pid_t pid, int outside_because) {
@@ -59,23 +70,28 @@ int ProcessGroup::left(pid_t pid) {
   return members_.empty() ? end_rest() : 0;
 }
 
-void ProcessGroup::end_left_behind() {
+void ProcessGroup::end_left_behind(std::int64_t since) {
+  began_ = std::min(began_, since);
   if (members_.empty()) end_rest();
 }
 
 int ProcessGroup::end_rest() {
-  int ended = 0;
+  std::set<pid_t> ended;
   // Of a millisecond: a fork bomb is cut short, not chased for ever, and who sits in the kernel must not hold
   // the night up.
   constexpr int rounds = 1000;
   for (int round = 0; round < rounds; ++round) {
     // Both: what is in the group may have been adopted by others, and what came to us may have left the
     // group.
-    const bool in_group = control_group_ && kill_control_group(*control_group_);
+    bool in_group = false;
+    if (control_group_ && !control_group_->empty()) {
+      for (const pid_t pid : control_group_->processes()) ended.insert(pid);
+      in_group = kill_control_group(*control_group_);
+    }
     if (end_orphans(ended) && !in_group) break;
     ::usleep(1000);
   }
-  return ended;
+  return static_cast<int>(ended.size());
 }
 
 }  // namespace dvfs_plan

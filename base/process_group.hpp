@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +28,10 @@ class ProcessGroup {
   std::string control_group() const { return all_ ? all_->path() : std::string{}; }
   // A group beside that of the trials', for what outlives them; nullopt: none can be made. It must not outlive us.
   std::optional<ControlGroup> make_beside(const std::string& name) const;
+  bool is_own(pid_t pid) const;
+
+  // A child of it is about to be started: with the first one it begins, and what is older is none of it.
+  void begins();
   // For spawn(); -1: none.
   int entrance() const { return control_group_ ? control_group_->entrance() : -1; }
 
@@ -43,21 +48,22 @@ class ProcessGroup {
   // A child of it was started; `outside_because`: errno of why it is not in the control group, which is then
   // given up.
   void entered(pid_t pid, int outside_because);
-  // A child of it has ended and is reaped. With the last one all that it left behind is ended. Returns how
+  // A child of it has ended and is reaped. With the last one all that it left running is ended. Returns how
   // many processes that were.
   int left(pid_t pid);
-  // What children that are none of it, and are gone, left behind is ended: at once, or with the last of it.
-  void end_left_behind();
+  // What children that are none of it left running is ended, where it was started at this tick (process_tree.hpp) or later: at once, or
+  // with the last of it.
+  void end_left_behind(std::int64_t since);
 
  private:
   int end_rest();
-  bool end_orphans(int& ended) const;
-  bool is_own(pid_t pid) const;
+  bool end_orphans(std::set<pid_t>& ended) const;
   std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
   std::optional<ControlGroup> control_group_;  // of the trials
   std::set<pid_t> own_, members_;
   std::set<std::string> own_marks_;
   std::set<const ControlGroup*> own_groups_;
+  std::int64_t began_ = 0;  // tick: with its first child
 };
 
 }  // namespace dvfs_plan

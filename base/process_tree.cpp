@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
@@ -32,6 +33,22 @@ std::set<pid_t> with_descendants(const std::set<pid_t>& roots) {
     for (const pid_t child : children_of(pid)) left.push_back(child);
   }
   return all;
+}
+
+std::optional<std::int64_t> started_at_tick(pid_t pid) {
+  const auto text = Sysfs().text(fmt::format("/proc/{}/stat", pid));
+  if (!text) return std::nullopt;
+  const auto words = split_words(text->substr(text->rfind(')') + 1));
+  constexpr std::size_t start_time = 19;  // field 22, behind the command's name
+  if (words.size() <= start_time) return std::nullopt;
+  return static_cast<std::int64_t>(parse_number(words[start_time]).value_or(0));
+}
+
+std::int64_t current_tick() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const std::int64_t ticks = ::sysconf(_SC_CLK_TCK);
+  return now.tv_sec * ticks + now.tv_nsec * ticks / 1'000'000'000;
 }
 
 ProcessUse use_of(const std::set<pid_t>& processes) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace dvfs_plan {
 std::vector<pid_t> children_of(pid_t pid);
 // These and all that descend from them.
 std::set<pid_t> with_descendants(const std::set<pid_t>& roots);
+
+// When it was started, in the kernel's ticks since the machine's start (10 ms); nullopt: it is not there.
+std::optional<std::int64_t> started_at_tick(pid_t pid);
+// The tick that it is.
+std::int64_t current_tick();
 
 struct ProcessUse {
   Seconds cpu{0};  // of threads that live, and of children that were waited for

@@ -16,6 +16,7 @@
 #include "base/control_group.hpp"
 #include "base/end_processes.hpp"
 #include "base/error.hpp"
+#include "base/process_tree.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 
@@ -96,6 +97,7 @@ class CommandProbe : public Probe {
 
  private:
   void take_over(Child child) {
+    began_tick_ = started_at_tick(child.pid()).value_or(current_tick());
     child_.emplace(std::move(child));
     launcher_.group().own(child_->pid());
     if (!settings_.mark.empty()) launcher_.group().own_marked(settings_.mark);
@@ -117,7 +119,7 @@ class CommandProbe : public Probe {
     for (int i = 0; i < rounds && end_helpers(); ++i) ::usleep(5000);
     if (!settings_.mark.empty()) launcher_.group().disown_marked(settings_.mark);
     if (group_) launcher_.group().disown_group(group_.get());
-    launcher_.group().end_left_behind();
+    launcher_.group().end_left_behind(began_tick_);
   }
 
   // False: there was none.
@@ -243,6 +245,7 @@ class CommandProbe : public Probe {
   std::vector<Channel> channels_;
   std::unique_ptr<ControlGroup> group_;  // that it and its helpers are in, where one may be made
   std::optional<Child> child_;
+  std::int64_t began_tick_ = 0;
   UniqueFd stop_;  // ends the listener
   std::thread listener_;
 

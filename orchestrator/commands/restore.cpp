@@ -7,6 +7,7 @@
 #include "base/output.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/guard_client.hpp"
+#include "orchestrator/guard/state_folder.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -22,19 +23,31 @@ int restore_command(const RestoreOptions& options) {
                            .sysfs_root = options.sysfs_root,
                            .discards = options.discard});
   const auto& outcome = guard.found_journal();
+  // Root's sweeps and those by the machine's guardian are on record where only root looks.
+  const bool hidden = options.state_folder.empty() && options.sysfs_root.empty() && machine_state_is_hidden();
+  const std::string unknown = fmt::format(
+      "{} is root's: whether a sweep by root or by the machine's guardian left something is not known to "
+      "you; sudo "
+      "dvfs-plan restore",
+      machine_state_folder);
   if (options.json) {
-    nlohmann::ordered_json json{{"notes", outcome ? outcome->notes : std::vector<std::string>{}},
-                                {"journal", outcome.has_value()},
+    std::vector<std::string> notes = outcome ? outcome->notes : std::vector<std::string>{};
+    if (hidden) notes.push_back(unknown);
+    nlohmann::ordered_json json{{"notes", notes},
+                                {"journal", outcome || !hidden ? nlohmann::ordered_json(outcome.has_value())
+                                                               : nlohmann::ordered_json(nullptr)},
                                 {"restored", outcome ? outcome->restored : 0},
                                 {"unchanged", outcome ? outcome->unchanged : 0}};
     write_stdout(fmt::format("{}\n", json.dump(2)));
   } else if (!outcome) {
-    write_stdout(fmt::format("there is nothing to restore: no sweep left a journal\n"));
+    write_stdout(hidden ? "there is nothing of yours to restore\n"
+                        : "there is nothing to restore: no sweep left a journal\n");
   } else {
     write_stdout(
         fmt::format("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged));
     for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
   }
+  if (hidden && !options.json) write_stdout(fmt::format("note: {}\n", unknown));
   return static_cast<int>(ExitCode::done);
 }
 

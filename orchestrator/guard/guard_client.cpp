@@ -374,6 +374,10 @@ void GuardClient::arm_again() {
   for (const SavedSetting& setting : settings_)
     request.fields.insert(request.fields.end(), {setting.knob, setting.path});
   const auto answer = ask(request);
+  if (!answer && stop_requests() > 0)
+    throw Error(
+        ExitCode::interrupted, "interrupted before the first trial",
+        "what was tried out of the settings is put back by the guardian; `dvfs-plan restore` says so");
   if (!answer)
     throw Error(ExitCode::machine_refuses, "the guardian ended before anything was set", "try again");
   if (answer->kind == "refused") throw_refusal(*answer);

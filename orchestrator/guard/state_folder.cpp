@@ -166,7 +166,7 @@ void StateFolder::remove(const std::string& name) {
 }
 
 std::string default_state_folder() {
-  if (::geteuid() == 0) return "/var/lib/dvfs-plan";
+  if (::geteuid() == 0) return machine_state_folder;
   std::string host(HOST_NAME_MAX + 1, '\0');
   ::gethostname(host.data(), host.size() - 1);
   host.resize(std::strlen(host.c_str()));
@@ -180,6 +180,10 @@ std::string default_state_folder() {
     return of_this_machine(std::string(home) + "/.local/state");
   throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal",
               "set one of them, or use --state-folder");
+}
+
+bool machine_state_is_hidden() {
+  return ::access(machine_state_folder, F_OK) == 0 && ::access(machine_state_folder, R_OK | X_OK) != 0;
 }
 
 }  // namespace dvfs_plan

@@ -57,5 +57,9 @@ class StateFolder {
 
 // The folder of the current user.
 std::string default_state_folder();
+// Root's, and the machine's guardian's.
+inline constexpr const char* machine_state_folder = "/var/lib/dvfs-plan";
+// Whether it is there and this user may not look into it: what a sweep of root's, or by the machine's guardian, left is not known to him.
+bool machine_state_is_hidden();
 
 }  // namespace dvfs_plan

@@ -536,6 +536,9 @@ class Session {
   RestoreOutcome put_back(bool tells = true) {
     SettingAccess access(sysfs_, guardian_doors(policy_));
     RestoreOutcome outcome = restore_settings(saved_, access, &writer_.applied());
+    // What a program left that failed half way is no change by somebody else, the next time that we try.
+    for (const RestoreOutcome::Failure& one : outcome.failures)
+      writer_.note_ours(one.setting.path, one.found);
     if (!tells) return outcome;
     log_event(fmt::format("{} settings put back, {} were as before, {} could not be", outcome.restored,
                           outcome.unchanged, outcome.failures.size()),
@@ -602,7 +605,8 @@ class Session {
   std::string text_of(const RestoreOutcome& outcome, bool alone) const {
     std::string text;
     for (const std::string& note : outcome.notes) text += fmt::format("\ndvfs-guardian: {}\n", note);
-    const std::string why = ended_because_.empty() ? "the run was killed" : ended_because_;
+    const std::string why =
+        ended_because_.empty() ? "the run ended without putting its settings back" : ended_because_;
     if (outcome.complete() && !alone)
       return text + fmt::format(
                         "\ndvfs-guardian: {} and its settings were put back, but a process of it does not "

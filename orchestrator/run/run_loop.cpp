@@ -81,7 +81,14 @@ class RunLoop {
         damage = fault.what();
         no_room = false;
       } catch (const StoreBusy& busy) {
-        if (!damage.empty() || seconds(run_.clock.now() - began) >= patience) throw;
+        if (!damage.empty() || seconds(run_.clock.now() - began) >= patience)
+          throw StoreBusy(busy.code(),
+                          written ? std::string(busy.what())
+                                  : fmt::format("{}: it was finished, and could not be kept: {}", record.key,
+                                                busy.what()),
+                          written ? busy.hint()
+                                  : "that trial is lost, and no other; make room, and the same command runs "
+                                    "it again and goes on");
         if (!told && events_.waits) events_.waits(busy.what());
         told = true;
         no_room = run_.interruption.pending() != 0;

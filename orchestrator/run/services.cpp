@@ -223,6 +223,7 @@ std::string Services::start(int index, const PlanPoint& point) {
   spawned_as.output = spawned_as.errors = running.log_fd.get();
   spawned_as.dies_with_us = true;
   if (running.group) spawned_as.control_group = running.group->entrance();
+  running.began_tick = current_tick();
   const Spawned spawned = spawn(spawned_as);
   if (spawned.pid < 0) return "could not be started: " + spawned.problem;
   if (spawned.outside_because != 0) running.group.reset();
@@ -287,6 +288,7 @@ std::string Services::wait_until_ready(int index, const PlanPoint& point, Prepar
   for (;;) {
     if (has_ended(running))
       return fmt::format("{} before it was ready{}", *running.ended, last_words(running));
+    adopt_daemons(running);
     if (is_ready(spec, point, running)) break;
     if (machine_.clock.now() >= until)
       return fmt::format("was not ready within {}{}", format_duration(spec.ready.within),
@@ -297,7 +299,19 @@ std::string Services::wait_until_ready(int index, const PlanPoint& point, Prepar
     }
     pause = std::min(pause * 1.5, longest_pause);
   }
+  adopt_daemons(running);
   return {};
+}
+
+// What came to us since it was started, and is nobody else's, is its own: a server that went to the background with a clean environment.
+void Services::adopt_daemons(Running& running) const {
+  if (running.group || !running.ours) return;
+  for (const pid_t child : children_of(::getpid())) {
+    if (group().is_own(child) || started_at_tick(child).value_or(0) < running.began_tick) continue;
+    if (::waitpid(child, nullptr, WNOHANG) == child) continue;
+    running.daemons.insert(child);
+    group().own(child);
+  }
 }
 
 std::string Services::warm_up(int index, const PlanPoint& point, Prepared& prepared) {
@@ -350,7 +364,8 @@ std::set<pid_t> Services::processes_of(const Running& running) const {
   } else if (running.ours) {
     // Those that left their parents came to us.
     for (const pid_t child : children_of(::getpid())) {
-      if (!roots.contains(child) && is_marked(child, running.mark)) roots.insert(child);
+      if (!roots.contains(child) && (running.daemons.contains(child) || is_marked(child, running.mark)))
+        roots.insert(child);
     }
   }
   auto all = with_descendants(roots);
@@ -488,6 +503,9 @@ void Services::clear_away(Running& running) {
     }
     group().disown(running.pid);
   }
+  for (const pid_t pid : running.daemons) {
+    if (all.contains(pid)) ::kill(pid, SIGKILL);
+  }
   if (running.mark.empty()) return;
   constexpr int rounds = 400;
   for (int round = 0; round < rounds; ++round) {
@@ -502,6 +520,7 @@ void Services::clear_away(Running& running) {
     if (!in_group && !marked && !left) break;
     ::usleep(1000);
   }
+  for (const pid_t pid : running.daemons) group().disown(pid);
   group().disown_marked(running.mark);
   if (running.group) group().disown_group(running.group.get());
 }

@@ -63,6 +63,8 @@ class Services {
     bool is_warm = false;
     std::string mark;  // "NAME=value" in the environment of all its processes, unless they take it away
     std::unique_ptr<ControlGroup> group;  // that they are in, where one may be made
+    std::int64_t began_tick = 0;          // process_tree.hpp
+    std::set<pid_t> daemons;  // that took the mark away and came to us; only where there is no group
     bool asked_to_end = false;
     std::int64_t first_rss = 0;
     bool told_growth = false;
@@ -89,6 +91,7 @@ class Services {
   bool end(const std::vector<int>& indices, bool gives_way);
   bool has_left(Running& running) const;
   void clear_away(Running& running);
+  void adopt_daemons(Running& running) const;
   std::set<pid_t> processes_of(const Running& running) const;
   bool has_ended(Running& running);
   static bool was_stopped(const Running& running);

@@ -49,6 +49,8 @@ class TrackingWriter : public SettingWriter {
   std::vector<WriteAnswer> write(const std::vector<SettingText>& requests) override;
   // Puts one back to what it was, and remembers what came of it as ours.
   Setting::Written put_back(const std::string& path, const std::string& value);
+  // What it reads as after we wrote there, by whatever way, is ours.
+  void note_ours(const std::string& path, const std::string& text) { applied_[path].insert(text); }
   // Of settings that others may change too, or that cannot be read.
   const AppliedByUs& applied() const { return applied_; }
   SettingAccess& access() { return access_; }

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cmath>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -201,21 +202,25 @@ class PowerSensor3 : public Probe {
       if (waiting[1].revents != 0) return;
       const ssize_t count = ::read(line_.fd(), buffer.data(), buffer.size());
       if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      const std::lock_guard lock(mutex_);
-      if (count <= 0) {
-        gone_ = true;
-        return;
-      }
-      heard_ = system_clock().now();
-      stream_.take({buffer.data(), static_cast<std::size_t>(count)});
-      int pending = 0;
-      if (::ioctl(line_.fd(), FIONREAD, &pending) == 0 && pending == 0 && stream_.looks() > 0) {
-        up_to_date_ = {heard_, stream_.device_s()};
-        compare_clocks();
-      }
+      if (!take(count, buffer)) return;
       // So that a thousand looks a second are made at its bytes, and not twenty thousand.
       ::usleep(1000);
     }
+  }
+
+  // False: the device is gone.
+  bool take(ssize_t count, std::span<const std::uint8_t> buffer) {
+    const std::lock_guard lock(mutex_);
+    gone_ = count <= 0;
+    if (gone_) return false;
+    heard_ = system_clock().now();
+    stream_.take(buffer.first(static_cast<std::size_t>(count)));
+    int pending = 0;
+    if (::ioctl(line_.fd(), FIONREAD, &pending) == 0 && pending == 0 && stream_.looks() > 0) {
+      up_to_date_ = {heard_, stream_.device_s()};
+      compare_clocks();
+    }
+    return true;
   }
 
   // What the kernel's buffer had no room for is not in the stream, and the device's clock of 10 bits does not show it: the machine's does.

@@ -323,7 +323,11 @@ std::string without_best(const ScenarioSummary& scenario) {
                                [](const PointSummary& p) { return p.objective.has_value(); });
   std::string text;
   if (!any) {
-    text = fmt::format("{}: no trial counts, so there is no best point.", scenario.scenario);
+    text = scenario.counted > 0
+               ? fmt::format("{}: of none of the {} that count is the {} known, so there is no best point.",
+                             scenario.scenario, counted(scenario.counted, "trial"),
+                             to_string(scenario.objective.minimise))
+               : fmt::format("{}: no trial counts, so there is no best point.", scenario.scenario);
   } else {
     text = fmt::format("{}: no point is known to hold all constraints, so there is no best point.",
                        scenario.scenario);

@@ -62,7 +62,7 @@ void copy_all(Database& from, Database& to) {
   if (code == SQLITE_OK) return;
   throw StoreBusy(ExitCode::machine_refuses,
                   fmt::format("the result cannot be written anew: {}", sqlite3_errstr(code)),
-                  "free some space; what is finished is kept in memory meanwhile");
+                  "free some space");
 }
 
 // "night.sqlite" -> "night.rescued.sqlite", "night.rescued-2.sqlite", ...; made, and empty. Empty if it
@@ -212,7 +212,7 @@ Store::Rescued Store::go_on_elsewhere(const std::string& what, bool old_one_is_w
       fmt::format("the result file {} cannot be used ({}), and no new one can be made beside it or in "
                   "/var/tmp: {}",
                   rescue.path, what, why),
-      "make room, or the folder writable; what is finished is kept in memory meanwhile");
+      "make room, or the folder writable");
 }
 
 Store::Rescued Store::move_to(const std::string& where, const std::string& what, bool old_one_is_whole) {

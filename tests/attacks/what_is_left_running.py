@@ -146,7 +146,6 @@ class LeftRunning(attack.AttackCase):
                     os.chmod(self.folder.parent, 0o755)
                     os.chown(self.folder, user, user)
                     state = {"user": user, "group": user, "extra_groups": [], "environment": {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), "XDG_RUNTIME_DIR": ""}}
-                # They last: what was let go is the trial's to end where no group tells whose it is.
                 run = self.start(f"name: night\nobjective: time\n{attack.QUIET}repeat: 2\nworkloads: [{{name: w, command: [sleep, '0.3']}}]\n{probes}", "--fresh", **state)
                 self.wait_for(lambda: len(sleepers()) == 2 or run.poll() is not None, what="the meter's daemons")
                 self.account.tried += 1

@@ -84,6 +84,30 @@ TEST_P(Group, ADaemonThatWasMovedOutOfTheGroupIsEndedAllTheSame) {
   EXPECT_FALSE(runs(pid_in(folder_.path() + "/moved")));
 }
 
+// A service's server that emptied its environment, where no group can be made for it.
+TEST_P(Group, AnOrphanOlderThanTheTrialStaysAndOneThatEndedByItselfIsNotCounted) {
+  LaunchSpec service{"/bin/sh",
+                     {"sh", "-c", daemon(folder_.path() + "/server") + "sleep 60"},
+                     {"PATH=/usr/bin:/bin"},
+                     {},
+                     {},
+                     {}};
+  auto started = launcher_.launch(service, clock_);
+  ASSERT_TRUE(started.child);
+  while (pid_in(folder_.path() + "/server") == 0) ::usleep(1000);
+  launcher_.group().own(started.child->pid());
+  launcher_.group().disown(started.child->pid());
+  started.child.reset();  // the server comes to us
+  const pid_t server = pid_in(folder_.path() + "/server");
+  ::usleep(50'000);  // the kernel tells starts apart by 10 ms
+  auto work = start("(exec setsid sh -c '(exec true) & exec true') & sleep 0.2");
+  EXPECT_EQ(wait(work).leftovers, 0);
+  EXPECT_TRUE(runs(server));
+  launcher_.group().end_left_behind(0);
+  EXPECT_FALSE(runs(server));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
 TEST_P(Group, WhatIsNotOfItStays) {
   LaunchSpec meter{"/bin/sleep", {"sleep", "60"}, {}, {}, {}, {}};
   auto launched = launcher_.launch(meter, clock_);
@@ -112,7 +136,8 @@ TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMarks) {
   EXPECT_FALSE(runs(pid_in(folder_.path() + "/unmarked")));  // by its limits, where there is no group
   const auto result = wait(launched.child);
   EXPECT_EQ(result.signal, SIGKILL);
-  EXPECT_GE(result.leftovers, 1);  // which came to us, who adopt them
+  EXPECT_EQ(result.leftovers, 0) << "others ended them; they came to us, who adopt them, dead";
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
 TEST(LimitMark, StandsInTheLastBitsOfALimitThatIsLoweredAndNeverRaised) {

@@ -437,14 +437,14 @@ TEST_P(MetersHelpers, EndWithTheMeterWhateverTheyTookAway) {
       launcher, clock);
   const pid_t child = helper_in(kept), orphan = helper_in(left);
   ASSERT_TRUE(lives(child) && lives(orphan));
+  ::usleep(50'000);  // the kernel tells starts apart by 10 ms
   LaunchSpec work{"/bin/true", {"true"}, {}, {}, {}, {}};
   work.grouped = true;
   auto trial = launcher.launch(work, clock);
   ASSERT_TRUE(trial.child);
   EXPECT_EQ(trial.child->wait({}, nullptr, clock).exit_code, 0);
   EXPECT_TRUE(lives(child));
-  // Only by its group can it be told from what the trial left behind.
-  EXPECT_EQ(lives(orphan), GetParam());
+  EXPECT_TRUE(lives(orphan)) << "it is older than the trial, so none of what that left";
   probe.reset();
   EXPECT_FALSE(lives(child));
   EXPECT_FALSE(lives(orphan));

@@ -108,6 +108,32 @@ class OwnSetter(Whole):
         self.assertIn(f"  (cd {self.folder}/ && {self.folder}/tool set 140.000)\n", run.stderr)
         self.assertFalse((self.folder / "ran-at").exists())
 
+    def test_a_way_back_that_fails_half_way_is_tried_again(self):
+        """What it left is nobody else's doing: the journal stays, `restore` and the next start try again."""
+        half = TOOL.replace("set) ", "set) [ -e machine/half ] && { echo 55.000 >machine/cap; echo half way >&2; exit 7; }; ")
+        for victim in (None, "run"):
+            with self.subTest(victim):
+                self.write("tool", half).chmod(0o755)
+                (self.folder / "machine/half").unlink(missing_ok=True)
+                self.cap.write_text("140.000\n")
+                for file in [*self.folder.glob("own.sqlite*"), self.folder / "ran-at"]:
+                    file.unlink(missing_ok=True)
+                self.experiment(wait="[ $(wc -l <ran-at) -lt 3 ] || touch machine/half" + ("; sleep 2" if victim else ""))
+                run = self.start()
+                if victim:
+                    self.wait_for(lambda: (self.folder / "machine/half").exists())
+                    os.kill(run.pid, signal.SIGKILL)
+                self.assertEqual(run.wait(timeout=60), -9 if victim else 4)
+                said = run.stderr.read()  # to its end, which is the guardian's
+                self.assertNotIn("somebody else changed", said)
+                self.assertIn("could not be put back", said)
+                again = self.call("restore")
+                self.assertEqual(again.returncode, 4, again.stdout + again.stderr)
+                self.assertIn("wanted '140.000', found '55.000'", again.stderr)
+                (self.folder / "machine/half").unlink()
+                self.assertEqual(self.call("restore").stdout, "1 settings put back, 0 were as before\n")
+                self.assertEqual(self.cap.read_text(), "140.000\n")
+
     def test_what_is_wrong_is_said_before_the_night(self):
         for changed, message in (
                 (("./tool, get", "./tol, get"), "axis 'set.cap': its 'read' wants a program './tol', which is not there or may not be run"),
