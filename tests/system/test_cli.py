@@ -402,7 +402,7 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
                 self.assertLessEqual(max(map(len, text.splitlines())), columns)
                 # Nothing is lost, and no cell is broken.
                 self.assertIn(" ".join(whole.splitlines()[-1].split()), " ".join(text.split()))
-                self.assertRegex(text, r"(?m)^\* n 1, trials \d+,\s+energy —,\s+time [0-9.]+ ± [0-9.]+ ms" if columns < 80 else "time")
+                self.assertRegex(text, r"(?m)^[*~] n 1, trials \d+,\s+energy —,\s+time [0-9.]+ ± [0-9.]+ m?s" if columns < 80 else "time")
 
     @testbed.on_a_busy_host
     def test_several_answers_are_in_one_table_first(self):
