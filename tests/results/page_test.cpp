@@ -263,6 +263,35 @@ TEST(Compare, FindsTheOnePointThatChanged) {
   EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("The best is the same: cpu.frequency = 1 GHz."));
 }
 
+// The former best crashes now, or everything does: that is worse, and not "not known".
+TEST(Compare, ASettingOfWhichNoTrialCountsAnyMoreIsWorse) {
+  const auto crashing = [](const std::string& point) {
+    ComparedResult after = night("b.sqlite", 1, 8);
+    for (TrialRow& one : after.trials) {
+      if (!point.empty() && one.point != point) continue;
+      one.verdict = "exited";
+      for (auto* value : {&one.energy_j, &one.objective_value, &one.mean_power_w, &one.time_s})
+        value->reset();
+    }
+    after.summary = summarise(after.summary.experiment, after.trials);
+    return after;
+  };
+  const auto before = night("a.sqlite", 1, 7);
+  EXPECT_THAT(no_longer_counting(compare(before, night("b.sqlite", 1, 8))), testing::IsEmpty());
+  const std::string best = before.summary.scenarios[0].points[*before.summary.scenarios[0].best].point;
+  const Comparison one = compare(before, crashing(best)), all = compare(before, crashing({}));
+  EXPECT_THAT(
+      no_longer_counting(one),
+      ElementsAre("w, cpu.frequency = 1 GHz: of its 4 trials none counts after (4 exited); before 4 did"));
+  EXPECT_EQ(no_longer_counting(all).size(), 2U);
+  EXPECT_THAT(one.warnings, testing::Contains(no_longer_counting(one).at(0)));
+  EXPECT_THAT(
+      comparison_sentences(one).at(0),
+      HasSubstr(
+          "The best was cpu.frequency = 1 GHz and is cpu.frequency = 2 GHz; after, too little is known of "
+          "the former best."));
+}
+
 TEST(Compare, AResultWithItself) {
   const auto a = night("a.sqlite", 1, 7);
   const Comparison c = compare(a, a);

@@ -459,6 +459,19 @@ settle: 0 s
         times = {name: sorted(float(row["time_s"]) for row in csv.DictReader(io.StringIO(self.call("export", f"{name}.sqlite").stdout))) for name in ("a", "b", "all")}
         self.assertEqual(sorted(times["a"] + times["b"]), times["all"])
 
+    def test_a_name_that_one_of_its_machines_has_is_refused(self):
+        self.assertEqual(self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "all.sqlite").returncode, 0)
+        self.assertEqual(self.call("night.yaml", "-o", "c.sqlite", "--no-html", "--quiet").returncode, 0)
+        for files in (("all.sqlite", "right=c.sqlite"), ("right=c.sqlite", "all.sqlite")):
+            result = self.call("merge", *files, "-o", "more.sqlite")
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(result.stderr, r"^error: (c|all)\.sqlite: its machine is called 'right', as that of a file before it\n  hint: give each a name: ")
+        result = self.call("merge", "mine=all.sqlite", "third=c.sqlite", "-o", "more.sqlite")
+        self.assertEqual((result.returncode, result.stderr), (2, "error: all.sqlite is of several machines already, which keep their names: 'mine' names none of them\n"
+                                                                 "  hint: leave out 'mine='; nothing was written\n"))
+        self.assertEqual(self.call("merge", "all.sqlite", "third=c.sqlite", "-o", "more.sqlite").returncode, 0)
+        self.assertEqual(self.call("compare", "a.sqlite", "c.sqlite", "--fail-if-worse", "1000%").returncode, 0)
+
     def test_nights_that_are_one_do_not_tell_how_nights_differ(self):
         shutil.copy(self.folder / "a.sqlite", self.folder / "copy.sqlite")
         for files in (("a.sqlite", "copy.sqlite", "--", "b.sqlite", "b.sqlite"), ("a.sqlite", "b.sqlite", "--", "copy.sqlite", "b.sqlite")):

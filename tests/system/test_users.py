@@ -1,5 +1,6 @@
 """Who may do what under sudo, and axes that would set the same thing."""
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,17 @@ class Users(Whole):
         self.theirs = self.folder / "theirs"
         self.theirs.mkdir()
         os.chown(self.theirs, int(NOBODY), int(NOBODY))
+
+    def test_who_may_not_look_into_roots_folder_is_told_that(self):
+        def restore(*more):
+            return subprocess.run(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", str(PROGRAM), "restore", *more], cwd=self.theirs,
+                                  env=self.environment(HOME=str(self.theirs), XDG_STATE_HOME=str(self.theirs)), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+        unknown = "/var/lib/dvfs-plan is root's: whether a sweep by root or by the machine's guardian left something is not known to you; sudo dvfs-plan restore"
+        said = restore()
+        self.assertEqual((said.returncode, said.stdout), (0, f"there is nothing of yours to restore\nnote: {unknown}\n"), said.stderr)
+        told = json.loads(restore("--json").stdout)
+        self.assertEqual((told["journal"], told["notes"]), (None, [unknown]))
 
     def test_reports_under_sudo_write_through_no_link(self):
         (self.theirs / "r.yaml").write_text(f"name: r\nrepeat: 1\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: ['true']}}]\n")
