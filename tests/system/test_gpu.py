@@ -93,6 +93,32 @@ class Gpu(unittest.TestCase):
                          [f"nvidia:{UUID}/{name}" for name in ("lock.memory", "clocks.applications", "lock.core")])
         self.assertEqual(self.sets(), [])
 
+    def test_workload_profiles_are_swept_and_what_was_asked_for_is_put_back(self):
+        self.board()
+        axes = "gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]"
+        self.sweep(all=(axes, "gpu.profile: [none, LLM Inference]"))
+        refused = self.call("sweep.yaml")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("axis 'gpu.profile': gpu-0 (NVIDIA H200) offers no workload power profiles: boards from Blackwell on do, under driver 570 and later", refused.stderr)
+        (self.gpu / "mode").write_text("profiles")
+        before = {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0, "profiles": [2, 13]}
+        (self.gpu / "state.json").write_text(json.dumps({UUID: before}))
+        run = self.call("sweep.yaml")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        rows = testbed.rows(self.folder / "sweep.sqlite", "SELECT requested, applied, as_requested FROM settings")
+        self.assertEqual({(row["requested"], row["applied"]) for row in rows}, {("none", "none"), ("LLM Inference", "LLM Inference")})
+        self.assertEqual(sorted(self.state()["profiles"]), [2, 13])
+        killed = subprocess.Popen(self.arguments("sweep.yaml", "--fresh"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while sorted(self.state()["profiles"]) == [2, 13]:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        killed.kill()
+        killed.wait()
+        while sorted(self.state()["profiles"]) != [2, 13]:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+
     def test_a_sweep_is_run_reported_and_put_back(self):
         self.board()
         self.sweep()
