@@ -435,7 +435,7 @@ while True:
         self.assertIn("channel 'wall': 'late by' is a time above 0 s and up to 10 s: how long before it is told each value was so", refused.stderr)
 
     def test_faults_of_the_file(self):
-        for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi"),
+        for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi, powersensor3"),
                             ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
                             ("{name: rapl, at: 'http://x'}", "probe 'rapl': 'at' is of a meter on the network:  {name: wall, meter: shelly, at: \"http://192.168.1.20\"}; channels of a program have a 'domain' of their own"),
                             ("{name: wall, meter: shelly, at: 'http://x', command: [true]}", "probe 'wall' is a meter on the network, which is asked by dvfs-plan itself: it takes no 'command'"),

@@ -35,7 +35,8 @@ class Recheck(testbed.TestbedCase):
             try unit dvfs-plan recheck night.sqlite --budget '5 W'
             # Killed in the middle: the machine is put back, and the result is as it was.
             dvfs-plan recheck night.sqlite --blocks 50 --quiet --no-html >/dev/null 2>&1 & victim=$!
-            sleep 3; kill -9 $victim; wait $victim
+            for i in $(seq 200); do [ "$(dvfs-plan sql night.sqlite 'SELECT count(*) AS n FROM sessions' --json | tr -dc 0-9)" = 4 ] && break; sleep 0.1; done
+            sleep 1; kill -9 $victim; wait $victim
             try status dvfs-plan status night.sqlite
             for i in $(seq 100); do {STATE} | cmp -s - before.txt && break; sleep 0.1; done
             {STATE} | cmp - before.txt && echo same >killed.state.txt
