@@ -73,7 +73,8 @@ class Gpu(unittest.TestCase):
         return path.read_text().splitlines() if path.exists() else []
 
     def sets(self):
-        return [line.split(" ", 2)[2] for line in self.log() if "query" not in line and "-q" not in line.split()]
+        asks = {"-q", "-l", "-gr", "-ge"}
+        return [line.split(" ", 2)[2] for line in self.log() if "query" not in line and not asks & set(line.split())]
 
     def state(self):
         path = self.gpu / "state.json"
