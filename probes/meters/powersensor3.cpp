@@ -19,7 +19,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/acting_as.hpp"
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "probes/meters/meter.hpp"
@@ -78,6 +80,8 @@ OpenedLine open_serial(const std::string& path) {
     return {{},
             fmt::format("'at' is the device that it is, /dev/ttyACM0; found '{}'", printable(path)),
             "ls /dev/ttyACM* shows those that are plugged in"};
+  // Under sudo with the rights of who asks: it may be somebody else's terminal.
+  const ActingAs owner(invoking_owner());
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
     const int error = errno;
