@@ -35,11 +35,19 @@ std::set<pid_t> with_descendants(const std::set<pid_t>& roots) {
   return all;
 }
 
-std::optional<std::int64_t> started_at_tick(pid_t pid) {
+namespace {
+
+// Of /proc/PID/stat, from field 3 on: behind the command's name, which may hold anything. Empty: it is not there.
+std::vector<std::string> stat_words(pid_t pid) {
   const auto text = Sysfs().text(fmt::format("/proc/{}/stat", pid));
-  if (!text) return std::nullopt;
-  const auto words = split_words(text->substr(text->rfind(')') + 1));
-  constexpr std::size_t start_time = 19;  // field 22, behind the command's name
+  return text ? split_words(text->substr(text->rfind(')') + 1)) : std::vector<std::string>{};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> started_at_tick(pid_t pid) {
+  const auto words = stat_words(pid);
+  constexpr std::size_t start_time = 19;  // field 22
   if (words.size() <= start_time) return std::nullopt;
   return static_cast<std::int64_t>(parse_number(words[start_time]).value_or(0));
 }
@@ -52,15 +60,12 @@ std::int64_t current_tick() {
 }
 
 ProcessUse use_of(const std::set<pid_t>& processes) {
-  const Sysfs proc;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   const std::int64_t page = ::sysconf(_SC_PAGESIZE);
   ProcessUse use;
   for (const pid_t pid : processes) {
-    const auto text = proc.text(fmt::format("/proc/{}/stat", pid));
-    if (!text) continue;
-    // Behind the command's name, which may hold anything: state ppid ... utime(14) stime cutime cstime(17) ... rss(24).
-    const auto words = split_words(text->substr(text->rfind(')') + 1));
+    // state ppid ... utime(14) stime cutime cstime(17) ... rss(24).
+    const auto words = stat_words(pid);
     constexpr std::size_t utime = 11, cstime = 14, rss = 21;
     if (words.size() <= rss) continue;
     for (std::size_t i = utime; i <= cstime; ++i)

@@ -45,6 +45,18 @@ std::optional<double> time_used(const TrialRow& trial) {
 
 }  // namespace
 
+WorkOfTrial own_work(const TrialRow& trial) {
+  WorkOfTrial work;
+  work.energy = work.energy_in_logs = trial.work_energy();
+  work.time = work.time_in_logs = trial.work_time();
+  work.objective = work.objective_in_logs = trial.objective_value;
+  if (work.energy && work.time) {
+    work.edp = *work.energy * *work.time;
+    work.ed2p = *work.energy * *work.time * *work.time;
+  }
+  return work;
+}
+
 WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective) {
   WorkOfTrials work;
   if (objective.per.empty()) return work;

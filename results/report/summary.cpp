@@ -46,7 +46,6 @@ struct Values {
   std::vector<SensorPart> sensor;
   std::vector<std::string> nodes, blocks;
   const TrialRow* of = nullptr;  // that is being added
-  // `relative` to the value.
   void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
     if (!value) return;
     values.push_back(*value);
@@ -135,29 +134,10 @@ class Scenario {
 
   int index_of(const TrialRow& trial) const { return index_of_trial_.at(&trial); }
 
-  // Per unit of work where the objective is, else per run: what means are of, and what logarithms are taken of.
-  std::optional<double> work(const TrialRow& trial, std::optional<double> WorkOfTrial::*quantity,
-                             const std::optional<double>& own) const {
+  // Per unit of work where the objective is, else per run.
+  WorkOfTrial work_of(const TrialRow& trial) const {
     const auto found = unequal_.find(&trial);
-    return found == unequal_.end() ? own : found->second.*quantity;
-  }
-  std::optional<double> energy_of(const TrialRow& trial) const {
-    return work(trial, &WorkOfTrial::energy, trial.work_energy());
-  }
-  std::optional<double> time_of(const TrialRow& trial) const {
-    return work(trial, &WorkOfTrial::time, trial.work_time());
-  }
-  std::optional<double> objective_of(const TrialRow& trial) const {
-    return work(trial, &WorkOfTrial::objective, trial.objective_value);
-  }
-  std::optional<double> energy_in_logs(const TrialRow& trial) const {
-    return work(trial, &WorkOfTrial::energy_in_logs, trial.work_energy());
-  }
-  std::optional<double> time_in_logs(const TrialRow& trial) const {
-    return work(trial, &WorkOfTrial::time_in_logs, trial.work_time());
-  }
-  std::optional<double> objective_in_logs(const TrialRow& trial) const {
-    return work(trial, &WorkOfTrial::objective_in_logs, trial.objective_value);
+    return found == unequal_.end() ? own_work(trial) : found->second;
   }
 
   bool blocks_differ() const { return !result_.search; }
@@ -202,17 +182,16 @@ class Scenario {
                        trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
       }
       above_idle.add(trial->above_idle_j, above_idle_sensor);
-      work_energy.add(energy_of(*trial), sensor);
-      work_time.add(time_of(*trial), std::nullopt);
+      const WorkOfTrial work = work_of(*trial);
+      work_energy.add(work.energy, sensor);
+      work_time.add(work.time, std::nullopt);
       time.add(trial->time_s, std::nullopt);
       power.add(trial->mean_power_w, sensor);
-      per_unit.add(trial->units ? energy_of(*trial) : std::nullopt, sensor);
-      const auto e = trial->work_energy(), t = trial->work_time();
-      edp.add(work(*trial, &WorkOfTrial::edp, e && t ? std::optional(*e * *t) : std::nullopt), sensor);
-      ed2p.add(work(*trial, &WorkOfTrial::ed2p, e && t ? std::optional(*e * *t * *t) : std::nullopt), sensor);
-      const auto value = objective_of(*trial);
-      objective.add(value, objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
-      if (value) keys.push_back(trial->key);
+      per_unit.add(trial->units ? work.energy : std::nullopt, sensor);
+      edp.add(work.edp, sensor);
+      ed2p.add(work.ed2p, sensor);
+      objective.add(work.objective, objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
+      if (work.objective) keys.push_back(trial->key);
     }
     point.energy = energy.estimate(blocks_differ());
     point.above_idle = above_idle.estimate(blocks_differ());
@@ -349,14 +328,14 @@ class Scenario {
       const auto add = [&](std::vector<BlockedValue>& into, const std::optional<double>& value) {
         if (value && *value > 0) into.push_back({index_of(*trial), replicate_of(*trial), *value});
       };
-      add(energy_, energy_in_logs(*trial));
-      add(time_, time_in_logs(*trial));
-      const auto objective = objective_in_logs(*trial);
-      add(objective_, objective);
+      const WorkOfTrial work = work_of(*trial);
+      add(energy_, work.energy_in_logs);
+      add(time_, work.time_in_logs);
+      add(objective_, work.objective_in_logs);
       // Before the experiment grew others were confirmed, or against others.
-      if (trial->confirms && trial->block >= grown_from_) add(fresh_, objective);
+      if (trial->confirms && trial->block >= grown_from_) add(fresh_, work.objective_in_logs);
       auto& mine = blocks_of_[index_of(*trial)];
-      if (objective) ++mine[replicate_of(*trial)];
+      if (work.objective_in_logs) ++mine[replicate_of(*trial)];
     }
     // Of several machines each is one repetition: its blocks share what it is.
     if (several_nodes()) {
@@ -700,7 +679,8 @@ class Scenario {
     auto& points = result_.points;
     std::vector<BlockedValue> edp, ed2p;
     for (const TrialRow* trial : trials_) {
-      const auto e = energy_in_logs(*trial), t = time_in_logs(*trial);
+      const WorkOfTrial work = work_of(*trial);
+      const auto &e = work.energy_in_logs, &t = work.time_in_logs;
       if (!trial->counts() || !e || !t || *e <= 0 || *t <= 0) continue;
       edp.push_back({index_of(*trial), replicate_of(*trial), *e * *t});
       ed2p.push_back({index_of(*trial), replicate_of(*trial), *e * *t * *t});
@@ -830,24 +810,24 @@ class Scenario {
     std::map<int, std::pair<const TrialRow*, const TrialRow*>> blocks;
     const TrialRow *first = nullptr, *last = nullptr;
     for (const TrialRow* trial : trials_) {
-      if (!trial->counts() || !trial->is_reference || !objective_in_logs(*trial)) continue;
+      if (!trial->counts() || !trial->is_reference || !work_of(*trial).objective_in_logs) continue;
       if (first == nullptr || trial->id < first->id) first = trial;
       if (last == nullptr || trial->id > last->id) last = trial;
       if (trial->attempt > 1) continue;  // a rerun is at the block's end, whatever it repeats
       if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
       if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
     }
-    if (first != nullptr && last != first && *objective_in_logs(*first) > 0 && !several_nodes())
-      result_.drift_of_night = *objective_in_logs(*last) / *objective_in_logs(*first) - 1;
+    if (first != nullptr && last != first && *work_of(*first).objective_in_logs > 0 && !several_nodes())
+      result_.drift_of_night = *work_of(*last).objective_in_logs / *work_of(*first).objective_in_logs - 1;
     for (const auto& [block, ends] : blocks) {
       BlockDrift one;
       one.block = block;
       if (ends.first != nullptr) {
-        one.first_value = objective_in_logs(*ends.first);
+        one.first_value = work_of(*ends.first).objective_in_logs;
         one.first_temperature_c = ends.first->temperature_c;
       }
       if (ends.second != nullptr) {
-        one.last_value = objective_in_logs(*ends.second);
+        one.last_value = work_of(*ends.second).objective_in_logs;
         one.last_temperature_c = ends.second->temperature_c;
       }
       if (one.first_value && one.last_value && *one.first_value > 0) {

@@ -119,12 +119,6 @@ std::string in_two_units(const TrialRecord& trial, const std::string& name, cons
                      unit_in_words(before->second.unit), printable(before->second.trial));
 }
 
-// Whether units were told, and all of them are 0.
-bool told_zero(const TrialRecord& trial, const std::string& per) {
-  return std::any_of(trial.metrics.begin(), trial.metrics.end(),
-                     [&](const MetricRecord& one) { return one.name == per; });
-}
-
 void judge_units(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;
   if (input.objective.per.empty()) {
@@ -136,7 +130,8 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
       trial.units = static_cast<double>(trial.instances.size());
     return;
   }
-  const double units = units_told(trial.metrics, input.objective.per).value_or(0);
+  const auto told = units_told(trial.metrics, input.objective.per);
+  const double units = told.value_or(0);
   // What is divided by it, and squared, stays a number.
   constexpr double least = 1e-100, most = 1e100;
   if (!trial.units_unreadable.empty()) {
@@ -145,11 +140,11 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
         fmt::format("a value of '{}', which the objective is per, cannot be read: '{}'; wanted is a name, a "
                     "number such as 1234.5, and a unit or none",
                     input.objective.per, printable(trial.units_unreadable)));
-  } else if (const std::string units_told = in_two_units(trial, input.objective.per, input);
-             !units_told.empty()) {
+  } else if (const std::string two_units = in_two_units(trial, input.objective.per, input);
+             !two_units.empty()) {
     set_verdict(
         trial, Verdict::no_metric,
-        fmt::format("values of '{}', which the objective is per, {}", input.objective.per, units_told));
+        fmt::format("values of '{}', which the objective is per, {}", input.objective.per, two_units));
   } else if (const auto negative = std::find_if(
                  trial.metrics.begin(), trial.metrics.end(),
                  [&](const MetricRecord& one) { return one.name == input.objective.per && one.value < 0; });
@@ -173,7 +168,7 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
                             "output was cut at "
                             "'output_cap'",
                             input.objective.per));
-  } else if (units > 0 || (told_zero(trial, input.objective.per) && !trial.units_incomplete)) {
+  } else if (units > 0 || (told && !trial.units_incomplete)) {
     // None at all, said as such, is what its time and energy brought; who says nothing has not told.
     trial.units = units;
   } else {

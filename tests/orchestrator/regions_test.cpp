@@ -270,6 +270,17 @@ TEST_F(JudgeRegions, WhatWasNotMarkedOrPrintedDoesNotCount) {
   EXPECT_EQ(other.verdict_text, "the workload printed no 'samples', which the objective is per");
 }
 
+TEST_F(JudgeRegions, NoWorkThatIsToldIsNoneAndNotUnknown) {
+  input_.region = "";
+  input_.objective.per = "samples";
+  trial_.metrics.push_back({});
+  trial_.metrics.back().name = "samples";
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  EXPECT_EQ(trial_.units, 0.0);
+  EXPECT_FALSE(trial_.objective);
+}
+
 TEST_F(JudgeRegions, ForeignLoadAndThrottlingAreVerdictsWithTheirFigures) {
   input_.foreign_limit = 0.2;
   trial_.conditions.foreign_cpu_s = 0.84;  // 0.2 x 4 s + 0.05 s of ticks
