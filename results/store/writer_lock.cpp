@@ -7,17 +7,39 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace dvfs_plan {
+namespace {
+
+std::string host_name() {
+  char host[65] = {};
+  ::gethostname(host, sizeof host - 1);
+  return host;
+}
+
+// Whether who took it, by what he wrote into it, was a process of this machine and has ended.
+bool has_ended(const std::string& holder) {
+  int pid = 0, length = 0;
+  return std::sscanf(holder.c_str(), "pid %d on %n", &pid, &length) == 1 && length > 0 && pid > 0 &&
+         holder.substr(static_cast<std::size_t>(length)) == host_name() && ::kill(pid, 0) != 0 &&
+         errno == ESRCH;
+}
+
+}  // namespace
 
 WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>& owner)
     : file_(result + ".lock"), owner_(owner) {
   const ActingAs as_owner(owner_);
-  for (;;) {
+  // What a run starts has the run's files open until its execve(2), which entering a control group holds up: of a run that was
+  // killed meanwhile it keeps the lock for some more milliseconds.
+  constexpr int patience_with_the_dead = 500;  // of 10 ms
+  for (int waited = 0;;) {
     lock_.reset(::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (!lock_ && (errno == ELOOP || errno == EISDIR))
       throw Error(ExitCode::machine_refuses,
@@ -33,8 +55,13 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
       }
       // Who took it a moment ago has not yet said who that is.
       for (int i = 0; i < 10 && ::pread(lock_.get(), text, sizeof text - 1, 0) <= 0; ++i) ::usleep(10'000);
-      const std::string who = printable(text);
       lock_.reset();
+      if (has_ended(text) && waited < patience_with_the_dead) {
+        ++waited;
+        ::usleep(10'000);
+        continue;
+      }
+      const std::string who = printable(text);
       throw Error(
           ExitCode::machine_refuses,
           fmt::format("{}: another dvfs-plan is writing it{}", result, who.empty() ? "" : " (" + who + ")"),
@@ -55,9 +82,7 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
                 fmt::format("{} is no lock of dvfs-plan: something else is in it", file_),
                 "give that file another name, or choose another place for the result with --output");
   }
-  char host[65] = {};
-  ::gethostname(host, sizeof host - 1);
-  const std::string text = fmt::format("pid {} on {}", ::getpid(), host);
+  const std::string text = fmt::format("pid {} on {}", ::getpid(), host_name());
   if (::ftruncate(lock_.get(), 0) != 0 || ::pwrite(lock_.get(), text.data(), text.size(), 0) < 0) {
     // It is locked all the same; who has it is a courtesy.
   }

@@ -13,8 +13,8 @@ namespace dvfs_plan {
 
 class WriterLock {
  public:
-  // Throws Error where somebody else has it. Where no such file can be made there is no lock: whether the result itself can
-  // be, its own errors say.
+  // Throws Error where somebody else has it; what a run that was killed a moment ago has left is waited for, 5 s at most. Where no
+  // such file can be made there is no lock: whether the result itself can be, its own errors say.
   // `owner`: whose files results are, where we are root.
   WriterLock(const std::string& result, const std::optional<FileOwner>& owner);
   ~WriterLock();

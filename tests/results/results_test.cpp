@@ -1,13 +1,20 @@
 // Readings into joules, trials into an answer, and the file that keeps them.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 #include "results/energy/energy_source.hpp"
 #include "results/export/table.hpp"
 #include "results/report/finalists.hpp"
@@ -15,6 +22,7 @@
 #include "results/store/migrate.hpp"
 #include "results/store/parts.hpp"
 #include "results/store/store.hpp"
+#include "results/store/writer_lock.hpp"
 #include "tests/support/parse.hpp"
 #include "tests/support/sensors.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -718,6 +726,51 @@ TEST(SearchSentences, NothingIsSaidToBeFourHundredPerCentBetter) {
   EXPECT_EQ(said(INFINITY),
             "With 95 % confidence no other of the 40 settings is known well enough yet to be judged; 40 of "
             "40 settings run, 3 trials.");
+}
+
+std::string this_host() {
+  char host[65] = {};
+  ::gethostname(host, sizeof host - 1);
+  return host;
+}
+
+// Holds the lock of a result in the name of `pid`.
+UniqueFd held_lock(const std::string& result, pid_t pid) {
+  UniqueFd held(::open((result + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  EXPECT_EQ(::flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  const std::string text = fmt::format("pid {} on {}", pid, this_host());
+  EXPECT_EQ(::write(held.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  return held;
+}
+
+// A child that a killed run was just starting has the run's files open until it is another program.
+TEST(WriterLock, WhatAKilledRunWasStartingKeepsNobodyOut) {
+  const TemporaryFolder folder;
+  const std::string result = folder.path() + "/night.sqlite";
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  UniqueFd held = held_lock(result, dead);
+  std::thread it_goes([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    held.reset();
+  });
+  EXPECT_NO_THROW(WriterLock(result, std::nullopt));
+  it_goes.join();
+}
+
+TEST(WriterLock, WhoLivesKeepsOthersOut) {
+  const TemporaryFolder folder;
+  const std::string result = folder.path() + "/night.sqlite";
+  const UniqueFd held = held_lock(result, ::getpid());
+  try {
+    const WriterLock second(result, std::nullopt);
+    FAIL() << "it is somebody else's";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), fmt::format("{}: another dvfs-plan is writing it (pid {} on {})", result,
+                                        ::getpid(), this_host()));
+    EXPECT_EQ(error.hint(), "wait until it has ended, or choose another place with --output");
+  }
 }
 
 TEST(Csv, QuotesAndDefusesFormulas) {
