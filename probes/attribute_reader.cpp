@@ -29,7 +29,8 @@ Sample failed(int error) {
 
 AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, double scale,
                                  bool zero_is_absent)
-    : fd_(::open(sysfs.real_path(path).c_str(), O_RDONLY | O_CLOEXEC)),
+    : real_path_(sysfs.real_path(path)),
+      fd_(::open(real_path_.c_str(), O_RDONLY | O_CLOEXEC)),
       open_error_(fd_ ? 0 : errno),
       scale_(scale),
       zero_is_absent_(zero_is_absent) {
@@ -39,12 +40,20 @@ AttributeReader::AttributeReader(const Sysfs& sysfs, const std::string& path, do
 }
 
 Sample AttributeReader::read() {
+  if (!fd_ && open_error_ == ENODEV) fd_.reset(::open(real_path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd_) return failed(open_error_);
   char text[64];
   ssize_t count = 0;
   do count = ::pread(fd_.get(), text, sizeof text, 0);
   while (count < 0 && errno == EINTR);
-  if (count < 0) return failed(errno);
+  if (count < 0) {
+    const int error = errno;
+    if (error == ENODEV) {
+      fd_.reset();
+      open_error_ = ENODEV;
+    }
+    return failed(error);
+  }
   double value = 0;
   const auto [end, error] = std::from_chars(text, text + count, value);
   if (error != std::errc{} || end == text) return {std::nullopt, ReadingStatus::absent};

@@ -15,9 +15,11 @@ class AttributeReader {
   // `scale` turns the file's unit into the channel's: 1e-6 for microwatts.
   // `zero_is_absent`: the file says 0 where there is nothing to say, as a clock does that is switched off.
   AttributeReader(const Sysfs& sysfs, const std::string& path, double scale, bool zero_is_absent = false);
+  // What has gone (ENODEV: its CPU was switched off) is gone in this reading, and looked for under the same name before the next one.
   Sample read();
 
  private:
+  const std::string real_path_;
   UniqueFd fd_;
   int open_error_ = 0;
   double scale_;

@@ -38,7 +38,8 @@ std::vector<int> cpus_cores_first(const Sysfs& sysfs) {
 
 class CpuCores : public Knob {
  public:
-  CpuCores(std::string axis, std::vector<int> cpus) : axis_(std::move(axis)), cpus_(std::move(cpus)) {}
+  CpuCores(const KnobRequest& request, std::vector<int> cpus)
+      : axis_(request.axis), cpus_(std::move(cpus)), threads_(request.threads) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override {
@@ -54,16 +55,28 @@ class CpuCores : public Knob {
   std::vector<std::string> writes() const override { return {"workload:cpus"}; }
   std::vector<SettingText> requests(const AxisValue&) const override { return {}; }
   std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter&) override {
-    return {{"workload", value.text, std::to_string(workload_cpus(value).size()), {}}};
+    const std::string count = std::to_string(workload_cpus(value).size());
+    AppliedSetting applied{"workload", value.text, count, {}};
+    if (count != value.text)
+      applied.problem = fmt::format(
+          "{}: asked for {} CPUs, and {} are there while cpu.smt is off: leave such points out with "
+          "'exclude'",
+          axis_, value.text, count);
+    return {applied};
   }
   std::vector<int> workload_cpus(const AxisValue& value) const override {
-    const auto count = std::min(static_cast<std::size_t>(*value.number), cpus_.size());
-    return {cpus_.begin(), cpus_.begin() + static_cast<std::ptrdiff_t>(count)};
+    std::vector<int> cpus;
+    for (const int cpu : cpus_) {
+      if (cpus.size() < static_cast<std::size_t>(*value.number) && !threads_->has_taken({cpu}))
+        cpus.push_back(cpu);
+    }
+    return cpus;
   }
 
  private:
   std::string axis_;
   std::vector<int> cpus_;
+  std::shared_ptr<CoreThreads> threads_;
 };
 
 KnobFinding find_cpu_cores(const KnobRequest& request) {
@@ -71,7 +84,7 @@ KnobFinding find_cpu_cores(const KnobRequest& request) {
     return {request.axis, nullptr, "cpu.cores is for the workload as a whole and takes no '@'"};
   auto cpus = cpus_cores_first(request.sysfs);
   if (cpus.empty()) return {request.axis, nullptr, "/sys/devices/system/cpu/online cannot be read"};
-  return {request.axis, std::make_unique<CpuCores>(request.axis, std::move(cpus)), {}};
+  return {request.axis, std::make_unique<CpuCores>(request, std::move(cpus)), {}};
 }
 
 const Registered<KnobKind> cpu_cores({.name = "cpu.cores",

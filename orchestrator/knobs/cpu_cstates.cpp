@@ -25,9 +25,12 @@ struct IdleCpu {
 
 class CpuIdleStates : public Knob {
  public:
-  CpuIdleStates(std::string axis, std::vector<std::string> names, std::vector<IdleCpu> cpus,
-                const Sysfs& sysfs)
-      : axis_(std::move(axis)), names_(std::move(names)), cpus_(std::move(cpus)), sysfs_(sysfs) {}
+  CpuIdleStates(const KnobRequest& request, std::vector<std::string> names, std::vector<IdleCpu> cpus)
+      : axis_(request.axis),
+        names_(std::move(names)),
+        cpus_(std::move(cpus)),
+        threads_(request.threads),
+        sysfs_(request.sysfs) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override {
@@ -52,6 +55,7 @@ class CpuIdleStates : public Knob {
   std::vector<SettingText> requests(const AxisValue& value) const override {
     std::vector<SettingText> requests;
     for (const IdleCpu& one : cpus_) {
+      if (threads_->has_taken({one.cpu})) continue;
       for (SettingText& request : requests_of_cpu(one, value.text)) requests.push_back(std::move(request));
     }
     return requests;
@@ -72,6 +76,7 @@ class CpuIdleStates : public Knob {
     std::map<std::pair<std::string, std::string>, AppliedSetting> outcomes;
     std::map<std::pair<std::string, std::string>, std::vector<int>> of_cpus;
     for (const IdleCpu& one : cpus_) {
+      if (threads_->has_taken({one.cpu})) continue;
       AppliedSetting setting = read_back(one, value.text, refused);
       const std::pair key(setting.applied.value_or(""), setting.problem);
       of_cpus[key].push_back(one.cpu);
@@ -125,6 +130,7 @@ class CpuIdleStates : public Knob {
   std::string axis_;
   std::vector<std::string> names_;
   std::vector<IdleCpu> cpus_;
+  std::shared_ptr<CoreThreads> threads_;
   const Sysfs& sysfs_;
 };
 
@@ -174,9 +180,7 @@ KnobFinding find_cpu_cstates(const KnobRequest& request) {
             names.empty()
                 ? std::string("these CPUs have no idle state in common; name some: cpu.cstates@0-7")
                 : fmt::format("{} is the only idle state here: there is nothing to choose", names.front())};
-  return {request.axis,
-          std::make_unique<CpuIdleStates>(request.axis, std::move(names), std::move(cpus), sysfs),
-          {}};
+  return {request.axis, std::make_unique<CpuIdleStates>(request, std::move(names), std::move(cpus)), {}};
 }
 
 const Registered<KnobKind> cpu_cstates(

@@ -50,8 +50,11 @@ AxisOffer common_offer(const std::vector<CpufreqPolicy>& policies) {
 
 class CpuFrequency : public Knob {
  public:
-  CpuFrequency(std::string axis, std::vector<CpufreqPolicy> policies, const Sysfs& sysfs)
-      : axis_(std::move(axis)), policies_(std::move(policies)), sysfs_(sysfs) {}
+  CpuFrequency(const KnobRequest& request, std::vector<CpufreqPolicy> policies)
+      : axis_(request.axis),
+        policies_(std::move(policies)),
+        threads_(request.threads),
+        sysfs_(request.sysfs) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return common_offer(policies_); }
@@ -60,7 +63,7 @@ class CpuFrequency : public Knob {
 
   std::vector<SettingText> requests(const AxisValue& value) const override {
     std::vector<SettingText> requests;
-    for (const CpufreqPolicy& policy : policies_) {
+    for (const CpufreqPolicy& policy : policies_there(policies_, *threads_)) {
       for (SettingText& one : limit_requests(sysfs_, policy.path + "/scaling_min_freq",
                                              policy.path + "/scaling_max_freq", khz_of(value)))
         requests.push_back(std::move(one));
@@ -70,10 +73,11 @@ class CpuFrequency : public Knob {
 
   // All policies are written, then all are read back.
   std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
+    const auto policies = policies_there(policies_, *threads_);
     const auto answers = writer.write(requests(value));
     std::vector<AppliedSetting> applied;
-    for (std::size_t i = 0; i < policies_.size(); ++i)
-      applied.push_back(read_back(policies_[i], value, first_problem(std::span(answers).subspan(2 * i, 2))));
+    for (std::size_t i = 0; i < policies.size(); ++i)
+      applied.push_back(read_back(policies[i], value, first_problem(std::span(answers).subspan(2 * i, 2))));
     return applied;
   }
 
@@ -99,6 +103,7 @@ class CpuFrequency : public Knob {
 
   std::string axis_;
   std::vector<CpufreqPolicy> policies_;
+  std::shared_ptr<CoreThreads> threads_;
   const Sysfs& sysfs_;
 };
 
@@ -111,7 +116,7 @@ KnobFinding find_cpu_frequency(const KnobRequest& request) {
     AxisOffer offer = common_offer(choice.policies);
     return cpu_frequency_by_slurm(request, std::move(choice.policies), std::move(offer));
   }
-  auto knob = std::make_unique<CpuFrequency>(request.axis, std::move(choice.policies), request.sysfs);
+  auto knob = std::make_unique<CpuFrequency>(request, std::move(choice.policies));
   if (knob->offer().values.empty()) {
     return {request.axis, nullptr,
             "its policies have no frequency in common; name one kind of core: cpu.frequency@P-cores, "

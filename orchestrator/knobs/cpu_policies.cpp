@@ -104,6 +104,13 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
   return choice;
 }
 
+std::vector<CpufreqPolicy> policies_there(const std::vector<CpufreqPolicy>& policies,
+                                          const CoreThreads& threads) {
+  std::vector<CpufreqPolicy> there = policies;
+  std::erase_if(there, [&](const CpufreqPolicy& policy) { return threads.has_taken(policy.cpus); });
+  return there;
+}
+
 void save_attribute(const std::string& knob, const std::string& path, const Sysfs& sysfs,
                     std::vector<SavedSetting>& saved) {
   if (auto text = attribute_setting(path, sysfs)->to_save()) saved.push_back({knob, path, std::move(*text)});
@@ -124,7 +131,8 @@ std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, c
   if (sysfs.exists(boost)) return {{"machine", boost, false}};
   std::vector<TurboFile> files;
   for (const CpufreqPolicy& policy : policies) {
-    if (sysfs.exists(policy.path + "/boost")) files.push_back({policy.name, policy.path + "/boost", false});
+    if (sysfs.exists(policy.path + "/boost"))
+      files.push_back({policy.name, policy.path + "/boost", false, policy.cpus});
   }
   return files;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/knobs/core_threads.hpp"
 #include "orchestrator/knobs/cpufreq_access.hpp"
 #include "orchestrator/knobs/knob.hpp"
 
@@ -21,6 +22,10 @@ struct PolicyChoice {
 // the higher of the two requests.
 PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, const CpufreqAccess& cpufreq);
 
+// Of these, those that cpu.smt has not taken away.
+std::vector<CpufreqPolicy> policies_there(const std::vector<CpufreqPolicy>& policies,
+                                          const CoreThreads& threads);
+
 // Files of the policies that any CPU knob may change, itself or by side effect (setting a governor may
 // reset no_turbo and the preference), in the order to put them back: governor, turbo, limits, the rest.
 std::vector<SavedSetting> snapshot_policies(const std::string& axis,
@@ -31,6 +36,7 @@ struct TurboFile {
   std::string target;  // "machine" or "policy0"
   std::string path;
   bool inverted = false;
+  std::vector<int> cpus = {};  // of a policy's own
 };
 std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
 

@@ -16,17 +16,19 @@ struct WordFile {
   std::string path;
   // How the file spells the axis's values, where it does not use the same words.
   std::vector<std::pair<std::string, std::string>> spelling;
+  std::vector<int> cpus = {};  // of a policy's own file
 };
 
 class CpuWords : public Knob {
  public:
-  CpuWords(std::string axis, std::vector<std::string> words, std::vector<WordFile> files,
-           std::vector<CpufreqPolicy> policies, const Sysfs& sysfs)
-      : axis_(std::move(axis)),
+  CpuWords(const KnobRequest& request, std::vector<std::string> words, std::vector<WordFile> files,
+           std::vector<CpufreqPolicy> policies)
+      : axis_(request.axis),
         words_(std::move(words)),
         files_(std::move(files)),
         policies_(std::move(policies)),
-        sysfs_(sysfs) {}
+        threads_(request.threads),
+        sysfs_(request.sysfs) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override {
@@ -43,13 +45,16 @@ class CpuWords : public Knob {
 
   std::vector<SettingText> requests(const AxisValue& value) const override {
     std::vector<SettingText> requests;
-    for (const WordFile& file : files_) requests.push_back({file.path, spelled(file, value.text)});
+    for (const WordFile& file : files_) {
+      if (!threads_->has_taken(file.cpus)) requests.push_back({file.path, spelled(file, value.text)});
+    }
     return requests;
   }
 
   std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     std::vector<AppliedSetting> applied;
     for (const WordFile& file : files_) {
+      if (threads_->has_taken(file.cpus)) continue;
       AppliedSetting setting{file.target, value.text, std::nullopt, {}};
       const std::string wanted = spelled(file, value.text);
       // Setting a governor anew resets what others stand by; and one file may be a switch of several.
@@ -93,6 +98,7 @@ class CpuWords : public Knob {
   std::vector<std::string> words_;
   std::vector<WordFile> files_;
   std::vector<CpufreqPolicy> policies_;
+  std::shared_ptr<CoreThreads> threads_;
   const Sysfs& sysfs_;
 };
 
@@ -114,13 +120,11 @@ KnobFinding find_cpu_governor(const KnobRequest& request) {
   std::vector<WordFile> files;
   for (const CpufreqPolicy& policy : choice.policies) {
     lists.push_back(policy.governors);
-    files.push_back({policy.name, policy.path + "/scaling_governor", {}});
+    files.push_back({policy.name, policy.path + "/scaling_governor", {}, policy.cpus});
   }
   const auto words = common_words(lists);
   if (words.empty()) return {request.axis, nullptr, "its policies have no governor in common"};
-  return {request.axis,
-          std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs),
-          {}};
+  return {request.axis, std::make_unique<CpuWords>(request, words, std::move(files), choice.policies), {}};
 }
 
 KnobFinding find_cpu_epp(const KnobRequest& request) {
@@ -131,7 +135,7 @@ KnobFinding find_cpu_epp(const KnobRequest& request) {
   for (const CpufreqPolicy& policy : choice.policies) {
     lists.push_back(split_words(
         request.sysfs.text(policy.path + "/energy_performance_available_preferences").value_or("")));
-    files.push_back({policy.name, policy.path + "/energy_performance_preference", {}});
+    files.push_back({policy.name, policy.path + "/energy_performance_preference", {}, policy.cpus});
   }
   const auto words = common_words(lists);
   if (words.empty()) {
@@ -140,9 +144,7 @@ KnobFinding find_cpu_epp(const KnobRequest& request) {
                         "in active mode",
                         choice.policies.front().driver)};
   }
-  return {request.axis,
-          std::make_unique<CpuWords>(request.axis, words, std::move(files), choice.policies, request.sysfs),
-          {}};
+  return {request.axis, std::make_unique<CpuWords>(request, words, std::move(files), choice.policies), {}};
 }
 
 KnobFinding find_cpu_turbo(const KnobRequest& request) {
@@ -157,7 +159,8 @@ KnobFinding find_cpu_turbo(const KnobRequest& request) {
     }
     files.push_back({turbo.target,
                      turbo.path,
-                     {{"on", turbo.inverted ? "0" : "1"}, {"off", turbo.inverted ? "1" : "0"}}});
+                     {{"on", turbo.inverted ? "0" : "1"}, {"off", turbo.inverted ? "1" : "0"}},
+                     turbo.cpus});
   }
   if (files.empty()) {
     return {request.axis, nullptr,
@@ -165,8 +168,8 @@ KnobFinding find_cpu_turbo(const KnobRequest& request) {
                         choice.policies.front().driver)};
   }
   return {request.axis,
-          std::make_unique<CpuWords>(request.axis, std::vector<std::string>{"off", "on"}, std::move(files),
-                                     choice.policies, request.sysfs),
+          std::make_unique<CpuWords>(request, std::vector<std::string>{"off", "on"}, std::move(files),
+                                     choice.policies),
           {}};
 }
 

@@ -43,10 +43,11 @@ std::vector<KnobFinding> find_knobs(const std::vector<std::string>& axes, const 
                    [](const std::string& a, const std::string& b) { return place_of(a) < place_of(b); });
   const auto cpufreq = cpufreq_access(sysfs);
   std::map<std::string, std::shared_ptr<NvidiaClocks>> nvidia;
+  const auto threads = std::make_shared<CoreThreads>(sysfs);
   std::vector<KnobFinding> knobs;
   for (const std::string& axis : ordered) {
     const auto who = by.find(axis);
-    knobs.push_back(find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, own, gpus, nvidia,
+    knobs.push_back(find_knob({axis, split_axis_name(axis).target, sysfs, cpufreq, own, gpus, nvidia, threads,
                                who == by.end() ? "" : who->second}));
   }
   return knobs;

@@ -9,6 +9,7 @@
 
 #include "base/registered.hpp"
 #include "base/sysfs.hpp"
+#include "orchestrator/knobs/core_threads.hpp"
 #include "orchestrator/knobs/cpufreq_access.hpp"
 #include "orchestrator/knobs/knob.hpp"
 #include "orchestrator/machine/used_boards.hpp"
@@ -26,7 +27,8 @@ struct KnobRequest {
   const OwnKnobs& own;  // what the experiment says of its own
   const UsedBoards& gpus;
   std::map<std::string, std::shared_ptr<NvidiaClocks>>& nvidia;  // by UUID
-  std::string by = {};                                           // who sets it, where that is not we: "slurm"
+  std::shared_ptr<CoreThreads> threads;
+  std::string by = {};  // who sets it, where that is not we: "slurm"
 };
 
 // The knob, or why this machine has none with the next step.
@@ -40,7 +42,7 @@ struct KnobFinding {
 struct KnobKind {
   std::string_view name;  // of its axis, "cpu.frequency"; ends in '.' for a family: "devfreq." NAME
   // Knobs are applied in ascending place, as setting one may reset those behind it: programs of the user's, which may choose a
-  // mode of the whole machine, 5, a mode that we know 6, governor 10, preference
+  // mode of the whole machine, 5, a mode that we know 6, threads a core 8, governor 10, preference
   // 20, turbo 30, clocks of the CPUs 40 and of what is around them 50, 60, boards 65 (what chooses their limits and clocks) to 90, the experiment's
   // own files 100, CPUs of the workload 110.
   int place = 0;
