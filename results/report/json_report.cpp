@@ -96,6 +96,8 @@ Json point_json(const PointSummary& point) {
       {"objective", to_json(point.objective)},
       {"work_energy_j", to_json(point.work_energy)},
       {"work_time_s", to_json(point.work_time)},
+      {"energy_level_j", or_null(point.energy_level)},
+      {"time_level_s", or_null(point.time_level)},
       {"edp_js", to_json(point.edp)},
       {"ed2p_js2", to_json(point.ed2p)},
       {"saving", to_json(point.saving)},
@@ -255,6 +257,13 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
                             {"first_temperature_c", or_null(block.first_temperature_c)},
                             {"last_temperature_c", or_null(block.last_temperature_c)}});
   }
+  one["reference_trials"] = Json::array();
+  for (const ReferenceTrial& trial : scenario.reference_trials)
+    one["reference_trials"].push_back({{"key", trial.key},
+                                       {"node", trial.node.empty() ? Json(nullptr) : Json(trial.node)},
+                                       {"block", trial.block},
+                                       {"of_drift", trial.of_drift},
+                                       {"change", trial.change}});
   one["metric_drift"] = Json::array();
   for (const MetricDrift& drift : scenario.metric_drift)
     one["metric_drift"].push_back(

@@ -809,16 +809,31 @@ class Scenario {
   void drift() {
     std::map<int, std::pair<const TrialRow*, const TrialRow*>> blocks;
     const TrialRow *first = nullptr, *last = nullptr;
+    std::vector<const TrialRow*> references;
     for (const TrialRow* trial : trials_) {
       if (!trial->counts() || !trial->is_reference || !work_of(*trial).objective_in_logs) continue;
       if (first == nullptr || trial->id < first->id) first = trial;
       if (last == nullptr || trial->id > last->id) last = trial;
+      references.push_back(trial);
       if (trial->attempt > 1) continue;  // a rerun is at the block's end, whatever it repeats
       if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
       if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
     }
     if (first != nullptr && last != first && *work_of(*first).objective_in_logs > 0 && !several_nodes())
       result_.drift_of_night = *work_of(*last).objective_in_logs / *work_of(*first).objective_in_logs - 1;
+    std::sort(references.begin(), references.end(),
+              [](const TrialRow* a, const TrialRow* b) { return a->id < b->id; });
+    std::map<std::string, double> begins;  // by node
+    for (const TrialRow* trial : references) {
+      const double value = *work_of(*trial).objective_in_logs;
+      const double begin = begins.try_emplace(trial->node, value).first->second;
+      const auto ends = blocks.find(trial->block);
+      const bool of_drift =
+          ends != blocks.end() && (ends->second.first == trial || ends->second.second == trial);
+      if (begin > 0)
+        result_.reference_trials.push_back(
+            {trial->key, trial->node, trial->block, of_drift, value / begin - 1});
+    }
     for (const auto& [block, ends] : blocks) {
       BlockDrift one;
       one.block = block;

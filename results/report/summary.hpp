@@ -111,6 +111,14 @@ struct BlockDrift {
   bool flagged = false;
 };
 
+// One of the reference's trials that count: how much more its objective is than in the first of its machine, a share.
+struct ReferenceTrial {
+  std::string key, node;
+  int block = 1;
+  bool of_drift = false;  // one of the two that its block's drift is of
+  double change = 0;
+};
+
 // A metric that is not the same in the night's second half as in its first, at the same settings.
 struct MetricDrift {
   std::string metric;
@@ -209,6 +217,7 @@ struct ScenarioSummary {
   int unknown_points =
       0;  // planned, but nothing is known of them: not run, none counts, or a constraint not known
   std::vector<BlockDrift> drift;
+  std::vector<ReferenceTrial> reference_trials;  // in the order they were run on their machine
   std::vector<MetricDrift>
       metric_drift;  // of latencies and of what constraints are about; only those that are shown
   std::optional<double> drift_of_night;  // of the reference, from its first trial to its last

@@ -46,7 +46,7 @@ export function chart(name: string, label: string, height: number, option: () =>
       // What was zoomed into stays, whatever is drawn again.
       const zoom = made && (made.getOption()?.dataZoom as { start: number; end: number }[] | undefined)?.[0];
       one.echart.setOption({
-        animation: false, backgroundColor: "transparent", textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily }, color: series_colours,
+        animation: false, useUTC: true, backgroundColor: "transparent", textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily }, color: series_colours,
         aria: { enabled: true, label: { description: label } }, ...themed(made_of as EChartsCoreOption, text, line),
       }, { notMerge: true });
       holder.dispatchEvent(new Event("drawn"));

@@ -3,17 +3,18 @@
 import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
 import { chart, colours, errorBars, scale_colours, series_colours, star, type Chart } from "./charts";
 import { choice, el, section } from "./dom";
-import { perOne, type Estimate, type ModelPoint, type NodePoint, type Point, type Report, type Scenario } from "./model";
+import { energyOf, levelled, perOne, timeOf, withoutBlocks, type Estimate, type ModelPoint, type NodePoint, type Point, type Report, type Scenario } from "./model";
 import { printable, significant, withInterval } from "./text";
 
-interface Quantity { name: string; title: string; unit: string; of: (p: Point) => Estimate | null; of_node: (p: NodePoint | undefined) => number | null; objective: boolean }
+// `at`: what is drawn of `of`.
+interface Quantity { name: string; title: string; unit: string; of: (p: Point) => Estimate | null; at: (p: Point) => number; of_node: (p: NodePoint | undefined) => number | null; objective: boolean }
 
 function quantities(scenario: Scenario): Quantity[] {
   const per = perOne(scenario);
   return [
-    { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, of_node: (p) => p?.work_energy_j ?? null, objective: scenario.objective === "energy" },
-    { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, of_node: (p) => p?.work_time_s ?? null, objective: scenario.objective === "time" },
-    { name: "power", title: "mean power", unit: "W", of: (p) => p.mean_power_w, of_node: (p) => p?.mean_power_w ?? null, objective: false },
+    { name: "energy", title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j, at: (p) => energyOf(p)!, of_node: (p) => p?.work_energy_j ?? null, objective: scenario.objective === "energy" },
+    { name: "time", title: `time${per}`, unit: "s", of: (p) => p.work_time_s, at: (p) => timeOf(p)!, of_node: (p) => p?.work_time_s ?? null, objective: scenario.objective === "time" },
+    { name: "power", title: "mean power", unit: "W", of: (p) => p.mean_power_w, at: (p) => p.mean_power_w!.mean, of_node: (p) => p?.mean_power_w ?? null, objective: false },
   ];
 }
 
@@ -32,7 +33,7 @@ export function curves(_: Report, scenario: Scenario): HTMLElement | null {
   let axis = axes[0]!;
   const options = quantities(scenario).filter((q) => scenario.points.some((p) => q.of(p)));
   const charts: Chart[] = options.map((q) =>
-    chart(q.name, `${q.title} against each setting, with 95 % intervals; the star is the best, a square the reference, rings cannot be told from the best`, 300, () => option(q, scenario, axes, axis)));
+    chart(q.name, `${q.title} against each setting${q.name !== "power" && levelled(scenario) ? `${withoutBlocks}, for not all ran in the same blocks (the table has the means)` : ", with 95 % intervals"}; the star is the best, a square the reference, rings and an empty square cannot be told from the best`, 300, () => option(q, scenario, axes, axis)));
   if (charts.length === 0) return null;
   const pick = axes.length > 1 ? choice("Against", axes.map((a) => a.name), 0, (i) => { axis = axes[i]!; lay(); charts.forEach((c) => c.show()); }) : null;
   const place = el("div", {}, ...charts.map((c) => c.box));
@@ -57,6 +58,9 @@ function option(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis): obje
   return in_panels(scenario, lines) ? panels(q, scenario, axes, axis, lines) : together(q, scenario, axes, axis, lines);
 }
 
+// Of means; a level's own is not known.
+const halfOf = (q: Quantity, p: Point): number | null => (q.at(p) === q.of(p)!.mean ? q.of(p)!.half_width_95 : null);
+const symbolOf = (p: Point): string => (p.reference ? (p.not_told_apart_from_best ? "emptyRect" : "rect") : p.not_told_apart_from_best ? "emptyCircle" : "circle");
 // Means and intervals are of what cannot be less than nothing; an interval that says otherwise shows the scatter, not joules below zero.
 const from_zero = (value: { min: number }): number | undefined => (value.min < 0 ? 0 : undefined);
 
@@ -70,19 +74,20 @@ function panels(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis, group
     .sort((a, b) => texts.indexOf(a.settings[axis.name]!) - texts.indexOf(b.settings[axis.name]!));
   const named = scenario.points.find((p) => p.point === scenario.best);
   const of_best = named && axis.name in named.settings ? otherSettings(named, axes, [axis.name]) : undefined;
-  const all = scenario.points.map((p) => q.of(p)?.mean).filter((v): v is number => v !== undefined);
-  const low = Math.min(...all), high = Math.max(...all), room = 0.05 * (high - low) || 0.05 * Math.abs(high) || 1;
+  // Intervals whole: one that ended at a panel's edge would look as if it were no wider.
+  const all = scenario.points.filter((p) => q.of(p)).flatMap((p) => [q.at(p) - (halfOf(q, p) ?? 0), q.at(p) + (halfOf(q, p) ?? 0)]);
+  const low = Math.max(0, Math.min(...all)), high = Math.max(...all), room = 0.05 * (high - low) || 0.05 * Math.abs(high) || 1;
   const series: object[] = [];
   groups.forEach((group, i) => {
     const place = { xAxisIndex: i, yAxisIndex: i };
     if (of_best !== undefined && group !== of_best)
-      series.push({ type: "line", name: "of the best", ...place, silent: true, symbol: "none", lineStyle: { color: colours.grey, type: "dashed", width: 1 }, tooltip: { show: false }, data: of(of_best).map((p) => [at(p), q.of(p)!.mean]) });
+      series.push({ type: "line", name: "of the best", ...place, silent: true, symbol: "none", lineStyle: { color: colours.grey, type: "dashed", width: 1 }, tooltip: { show: false }, data: of(of_best).map((p) => [at(p), q.at(p)]) });
     series.push({
       type: "line", name: group, ...place, itemStyle: { color: colours.blue }, lineStyle: { color: colours.blue, width: 2 },
-      data: of(group).map((p) => ({ value: [at(p), q.of(p)!.mean], name: p.point, symbolSize: p.point === scenario.best ? 16 : p.reference ? 9 : 5,
-        symbol: p.point === scenario.best ? star : p.reference ? "rect" : p.not_told_apart_from_best ? "emptyCircle" : "circle", ...(p.point === scenario.best ? { itemStyle: { color: colours.vermilion } } : {}) })),
+      data: of(group).map((p) => ({ value: [at(p), q.at(p)], name: p.point, symbolSize: p.point === scenario.best ? 16 : p.reference ? 9 : 5,
+        symbol: p.point === scenario.best ? star : symbolOf(p), ...(p.point === scenario.best ? { itemStyle: { color: colours.vermilion } } : {}) })),
     });
-    const bars = of(group).filter((p) => q.of(p)!.half_width_95 !== null).map((p) => [at(p), Math.max(low - room, q.of(p)!.mean - q.of(p)!.half_width_95!), Math.min(high + room, q.of(p)!.mean + q.of(p)!.half_width_95!)]);
+    const bars = of(group).filter((p) => halfOf(q, p) !== null).map((p) => [at(p), Math.max(0, q.at(p) - halfOf(q, p)!), q.at(p) + halfOf(q, p)!]);
     series.push(errorBars(bars as (number | string)[][], colours.blue, { name: `95 % ${group}`, ...place }));
   });
   const point = new Map(scenario.points.map((p) => [p.point, p]));
@@ -119,8 +124,7 @@ function together(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis, gro
     series.push({
       type: "line", name: group || q.title, itemStyle: { color: colour }, lineStyle: { color: colour, width: scenario.search ? 0 : 2 }, symbolSize: 8,
       data: points.map((p) => ({
-        value: [at(p), q.of(p)!.mean], name: p.point, symbolSize: p.reference ? 11 : 7,
-        symbol: p.reference ? "rect" : p.not_told_apart_from_best ? "emptyCircle" : "circle",
+        value: [at(p), q.at(p)], name: p.point, symbolSize: p.reference ? 11 : 7, symbol: symbolOf(p),
       })),
     });
     // Single machines thin behind the type's line.
@@ -129,11 +133,11 @@ function together(q: Quantity, scenario: Scenario, axes: Axis[], axis: Axis, gro
       const data = points.map((p) => [at(p), q.of_node(of.get(p.point))]).filter((d) => d[1] !== null);
       series.push({ type: "line", name: `${node.node} ${group}`, data, symbol: "none", silent: true, z: 1, lineStyle: { color: colour, width: 1, opacity: 0.35 }, tooltip: { show: false } });
     }
-    const bars = points.filter((p) => q.of(p)!.half_width_95 !== null).map((p) => [at(p), q.of(p)!.mean - q.of(p)!.half_width_95!, q.of(p)!.mean + q.of(p)!.half_width_95!]);
+    const bars = points.filter((p) => halfOf(q, p) !== null).map((p) => [at(p), q.at(p) - halfOf(q, p)!, q.at(p) + halfOf(q, p)!]);
     series.push(errorBars(bars as (number | string)[][], colour, { name: `95 % ${group}` }));
   });
   const best = scenario.points.filter((p) => p.point === scenario.best && q.of(p) && axis.name in p.settings);
-  series.push({ type: "scatter", name: "best", symbol: star, symbolSize: 20, z: 6, itemStyle: { color: colours.vermilion, borderColor: "#fff", borderWidth: 1 }, data: best.map((p) => ({ value: [at(p), q.of(p)!.mean], name: p.point })) });
+  series.push({ type: "scatter", name: "best", symbol: star, symbolSize: 20, z: 6, itemStyle: { color: colours.vermilion, borderColor: "#fff", borderWidth: 1 }, data: best.map((p) => ({ value: [at(p), q.at(p)], name: p.point })) });
   const point = new Map(scenario.points.map((p) => [p.point, p]));
   return {
     boxHeight: 300,

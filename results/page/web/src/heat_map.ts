@@ -2,20 +2,20 @@
 import { axesOf, axisTitle, inUnit, orderedTexts, otherSettings, type Axis } from "./axes";
 import { chart, scale_colours, star } from "./charts";
 import { choice, el, section } from "./dom";
-import { perOne, type ModelPoint, type Point, type Report, type Scenario } from "./model";
+import { energyOf, levelled, perOne, timeOf, withoutBlocks, type ModelPoint, type Point, type Report, type Scenario } from "./model";
 import { changeText, plain, printable, significant, withInterval } from "./text";
 
 // `modelled`: what a search's model says of it where nothing was run.
-interface Quantity { title: string; unit: string; of: (p: Point) => number | null; modelled?: boolean }
+interface Quantity { title: string; note?: string; unit: string; of: (p: Point) => number | null; modelled?: boolean }
 
 export function heatMap(_: Report, scenario: Scenario): HTMLElement | null {
   const axes = axesOf(scenario);
   if (axes.length < 2) return null;
-  const per = perOne(scenario);
+  const per = perOne(scenario), as = levelled(scenario) ? withoutBlocks : "";
   const all = ([
-    { title: `energy${per}`, unit: "J", of: (p) => p.work_energy_j?.mean ?? null, modelled: scenario.objective === "energy" },
+    { title: `energy${per}`, note: as, unit: "J", of: energyOf, modelled: scenario.objective === "energy" },
     { title: "saving against the reference", unit: "%", of: (p) => (p.saving ? 100 * p.saving.value : p.reference && p.counted > 0 ? 0 : null) },
-    { title: `time${per}`, unit: "s", of: (p) => p.work_time_s?.mean ?? null, modelled: scenario.objective === "time" },
+    { title: `time${per}`, note: as, unit: "s", of: timeOf, modelled: scenario.objective === "time" },
     { title: "slowdown", unit: "%", of: (p) => (p.slowdown ? 100 * p.slowdown.value : p.reference && p.counted > 0 ? 0 : null) },
     { title: "mean power", unit: "W", of: (p) => p.mean_power_w?.mean ?? null },
   ] as Quantity[]).filter((q) => scenario.points.some((p) => q.of(p) !== null));
@@ -24,7 +24,7 @@ export function heatMap(_: Report, scenario: Scenario): HTMLElement | null {
   const rest = (): string[] => [...new Set(scenario.points.map((p) => otherSettings(p, axes, [x.name, y.name])))];
   const best = scenario.points.find((p) => p.point === scenario.best);
   let slice = best ? otherSettings(best, axes, [x.name, y.name]) : rest()[0] ?? "";
-  const one = chart("heat-map", "Two settings at once: a star is the best, a square the reference, a ring what cannot be told from the best, a cross what was not run", 460,
+  const one = chart("heat-map", "Two settings at once: a star is the best, a square the reference, a ring (or an empty square) what cannot be told from the best, a cross what was not run", 460,
     () => option(scenario, x, y, quantity, slice, axes));
   const title = (): string => `${x.name} by ${y.name}`;
   const choices = el("div", { class: "choices" });
@@ -76,7 +76,7 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     yAxis: { type: "category", data: rows.map((t) => label(y, t)), name: axisTitle(y), nameLocation: "middle", nameGap: 50 },
     visualMap: {
       min: Math.min(...values), max: Math.max(...values), calculable: true, orient: "horizontal", left: "center", bottom: 0, seriesIndex: 0, formatter: (v: unknown) => significant(Number(v)),
-      inRange: { color: scale_colours }, text: [`${quantity.title} (${quantity.unit})`, ""],
+      inRange: { color: scale_colours }, text: [`${quantity.title} (${quantity.unit})${quantity.note ?? ""}`, ""],
     },
     tooltip: {
       formatter: (item: { data: { name: string } }) => {
@@ -88,7 +88,8 @@ function option(scenario: Scenario, x: Axis, y: Axis, quantity: Quantity, slice:
     series: [
       { type: "heatmap", name: quantity.title, data: cells },
       marks("not told apart", "circle", 9, (p) => p.not_told_apart_from_best && p.point !== scenario.best && !p.reference, true),
-      marks("reference", "rect", 12, (p) => p.reference),
+      marks("reference", "rect", 12, (p) => p.reference && !p.not_told_apart_from_best),
+      marks("reference, not told apart", "rect", 12, (p) => p.reference && p.not_told_apart_from_best, true),
       { type: "scatter", name: "not run: the model's median", symbol: "path://M0 0 L10 10 M10 0 L0 10", symbolSize: 7, z: 5, silent: true, itemStyle: { color: "none", borderColor: "#fff", borderWidth: 1.5 }, data: modelled.map((m) => ({ value: place(m), name: m.point })) },
       marks("best", star, 20, (p) => p.point === scenario.best),
     ],

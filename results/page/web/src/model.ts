@@ -9,6 +9,7 @@ export interface Point {
   point: string; called: string; workload: string; settings: Settings; values: Values; reference: boolean; trials: number; counted: number;
   not_counted: Record<string, number>; energy_j: Estimate | null; above_idle_j: Estimate | null; energy_per_unit_j: Estimate | null;
   time_s: Estimate | null; mean_power_w: Estimate | null; objective: Estimate | null; work_energy_j: Estimate | null; work_time_s: Estimate | null;
+  energy_level_j: number | null; time_level_s: number | null;
   edp_js: Estimate | null; ed2p_js2: Estimate | null; saving: Change | null; slowdown: Change | null; gain: Change | null; feasible: boolean | null;
   not_told_apart_from_best: boolean; on_pareto_front: boolean; constraints: Constraint[];
   metrics: Record<string, Metric>; boards_j?: Record<string, Estimate>; saved_j?: Change | null; throughput_per_s?: Estimate | null; all_running_share?: Estimate | null;
@@ -17,9 +18,10 @@ export interface Point {
 export interface ModelPoint { point: string; settings: Settings; values: Values; run: boolean; objective: number; low_95: number | null; high_95: number | null; probability_best: number | null }
 export interface Search { best: string | null; bound: number | null; confidence: number; settings: number; settings_run: number; trials: number; model: ModelPoint[] }
 export interface Drift { block: number; change: number | null; flagged: boolean; first_temperature_c: number | null; last_temperature_c: number | null }
+export interface ReferenceTrial { key: string; node: string | null; block: number; of_drift: boolean; change: number }
 export interface Scenario {
   scenario: string; objective: string; per: string | null; per_one?: string | null; per_many?: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
-  sentence?: string; gain_of_best: Change | null; how_sure?: string; axis_effects?: AxisEffect[]; by_slowdown: { from: number; point: string }[]; drift: Drift[]; trials: number; counted: number;
+  sentence?: string; gain_of_best: Change | null; how_sure?: string; axis_effects?: AxisEffect[]; by_slowdown: { from: number; point: string }[]; drift: Drift[]; reference_trials: ReferenceTrial[]; trials: number; counted: number;
   nodes?: NodeOf[]; spread_between_nodes?: { deviation: number | null; low_95: number | null; high_95: number | null };
 }
 export interface AxisEffect { axis: string; best: string; reference: string; alone_point: string | null; gain_alone: Change | null; without_point: string | null; gain_on_top: Change | null }
@@ -33,7 +35,7 @@ export interface Setting {
   delivered_high: number | null; as_requested: boolean | null;
 }
 export interface Trial {
-  trial: number; key: string; scenario: string; point: string; workload: string; reference: boolean; role: string; attempt: number; block: number;
+  trial: number; key: string; node: string | null; scenario: string; point: string; workload: string; reference: boolean; role: string; attempt: number; block: number;
   position: number; started_at: string; outcome: string; verdict: string; verdict_text: string; counts: boolean; left_out: string | null; time_s: number | null;
   energy_j: number | null; mean_power_w: number | null; objective: number | null; temperature_c: number | null; settings: Setting[];
   output_tail?: string; error_tail?: string;
@@ -69,6 +71,11 @@ export interface Traces { groups: TraceGroup[]; trials: Record<string, TrialTrac
 
 // Run again to see whether the answer stands: apart from the night.
 export const ofRecheck = (trial: Trial): boolean => trial.left_out === "it is of a recheck";
+// Where not all settings count in the same blocks their means do not compare: then what is left once the blocks' level is taken out.
+export const levelled = (scenario: Scenario): boolean => scenario.points.some((p) => p.energy_level_j !== null || p.time_level_s !== null);
+export const withoutBlocks = ", with the blocks' level taken out";
+export const energyOf = (p: Point): number | null => p.energy_level_j ?? p.work_energy_j?.mean ?? null;
+export const timeOf = (p: Point): number | null => p.time_level_s ?? p.work_time_s?.mean ?? null;
 // " per sample", or nothing where the objective is of a run.
 export const perOne = (scenario: Scenario): string => (scenario.per ? ` per ${scenario.per_one ?? scenario.per}` : "");
 

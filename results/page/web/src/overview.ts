@@ -1,7 +1,7 @@
 // The first screen: what was found, in three numbers and a sentence; all answers where there are several; what it is about.
 import { el, section } from "./dom";
 import { perOne, type Change, type Point, type Report, type Scenario } from "./model";
-import { asChosen } from "./questions";
+import { asChosen, words } from "./questions";
 import { linkTo } from "./state";
 import { changeText, dash, percent, plain, withInterval } from "./text";
 
@@ -14,10 +14,11 @@ const sentenceOf = (report: Report, scenario: Scenario): string => scenario.sent
 function numbers(scenario: Scenario): HTMLElement | null {
   const best = bestOf(scenario);
   if (!best) return null;
-  const energy = scenario.objective === "energy";
-  const gain = energy ? scenario.gain_of_best ?? best.saving : best.saving;
+  // What the sentence states of the best is of the objective, and corrected for its having been chosen.
+  const stated = (objective: string, own: Change | null): Change | null => (scenario.objective === objective ? scenario.gain_of_best ?? own : own);
+  const gain = stated("energy", best.saving), faster = best.slowdown ? stated("time", turned(best.slowdown)) : null;
   return el("dl", { class: "tiles numbers" }, tile("at", best.called), tile("saves energy", best.reference ? "is the reference" : changeText(gain)),
-    best.slowdown && best.slowdown.value < 0 ? tile("faster: less time by", changeText(turned(best.slowdown))) : tile("slower by", best.reference ? dash : changeText(best.slowdown)));
+    best.slowdown && best.slowdown.value < 0 ? tile("faster: less time by", changeText(faster)) : tile("slower by", best.reference ? dash : changeText(best.slowdown)));
 }
 
 function costs(scenario: Scenario): HTMLElement | null {
@@ -27,7 +28,7 @@ function costs(scenario: Scenario): HTMLElement | null {
   const bound = scenario.search?.bound ?? null;
   return el("dl", { class: "tiles" }, tile(`energy${per}`, withInterval(best.work_energy_j, "J")), tile(`time${per}`, withInterval(best.work_time_s, "s")),
     tile("mean power", withInterval(best.mean_power_w, "W")), best.throughput_per_s ? tile("throughput", withInterval(best.throughput_per_s, `${scenario.per_many ?? scenario.per}/s`)) : null, scenario.how_sure ? tile("how sure", scenario.how_sure) : null,
-    bound !== null && bound < 1 ? tile("none is better by more than", `${(Math.ceil(1000 * bound - 1e-9) / 10).toFixed(1)} % (${plain(100 * scenario.search!.confidence)} % confidence)`) : null);
+    bound !== null && bound < 1 ? tile(scenario.constraint_rules.length > 0 ? "none that holds the constraints is better by more than" : "none is better by more than", `${(Math.ceil(1000 * bound - 1e-9) / 10).toFixed(1)} % (${plain(100 * scenario.search!.confidence)} % confidence)`) : null);
 }
 
 // What was swept, by the settings that there are.
@@ -59,6 +60,7 @@ function facts(report: Report): HTMLElement {
 function allAnswers(report: Report): HTMLElement | null {
   if (report.scenarios.length < 2) return null;
   const all = report.scenarios.map((s) => asChosen(report, s));
+  const several = new Set(all.map((s) => s.objective)).size > 1;
   const per_unit = all.some((s) => s.per !== null);
   const head = ["work", "answer", "energy", ...(per_unit ? [`energy${new Set(report.scenarios.map((s) => perOne(s))).size === 1 ? perOne(report.scenarios[0]!) : " per unit"}`] : []), "time", "better by", "slower by", "how sure"];
   const rows = all.map((s) => {
@@ -67,7 +69,7 @@ function allAnswers(report: Report): HTMLElement | null {
     link.addEventListener("click", () => { link.href = linkTo("work", s.scenario); });
     const cells = !best ? head.slice(1).map((name) => (name === "how sure" ? s.how_sure ?? dash : dash))
       : [best.called, withInterval(best.energy_j, "J"), ...(per_unit ? [withInterval(best.energy_per_unit_j, "J")] : []), withInterval(best.time_s, "s"),
-        best.reference ? "is the reference" : changeText(s.gain_of_best ?? best.gain), best.reference ? dash : changeText(best.slowdown), s.how_sure ?? dash];
+        best.reference ? "is the reference" : `${changeText(s.gain_of_best ?? best.gain)}${several ? ` (${words[s.objective] ?? s.objective})` : ""}`, best.reference ? dash : changeText(best.slowdown), s.how_sure ?? dash];
     return el("tr", {}, el("th", { scope: "row" }, link), ...cells.map((c) => el("td", {}, c)));
   });
   const caption = `all ${report.scenarios.length} answers; better by: of the objective, against the reference`;

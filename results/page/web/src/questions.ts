@@ -3,11 +3,13 @@ import { choice } from "./dom";
 import type { Point, Report, Scenario } from "./model";
 import { get, set } from "./state";
 
-const words: Record<string, string> = { energy: "energy", time: "time", edp: "energy-delay product", ed2p: "energy-delay-squared product", cost: "cost" };
+export const words: Record<string, string> = { energy: "energy", time: "time", edp: "energy-delay product", ed2p: "energy-delay-squared product", cost: "cost" };
 
 // As it was asked, or as the address says.
 export function asChosen(report: Report, scenario: Scenario): Scenario {
-  const objective = get("objective") ?? scenario.objective, reference = get("reference") ?? scenario.reference;
+  // The reference is of one scenario: what none of this one's settings is called is another's.
+  const asked = get("reference");
+  const objective = get("objective") ?? scenario.objective, reference = scenario.points.some((p) => p.point === asked) ? asked : scenario.reference;
   const other = (report.other_questions ?? []).find((q) => q.scenario === scenario.scenario && q.objective === objective && q.reference === reference);
   return other ? { ...scenario, ...other.changes, sentence: other.sentence, points: scenario.points.map((p, i): Point => ({ ...p, ...other.points[i] })) } : scenario;
 }

@@ -77,7 +77,7 @@ const measured = (e: Estimate | null, unit: string): Cell => ({ text: withInterv
 export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
   const axes = axesOf(scenario);
   const names = axes.length > 0 ? axes.map((a) => a.name) : [...new Set(scenario.points.flatMap((p) => Object.keys(p.settings)))];
-  const mark = (p: Point): string => (p.point === scenario.best ? "best" : p.reference ? "reference" : p.not_told_apart_from_best ? "not told apart" : "");
+  const mark = (p: Point): string => (p.point === scenario.best ? "best" : p.reference ? (p.not_told_apart_from_best ? "reference, not told apart" : "reference") : p.not_told_apart_from_best ? "not told apart" : "");
   const columns: Column<Point>[] = [
     { title: "mark", cell: (p) => ({ text: mark(p) + (p.on_pareto_front ? (mark(p) ? ", Pareto" : "Pareto") : ""), value: mark(p) }), csv: [["on Pareto front", (p) => String(p.on_pareto_front)]] },
     ...names.map((name) => ({ title: name, cell: (p: Point): Cell => ({ text: p.settings[name] ?? "\u2014", value: p.values[name] ?? p.settings[name] ?? null }), own: (p: Point) => p.settings[name] ?? null, csv: [[`${name}, SI units`, (p: Point) => p.values[name] ?? null]] as [string, (p: Point) => number | null][] })),

@@ -27,6 +27,16 @@ export function decode(trace: TrialTrace, all: AllTraces): Line[] {
 const shown = (unit: string): [string, number] => (unit === "Hz" ? ["GHz", 1e-9] : unit === "C" ? ["\u00b0C", 1] : [unit, 1]);
 const words: Record<string, string> = { W: "power", Hz: "clock", C: "temperature" };
 
+// Of several boards the same time counts once.
+function lengthOf(spans: [number, number][]): number {
+  let length = 0, until = -Infinity;
+  for (const [from, to] of [...spans].sort((a, b) => a[0] - b[0])) {
+    length += Math.max(0, to - Math.max(from, until));
+    until = Math.max(until, to);
+  }
+  return length;
+}
+
 export function traceSection(report: Report, all: AllTraces): HTMLElement | null {
   const known = report.trials.filter((t) => String(t.trial) in all.trials);
   if (known.length === 0) return null;
@@ -37,9 +47,9 @@ export function traceSection(report: Report, all: AllTraces): HTMLElement | null
   const held = el("p", { id: "trace-throttled" });
   const drawn = el("p", { id: "trace-drawn" });
   const say = (): void => {
-    const causes = new Map<string, number>();
-    for (const [cause, from, to] of all.trials[String(chosen.trial)]!.throttled) causes.set(cause, (causes.get(cause) ?? 0) + to - from);
-    held.textContent = causes.size === 0 ? "" : `Shaded red, throttled: ${[...causes].map(([cause, s]) => `${printable(cause)}, in stretches of ${significant(s, 3)} s together`).join("; ")}.`;
+    const causes = new Map<string, [number, number][]>();
+    for (const [cause, from, to] of all.trials[String(chosen.trial)]!.throttled) causes.set(cause, [...(causes.get(cause) ?? []), [from, to]]);
+    held.textContent = causes.size === 0 ? "" : `Shaded red, throttled: ${[...causes].map(([cause, spans]) => `${printable(cause)}, in stretches of ${significant(lengthOf(spans), 3)} s together`).join("; ")} (a second counts once, however many boards it held).`;
     about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : chosen.left_out ? `does not count: ${chosen.left_out}` : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
     drawn.textContent = all.trials[String(chosen.trial)]!.whole
       ? "Every reading is drawn: the slider below the chart, or Ctrl and the wheel, zooms in."

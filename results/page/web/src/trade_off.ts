@@ -1,7 +1,7 @@
 // Energy against time: the Pareto front, the constraints as lines, and what a tolerated slowdown buys.
 import { chart, colours, errorBars, star, type Chart } from "./charts";
 import { el, section } from "./dom";
-import { perOne, type Point, type Report, type Scenario } from "./model";
+import { energyOf, levelled, perOne, timeOf, withoutBlocks, type Point, type Report, type Scenario } from "./model";
 import { numberOf, set } from "./state";
 import { changeText, percent, printable, withInterval } from "./text";
 
@@ -20,17 +20,21 @@ export function tradeOff(_: Report, scenario: Scenario): HTMLElement | null {
   const rule = scenario.constraint_rules.find((r) => r.name === "slowdown");
   let tolerated = numberOf("slowdown") ?? Math.min(most, rule?.bound ?? most);
   const named = el("output", { id: "tolerated-answer", for: "tolerated", "aria-live": "polite" });
-  const one: Chart = chart("trade-off", `Energy against time; the line is the Pareto front${points.length <= 60 ? "; bars are 95 % intervals of the energy" : ""}`, 420, () => option(scenario, points, tolerated));
+  const one: Chart = chart("trade-off", `Energy against time; the line is the Pareto front${levelled(scenario) ? `; both${withoutBlocks}, for not all ran in the same blocks` : points.length <= 60 ? "; bars are 95 % intervals of the energy" : ""}`, 420, () => option(scenario, points, tolerated));
   const slider = el("input", { type: "range", id: "tolerated", min: 0, max: most, step: most / 500, value: Math.min(most, tolerated) });
   const say = (): void => {
     const p = withinSlowdown(scenario, tolerated);
-    const saving = p && !p.reference && p.saving ? `, ${changeText(p.saving)} less energy, ${changeText(p.slowdown)} slower` : "";
+    // Of the best what is stated of it everywhere; of another one its own trials', which luck has a part in once it is chosen by them.
+    const stated = p && p.point === scenario.best && scenario.objective === "energy" ? scenario.gain_of_best ?? p.saving : p?.saving ?? null;
+    const saving = p && !p.reference && stated ? `, ${changeText(stated)} less energy, ${changeText(p.slowdown)} slower` : "";
     named.textContent = `${percent(tolerated)}: ${p ? printable(p.called) : "nothing is known within it"}${saving}${p?.reference ? " (the reference itself)" : ""}`;
     named.dataset.point = p?.point ?? "";
     slider.setAttribute("aria-valuetext", named.textContent);
     const reaches = p && !p.reference ? p.slowdown?.high_95 ?? null : null;
-    doubt.textContent = reaches !== null && reaches > tolerated ? `The 95 % interval of its slowdown reaches ${percent(reaches)}: that it is within ${percent(tolerated)} is not shown.`
-      : p && !p.reference && p.slowdown && p.slowdown.high_95 === null ? "Its slowdown has no interval: one more repetition would give one." : "";
+    const own = p && !p.reference && stated === p.saving && scenario.points.length > 2 ? " The saving is by its own trials, not corrected for its having been chosen." : "";
+    const shown = !stated || p?.reference ? "" : stated.low_95 === null ? " Its saving has no interval." : stated.low_95 <= 0 ? " That it takes less energy than the reference is not shown." : "";
+    doubt.textContent = (reaches !== null && reaches > tolerated ? `The 95 % interval of its slowdown reaches ${percent(reaches)}: that it is within ${percent(tolerated)} is not shown.`
+      : p && !p.reference && p.slowdown && p.slowdown.high_95 === null ? "Its slowdown has no interval: one more repetition would give one." : "") + shown + own;
   };
   const entry = el("input", { type: "number", id: "tolerated-entry", min: 0, step: "any", value: (100 * tolerated).toFixed(1), "aria-label": "tolerated slowdown in per cent" });
   slider.addEventListener("input", () => { tolerated = Number(slider.value); entry.value = (100 * tolerated).toFixed(1); set("slowdown", String(tolerated)); say(); one.show(); });
@@ -50,7 +54,7 @@ export function tradeOff(_: Report, scenario: Scenario): HTMLElement | null {
 }
 
 function option(scenario: Scenario, points: Point[], tolerated: number): object {
-  const at = (p: Point): [number, number] => [p.work_time_s!.mean, p.work_energy_j!.mean];
+  const at = (p: Point): [number, number] => [timeOf(p)!, energyOf(p)!];
   const front = points.filter((p) => p.on_pareto_front).sort((a, b) => at(a)[0] - at(b)[0]);
   const reference = points.find((p) => p.reference), chosen = withinSlowdown(scenario, tolerated);
   const dots = (name: string, which: Point[], symbol: string, size: number, colour: string, border = colour): object => ({
@@ -67,7 +71,7 @@ function option(scenario: Scenario, points: Point[], tolerated: number): object 
   const times = points.map((p) => at(p)[0]), limits = scenario.constraint_rules.filter((r) => r.name === "power");
   const width = Math.max(...times) - Math.min(...times);
   const around = (end: number): number => (end === 0 ? Math.min(...times) - 0.04 * width : Math.max(...times) + 0.04 * width);
-  const few = points.length <= 60;
+  const few = points.length <= 60 && !levelled(scenario);
   return {
     grid: { left: 70, right: 20, top: 60, bottom: 50 },
     legend: { type: "scroll", top: 0, data: ["settings", "breaks a constraint", "not told apart from the best", "Pareto front", "reference", "best", "within the slowdown"] },
