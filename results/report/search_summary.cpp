@@ -5,6 +5,7 @@
 #include "results/report/settings_order.hpp"
 #include "results/report/summary.hpp"
 #include "results/surface/plan_surface.hpp"
+#include "results/surface/stated_comparison.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -27,13 +28,14 @@ std::vector<SurfacePoint> surface_points(const std::vector<PointRow>& rows, cons
 SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> mine,
                                  const std::set<int>& hopeless, int reference,
                                  const std::vector<PointRow>& rows, const std::vector<SurfaceTrial>& trials,
-                                 const SearchRow& rule, int scenario, bool constrained,
+                                 const SearchRow& rule, int scenario, const ObjectiveSpec& objective,
                                  const std::vector<std::string>& nodes) {
   SearchSummary search;
   search.rule = rule;
   std::vector<int> runs(rows.size(), 0);
   for (const SurfaceTrial& trial : trials) ++runs[static_cast<std::size_t>(trial.point)];
-  search.constrained = constrained;
+  search.constrained = !objective.constraints.empty();
+  const std::vector<int> all = mine;
   // The model takes what trials that were not repeated scatter by for a rough surface: nothing of it is an interval.
   constexpr int fewest_repeats =
       4;  // of nights with 2 and 3 of them 18 % of the intervals missed the truth, of those with 4 or more 6 %
@@ -84,7 +86,9 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
                                         model.feasible(mine[i]) >= level_of_the_set);
     if (reference >= 0 && mine[i] != reference && runs[at] > 0 &&
         runs[static_cast<std::size_t>(reference)] > 0)
-      search.to_reference.emplace(point.point, model.compare(mine[i], reference));
+      search.to_reference.emplace(point.point, nodes.size() > 1 ? model.compare(mine[i], reference)
+                                                                : stated_comparison(model, mine[i], reference,
+                                                                                    trials, all, objective));
     search.points.push_back(std::move(point));
   }
   std::stable_sort(
@@ -143,8 +147,7 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
     searches
         .emplace(points[static_cast<std::size_t>(mine.front())].scenario,
                  summarise_scenario(model, mine, hopeless, question.reference[s], points, known,
-                                    *experiment.search, static_cast<int>(s),
-                                    !experiment.objective.constraints.empty(), nodes))
+                                    *experiment.search, static_cast<int>(s), experiment.objective, nodes))
         .first->second.broke_off =
         nodes.size() < 2 && failures_at_the_end(history, minimise, {all.begin(), all.end()}).hopeless();
   }

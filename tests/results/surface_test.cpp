@@ -7,6 +7,7 @@
 
 #include "results/surface/gp_model.hpp"
 #include "results/surface/optimum.hpp"
+#include "results/surface/stated_comparison.hpp"
 #include "results/trial/several.hpp"
 
 namespace dvfs_plan {
@@ -318,6 +319,39 @@ TEST(Surface, OnlyMeasuredPointsAreNamed) {
   ASSERT_TRUE(optimum);
   EXPECT_TRUE(optimum->point == 3 || optimum->point == 7) << optimum->point;
   EXPECT_GT(optimum->regret_bound, 8.0 / 50 * 0.5);  // the valley is deeper, and it says so
+}
+
+// What the trials by themselves know is part of what is stated, however sure the model is.
+TEST(Surface, WhatIsStatedIsNoCloserThanTheTrialsThemselvesKnow) {
+  std::vector<SurfaceTrial> trials;
+  const auto add = [&](int point, std::initializer_list<double> joules) {
+    for (const double j : joules) trials.push_back({point, 1, 1.0, j});
+  };
+  SurfaceQuestion question{line(4), {}, std::vector<int>(4, 0), {3}};
+  add(0, {80, 95, 70});
+  add(1, {90});
+  add(3, {100, 120, 85});
+  const OptimumModel model(question, trials);
+  const std::vector<int> all{0, 1, 2, 3};
+  const SurfaceChange own = stated_comparison(model, 0, 3, trials, all, question.objective).gain;
+  // By hand: mean logarithms of 0 and 3, pooled variance of 4 degrees of freedom, t = 2.776.
+  const auto mean = [](double a, double b, double c) {
+    return (std::log(a) + std::log(b) + std::log(c)) / 3;
+  };
+  const auto squares = [&](double a, double b, double c) {
+    const double m = mean(a, b, c);
+    return std::pow(std::log(a) - m, 2) + std::pow(std::log(b) - m, 2) + std::pow(std::log(c) - m, 2);
+  };
+  const double by = mean(80, 95, 70) - mean(100, 120, 85),
+               half = 2.776 * std::sqrt((squares(80, 95, 70) + squares(100, 120, 85)) / 4 * (2.0 / 3));
+  EXPECT_LE(own.low, 1 - std::exp(by + half) + 1e-3);
+  EXPECT_GE(own.high, 1 - std::exp(by - half) - 1e-3);
+  EXPECT_DOUBLE_EQ(own.value, model.compare(0, 3).gain.value);
+  // Nothing repeated: as the model has it.
+  const std::vector<SurfaceTrial> single{{0, 1, 1.0, 80}, {1, 1, 1.0, 90}, {3, 1, 1.0, 100}};
+  const OptimumModel of_single(question, single);
+  EXPECT_DOUBLE_EQ(stated_comparison(of_single, 0, 3, single, all, question.objective).gain.low,
+                   of_single.compare(0, 3).gain.low);
 }
 
 TEST(Surface, AConstraintOnSlowdownNeedsNoTrialOfEachPoint) {
