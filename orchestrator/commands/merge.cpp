@@ -51,7 +51,7 @@ void require_alike(Store& first, const std::string& first_file, Store& other, co
                             printable(join(differences, "\n  "), true)),
                 "`dvfs-plan compare` sets results of different plans beside each other");
   }
-  auto differences = decisive_differences(first.machine_facts(), other.machine_facts());
+  auto differences = differences_of_type(first.machine_facts(), other.machine_facts());
   if (!differences.empty())
     throw Error(ExitCode::bad_experiment,
                 fmt::format("{} and {} are of different types of machine:\n  {}", first_file, file,
@@ -78,6 +78,20 @@ void refuse_shared_trials(std::vector<Store>& results, const std::vector<Named>&
               "{} and {} have trials in common (the first is {}): they are one night, or one holds the other",
               files[k].file, files[i].file, printable(*shared)),
           "name each night once, the whole of it; nothing was written");
+    }
+  }
+}
+
+// What one machine ran twice is no second machine.
+void refuse_one_machine_twice(std::vector<Store>& results, const std::vector<Named>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      const auto board = board_of_both(results[k].machine_facts(), results[i].machine_facts());
+      if (!board) continue;
+      throw Error(ExitCode::bad_experiment,
+                  fmt::format("{} and {} ran on the same board ({}): they are of one machine", files[k].file,
+                              files[i].file, printable(*board)),
+                  "nights of one machine are compared, not merged; nothing was written");
     }
   }
 }
@@ -130,6 +144,7 @@ int merge_command(const MergeOptions& options) {
     }
   }
   refuse_shared_trials(results, files);
+  refuse_one_machine_twice(results, files);
   const std::string unfinished = options.output + ".new";
   Store::remove_unfinished(unfinished);
   Store::Progress merged;
@@ -152,6 +167,10 @@ int merge_command(const MergeOptions& options) {
             "name each result once; nothing was written");
       }
       taker.settle();
+      // Each has its own file's objective: what is asked is the first one's.
+      const ExperimentRow asked = all.experiment();
+      all.ask_of_trials(
+          [&](const std::string& workload) { return std::optional(asked.objective_for(workload)); });
       note_planned_trials(all, planned);
       transaction.commit();
     }

@@ -148,7 +148,7 @@ class Block : public RunPart {
 
   void require(const Plan& plan, const std::map<std::string, std::string>& facts) override {
     // Of what the node is: a block on another type of machine would not be a repetition.
-    const auto type = decisive_differences(facts_, facts, {"cpu.microcode", "bios"});
+    const auto type = differences_of_type(facts_, facts, {"cpu.microcode", "bios"});
     if (!type.empty())
       throw NodeFault(
           ExitCode::machine_refuses,

@@ -45,6 +45,41 @@ void compare_both(const std::string& name, const Facts& there, const Facts& here
     differences.push_back(both(name, old_fact->second, new_fact->second));
 }
 
+// Where /proc/cpuinfo has no "model name" (64-bit Arm, POWER, RISC-V): the kinds of CPUs by their numbers, and what the firmware calls the
+// machine. Documentation/arch/arm64/cpu-feature-registers.rst (MIDR_EL1); Documentation/devicetree/usage-model.rst.
+std::string model_without_a_name(const Sysfs& sysfs) {
+  std::vector<std::string> kinds;
+  std::string one;
+  const auto ends = [&] {
+    if (!one.empty() && std::find(kinds.begin(), kinds.end(), one) == kinds.end()) kinds.push_back(one);
+    one.clear();
+  };
+  for (const std::string& line : split_lines(sysfs.text("/proc/cpuinfo").value_or(""))) {
+    if (line.starts_with("processor")) ends();
+    for (const char* name : {"CPU implementer", "CPU variant", "CPU part", "cpu\t", "uarch"}) {
+      if (line.starts_with(name)) one += (one.empty() ? "" : " ") + after_colon(line);
+    }
+  }
+  ends();
+  std::string machine = sysfs.text("/proc/device-tree/model").value_or("");
+  while (!machine.empty() && machine.back() == '\0') machine.pop_back();
+  if (machine.empty()) machine = sysfs.text("/sys/class/dmi/id/product_name").value_or("");
+  if (!kinds.empty()) machine += (machine.empty() ? "" : ", ") + ("CPU " + join(kinds, " and "));
+  return machine;
+}
+
+// Without which board it is.
+Facts of_any_board(const Facts& facts) {
+  Facts all = facts;
+  for (auto& [name, fact] : all) {
+    auto parts = parts_of(fact);
+    if (!is_board(name) || parts.size() < 2) continue;
+    parts.erase(parts.begin() + 1);
+    fact = join(parts, ", ");
+  }
+  return all;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
@@ -60,6 +95,9 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
       facts["cpu.model"] = after_colon(line);
     if (line.starts_with("microcode") && !facts.contains("cpu.microcode"))
       facts["cpu.microcode"] = after_colon(line);
+  }
+  if (!facts.contains("cpu.model")) {
+    if (const std::string model = model_without_a_name(sysfs); !model.empty()) facts["cpu.model"] = model;
   }
   if (const auto online = sysfs.text("/sys/devices/system/cpu/online")) facts["cpu.online"] = *online;
   if (const auto bios = sysfs.text("/sys/class/dmi/id/bios_version"); bios && !bios->empty())
@@ -88,6 +126,8 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
     const auto old_fact = before.find(name), new_fact = now.find(name);
     const std::string old_text = old_fact == before.end() ? "none" : old_fact->second;
     const std::string new_text = new_fact == now.end() ? "none" : new_fact->second;
+    // Of results before it was known of such machines.
+    if (name == "cpu.model" && old_fact == before.end()) return;
     if (old_text != new_text)
       differences.push_back(fmt::format("machine / {}: {} -> {}", name, old_text, new_text));
   };
@@ -113,6 +153,30 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
   }
   for (const std::string& name : also) compare(name);
   return differences;
+}
+
+std::vector<std::string> differences_of_type(const Facts& one, const Facts& other,
+                                             const std::vector<std::string>& also) {
+  return decisive_differences(of_any_board(one), of_any_board(other), also);
+}
+
+std::optional<std::string> board_of_both(const Facts& one, const Facts& other) {
+  const auto boards_of = [](const Facts& facts) {
+    std::set<std::string> which;
+    for (const auto& [name, fact] : facts) {
+      const auto parts = parts_of(fact);
+      // A place on the bus is as good as any other machine's.
+      const bool is_its_own =
+          is_board(name) && parts.size() > 1 && !parts[1].empty() && parts[1].find(':') == std::string::npos;
+      if (is_its_own) which.insert(parts[1]);
+    }
+    return which;
+  };
+  const auto here = boards_of(one);
+  for (const std::string& board : boards_of(other)) {
+    if (here.contains(board)) return board;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> differences_of_kind(const Facts& there, const Facts& here) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ inline constexpr const char* work_file_fact = "work file ";
 std::vector<std::string> decisive_differences(const std::map<std::string, std::string>& before,
                                               const std::map<std::string, std::string>& now,
                                               const std::vector<std::string>& also = {});
+
+// The same of two machines that are to be of one type: which board of a kind each has makes none other of it.
+std::vector<std::string> differences_of_type(const std::map<std::string, std::string>& one,
+                                             const std::map<std::string, std::string>& other,
+                                             const std::vector<std::string>& also = {});
+// A board (its UUID or unique number) that both have: then they are one machine. nullopt: none, or boards tell nothing of the kind.
+std::optional<std::string> board_of_both(const std::map<std::string, std::string>& one,
+                                         const std::map<std::string, std::string>& other);
 
 // For who uses here what was found elsewhere, or earlier. What makes it another kind of machine: architecture, processor, which CPUs
 // are online, kinds and number of boards. "cpu.model: A there, B here".

@@ -144,8 +144,7 @@ Store::Stages Store::stages() {
   return found;
 }
 
-// What is asked of each trial that was measured: its objective by the new one.
-void Store::ask_of_trials(const Plan& plan) {
+void Store::ask_of_trials(const ObjectiveOf& objective_of_workload) {
   struct Asked {
     std::int64_t trial;
     std::optional<double> objective;
@@ -158,10 +157,10 @@ void Store::ask_of_trials(const Plan& plan) {
       "ON w.id = p.workload_id WHERE p.in_plan AND t.role NOT IN ('idle_before', 'idle_after') AND "
       "t.region_s IS NOT NULL");
   while (trials.step()) {
-    const auto spec = std::find_if(plan.workloads.begin(), plan.workloads.end(),
-                                   [&](const PlanWorkload& one) { return one.spec.name == trials.text(1); });
-    if (spec == plan.workloads.end() || damaged.contains(trials.integer(0))) continue;
-    const ObjectiveSpec& objective = objective_of(plan.experiment, spec->spec);
+    if (damaged.contains(trials.integer(0))) continue;
+    const auto asked = objective_of_workload(trials.text(1));
+    if (!asked) continue;
+    const ObjectiveSpec& objective = *asked;
     const auto units = trials.maybe_real(5), joules = trials.maybe_real(3);
     if (!objective.per.empty() && units.value_or(0) <= 0) continue;
     const double share = 1 / units.value_or(trials.real(4));
@@ -314,7 +313,12 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
         .bind(e.search.confidence)
         .bind(e.search.at_most)
         .run();
-  ask_of_trials(plan);
+  ask_of_trials([&](const std::string& name) -> std::optional<ObjectiveSpec> {
+    const auto spec = std::find_if(plan.workloads.begin(), plan.workloads.end(),
+                                   [&](const PlanWorkload& one) { return one.spec.name == name; });
+    return spec == plan.workloads.end() ? std::nullopt
+                                        : std::optional(objective_of(plan.experiment, spec->spec));
+  });
   seal_plan(database_);
   later.seal();
   transaction.commit();

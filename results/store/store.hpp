@@ -4,6 +4,7 @@
 // cut. A file is created as the invoking user, so that a result made with sudo is theirs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -71,6 +72,9 @@ class Store {
   // that are there, what it asks is asked of the trials that are there. What is concluded of the former is gone. Nothing is changed where
   // it throws.
   void grow(const Plan& plan, const PlanChange& change, const std::string& now);
+  // What is asked of each trial that was measured: its objective by this one; nullopt of a workload: as it stands.
+  using ObjectiveOf = std::function<std::optional<ObjectiveSpec>(const std::string& workload)>;
+  void ask_of_trials(const ObjectiveOf& objective_of_workload);
   struct Stages {
     std::vector<PlanStage> stages;  // empty: it never grew
     std::map<std::string, int> of_point;
@@ -201,7 +205,6 @@ class Store {
   void write_prior(const std::vector<PriorShape>& shapes);
   void write_rules(const Experiment& experiment);
   std::int64_t add_growth(const Plan& plan, const PlanChange& change, const std::string& now);
-  void ask_of_trials(const Plan& plan);
   int point_index(std::int64_t id, TrialRole role) const;
   std::int64_t point_id(int index) const;
   std::int64_t pragma(const char* sql, const std::string& path);

@@ -386,6 +386,46 @@ TEST(MachineFacts, AnotherKernelIsAnotherMachine) {
               testing::ElementsAre("machine / kernel: Linux 6.1 -> Linux 6.2"));
 }
 
+// Nodes of one type have boards of their own; one board is of one machine.
+TEST(MachineFacts, WhichBoardItIsMakesNoOtherType) {
+  const std::map<std::string, std::string> one{{"gpu-0", "NVIDIA H200, GPU-1, NVIDIA 580.1"}},
+      other{{"gpu-0", "NVIDIA H200, GPU-2, NVIDIA 580.1"}},
+      older{{"gpu-0", "NVIDIA H200, GPU-2, NVIDIA 570.1"}};
+  EXPECT_THAT(differences_of_type(one, other), testing::ElementsAre());
+  EXPECT_THAT(
+      differences_of_type(one, older),
+      testing::ElementsAre("machine / gpu-0: NVIDIA H200, NVIDIA 580.1 -> NVIDIA H200, NVIDIA 570.1"));
+  EXPECT_EQ(decisive_differences(one, other).size(), 1U)
+      << "a night goes on with the board that it began with";
+  EXPECT_EQ(board_of_both(one, other), std::nullopt);
+  EXPECT_EQ(board_of_both(other, older), "GPU-2");
+  const std::map<std::string, std::string> by_place{{"gpu-0", "Intel Arc A770, 0000:03:00.0, xe"}};
+  EXPECT_EQ(board_of_both(by_place, by_place), std::nullopt);
+}
+
+// 64-bit Arm has no "model name": two machines of which nothing is known would pass for one kind.
+TEST(MachineFacts, WithoutANameAProcessorIsCalledByItsNumbers) {
+  const TemporaryFolder root;
+  const auto model = [&] { return machine_facts(Sysfs(root.path()))["cpu.model"]; };
+  const std::string core =
+      "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\n"
+      "CPU part\t: 0xd0c\nCPU revision\t: 1\n\n";
+  root.file("/proc/cpuinfo", core + core);
+  EXPECT_EQ(model(), "CPU 0x41 0x3 0xd0c");
+  root.file("/sys/class/dmi/id/product_name", "HS5-220\n");
+  EXPECT_EQ(model(), "HS5-220, CPU 0x41 0x3 0xd0c");
+  root.file("/proc/device-tree/model", std::string("NVIDIA Jetson AGX Orin Developer Kit") + '\0');
+  root.file("/proc/cpuinfo",
+            core + "processor\t: 1\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd42\n");
+  EXPECT_EQ(model(), "NVIDIA Jetson AGX Orin Developer Kit, CPU 0x41 0x3 0xd0c and 0x41 0x1 0xd42");
+  root.file("/proc/cpuinfo", "processor\t: 0\ncpu\t\t: POWER9, altivec supported\n");
+  EXPECT_THAT(model(), testing::HasSubstr("CPU POWER9, altivec supported"));
+  EXPECT_THAT(
+      decisive_differences({{"kernel", "Linux 6.1"}}, {{"kernel", "Linux 6.1"}, {"cpu.model", "CPU 0x41"}}),
+      testing::ElementsAre())
+      << "of a result before it was known";
+}
+
 TEST(MachineFacts, WhatMakesAnotherKindOfMachineAndWhatMayMoveAnAnswer) {
   const std::map<std::string, std::string> there{{"architecture", "x86_64"},
                                                  {"host", "a"},

@@ -459,6 +459,27 @@ settle: 0 s
         times = {name: sorted(float(row["time_s"]) for row in csv.DictReader(io.StringIO(self.call("export", f"{name}.sqlite").stdout))) for name in ("a", "b", "all")}
         self.assertEqual(sorted(times["a"] + times["b"]), times["all"])
 
+    def test_what_is_asked_is_asked_of_all_trials(self):
+        """A file that minimises something else has other numbers in its trials: the first one's question counts."""
+        (self.folder / "meter").write_text("#!/bin/sh\nwhile :; do i=$((i + 1)); echo \"power 10.$((i % 3)) W\"; sleep 0.005; done\n")
+        (self.folder / "meter").chmod(0o755)
+        probes = "probes: [{name: wall, command: [./meter], channels: {power: {unit: W, averages over: 5 ms}}, rate: 200 Hz}]\n"
+        for name in ("energy", "edp"):
+            (self.folder / f"{name}.yaml").write_text(self.NIGHT.replace("0.0{n}", "0.{n}").replace("minimise: time,", f"minimise: {name}, of: system,") + probes)
+            night = self.call(f"{name}.yaml", "-o", f"{name}.sqlite", "--no-html", "--quiet")
+            self.assertIn(night.returncode, (0, 1), night.stderr)  # a busy machine costs readings
+        for first, second in (("energy", "edp"), ("edp", "energy")):
+            with self.subTest(first=first):
+                merged = self.call("merge", f"left={first}.sqlite", f"right={second}.sqlite", "-o", f"of-{first}.sqlite")
+                self.assertEqual((merged.returncode, merged.stderr), (0, ""))
+                report = json.loads(self.call("report", f"of-{first}.sqlite", "--json").stdout)
+                self.assertEqual(report["scenarios"][0]["objective"], first)
+                counted = [trial for trial in report["trials"] if trial["counts"]]
+                self.assertGreater(len(counted), 3)
+                for trial in counted:
+                    wanted = trial["energy_j"] * (1 if first == "energy" else trial["time_s"])
+                    self.assertAlmostEqual(trial["objective"], wanted, delta=1e-9 * wanted)
+
     def test_a_name_that_one_of_its_machines_has_is_refused(self):
         self.assertEqual(self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "all.sqlite").returncode, 0)
         self.assertEqual(self.call("night.yaml", "-o", "c.sqlite", "--no-html", "--quiet").returncode, 0)
