@@ -25,6 +25,19 @@ double parse_slowdown(const std::string& text) {
   return quantity->value;
 }
 
+// What the last look at this answer found, where it did not find that it stands; empty: nobody looked, or it does.
+std::string doubt_of_recheck(Store& store, const ChosenAnswer& answer) {
+  Statement s = store.database().prepare(
+      "SELECT substr(at, 1, 10), verdict, why FROM rechecks WHERE scenario = ? AND point = ? ORDER BY at "
+      "DESC LIMIT 1");
+  s.bind(answer.scenario.scenario).bind(answer.point.point);
+  if (!s.step() || s.text(1) == "stands") return {};
+  return printable(
+      s.text(1) == "changed"
+          ? fmt::format("the recheck of {} found that it has changed: {}", s.text(0), s.text(2))
+          : fmt::format("the recheck of {} did not show that it still stands: {}", s.text(0), s.text(2)));
+}
+
 }  // namespace
 
 FoundSetting::FoundSetting(const std::string& file, const std::string& workload, const std::string& slowdown)
@@ -36,6 +49,9 @@ FoundSetting::FoundSetting(const std::string& file, const std::string& workload,
   summary_ = std::make_unique<Summary>(summary_of(store));
   answer_ = std::make_unique<ChosenAnswer>(choose_answer(*summary_, wish));
   doubts_ = answer_doubts(*summary_, *answer_, wish);
+  // First: it is newer than all of that.
+  if (const std::string since = doubt_of_recheck(store, *answer_); !since.empty())
+    doubts_.insert(doubts_.begin(), since);
   there_ = store.machine_facts();
   experiment_ = stored_experiment(store, file);
   measured_at_ = store.experiment().created_at;

@@ -83,8 +83,31 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
   if (wish.slowdown && point.saving && point.saving->low && *point.saving->low <= 0)
     doubts.push_back(
         "that it takes less energy than the reference is not shown: the 95 % interval holds zero");
+  // What the report corrects of the best for its having been chosen is of no other setting.
+  const ScenarioSummary& scenario = answer.scenario;
+  const bool is_best = scenario.best && &point == &scenario.points[*scenario.best];
+  if (wish.slowdown && !point.is_reference && point.saving && scenario.points.size() > 2 &&
+      (!is_best || scenario.objective.minimise != Objective::energy))
+    doubts.push_back(fmt::format(
+        "its saving is by its own trials, not corrected for its having been chosen as the least of {}",
+        scenario.points.size()));
+  for (const ConstraintCheck& check : point.constraints) {
+    if (check.certain == true && check.holds == true) continue;
+    doubts.push_back(check.holds == true    ? fmt::format("it holds {} by its mean{}", check.text,
+                                                       check.certain ? "; the 95 % interval reaches beyond"
+                                                                        : ", with no interval to judge by")
+                     : check.holds == false ? fmt::format("it does not hold {}", check.text)
+                                            : fmt::format("whether it holds {} is not known", check.text));
+  }
   if (const std::string unfinished = unfinished_text(point); !unfinished.empty())
     doubts.push_back(unfinished);
+  if (scenario.reference && !point.is_reference) {
+    const std::string unfinished = unfinished_text(scenario.points[*scenario.reference]);
+    if (!unfinished.empty()) doubts.push_back("of the reference: " + unfinished);
+  }
+  if (scenario.search && scenario.search->doubtful)
+    doubts.push_back(
+        "the trials do not go as the search's model says: what it expects of them is not to be trusted");
   if (!summary.experiment.shuffled && !summary.experiment.search)
     doubts.push_back("the trials ran in the order of the file (order: listed): a drift is in the savings");
   if (summary.left > 0) doubts.push_back("the experiment is not finished");
