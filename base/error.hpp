@@ -19,7 +19,7 @@ enum class ExitCode {
   not_restored = 4,
   result_rescued = 5,
   gave_up = 6,
-  not_known = 7,  // a recheck that shows neither that the answer stands nor that it has changed
+  not_known = 7,  // of a recheck or a comparison: neither that the answer stands is shown nor that it has changed
   interrupted = 130,
 };
 

@@ -96,11 +96,16 @@ ExitCode verdict_of(const Comparison& comparison, const std::string& limit) {
   if (!share)
     throw Error(ExitCode::bad_experiment,
                 fmt::format("--fail-if-worse '{}' is no share of 0 % or more", limit), "as in 2% or '2 %'");
-  const auto lost = no_longer_counting(comparison);
-  for (const std::string& text : lost)
-    write_stderr(fmt::format("{}: {}\n", printable(comparison.name_after), printable(text)));
+  const auto tell = [&](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts)
+      write_stderr(fmt::format("{}: {}\n", printable(comparison.name_after), printable(text)));
+    return !texts.empty();
+  };
+  bool lost = tell(no_longer_counting(comparison));
+  lost = tell(not_run_after(comparison)) || lost;
+  const bool unknown = tell(not_judged(comparison));
   if (!worse_by_more_than(comparison, *share))
-    return lost.empty() ? ExitCode::done : ExitCode::some_trials_failed;
+    return lost ? ExitCode::some_trials_failed : unknown ? ExitCode::not_known : ExitCode::done;
   write_stderr(
       fmt::format("{}: worse by more than {:g} %\n", printable(comparison.name_after), 100 * *share));
   return ExitCode::some_trials_failed;
@@ -119,7 +124,9 @@ int compare_each(const Sides& sides, const CompareOptions& options) {
   ExitCode verdict = ExitCode::done;
   for (const std::string& file : sides.after) {
     comparisons.push_back(compare(first, read_result(file)));
-    verdict = std::max(verdict, verdict_of(comparisons.back(), options.worse));
+    const ExitCode one = verdict_of(comparisons.back(), options.worse);
+    // What is worse is worse, whatever is not known of others.
+    if (verdict == ExitCode::done || one == ExitCode::some_trials_failed) verdict = one;
   }
   write_answer(options.json ? json_comparisons(comparisons) : terminal_comparisons(comparisons, text_look()));
   return static_cast<int>(verdict);
@@ -162,7 +169,8 @@ const Registered<CommandKind> compare(
               "--fail-if-worse", options->worse,
               "exit with 1 if energy or time rose by more than this at any point, beyond the noise, or if of "
               "a point "
-              "that counted before no trial counts any more. Of two single nights what a whole night lies "
+              "that counted before no trial counts any more; with 7 if that cannot be said. Of two single "
+              "nights what a whole night lies "
               "higher is no rise: name several a side")
            ->type_name("SHARE");
        app.add_option("--html", options->html, "write it as one page for a browser");

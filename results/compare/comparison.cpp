@@ -196,8 +196,10 @@ class ScenarioComparison {
       const PointSummary* const other = find(after_, point.point);
       if (other != nullptr && same_settings(point, *other))
         add(point, *other);
-      else
+      else {
         result_.only_before.push_back(point.point);
+        if (point.counted > 0) result_.lost.push_back(settings_text(point));
+      }
     }
     for (const PointSummary& point : after_.points) {
       const PointSummary* const other = find(before_, point.point);
@@ -561,6 +563,35 @@ bool worse_by_more_than(const Comparison& comparison, double limit) {
     }
   }
   return false;
+}
+
+std::vector<std::string> not_run_after(const Comparison& comparison) {
+  std::vector<std::string> texts;
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    for (const std::string& called : scenario.lost)
+      texts.push_back(fmt::format("{}, {}: it was not run after; trials of it counted before",
+                                  scenario.scenario, called));
+  }
+  return texts;
+}
+
+std::vector<std::string> not_judged(const Comparison& comparison) {
+  std::vector<std::string> texts;
+  for (const ComparedScenario& scenario : comparison.scenarios) {
+    const auto any = [&](auto what) {
+      return std::any_of(scenario.points.begin(), scenario.points.end(), what);
+    };
+    const auto is_judged = [](const ChangeOfPoint& one) { return one.change && one.change->low; };
+    const std::string why = "no setting has trials enough on both sides";
+    if (any([](const ComparedPoint& p) { return p.before.work_energy.has_value(); }) &&
+        !any([&](const ComparedPoint& p) { return is_judged(p.energy); }))
+      texts.push_back(fmt::format("{}: of its energy nothing can be said: {}", scenario.scenario,
+                                  comparison.energies_compare ? why : "the two measured different things"));
+    if (!any([&](const ComparedPoint& p) { return is_judged(p.time); }))
+      texts.push_back(fmt::format("{}: of its time nothing can be said: {}", scenario.scenario, why));
+  }
+  if (comparison.scenarios.empty()) texts.push_back("the two have no work in common");
+  return texts;
 }
 
 std::vector<std::string> no_longer_counting(const Comparison& comparison) {

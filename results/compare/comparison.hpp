@@ -40,6 +40,7 @@ struct ComparedScenario {
   std::string scenario;
   std::vector<ComparedPoint> points;                 // in both, in the order of the first
   std::vector<std::string> only_before, only_after;  // keys
+  std::vector<std::string> lost;  // of only_before, what those are called of which trials counted
   std::optional<std::string> best_before, best_after;
   std::optional<Change>
       cost_of_old_best;           // in `after`: the objective at the best of before against that of after
@@ -97,6 +98,11 @@ double sensor_share(const std::optional<Estimate>& estimate);
 bool worse_by_more_than(const Comparison& comparison, double limit);
 // Settings of which trials counted before, and of those that were run after none does; a line each, with what became of them.
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
+// Settings of which trials counted before and that were not run after; a line each.
+std::vector<std::string> not_run_after(const Comparison& comparison);
+// Of what it cannot be said whether it is worse: energy or time of a scenario, of which no setting has a change with an interval; a line
+// each.
+std::vector<std::string> not_judged(const Comparison& comparison);
 
 // What changed, in words; one a scenario and one for what may not be comparable.
 std::vector<std::string> comparison_sentences(const Comparison& comparison);

@@ -263,6 +263,31 @@ TEST(Compare, FindsTheOnePointThatChanged) {
   EXPECT_THAT(comparison_sentences(c).at(0), HasSubstr("The best is the same: cpu.frequency = 1 GHz."));
 }
 
+// What nobody can say is no pass.
+TEST(Compare, WhatCannotBeJudgedIsNamed) {
+  const auto before = night("a.sqlite", 1, 7);
+  EXPECT_THAT(not_judged(compare(before, night("b.sqlite", 1, 8))), testing::IsEmpty());
+  ComparedResult other_meter = night("b.sqlite", 1, 8);
+  other_meter.summary.experiment.energy_source = "wall";
+  EXPECT_THAT(not_judged(compare(before, other_meter)),
+              ElementsAre("w: of its energy nothing can be said: the two measured different things"));
+  ComparedResult one_block = night("b.sqlite", 1, 8);
+  std::erase_if(one_block.trials, [](const TrialRow& trial) { return trial.block > 1; });
+  one_block.summary = summarise(one_block.summary.experiment, one_block.trials);
+  ComparedResult only_one = night("a.sqlite", 1, 7);
+  std::erase_if(only_one.trials, [](const TrialRow& trial) { return trial.block > 1; });
+  only_one.summary = summarise(only_one.summary.experiment, only_one.trials);
+  EXPECT_THAT(not_judged(compare(only_one, one_block)),
+              ElementsAre("w: of its energy nothing can be said: no setting has trials enough on both sides",
+                          "w: of its time nothing can be said: no setting has trials enough on both sides"));
+  ComparedResult fewer = night("b.sqlite", 1, 8);
+  const std::string left_out = before.summary.scenarios[0].points[0].point;
+  std::erase_if(fewer.trials, [&](const TrialRow& trial) { return trial.point == left_out; });
+  fewer.summary = summarise(fewer.summary.experiment, fewer.trials);
+  EXPECT_THAT(not_run_after(compare(before, fewer)),
+              ElementsAre("w, cpu.frequency = 1 GHz: it was not run after; trials of it counted before"));
+}
+
 // The former best crashes now, or everything does: that is worse, and not "not known".
 TEST(Compare, ASettingOfWhichNoTrialCountsAnyMoreIsWorse) {
   const auto crashing = [](const std::string& point) {
