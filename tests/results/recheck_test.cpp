@@ -103,6 +103,34 @@ TEST(Recheck, AHundredUnchangedMonthsGiveAtMostFiveFalseAlarms) {
   EXPECT_GT(stood, judged / 4);
 }
 
+// A best of which half the trials crash saves nothing for who runs it.
+TEST(Recheck, WhatFailsMoreOftenThanInTheNightDoesNotStand) {
+  std::mt19937_64 random(5);
+  const Machine machine{{80, 90, 100}};
+  const auto trials = blocks_of(machine, all_of(machine), 6, 1, random);
+  const Summary night = night_of_trials(trials);
+  const auto judged = [&](int failing) {
+    auto again = blocks_of(machine, {0}, 10, 10'001, random);
+    for (TrialRow& trial : again) {
+      if (trial.point != "w clock=0" || trial.block - 10'001 >= failing) continue;
+      trial.verdict = "exited";
+      for (auto* value : {&trial.energy_j, &trial.objective_value, &trial.time_s}) value->reset();
+    }
+    return judge_recheck(night, trials, again).at(0);
+  };
+  EXPECT_EQ(judged(0).verdict, stands);
+  const RecheckRow half = judged(8), one = judged(1);
+  EXPECT_EQ(half.verdict, has_changed);
+  EXPECT_EQ(
+      half.why,
+      "of 10 trials of the best (clock = 0) 8 did not run to their end (8 exited), of 6 in the night 0");
+  EXPECT_EQ(one.verdict, not_known_yet);
+  EXPECT_EQ(one.why,
+            "the saving stands, but of 10 trials of the best (clock = 0) 1 did not run to its end (1 "
+            "exited), of 6 in "
+            "the night 0: more blocks would tell");
+}
+
 // Where luck chose: thirty settings that are alike, and a reference that is worse.
 TEST(Recheck, WhatWasChosenForBeingTheLeastIsComparedWithWhatWasStatedOfIt) {
   std::mt19937_64 random(8);
