@@ -70,7 +70,9 @@ class Soak(attack.AttackCase):
         # The kills come in the first fifth: what grows shows in a run that lasts.
         at = sorted(chance.randrange(10, TRIALS // 5) for _ in range(KILLS))
         said = self.folder / "said"
-        run = self.start(night, stderr=said.open("ab"))
+        errors = said.open("ab")
+        self.addCleanup(errors.close)
+        run = self.start(night, stderr=errors)
         while True:
             done = 0
             with contextlib.suppress(sqlite3.OperationalError):
@@ -87,7 +89,7 @@ class Soak(attack.AttackCase):
                 self.account.tried += 1
                 if run.pid in victims:
                     run.wait(timeout=60)
-                    run = self.start(stderr=said.open("ab"))
+                    run = self.start(stderr=errors)
                     self.wait_for(lambda: not self.is_set() or run.poll() is None, 20)
                 self.account.lost += len(told - self.finished())
                 self.account.survived += 1
