@@ -31,6 +31,7 @@ import contextlib
 import itertools
 import json
 import math
+import os
 import pathlib
 import random
 import sys
@@ -113,6 +114,7 @@ def arrivals(options):
             lines = open(options.trace)
         except OSError as problem:
             sys.exit(f"the trace cannot be read: {problem}")
+        last = 0.0
         with lines:
             for number, line in enumerate(lines, 1):
                 words = line.partition("#")[0].split()
@@ -122,12 +124,17 @@ def arrivals(options):
                     sizes, at = [int(word) for word in words[1:3]], float(words[0])
                     if not (math.isfinite(at) and at >= 0):
                         raise ValueError
+                    if at < last:
+                        sys.exit(f"{options.trace}:{number}: times ascend; found {words[0]} behind {last:g}")
+                    last = at
                     yield Due(at, *(sizes if len(sizes) == 2 else [options.prompt_tokens, options.output_tokens]))
                 except ValueError:
                     sys.exit(f"{options.trace}:{number}: a line is SECONDS [PROMPT_TOKENS OUTPUT_TOKENS]; found '{line.strip()}'")
         return
-    chance = random.Random(options.seed)
-    at = 0.0
+    # Copies that run at once (DVFS_PLAN_INSTANCE) each have arrivals of their own: together they are as one client of their rates' sum.
+    instance, instances = int(os.environ.get("DVFS_PLAN_INSTANCE", "0")), int(os.environ.get("DVFS_PLAN_INSTANCES", "1"))
+    chance = random.Random(options.seed if instance == 0 else f"{options.seed} {instance}")
+    at = instance / instances / options.rate if options.arrivals == "constant" else 0.0
     while True:
         count = options.burst if options.arrivals == "bursts" else 1
         for _ in range(count):

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy
 
@@ -117,6 +118,21 @@ class OpenLoopClient(unittest.TestCase):
         self.assertAlmostEqual(bursts[-1] / 4000 * 50, 1, delta=0.2)
         numpy.testing.assert_allclose(numpy.diff(due("--rate", "50", "--arrivals", "constant", count=10)), 0.02)
 
+    def test_copies_are_due_each_at_its_own_moments(self):
+        def due(instance, *words):
+            with unittest.mock.patch.dict(os.environ, {"DVFS_PLAN_INSTANCE": str(instance), "DVFS_PLAN_INSTANCES": "4"}):
+                schedule = open_loop_client.arrivals(open_loop_client.arguments(["http://h/", "--requests", "1", "--rate", "25", *words]))
+                return [one.at for one in open_loop_client.first(schedule, 2000, None)[0]]
+        together = numpy.sort(sum((due(i)[1:] for i in range(4)), []))
+        gaps = numpy.diff(together[together < 60])
+        self.assertAlmostEqual(gaps.mean() * 100, 1, delta=0.1)
+        self.assertAlmostEqual(gaps.std() / gaps.mean(), 1, delta=0.1)  # Poisson's still, and no batches of four
+        numpy.testing.assert_allclose(numpy.diff(numpy.sort(sum((due(i, "--arrivals", "constant")[:50] for i in range(4)), []))), 0.01)
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("DVFS_PLAN_INSTANCE", None)
+            alone = open_loop_client.arrivals(open_loop_client.arguments(["http://h/", "--requests", "1", "--rate", "25"]))
+            self.assertEqual([one.at for one in open_loop_client.first(alone, 2000, None)[0]], due(0), "the first copy's are those of one alone")
+
     def test_percentiles_are_those_of_the_definition_or_are_not_stated(self):
         chance = random.Random(11)
         for _ in range(300):
@@ -184,6 +200,9 @@ class OpenLoopClient(unittest.TestCase):
         trace.write_text("0 3 1\n0.1 five 1\n")
         failed = subprocess.run([sys.executable, CLIENT, "http://127.0.0.1:1/", "--trace", trace], capture_output=True, text=True)
         self.assertEqual((failed.returncode, failed.stderr), (1, f"{trace}:2: a line is SECONDS [PROMPT_TOKENS OUTPUT_TOKENS]; found '0.1 five 1'\n"))
+        trace.write_text("0 3 1\n2 3 1\n1 3 1\n")
+        failed = subprocess.run([sys.executable, CLIENT, "http://127.0.0.1:1/", "--trace", trace], capture_output=True, text=True)
+        self.assertEqual((failed.returncode, failed.stderr), (1, f"{trace}:3: times ascend; found 1 behind 2\n"))
 
     def test_what_is_not_answered_counts_as_the_longest(self):
         async def refuses_some(server, writer, body):
