@@ -112,6 +112,7 @@ Json point_json(const PointSummary& point) {
   for (const auto& [name, metric] : point.metrics) {
     Json one = to_json(std::optional(metric.value));
     one["unit"] = metric.unit;
+    one["told_in"] = metric.trials;
     if (metric.count_low) {
       one["count"] = metric.count;
       one["count_of"] = metric.count_of;

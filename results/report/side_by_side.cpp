@@ -119,6 +119,10 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       if (told.count_low)
         one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count,
                            told.count_of, *told.count_low, *told.count_high);
+      // A percentile is not told where too many requests were not answered: those that told one are the better trials.
+      if (told.trials < point.counted)
+        one += fmt::format(" (told in {} of {} trials only, and so not known of this setting)", told.trials,
+                           point.counted);
       texts.push_back(one);
     }
     if (texts.empty()) continue;

@@ -15,6 +15,7 @@
 #include "results/report/json_report.hpp"
 #include "results/report/overview.hpp"
 #include "results/report/report.hpp"
+#include "results/report/side_by_side.hpp"
 #include "results/report/sparklines.hpp"
 #include "results/report/summary.hpp"
 #include "results/statistics/winner.hpp"
@@ -196,8 +197,11 @@ TEST(Limits, WhatSomeTrialsDidNotTellIsNotKnownToHold) {
   EXPECT_EQ(scenario.points[1].constraints.at(0).holds, true);
   ASSERT_TRUE(scenario.best);
   EXPECT_EQ(*scenario.best, 1U);
-  EXPECT_THAT(answer_sentences(summary).at(0),
-              HasSubstr("2 of the 5 trials of w clock=01 told none"));
+  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr("2 of the 5 trials of w clock=01 told none"));
+  EXPECT_THAT(beside_lines(scenario),
+              HasSubstr("clock = 1: p99_latency 170.0 ± 0.0 ms (told in 3 of 5 trials only, and so not "
+                        "known of this setting)\n"));
+  EXPECT_THAT(beside_lines(scenario), HasSubstr("clock = 2: p99_latency 150.0 ± 0.0 ms\n"));
 }
 
 TEST(Savings, OfPointsThatShareNoBlockNoneIsStated) {

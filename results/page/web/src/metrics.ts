@@ -61,7 +61,10 @@ function option(names: string[], unit: string, scenario: Scenario, axes: Axis[],
   const series: object[] = [];
   names.forEach((name, i) => {
     const colour = series_colours[i % series_colours.length]!;
-    const mine = points.filter((p) => p.metrics[name]);
+    // What only some of a setting's trials told is of the better ones (no percentile where too much was not answered): beside the line, and said.
+    const told = points.filter((p) => p.metrics[name]), mine = told.filter((p) => p.metrics[name]!.told_in >= p.counted), some = told.filter((p) => p.metrics[name]!.told_in < p.counted);
+    if (some.length > 0)
+      series.push({ type: "scatter", name: `${printable(name)}, told in some trials only`, symbol: "emptyTriangle", symbolSize: 9, itemStyle: { color: colour }, data: some.map((p) => ({ value: [at(p), p.metrics[name]!.mean], name: `${p.point}: told in ${p.metrics[name]!.told_in} of ${p.counted} trials` })) });
     series.push({ type: "line", name: printable(name), itemStyle: { color: colour }, lineStyle: { color: colour, width: 2 }, symbolSize: 7,
       data: mine.map((p) => ({ value: [at(p), p.metrics[name]!.mean], name: p.point })) });
     const bars = mine.flatMap((p) => { const bar = interval(p.metrics[name]!); return bar ? [[at(p), ...bar]] : []; });

@@ -2,7 +2,7 @@
 export interface Estimate { mean: number; median: number; n: number; half_width_95: number | null; standard_deviation: number | null }
 export interface Change { value: number; pairs: number; low_95: number | null; high_95: number | null }
 export interface Constraint { constraint: string; name: string; value: number | null; holds: boolean | null; certain: boolean | null }
-export interface Metric extends Estimate { unit: string; count?: number; count_of?: number; count_low_95?: number; count_high_95?: number }
+export interface Metric extends Estimate { unit: string; told_in: number; count?: number; count_of?: number; count_low_95?: number; count_high_95?: number }
 export type Values = Record<string, number | null>;
 export type Settings = Record<string, string>;
 export interface Point {
