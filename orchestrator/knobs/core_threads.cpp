@@ -8,14 +8,19 @@
 
 namespace dvfs_plan {
 
+std::vector<int> threads_of_core(int cpu, const Sysfs& sysfs) {
+  auto threads = parse_cpu_list(
+      sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu))
+          .value_or(""));
+  if (threads) std::sort(threads->begin(), threads->end());
+  return std::move(threads).value_or(std::vector<int>{});
+}
+
 CoreThreads::CoreThreads(const Sysfs& sysfs) {
-  const std::string folder = "/sys/devices/system/cpu/";
-  const auto online = parse_cpu_list(sysfs.text(folder + "online").value_or(""));
+  const auto online = parse_cpu_list(sysfs.text("/sys/devices/system/cpu/online").value_or(""));
   for (const int cpu : online.value_or(std::vector<int>{})) {
-    const auto siblings = parse_cpu_list(
-        sysfs.text(fmt::format("{}cpu{}/topology/thread_siblings_list", folder, cpu)).value_or(""));
-    if (siblings && !siblings->empty() && *std::min_element(siblings->begin(), siblings->end()) != cpu)
-      further_.insert(cpu);
+    const auto threads = threads_of_core(cpu, sysfs);
+    if (!threads.empty() && threads.front() != cpu) further_.insert(cpu);
   }
 }
 

@@ -9,6 +9,9 @@
 
 namespace dvfs_plan {
 
+// Those of the core that a CPU is a thread of, itself among them, ascending; empty: it is not told.
+std::vector<int> threads_of_core(int cpu, const Sysfs& sysfs);
+
 class CoreThreads {
  public:
   // As the machine is now: of a CPU that is offline nothing tells whose thread it is, and it counts as none.

@@ -24,10 +24,8 @@ std::vector<int> cpus_cores_first(const Sysfs& sysfs) {
   }
   std::vector<std::pair<int, int>> ranked;  // thread number within its core, cpu
   for (const int cpu : online) {
-    const auto siblings = parse_cpu_list(
-        sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu))
-            .value_or(""));
-    const auto& threads = siblings.value_or(std::vector<int>{cpu});
+    auto threads = threads_of_core(cpu, sysfs);
+    if (threads.empty()) threads = {cpu};
     ranked.emplace_back(std::find(threads.begin(), threads.end(), cpu) - threads.begin(), cpu);
   }
   std::sort(ranked.begin(), ranked.end());

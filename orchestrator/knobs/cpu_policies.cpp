@@ -88,9 +88,7 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
     return choice;
   }
   for (const int cpu : reached) {
-    const auto siblings = parse_cpu_list(
-        sysfs.text(fmt::format("{}cpu{}/topology/thread_siblings_list", cpu_folder, cpu)).value_or(""));
-    for (const int sibling : siblings.value_or(std::vector<int>{})) {
+    for (const int sibling : threads_of_core(cpu, sysfs)) {
       if (contains(reached, sibling)) continue;
       std::vector<int> both = reached;
       both.push_back(sibling);
