@@ -61,7 +61,8 @@ def arguments(words=None):
     load.add_argument("--requests", type=int, help="how many count")
     load.add_argument("--duration", type=float, metavar="SECONDS", help="as many as come in so long")
     load.add_argument("--warm-up", default="0", metavar="N|SECONDSs", help="requests (100), or a while (5s), that do not count")
-    load.add_argument("--seed", type=int, default=1, help="of the arrivals: the same load in each trial (1)")
+    load.add_argument("--seed", type=int, default=1, help="of the arrivals (1): one load at all settings of a block of trials, another in the next block")
+    load.add_argument("--same-arrivals", action="store_true", help="one load in all blocks: intervals then hold nothing of how another would have gone")
     load.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="of one request (60)")
     load.add_argument("--connections", type=int, default=1024, metavar="N", help="open at once at most (1024)")
     request = parser.add_argument_group("each request")
@@ -133,7 +134,9 @@ def arrivals(options):
         return
     # Copies that run at once (DVFS_PLAN_INSTANCE) each have arrivals of their own: together they are as one client of their rates' sum.
     instance, instances = int(os.environ.get("DVFS_PLAN_INSTANCE", "0")), int(os.environ.get("DVFS_PLAN_INSTANCES", "1"))
-    chance = random.Random(options.seed if instance == 0 else f"{options.seed} {instance}")
+    # Each block of trials (DVFS_PLAN_BLOCK, from 1) has arrivals of its own: else no interval over trials would hold what they bring.
+    block = 1 if options.same_arrivals else int(os.environ.get("DVFS_PLAN_BLOCK", "1"))
+    chance = random.Random(options.seed if (instance, block) == (0, 1) else f"{options.seed} {instance} {block}")
     at = instance / instances / options.rate if options.arrivals == "constant" else 0.0
     while True:
         count = options.burst if options.arrivals == "bursts" else 1

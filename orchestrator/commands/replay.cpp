@@ -60,7 +60,10 @@ struct WorkloadPlays {
 };
 
 struct Figures {
-  double mean_trials = 0, mean_regret = 0, p95_regret = 0;
+  int plays = 0, named = 0;  // `named`: of the plays, those that named a setting
+  double mean_trials = 0;
+  // Of the settings named that hold the constraints: one that breaks them may have less than any that holds, which is no merit.
+  std::optional<double> mean_regret, p95_regret;
   std::optional<double> median_bound, coverage;
   // Under constraints: how often the named setting breaks one, and how often it should by what was stated.
   std::optional<double> violated, stated_violated;
@@ -71,28 +74,31 @@ Figures figures_of(const std::vector<Play>& plays) {
   std::vector<double> regrets, bounds;
   int held = 0, violated = 0, stated = 0;
   double expected = 0;
+  figures.plays = static_cast<int>(plays.size());
   for (const Play& play : plays) {
     figures.mean_trials += play.trials;
     if (play.chosen < 0) continue;
+    ++figures.named;
     if (play.feasible) {
       ++stated;
       violated += play.violates ? 1 : 0;
       expected += 1 - *play.feasible;
     }
+    if (play.violates) continue;
     regrets.push_back(play.regret);
     if (!play.bound) continue;
     bounds.push_back(*play.bound);
     held += play.regret <= *play.bound + 1e-12 ? 1 : 0;
   }
   figures.mean_trials /= static_cast<double>(plays.size());
-  if (regrets.empty()) return figures;
-  figures.mean_regret =
-      std::accumulate(regrets.begin(), regrets.end(), 0.0) / static_cast<double>(regrets.size());
-  figures.p95_regret = quantile(regrets, 0.95);
   if (stated > 0) {
     figures.violated = static_cast<double>(violated) / stated;
     figures.stated_violated = expected / stated;
   }
+  if (regrets.empty()) return figures;
+  figures.mean_regret =
+      std::accumulate(regrets.begin(), regrets.end(), 0.0) / static_cast<double>(regrets.size());
+  figures.p95_regret = quantile(regrets, 0.95);
   if (!bounds.empty()) {
     figures.median_bound = quantile(bounds, 0.5);
     figures.coverage = static_cast<double>(held) / static_cast<double>(bounds.size());
@@ -120,9 +126,9 @@ OptimumOfTable optimum_of(const Landscape& landscape) {
 }
 
 Json figures_json(const Figures& figures) {
-  Json json{{"mean_trials", figures.mean_trials},
-            {"mean_regret", figures.mean_regret},
-            {"p95_regret", figures.p95_regret}};
+  Json json{{"mean_trials", figures.mean_trials}, {"named", figures.named}};
+  json["mean_regret"] = figures.mean_regret ? Json(*figures.mean_regret) : Json(nullptr);
+  json["p95_regret"] = figures.p95_regret ? Json(*figures.p95_regret) : Json(nullptr);
   json["median_bound"] = figures.median_bound ? Json(*figures.median_bound) : Json(nullptr);
   json["bound_held"] = figures.coverage ? Json(*figures.coverage) : Json(nullptr);
   if (figures.violated) {
@@ -146,9 +152,10 @@ Json plays_json(const WorkloadPlays& one) {
                {"trials", play.trials},
                {"settings_run", play.settings},
                {"chosen", play.chosen < 0 ? Json(nullptr) : Json(point_text(*one.landscape, play.chosen))},
-               {"regret", play.chosen < 0 ? Json(nullptr) : Json(play.regret)}};
+               {"regret", play.chosen < 0 || play.violates ? Json(nullptr) : Json(play.regret)}};
     entry["bound"] = play.bound ? Json(*play.bound) : Json(nullptr);
-    entry["bound_held"] = play.bound ? Json(play.regret <= *play.bound + 1e-12) : Json(nullptr);
+    entry["bound_held"] =
+        play.bound && !play.violates ? Json(play.regret <= *play.bound + 1e-12) : Json(nullptr);
     if (play.feasible) {
       entry["feasible"] = *play.feasible;
       entry["violates"] = play.violates;
@@ -282,10 +289,13 @@ std::string replay_text(const std::vector<WorkloadPlays>& all, const ReplayOptio
                       constrained ? fmt::format("  {:>9}  {:>7}", "violated", "stated") : "");
   const auto line = [&](const std::string& name, const std::string& settings, const Figures& f) {
     text += fmt::format(
-        "{:<44} {:>8} {:>6.1f}  {:>9.2f} % {:>7.2f} %  {}{}\n", printable(name).substr(0, 44), settings,
-        f.mean_trials, 100 * f.mean_regret, 100 * f.p95_regret, bound_text(f),
+        "{:<44} {:>8} {:>6.1f}  {}  {}{}{}\n", printable(name).substr(0, 44), settings, f.mean_trials,
+        f.mean_regret ? fmt::format("{:>9.2f} % {:>7.2f} %", 100 * *f.mean_regret, 100 * *f.p95_regret)
+                      : fmt::format("{:>11} {:>9}", "-", "-"),
+        bound_text(f),
         f.violated ? fmt::format("  {:>7.1f} %  {:>5.1f} %", 100 * *f.violated, 100 * *f.stated_violated)
-                   : "");
+                   : "",
+        f.named < f.plays ? fmt::format("  ({} of {} named no setting)", f.plays - f.named, f.plays) : "");
   };
   for (const WorkloadPlays& one : all)
     line(one.landscape->device + " " + one.landscape->workload,

@@ -156,7 +156,7 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
   StartGate gate;
   if (!alone) gate = launcher.make_gate();
   for (const Instance& one : instances) {
-    LaunchSpec spec = launch_spec(point, one, alone);
+    LaunchSpec spec = launch_spec(point, one, trial.block, alone);
     spec.gate = gate.path();
     auto launched = launcher.launch(spec, machine_.clock);
     if (!launched.child) {
@@ -252,7 +252,8 @@ void WorkRunner::keep_instance(const Instance& instance, std::size_t place, cons
   trial.instances.push_back(std::move(one));
 }
 
-LaunchSpec WorkRunner::launch_spec(const PlanPoint& point, const Instance& instance, bool alone) const {
+LaunchSpec WorkRunner::launch_spec(const PlanPoint& point, const Instance& instance, int block,
+                                   bool alone) const {
   const WorkloadSpec& workload = spec_of(instance);
   const CommandLine command =
       command_line(workload, plan_.axes, point.values, instance_words(workload, instance));
@@ -265,6 +266,8 @@ LaunchSpec WorkRunner::launch_spec(const PlanPoint& point, const Instance& insta
   spec.run_as = machine_.programs.users.at(workload.name);
   for (const auto& [name, value] : command.environment) environment[name] = value;
   environment[run_variable] = machine_.guard.run();
+  // What a workload draws at random by it is the same at every setting of a block, and varies from block to block as the world would.
+  environment["DVFS_PLAN_BLOCK"] = std::to_string(block);
   if (!alone) {
     environment["DVFS_PLAN_INSTANCE"] = std::to_string(instance.copy);
     environment["DVFS_PLAN_INSTANCES"] = std::to_string(instance.copies);

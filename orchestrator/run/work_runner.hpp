@@ -33,7 +33,7 @@ class WorkRunner {
   void keep(const Instance& instance, ChildResult& result, TrialRecord& trial);
   void keep_instance(const Instance& instance, std::size_t place, const ChildResult& result,
                      TrialRecord& trial) const;
-  LaunchSpec launch_spec(const PlanPoint& point, const Instance& instance, bool alone) const;
+  LaunchSpec launch_spec(const PlanPoint& point, const Instance& instance, int block, bool alone) const;
   const WorkloadSpec& spec_of(const Instance& instance) const {
     return plan_.workloads[static_cast<std::size_t>(instance.workload)].spec;
   }

@@ -29,9 +29,13 @@ std::vector<Span> in_both(const std::vector<Span>& a, const std::vector<Span>& b
 }  // namespace
 
 std::vector<Span> all_running(const TrialRecord& trial, const Regions& regions) {
+  std::map<std::string, bool> marks;  // by workload, in any start
+  for (const InstanceRecord& one : trial.instances)
+    marks[one.workload] = marks[one.workload] || !spans_of_run(regions, one.run).empty();
   std::vector<Span> all, at_once;
   for (const InstanceRecord& one : trial.instances) {
-    const auto own = spans_of_run(regions, one.run);
+    auto own = spans_of_run(regions, one.run);
+    if (!marks[one.workload]) own = {{one.started, one.ended, seconds(one.ended - one.started).value()}};
     if (one.instance == 1) {
       all.insert(all.end(), at_once.begin(), at_once.end());
       at_once = own;

@@ -12,7 +12,7 @@
 namespace dvfs_plan {
 
 // The stretches in which all that ran at once were in what counts of theirs: of each start of all of them together, the part that
-// is in each one's own stretches. Empty where one ran alone.
+// is in each one's own stretches; one whose workload marks nothing of what counts is in it from its start to its end. Empty where one ran alone.
 std::vector<Span> all_running(const TrialRecord& trial, const Regions& regions);
 
 // Fills what counts of each of `trial.instances`, its units of work by what counts those of its workload (none where that is empty), and

@@ -452,7 +452,23 @@ TEST(Several, EachStartOfAllTogetherIsForItself) {
   EXPECT_DOUBLE_EQ(*trial.all_running_s, 0.016);
 }
 
-TEST(Several, OneThatMarkedNothingLeavesNoTimeInWhichAllRan) {
+TEST(Several, OneWhoseWorkloadMarksNothingRunsFromItsStartToItsEnd) {
+  TrialRecord trial = of_instances(2, 2);
+  for (const std::size_t background : {1, 3}) trial.instances[background].workload = "background";
+  const auto lasts = [&](std::size_t i, Nanoseconds from, Nanoseconds to) {
+    trial.instances[i].started = from * 1'000'000;
+    trial.instances[i].ended = to * 1'000'000;
+  };
+  lasts(1, 0, 25);
+  lasts(3, 55, 90);
+  Regions regions;
+  regions.all = {stretch(1, 10, 30), stretch(3, 50, 70)};
+  judge_instances(trial, regions, {});
+  EXPECT_DOUBLE_EQ(*trial.all_running_s, 0.030);  // 10-25 and 55-70
+  EXPECT_EQ(trial.instances[1].region_s, std::nullopt) << "what it took by itself is not known";
+}
+
+TEST(Several, ACopyThatMarkedNothingBesideOneThatDidLeavesNoTimeInWhichAllRan) {
   TrialRecord trial = of_instances(1, 2);
   Regions regions;
   regions.all = {stretch(1, 0, 10)};

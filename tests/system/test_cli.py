@@ -810,6 +810,16 @@ workloads:
         self.assertRegex(self.call("replay", "table.csv", "--search", "full", "--seeds", "1").stdout, r"(?m)^  the best setting there saves \d+\.\d % against the highest \(median of 1 workloads, ")
         self.assertEqual((full["plays"][0]["chosen"], full["plays"][0]["regret"], full["plays"][0]["bound"]), (full["best"], 0, None))
         self.assertRegex(self.call("replay", "table.csv", "--seeds", "2").stdout, r"(?m)^board work +15 +12\.0 +\d")
+        # What breaks the constraint may have less than all that hold it: no regret is stated of it, and it is in no mean.
+        limit = json.loads(self.call("replay", "table.csv", "--trials", "4", "--noise-time", "3%", "--noise-power", "5%", "--seeds", "20", "--json",
+                                     "--objective", "{minimise: energy, subject to: {slowdown: 10 %}}").stdout)["workloads"][0]
+        named = [play for play in limit["plays"] if play["chosen"] is not None]
+        holding = [play for play in named if not play["violates"]]
+        self.assertTrue(0 < len(holding) < 20, limit)  # else nothing of this is seen
+        self.assertEqual(limit["named"], len(named))
+        self.assertTrue(all(play["regret"] >= 0 for play in holding), holding)
+        self.assertTrue(all(play["regret"] is None and play["bound_held"] is None for play in limit["plays"] if play not in holding), limit)
+        self.assertAlmostEqual(limit["mean_regret"], sum(play["regret"] for play in holding) / len(holding))
         wrong = self.call("replay", "table.csv", "--noise-power", "2 W")
         self.assertEqual((wrong.returncode, wrong.stderr), (2, "error: --noise-power must be a share below 100 %, not '2 W'\n  hint: write --noise-power 2%, or 0.02\n"))
         absent = self.call("replay", "absent.csv")

@@ -133,6 +133,15 @@ class OpenLoopClient(unittest.TestCase):
             alone = open_loop_client.arrivals(open_loop_client.arguments(["http://h/", "--requests", "1", "--rate", "25"]))
             self.assertEqual([one.at for one in open_loop_client.first(alone, 2000, None)[0]], due(0), "the first copy's are those of one alone")
 
+    def test_each_block_of_trials_has_arrivals_of_its_own(self):
+        def due(block, *words):
+            with unittest.mock.patch.dict(os.environ, {"DVFS_PLAN_BLOCK": str(block)}):
+                schedule = open_loop_client.arrivals(open_loop_client.arguments(["http://h/", "--requests", "1", "--rate", "25", *words]))
+                return [one.at for one in open_loop_client.first(schedule, 200, None)[0]]
+        self.assertEqual(due(2), due(2), "one load at all settings of a block")
+        self.assertEqual(len({tuple(due(block)) for block in range(1, 30)}), 29)
+        self.assertEqual(due(1, "--same-arrivals"), due(7, "--same-arrivals"))
+
     def test_percentiles_are_those_of_the_definition_or_are_not_stated(self):
         chance = random.Random(11)
         for _ in range(300):

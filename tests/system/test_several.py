@@ -231,9 +231,14 @@ workloads:
   - {name: background, command: [sleep, "0.1"]}
   - {name: both, together: [train, background]}
 """)
-        trial = self.rows("s.sqlite", "SELECT verdict, region, time_s FROM trials WHERE workload = 'both'")[0]
+        trial = self.rows("s.sqlite", "SELECT verdict, region, time_s, all_running_s FROM trials WHERE workload = 'both'")[0]
         self.assertEqual((trial["verdict"], trial["region"]), ("ok", "work"))
         self.assertGreaterEqual(trial["time_s"], 0.3)
+        # It runs from its start to its end: python takes a while until it marks, so all of its 0.1 s or none of it may lie in what counts.
+        self.assertLess(trial["all_running_s"], 0.3)
+        beside = self.call("report", "s.sqlite").stdout
+        self.assertIn("background: its own time is not known, since it marks nothing of what counts or told no work", " ".join(beside.split()))
+        self.assertNotIn("background, did not run alone here", beside)
 
     def test_a_limit_of_one_workload_is_none_of_the_others(self):
         self.write("s.yaml", f"""
