@@ -1,16 +1,22 @@
 #!/usr/bin/python3
-"""interface.py PROGRAM: writes interface.json beside itself: the views with their columns and the keys of JSON that scripts may rely on. What is in it stays; what is new is
-added by running this again. test_results.py looks whether all of it is still there."""
+"""interface.py PROGRAM: writes interface.json beside itself: what stays from 1.0 on (docs/promises.md): the views with their columns, keys of JSON, exit codes, keys and words
+of the experiment file, and what each of experiments/*.yaml means. What is in it stays; what is new is added by running this again. test_results.py looks whether all of it
+is still so."""
 import gzip
 import json
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 # Their keys are the user's own names.
 DYNAMIC = {"settings", "values", "machine", "metrics", "not_counted", "best_settings", "best_delivered_instead", "delivered_instead", "boards_j", "axes"}
+# Of what `check --json` says, what follows from the file alone, on any machine.
+MEANT = ("axes", "points", "trials", "idle_windows", "blocks", "most_blocks", "seed", "order")
 
 
 def keys_of(value, path=""):
@@ -27,8 +33,51 @@ def keys_of(value, path=""):
     return found
 
 
+def words_of_experiments():
+    """Keys and words that experiment.schema.json takes: "repeat.until", "minimised = edp"."""
+    found = set()
+
+    def look(name, value):
+        if isinstance(value, dict):
+            found.update(f"{name}.{key}" for key in value.get("properties", {}))
+            found.update(f"{name} = {word}" for word in value.get("enum", []))
+            if name == "axis_name":  # knobs: alternatives of a pattern
+                found.update(f"{name} = {knob}" for knob in re.findall(r"[a-z]+\\?\.[a-z_]+", value["pattern"].replace("\\", "")))
+            for key, inner in value.items():
+                if key != "properties":
+                    look(name, inner)
+            for key, inner in value.get("properties", {}).items():
+                look(f"{name}.{key}", inner)
+        elif isinstance(value, list):
+            for inner in value:
+                look(name, inner)
+    for name, value in json.loads((ROOT / "experiments/experiment.schema.json").read_text())["$defs"].items():
+        look(name, value)
+    return sorted(found)
+
+
+def exit_codes():
+    inside = re.search(r"enum class ExitCode \{(.*?)\}", (ROOT / "base/error.hpp").read_text(), re.S)[1]
+    return {code: name for name, code in re.findall(r"^\s*(\w+) = (\d+)", inside, re.M)}
+
+
+def meanings(program):
+    """Of each of experiments/*.yaml: its points, order and defaults."""
+    found = {}
+    for file in sorted(HERE.glob("experiments/*.yaml")):
+        with tempfile.TemporaryDirectory(prefix="dvfs-interface.") as folder:
+            shutil.copy(file, folder)
+            (pathlib.Path(folder) / "level").write_text("2\n")  # of own-setter.yaml
+            done = subprocess.run([program, "check", file.name, "--json"], capture_output=True, text=True, cwd=folder)
+            if not done.stdout:
+                raise RuntimeError(f"{file.name}: {done.stderr}")
+            said = json.loads(done.stdout)
+            found[file.stem] = {key: said[key] for key in MEANT if key in said}
+    return found
+
+
 def interface_of(program):
-    said = {"views": {}, "json": {}}
+    said = {"views": {}, "json": {}, "exit_codes": exit_codes(), "experiment_file": words_of_experiments(), "experiments": meanings(program)}
     with tempfile.TemporaryDirectory(prefix="dvfs-interface.") as folder:
         files = {}
         for name in ("v16", "adaptive"):

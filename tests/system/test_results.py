@@ -48,7 +48,8 @@ class Results(unittest.TestCase):
     # ---------------------------------------------------------------- SQL
 
     def test_what_scripts_may_rely_on_stays(self):
-        """tests/recorded/interface.json: views, columns and keys of JSON are added to, and none goes."""
+        """tests/recorded/interface.json, docs/promises.md: views, columns, keys of JSON, exit codes, keys and words of the experiment file are added to, and none goes; a file
+        of 1.0 means what it meant."""
         sys.path.insert(0, str(RECORDED.parent))
         import interface
         promised, now = json.loads((RECORDED.parent / "interface.json").read_text()), interface.interface_of(testbed.BIN / "dvfs-plan")
@@ -56,8 +57,15 @@ class Results(unittest.TestCase):
             self.assertEqual(set(columns) - set(now["views"].get(view, [])), set(), view)
         for command, keys in promised["json"].items():
             self.assertEqual(set(keys) - set(now["json"].get(command, [])), set(), command)
+        for code, name in promised["exit_codes"].items():
+            self.assertEqual(now["exit_codes"].get(code), name, f"exit code {code}")
+        self.assertEqual(set(promised["experiment_file"]) - set(now["experiment_file"]), set())
+        for name, meaning in promised["experiments"].items():
+            for key, value in meaning.items():
+                self.assertEqual(now["experiments"][name][key], value, f"tests/recorded/experiments/{name}.yaml: {key}")
         added = [f"{view}.{column}" for view, columns in now["views"].items() for column in columns if column not in promised["views"].get(view, [])] + \
-                [f"{command}: {key}" for command, keys in now["json"].items() for key in keys if key not in promised["json"].get(command, [])]
+                [f"{command}: {key}" for command, keys in now["json"].items() for key in keys if key not in promised["json"].get(command, [])] + \
+                [word for word in now["experiment_file"] if word not in promised["experiment_file"]] + [code for code in now["exit_codes"] if code not in promised["exit_codes"]]
         self.assertEqual(added, [], "promise them: tests/recorded/interface.py build/dev/bin/dvfs-plan")
 
     def test_the_analysts_questions_are_answered(self):
