@@ -43,8 +43,7 @@ std::optional<double> time_used(const TrialRow& trial) {
   return trial.time_s ? std::optional(*trial.time_s * trial.runs) : std::nullopt;
 }
 
-}  // namespace
-
+// By the trial's own ratio.
 WorkOfTrial own_work(const TrialRow& trial) {
   WorkOfTrial work;
   work.energy = work.energy_in_logs = trial.work_energy();
@@ -55,6 +54,13 @@ WorkOfTrial own_work(const TrialRow& trial) {
     work.ed2p = *work.energy * *work.time * *work.time;
   }
   return work;
+}
+
+}  // namespace
+
+WorkOfTrial work_of(const TrialRow& trial, const WorkOfTrials& unequal) {
+  const auto found = unequal.find(&trial);
+  return found == unequal.end() ? own_work(trial) : found->second;
 }
 
 WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective) {

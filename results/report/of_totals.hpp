@@ -22,8 +22,8 @@ struct WorkOfTrial {
 };
 using WorkOfTrials = std::unordered_map<const TrialRow*, WorkOfTrial>;
 
-// By the trial's own ratio.
-WorkOfTrial own_work(const TrialRow& trial);
+// By the totals where it is in `unequal`, else by its own.
+WorkOfTrial work_of(const TrialRow& trial, const WorkOfTrials& unequal);
 
 // Of one point's trials; of those that count. Empty where all did the same work, or its objective is not per unit.
 WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective);

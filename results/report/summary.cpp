@@ -1,19 +1,17 @@
 #include "results/report/summary.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
+#include "results/report/constraint_checks.hpp"
+#include "results/report/drift.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/of_totals.hpp"
+#include "results/report/point_means.hpp"
 #include "results/report/settings_order.hpp"
 #include "results/report/side_by_side.hpp"
 #include "results/report/trade_offs.hpp"
@@ -22,42 +20,6 @@
 
 namespace dvfs_plan {
 namespace {
-
-// What several trials of one block have in common, the block's own level, is one thing and not several: a block's mean is one value. Of one
-// block alone nothing tells how blocks differ. Of several machines each is one. `blocks_differ`: they are repetitions, no rounds of a search.
-std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& nodes,
-                                    const std::vector<std::string>& blocks,
-                                    const std::vector<SensorPart>& sensors, bool blocks_differ) {
-  const bool one_machine =
-      std::all_of(nodes.begin(), nodes.end(), [](const std::string& node) { return node.empty(); });
-  if (!one_machine || !blocks_differ) return estimate_of_groups(values, nodes, sensors);
-  auto result = estimate_of_groups(values, blocks, sensors);
-  if (result && values.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const std::string& one) {
-        return one == blocks.front();
-      }))
-    result->half_width.reset();
-  return result;
-}
-
-// Values of one quantity over the counted trials of a point, with the sensors' share of each, and the machine of each where
-// there are several.
-struct Values {
-  std::vector<double> values;
-  std::vector<SensorPart> sensor;
-  std::vector<std::string> nodes, blocks;
-  const TrialRow* of = nullptr;  // that is being added
-  void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
-    if (!value) return;
-    values.push_back(*value);
-    nodes.push_back(of->node);
-    blocks.push_back(std::to_string(of->block));
-    if (relative)
-      sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
-  }
-  std::optional<Estimate> estimate(bool blocks_differ) const {
-    return estimate_of(values, nodes, blocks, sensor, blocks_differ);
-  }
-};
 
 // The trials of one scenario, their points numbered by axis values.
 class Scenario {
@@ -94,12 +56,11 @@ class Scenario {
       else
         compare(i);
     }
-    for (PointSummary& point : result_.points) check_constraints(point);
+    for (PointSummary& point : result_.points) check_constraints(point, objective_spec_.constraints);
     rank();
     if (!asked_.empty()) return std::move(result_);
     trade_offs();
-    drift();
-    drift_of_metrics();
+    set_drift(result_, {experiment_, trials_, unequal_, several_nodes()});
     return std::move(result_);
   }
 
@@ -134,181 +95,19 @@ class Scenario {
 
   int index_of(const TrialRow& trial) const { return index_of_trial_.at(&trial); }
 
-  // Per unit of work where the objective is, else per run.
-  WorkOfTrial work_of(const TrialRow& trial) const {
-    const auto found = unequal_.find(&trial);
-    return found == unequal_.end() ? own_work(trial) : found->second;
-  }
-
-  bool blocks_differ() const { return !result_.search; }
+  WorkOfTrial work_of(const TrialRow& trial) const { return dvfs_plan::work_of(trial, unequal_); }
 
   void count(std::size_t i) {
     PointSummary& point = result_.points[i];
-    Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
-    std::vector<std::string> keys;
-    std::vector<double> bounds;  // of trials that did not reach the target
+    set_means(point, {trials_of_[i], unequal_, objective_spec_, !result_.search});
+    result_.trials += point.trials;
+    result_.counted += point.counted;
+    for (const auto& [verdict, trials] : point.not_counted) result_.not_counted[verdict] += trials;
     for (const TrialRow* trial : trials_of_[i]) {
-      if (trial->role == TrialRole::warm_up) continue;
-      ++point.trials;
-      ++result_.trials;
-      if (trial->censored()) {
-        ++point.censored;
-        if (trial->more_than) bounds.push_back(*trial->more_than);
-        continue;
-      }
-      if (!trial->counts()) {
-        ++point.not_counted[trial->verdict];
-        ++result_.not_counted[trial->verdict];
-        continue;
-      }
-      ++point.counted;
-      ++result_.counted;
-      for (Values* quantity : {&energy, &above_idle, &time, &power, &objective, &per_unit, &work_energy,
-                               &work_time, &edp, &ed2p})
-        quantity->of = trial;
+      if (!trial->counts()) continue;
       if (std::find(result_.regions.begin(), result_.regions.end(), trial->region) == result_.regions.end())
         result_.regions.push_back(trial->region);
-      std::optional<SensorPart> sensor;
-      if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
-        sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
-                            trial->energy_systematic_j.value_or(0) / *trial->energy_j};
-      energy.add(trial->energy_j, sensor);
-      std::optional<SensorPart> above_idle_sensor;
-      if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s && trial->energy_half_width_j &&
-          trial->idle_half_width_w) {
-        above_idle_sensor =
-            SensorPart{std::hypot(*trial->energy_half_width_j, *trial->idle_half_width_w * *trial->time_s) /
-                           std::abs(*trial->above_idle_j),
-                       trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
-      }
-      above_idle.add(trial->above_idle_j, above_idle_sensor);
-      const WorkOfTrial work = work_of(*trial);
-      work_energy.add(work.energy, sensor);
-      work_time.add(work.time, std::nullopt);
-      time.add(trial->time_s, std::nullopt);
-      power.add(trial->mean_power_w, sensor);
-      per_unit.add(trial->units ? work.energy : std::nullopt, sensor);
-      edp.add(work.edp, sensor);
-      ed2p.add(work.ed2p, sensor);
-      objective.add(work.objective, objective_spec_.minimise == Objective::time ? std::nullopt : sensor);
-      if (work.objective) keys.push_back(trial->key);
     }
-    point.energy = energy.estimate(blocks_differ());
-    point.above_idle = above_idle.estimate(blocks_differ());
-    point.time = time.estimate(blocks_differ());
-    point.work_energy = work_energy.estimate(blocks_differ());
-    point.work_time = work_time.estimate(blocks_differ());
-    point.power = power.estimate(blocks_differ());
-    point.objective = objective.estimate(blocks_differ());
-    point.energy_per_unit = per_unit.estimate(blocks_differ());
-    point.edp = edp.estimate(blocks_differ());
-    point.ed2p = ed2p.estimate(blocks_differ());
-    describe(point, trials_of_[i]);
-    if (point.censored > 0) {
-      bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
-      if (!bounds.empty())
-        point.more_than =
-            std::accumulate(bounds.begin(), bounds.end(), 0.0) / static_cast<double>(bounds.size());
-      // The mean of those that did reach it is of the lucky ones.
-      for (auto quantity : {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,
-                            &PointSummary::energy, &PointSummary::time, &PointSummary::energy_per_unit,
-                            &PointSummary::edp, &PointSummary::ed2p, &PointSummary::above_idle})
-        (point.*quantity).reset();
-    }
-    delivered_instead(point, trials_of_[i]);
-    for (const std::size_t k : outliers(objective.values)) point.outliers.push_back(keys[k]);
-  }
-
-  // What its trials say beside time and energy.
-  void describe(PointSummary& point, const std::vector<const TrialRow*>& trials) const {
-    struct Told {
-      std::vector<double> values, least, highest;
-      std::vector<std::string> nodes, blocks;
-      std::string unit;
-      double count = 0, of = 0;
-    };
-    std::map<std::string, Told> metrics;
-    std::map<std::string, std::vector<double>> boards;
-    std::vector<double> shares;
-    std::vector<std::vector<double>> times;
-    for (const TrialRow* trial : trials) {
-      if (!trial->counts()) continue;
-      for (const auto& [name, value] : trial->metrics) {
-        Told& told = metrics[name];
-        told.values.push_back(value);
-        told.nodes.push_back(trial->node);
-        told.blocks.push_back(std::to_string(trial->block));
-        const auto extremes = trial->extremes_of_metrics.find(name);
-        told.least.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first);
-        told.highest.push_back(extremes == trial->extremes_of_metrics.end() ? value
-                                                                            : extremes->second.second);
-        if (const auto unit = trial->units_of_metrics.find(name); unit != trial->units_of_metrics.end())
-          told.unit = unit->second;
-        const auto count = trial->counts_of_metrics.find(name);
-        if (count == trial->counts_of_metrics.end()) continue;
-        told.count += count->second.first;
-        told.of += count->second.second;
-      }
-      for (const auto& [domain, joules] : trial->joules_of_boards) boards[domain].push_back(joules);
-      if (trial->all_running_s && trial->time_s && *trial->time_s > 0)
-        shares.push_back(*trial->all_running_s / (*trial->time_s * trial->runs));
-      times.resize(std::max(times.size(), trial->instances.size()));
-      point.instances.resize(std::max(point.instances.size(), trial->instances.size()));
-      for (std::size_t i = 0; i < trial->instances.size(); ++i) {
-        const TrialRow::Instance& one = trial->instances[i];
-        point.instances[i].name = one.name;
-        point.instances[i].workload = one.workload;
-        const double work = one.units.value_or(one.runs);
-        if (one.time_s && work > 0) times[i].push_back(*one.time_s / work);
-      }
-    }
-    for (const auto& [name, told] : metrics) {
-      MetricSummary metric{*estimate_of(told.values, told.nodes, told.blocks, {}, blocks_differ()),
-                           estimate_of(told.least, told.nodes, told.blocks, {}, blocks_differ()),
-                           estimate_of(told.highest, told.nodes, told.blocks, {}, blocks_differ()),
-                           told.unit,
-                           static_cast<int>(told.values.size()),
-                           told.count,
-                           told.of,
-                           {},
-                           {}};
-      if (told.of > 0) {
-        const ShareInterval interval = wilson_interval(told.count, told.of);
-        metric.count_low = 100 * interval.low;
-        metric.count_high = 100 * interval.high;
-      }
-      point.metrics.emplace(name, std::move(metric));
-    }
-    for (const auto& [domain, joules] : boards) point.joules_of_boards.emplace(domain, *estimate(joules));
-    point.all_running_share = estimate(shares);
-    for (std::size_t i = 0; i < times.size(); ++i) point.instances[i].time = estimate(times[i]);
-  }
-
-  // What boards ran at where it was not what was asked for, over the trials that count.
-  void delivered_instead(PointSummary& point, const std::vector<const TrialRow*>& trials) const {
-    std::vector<double> shares, limits;
-    int counted = 0;
-    for (const TrialRow* trial : trials) {
-      if (!trial->counts()) continue;
-      ++counted;
-      std::set<std::string> axes;
-      for (const TrialRow::Applied& setting : trial->applied) {
-        if (setting.as_requested != false || !setting.delivered) continue;
-        const auto [at, is_new] = point.delivered_instead.try_emplace(setting.axis);
-        DeliveredInstead& instead = at->second;
-        instead.low_hz = is_new ? *setting.delivered : std::min(instead.low_hz, *setting.delivered);
-        instead.high_hz = std::max(instead.high_hz, *setting.delivered);
-        if (axes.insert(setting.axis).second) ++instead.trials;
-      }
-      if (trial->power_cap_share) shares.push_back(*trial->power_cap_share);
-      if (trial->power_limit_w) limits.push_back(*trial->power_limit_w);
-    }
-    for (auto& [axis, instead] : point.delivered_instead) instead.of = counted;
-    const auto mean = [](const std::vector<double>& values) {
-      return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-    };
-    if (!shares.empty()) point.power_cap_share = mean(shares);
-    if (!limits.empty()) point.power_limit_w = mean(limits);
   }
 
   // What repeats: the machine where there are several, else the block.
@@ -424,81 +223,6 @@ class Scenario {
     if (known->second.saving) point.saving = as_change(*known->second.saving);
     point.slowdown = as_change(known->second.slowdown);
     point.gain = as_change(known->second.gain);
-  }
-
-  // An estimate with its interval for one constraint at one point.
-  struct Bounded {
-    double value;
-    std::optional<double> low, high;
-  };
-  static std::optional<Bounded> bounded(const std::optional<Estimate>& estimate) {
-    if (!estimate) return std::nullopt;
-    Bounded b{estimate->mean, std::nullopt, std::nullopt};
-    if (estimate->half_width) {
-      b.low = estimate->mean - *estimate->half_width;
-      b.high = estimate->mean + *estimate->half_width;
-    }
-    return b;
-  }
-  std::optional<Bounded> value_of(const ConstraintSpec& constraint, const PointSummary& point) const {
-    if (constraint.name == "power") return bounded(point.power);
-    if (constraint.name == "time") return bounded(point.time);
-    if (constraint.name == "energy") return bounded(point.energy);
-    if (constraint.name == "slowdown") {
-      if (point.is_reference) return Bounded{0, 0, 0};
-      if (!point.slowdown) return std::nullopt;
-      return Bounded{point.slowdown->value, point.slowdown->low, point.slowdown->high};
-    }
-    const auto metric = point.metrics.find(constraint.name);
-    if (metric == point.metrics.end()) return std::nullopt;
-    // Of several at once all must hold it: the worst of them.
-    auto value =
-        bounded(bounds_from_above(constraint.relation) ? metric->second.highest : metric->second.least);
-    // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
-    if (metric->second.count_low && value->low) {
-      value->low = std::min(*value->low, *metric->second.count_low);
-      value->high = std::max(*value->high, *metric->second.count_high);
-    }
-    return value;
-  }
-
-  void check_constraints(PointSummary& point) {
-    for (const ConstraintSpec& constraint : objective_spec_.constraints) {
-      ConstraintCheck check{constraint.name, constraint_text(constraint), std::nullopt, std::nullopt,
-                            std::nullopt};
-      const auto told =
-          is_measured(constraint.name) ? point.metrics.end() : point.metrics.find(constraint.name);
-      const std::string unit = told == point.metrics.end() ? "" : told->second.unit;
-      auto value = value_of(constraint, point);
-      // A percentile is told by no trial that had too many requests unanswered: those that told it are the better ones.
-      if (value && told != point.metrics.end() && told->second.trials < point.counted) {
-        check.why_not = fmt::format("{} of the {} trials of {} told none",
-                                    point.counted - told->second.trials, point.counted, point.point);
-        value.reset();
-      }
-      if (value && !as_bounded(constraint, value->value, unit)) {
-        check.why_not = why_not_comparable(constraint, unit);
-        value.reset();
-      }
-      if (value) {
-        if (told != point.metrics.end())
-          check.unit = plain_unit(constraint.unit.empty() ? unit : constraint.unit);
-        for (double* one :
-             {&value->value, value->low ? &*value->low : nullptr, value->high ? &*value->high : nullptr}) {
-          if (one != nullptr) *one = *as_bounded(constraint, *one, unit);
-        }
-        check.value = value->value;
-        check.low = value->low;
-        check.high = value->high;
-        check.holds = holds(constraint.relation, value->value, constraint.limit);
-        if (value->low) {
-          check.certain = holds(constraint.relation, *value->low, constraint.limit) == *check.holds &&
-                          holds(constraint.relation, *value->high, constraint.limit) == *check.holds;
-        }
-      }
-      point.feasible = point.feasible && check.holds.value_or(false);
-      point.constraints.push_back(check);
-    }
   }
 
   // Each point's level for comparisons: its mean where all points count in the same blocks, else with the
@@ -716,142 +440,6 @@ class Scenario {
         const double e = *energy[k] - *energy[i], t = *time[k] - *time[i];
         if (e <= 0 && t <= 0 && (e < 0 || t < 0)) points[i].on_pareto_front = false;
       }
-    }
-  }
-
-  // What the sensors alone may make of the difference of two trials' objectives, relative.
-  std::optional<double> sensor_part(const TrialRow& a, const TrialRow& b) const {
-    if (objective_spec_.minimise == Objective::time) return 0;
-    double squares = 0;
-    for (const TrialRow* trial : {&a, &b}) {
-      if (!trial->energy_half_width_j || trial->energy_j.value_or(0) <= 0) return std::nullopt;
-      squares += std::pow(*trial->energy_half_width_j / *trial->energy_j, 2);
-    }
-    return std::sqrt(squares);
-  }
-
-  // A server that answers slower and slower: each point's mean in the second half of its blocks against that in the first.
-  void drift_of_metrics() {
-    if (several_nodes()) return;  // other blocks are other machines
-    std::set<std::string> names;
-    for (const ConstraintSpec& constraint : objective_spec_.constraints) {
-      if (!is_measured(constraint.name)) names.insert(constraint.name);
-    }
-    int last_block = 0;
-    for (const TrialRow* trial : trials_) {
-      if (!trial->counts()) continue;
-      last_block = std::max(last_block, trial->block);
-      for (const auto& [name, value] : trial->metrics) {
-        if (name.ends_with("_latency") || name.ends_with("_ttft") || name.ends_with("_tpot"))
-          names.insert(name);
-      }
-    }
-    for (const std::string& name : names) {
-      if (const auto change = change_over_blocks(name, last_block, names.size()))
-        result_.metric_drift.push_back({name, *change});
-    }
-  }
-
-  // By each block's mean distance from its points' means: all that ran in a block shares one start of its services, and is one thing. `of`: how
-  // many metrics are looked at; what is said by chance of one of them should not be more often than once in twenty. nullopt: nothing is shown.
-  std::optional<Change> change_over_blocks(const std::string& name, int last_block, std::size_t of) const {
-    std::map<int, std::map<int, std::vector<double>>> logs;  // by point and block
-    for (const TrialRow* trial : trials_) {
-      const auto metric = trial->metrics.find(name);
-      if (trial->counts() && metric != trial->metrics.end() && metric->second > 0)
-        logs[index_of(*trial)][trial->block].push_back(std::log(metric->second));
-    }
-    std::map<int, std::pair<double, int>> blocks;  // sum, and of how many points
-    for (const auto& [point, of_blocks] : logs) {
-      std::map<int, double> means;
-      double all = 0;
-      for (const auto& [block, values] : of_blocks)
-        all += means[block] =
-            std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-      all /= static_cast<double>(means.size());
-      // What ran in one half alone says nothing of a change.
-      const auto in_half = [&](bool second) {
-        return std::any_of(means.begin(), means.end(), [&](const auto& one) {
-          return 2 * one.first != last_block + 1 && (2 * one.first > last_block + 1) == second;
-        });
-      };
-      if (!in_half(false) || !in_half(true)) continue;
-      for (const auto& [block, mean] : means) {
-        blocks[block].first += mean - all;
-        ++blocks[block].second;
-      }
-    }
-    std::array<std::vector<double>, 2> halves;
-    for (const auto& [block, sum] : blocks) {
-      if (2 * block != last_block + 1)
-        halves[2 * block > last_block + 1 ? 1 : 0].push_back(sum.first / sum.second);
-    }
-    // Of fewer how blocks differ among themselves is not known.
-    constexpr std::size_t least = 2;
-    if (halves[0].size() < least || halves[1].size() < least) return std::nullopt;
-    std::array<double, 2> mean{};
-    double squares = 0, parts = 0;
-    for (std::size_t half = 0; half < 2; ++half) {
-      const auto n = static_cast<double>(halves[half].size());
-      mean[half] = std::accumulate(halves[half].begin(), halves[half].end(), 0.0) / n;
-      for (const double value : halves[half]) squares += (value - mean[half]) * (value - mean[half]);
-      parts += 1 / n;
-    }
-    const auto degrees = static_cast<double>(halves[0].size() + halves[1].size() - 2);
-    const double error = std::sqrt(squares / degrees * parts), by = mean[1] - mean[0];
-    const bool shown = std::abs(by) > error * student_t(1 - 0.05 / static_cast<double>(of), degrees);
-    if (!shown || std::abs(std::expm1(by)) <= experiment_.drift_limit) return std::nullopt;
-    const double half = error * student_t(0.95, degrees);
-    return Change{static_cast<int>(degrees) + 2, std::expm1(by), std::expm1(by - half),
-                  std::expm1(by + half)};
-  }
-
-  void drift() {
-    std::map<int, std::pair<const TrialRow*, const TrialRow*>> blocks;
-    const TrialRow *first = nullptr, *last = nullptr;
-    std::vector<const TrialRow*> references;
-    for (const TrialRow* trial : trials_) {
-      if (!trial->counts() || !trial->is_reference || !work_of(*trial).objective_in_logs) continue;
-      if (first == nullptr || trial->id < first->id) first = trial;
-      if (last == nullptr || trial->id > last->id) last = trial;
-      references.push_back(trial);
-      if (trial->attempt > 1) continue;  // a rerun is at the block's end, whatever it repeats
-      if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
-      if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
-    }
-    if (first != nullptr && last != first && *work_of(*first).objective_in_logs > 0 && !several_nodes())
-      result_.drift_of_night = *work_of(*last).objective_in_logs / *work_of(*first).objective_in_logs - 1;
-    std::sort(references.begin(), references.end(),
-              [](const TrialRow* a, const TrialRow* b) { return a->id < b->id; });
-    std::map<std::string, double> begins;  // by node
-    for (const TrialRow* trial : references) {
-      const double value = *work_of(*trial).objective_in_logs;
-      const double begin = begins.try_emplace(trial->node, value).first->second;
-      const auto ends = blocks.find(trial->block);
-      const bool of_drift =
-          ends != blocks.end() && (ends->second.first == trial || ends->second.second == trial);
-      if (begin > 0)
-        result_.reference_trials.push_back(
-            {trial->key, trial->node, trial->block, of_drift, value / begin - 1});
-    }
-    for (const auto& [block, ends] : blocks) {
-      BlockDrift one;
-      one.block = block;
-      if (ends.first != nullptr) {
-        one.first_value = work_of(*ends.first).objective_in_logs;
-        one.first_temperature_c = ends.first->temperature_c;
-      }
-      if (ends.second != nullptr) {
-        one.last_value = work_of(*ends.second).objective_in_logs;
-        one.last_temperature_c = ends.second->temperature_c;
-      }
-      if (one.first_value && one.last_value && *one.first_value > 0) {
-        one.change = *one.last_value / *one.first_value - 1;
-        one.sensor_half_width = sensor_part(*ends.first, *ends.second);
-        one.flagged =
-            std::abs(*one.change) > std::max(experiment_.drift_limit, one.sensor_half_width.value_or(0));
-      }
-      result_.drift.push_back(one);
     }
   }
 

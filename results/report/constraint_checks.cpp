@@ -1,0 +1,91 @@
+#include "results/report/constraint_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// An estimate with its interval for one constraint at one point.
+struct Bounded {
+  double value;
+  std::optional<double> low, high;
+};
+
+std::optional<Bounded> bounded(const std::optional<Estimate>& estimate) {
+  if (!estimate) return std::nullopt;
+  Bounded b{estimate->mean, std::nullopt, std::nullopt};
+  if (estimate->half_width) {
+    b.low = estimate->mean - *estimate->half_width;
+    b.high = estimate->mean + *estimate->half_width;
+  }
+  return b;
+}
+
+std::optional<Bounded> value_of(const ConstraintSpec& constraint, const PointSummary& point) {
+  if (constraint.name == "power") return bounded(point.power);
+  if (constraint.name == "time") return bounded(point.time);
+  if (constraint.name == "energy") return bounded(point.energy);
+  if (constraint.name == "slowdown") {
+    if (point.is_reference) return Bounded{0, 0, 0};
+    if (!point.slowdown) return std::nullopt;
+    return Bounded{point.slowdown->value, point.slowdown->low, point.slowdown->high};
+  }
+  const auto metric = point.metrics.find(constraint.name);
+  if (metric == point.metrics.end()) return std::nullopt;
+  // Of several at once all must hold it: the worst of them.
+  auto value =
+      bounded(bounds_from_above(constraint.relation) ? metric->second.highest : metric->second.least);
+  // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
+  if (metric->second.count_low && value->low) {
+    value->low = std::min(*value->low, *metric->second.count_low);
+    value->high = std::max(*value->high, *metric->second.count_high);
+  }
+  return value;
+}
+
+}  // namespace
+
+void check_constraints(PointSummary& point, const std::vector<ConstraintSpec>& constraints) {
+  for (const ConstraintSpec& constraint : constraints) {
+    ConstraintCheck check{constraint.name, constraint_text(constraint), std::nullopt, std::nullopt,
+                          std::nullopt};
+    const auto told =
+        is_measured(constraint.name) ? point.metrics.end() : point.metrics.find(constraint.name);
+    const std::string unit = told == point.metrics.end() ? "" : told->second.unit;
+    auto value = value_of(constraint, point);
+    // A percentile is told by no trial that had too many requests unanswered: those that told it are the better ones.
+    if (value && told != point.metrics.end() && told->second.trials < point.counted) {
+      check.why_not = fmt::format("{} of the {} trials of {} told none", point.counted - told->second.trials,
+                                  point.counted, point.point);
+      value.reset();
+    }
+    if (value && !as_bounded(constraint, value->value, unit)) {
+      check.why_not = why_not_comparable(constraint, unit);
+      value.reset();
+    }
+    if (value) {
+      if (told != point.metrics.end())
+        check.unit = plain_unit(constraint.unit.empty() ? unit : constraint.unit);
+      for (double* one :
+           {&value->value, value->low ? &*value->low : nullptr, value->high ? &*value->high : nullptr}) {
+        if (one != nullptr) *one = *as_bounded(constraint, *one, unit);
+      }
+      check.value = value->value;
+      check.low = value->low;
+      check.high = value->high;
+      check.holds = holds(constraint.relation, value->value, constraint.limit);
+      if (value->low) {
+        check.certain = holds(constraint.relation, *value->low, constraint.limit) == *check.holds &&
+                        holds(constraint.relation, *value->high, constraint.limit) == *check.holds;
+      }
+    }
+    point.feasible = point.feasible && check.holds.value_or(false);
+    point.constraints.push_back(check);
+  }
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,213 @@
+#include "results/report/point_means.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "results/statistics/groups.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+// What several trials of one block have in common, the block's own level, is one thing and not several: a block's mean is one value. Of one
+// block alone nothing tells how blocks differ. Of several machines each is one. `blocks_differ`: they are repetitions, no rounds of a search.
+std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& blocks,
+                                    const std::vector<SensorPart>& sensors, bool blocks_differ) {
+  const bool one_machine =
+      std::all_of(nodes.begin(), nodes.end(), [](const std::string& node) { return node.empty(); });
+  if (!one_machine || !blocks_differ) return estimate_of_groups(values, nodes, sensors);
+  auto result = estimate_of_groups(values, blocks, sensors);
+  if (result && values.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const std::string& one) {
+        return one == blocks.front();
+      }))
+    result->half_width.reset();
+  return result;
+}
+
+// Values of one quantity over the counted trials of a point, with the sensors' share of each, and the machine of each where
+// there are several.
+struct Values {
+  std::vector<double> values;
+  std::vector<SensorPart> sensor;
+  std::vector<std::string> nodes, blocks;
+  const TrialRow* of = nullptr;  // that is being added
+  void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
+    if (!value) return;
+    values.push_back(*value);
+    nodes.push_back(of->node);
+    blocks.push_back(std::to_string(of->block));
+    if (relative)
+      sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
+  }
+  std::optional<Estimate> estimate(bool blocks_differ) const {
+    return estimate_of(values, nodes, blocks, sensor, blocks_differ);
+  }
+};
+
+// What its trials say beside time and energy.
+void describe(PointSummary& point, const std::vector<const TrialRow*>& trials, bool blocks_differ) {
+  struct Told {
+    std::vector<double> values, least, highest;
+    std::vector<std::string> nodes, blocks;
+    std::string unit;
+    double count = 0, of = 0;
+  };
+  std::map<std::string, Told> metrics;
+  std::map<std::string, std::vector<double>> boards;
+  std::vector<double> shares;
+  std::vector<std::vector<double>> times;
+  for (const TrialRow* trial : trials) {
+    if (!trial->counts()) continue;
+    for (const auto& [name, value] : trial->metrics) {
+      Told& told = metrics[name];
+      told.values.push_back(value);
+      told.nodes.push_back(trial->node);
+      told.blocks.push_back(std::to_string(trial->block));
+      const auto extremes = trial->extremes_of_metrics.find(name);
+      told.least.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first);
+      told.highest.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.second);
+      if (const auto unit = trial->units_of_metrics.find(name); unit != trial->units_of_metrics.end())
+        told.unit = unit->second;
+      const auto count = trial->counts_of_metrics.find(name);
+      if (count == trial->counts_of_metrics.end()) continue;
+      told.count += count->second.first;
+      told.of += count->second.second;
+    }
+    for (const auto& [domain, joules] : trial->joules_of_boards) boards[domain].push_back(joules);
+    if (trial->all_running_s && trial->time_s && *trial->time_s > 0)
+      shares.push_back(*trial->all_running_s / (*trial->time_s * trial->runs));
+    times.resize(std::max(times.size(), trial->instances.size()));
+    point.instances.resize(std::max(point.instances.size(), trial->instances.size()));
+    for (std::size_t i = 0; i < trial->instances.size(); ++i) {
+      const TrialRow::Instance& one = trial->instances[i];
+      point.instances[i].name = one.name;
+      point.instances[i].workload = one.workload;
+      const double work = one.units.value_or(one.runs);
+      if (one.time_s && work > 0) times[i].push_back(*one.time_s / work);
+    }
+  }
+  for (const auto& [name, told] : metrics) {
+    MetricSummary metric{*estimate_of(told.values, told.nodes, told.blocks, {}, blocks_differ),
+                         estimate_of(told.least, told.nodes, told.blocks, {}, blocks_differ),
+                         estimate_of(told.highest, told.nodes, told.blocks, {}, blocks_differ),
+                         told.unit,
+                         static_cast<int>(told.values.size()),
+                         told.count,
+                         told.of,
+                         {},
+                         {}};
+    if (told.of > 0) {
+      const ShareInterval interval = wilson_interval(told.count, told.of);
+      metric.count_low = 100 * interval.low;
+      metric.count_high = 100 * interval.high;
+    }
+    point.metrics.emplace(name, std::move(metric));
+  }
+  for (const auto& [domain, joules] : boards) point.joules_of_boards.emplace(domain, *estimate(joules));
+  point.all_running_share = estimate(shares);
+  for (std::size_t i = 0; i < times.size(); ++i) point.instances[i].time = estimate(times[i]);
+}
+
+// What boards ran at where it was not what was asked for, over the trials that count.
+void delivered_instead(PointSummary& point, const std::vector<const TrialRow*>& trials) {
+  std::vector<double> shares, limits;
+  int counted = 0;
+  for (const TrialRow* trial : trials) {
+    if (!trial->counts()) continue;
+    ++counted;
+    std::set<std::string> axes;
+    for (const TrialRow::Applied& setting : trial->applied) {
+      if (setting.as_requested != false || !setting.delivered) continue;
+      const auto [at, is_new] = point.delivered_instead.try_emplace(setting.axis);
+      DeliveredInstead& instead = at->second;
+      instead.low_hz = is_new ? *setting.delivered : std::min(instead.low_hz, *setting.delivered);
+      instead.high_hz = std::max(instead.high_hz, *setting.delivered);
+      if (axes.insert(setting.axis).second) ++instead.trials;
+    }
+    if (trial->power_cap_share) shares.push_back(*trial->power_cap_share);
+    if (trial->power_limit_w) limits.push_back(*trial->power_limit_w);
+  }
+  for (auto& [axis, instead] : point.delivered_instead) instead.of = counted;
+  const auto mean = [](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  if (!shares.empty()) point.power_cap_share = mean(shares);
+  if (!limits.empty()) point.power_limit_w = mean(limits);
+}
+
+}  // namespace
+
+void set_means(PointSummary& point, const TrialsOfPoint& of) {
+  Values energy, above_idle, time, power, objective, per_unit, work_energy, work_time, edp, ed2p;
+  std::vector<std::string> keys;
+  std::vector<double> bounds;  // of trials that did not reach the target
+  for (const TrialRow* trial : of.trials) {
+    if (trial->role == TrialRole::warm_up) continue;
+    ++point.trials;
+    if (trial->censored()) {
+      ++point.censored;
+      if (trial->more_than) bounds.push_back(*trial->more_than);
+      continue;
+    }
+    if (!trial->counts()) {
+      ++point.not_counted[trial->verdict];
+      continue;
+    }
+    ++point.counted;
+    for (Values* quantity :
+         {&energy, &above_idle, &time, &power, &objective, &per_unit, &work_energy, &work_time, &edp, &ed2p})
+      quantity->of = trial;
+    std::optional<SensorPart> sensor;
+    if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
+      sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
+                          trial->energy_systematic_j.value_or(0) / *trial->energy_j};
+    energy.add(trial->energy_j, sensor);
+    std::optional<SensorPart> above_idle_sensor;
+    if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s && trial->energy_half_width_j &&
+        trial->idle_half_width_w) {
+      above_idle_sensor =
+          SensorPart{std::hypot(*trial->energy_half_width_j, *trial->idle_half_width_w * *trial->time_s) /
+                         std::abs(*trial->above_idle_j),
+                     trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
+    }
+    above_idle.add(trial->above_idle_j, above_idle_sensor);
+    const WorkOfTrial work = work_of(*trial, of.unequal);
+    work_energy.add(work.energy, sensor);
+    work_time.add(work.time, std::nullopt);
+    time.add(trial->time_s, std::nullopt);
+    power.add(trial->mean_power_w, sensor);
+    per_unit.add(trial->units ? work.energy : std::nullopt, sensor);
+    edp.add(work.edp, sensor);
+    ed2p.add(work.ed2p, sensor);
+    objective.add(work.objective, of.objective.minimise == Objective::time ? std::nullopt : sensor);
+    if (work.objective) keys.push_back(trial->key);
+  }
+  point.energy = energy.estimate(of.blocks_differ);
+  point.above_idle = above_idle.estimate(of.blocks_differ);
+  point.time = time.estimate(of.blocks_differ);
+  point.work_energy = work_energy.estimate(of.blocks_differ);
+  point.work_time = work_time.estimate(of.blocks_differ);
+  point.power = power.estimate(of.blocks_differ);
+  point.objective = objective.estimate(of.blocks_differ);
+  point.energy_per_unit = per_unit.estimate(of.blocks_differ);
+  point.edp = edp.estimate(of.blocks_differ);
+  point.ed2p = ed2p.estimate(of.blocks_differ);
+  describe(point, of.trials, of.blocks_differ);
+  if (point.censored > 0) {
+    bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
+    if (!bounds.empty())
+      point.more_than =
+          std::accumulate(bounds.begin(), bounds.end(), 0.0) / static_cast<double>(bounds.size());
+    // The mean of those that did reach it is of the lucky ones.
+    for (auto quantity : {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,
+                          &PointSummary::energy, &PointSummary::time, &PointSummary::energy_per_unit,
+                          &PointSummary::edp, &PointSummary::ed2p, &PointSummary::above_idle})
+      (point.*quantity).reset();
+  }
+  delivered_instead(point, of.trials);
+  for (const std::size_t k : outliers(objective.values)) point.outliers.push_back(keys[k]);
+}
+
+}  // namespace dvfs_plan
