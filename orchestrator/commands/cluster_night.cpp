@@ -1,0 +1,647 @@
+#include "orchestrator/commands/cluster_night.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/interruption.hpp"
+#include "base/output.hpp"
+#include "base/text.hpp"
+#include "orchestrator/cluster/collector.hpp"
+#include "orchestrator/cluster/look.hpp"
+#include "orchestrator/cluster/node_choice.hpp"
+#include "orchestrator/cluster/slurm.hpp"
+#include "orchestrator/commands/cluster_experiment.hpp"
+#include "orchestrator/commands/page_beside.hpp"
+#include "orchestrator/commands/result_place.hpp"
+#include "orchestrator/commands/text_look.hpp"
+#include "orchestrator/run/progress.hpp"
+#include "orchestrator/strategies/one_by_one.hpp"
+#include "results/report/conclusions.hpp"
+#include "results/report/report.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr Seconds between_looks{0.5}, between_questions{2}, between_conclusions{30};
+// A block that was submitted so often in a row without one more finished trial will not finish one.
+constexpr int most_fruitless = 3;
+// Time that a finished file may take to be seen on another machine before its task counts as gone without it.
+constexpr Seconds patience_of_folder{5};
+
+class ClusterNight {
+ public:
+  ClusterNight(const ClusterOptions& options, std::string path, const Experiment& experiment)
+      : options_(options),
+        experiment_(experiment),
+        spec_(*experiment.slurm),
+        path_(std::move(path)),
+        folder_(nodes_folder(experiment_, path_, options_.type)),
+        progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
+    require_planned_blocks(experiment);
+    if (submits()) require_time_fits(slurm_, experiment);
+  }
+
+  int run() {
+    if (!submits()) require_submitted();
+    if (options_.what == ClusterOptions::Do::cancel) return cancel();
+    folder_.make();
+    CollectorLock lock(folder_);
+    lock_ = &lock;
+    if (options_.fresh) set_aside();
+    if (!exists() && !look()) return static_cast<int>(ExitCode::interrupted);
+    Store store = Store::open(path_, Database::Mode::read_write);
+    Collector collector(folder_, store);
+    const bool waits = options_.what == ClusterOptions::Do::all;
+    const bool all_there = watch(store, collector, waits);
+    if (options_.what == ClusterOptions::Do::submit) return say_submitted(store, all_there);
+    return report(store, all_there);
+  }
+
+ private:
+  bool submits() const {
+    return options_.what == ClusterOptions::Do::all || options_.what == ClusterOptions::Do::submit;
+  }
+
+  int say_submitted(Store& store, bool all_there) const {
+    if (!options_.says_how_to_collect) return static_cast<int>(ExitCode::done);
+    const std::string collects = shell_text("collect"), shows = "dvfs-plan status " + shell_quote(path_);
+    if (options_.json) {
+      Json json{{"result", path_}, {"finished", all_there}, {"jobs", Json::array()}};
+      for (const Submission& one : submissions(store)) json["jobs"].push_back(one.job);
+      write_stdout(json.dump(2) + "\n");
+    } else if (all_there) {
+      write_stdout(
+          fmt::format("nothing is left to submit: all of it is in {}; {} reports\n", path_, collects));
+    } else {
+      write_stdout(
+          fmt::format("submitted; {} collects what is finished, {} shows how far it is\n", collects, shows));
+    }
+    return static_cast<int>(ExitCode::done);
+  }
+
+  bool exists() const { return ::access(path_.c_str(), F_OK) == 0; }
+
+  std::string shell_text(const std::string& command) const {
+    return fmt::format("dvfs-plan {}{}{}", command.empty() ? "" : command + " ", shell_quote(options_.file),
+                       options_.output.empty() ? "" : " --output " + shell_quote(options_.output));
+  }
+
+  void require_submitted() const {
+    if (exists()) return;
+    throw Error(ExitCode::bad_experiment, fmt::format("{} is not there: nothing was submitted yet", path_),
+                shell_text("submit"));
+  }
+
+  void set_aside() {
+    if (!exists()) return;
+    {
+      Store old = Store::open(path_, Database::Mode::read_write);
+      const auto alive = live_tasks(old);
+      if (!alive.empty())
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("{} tasks of the former submission still wait or run", alive.size()),
+                    shell_text("") + " --cancel  ends them");
+    }
+    Store::fold_log(path_);
+    const std::string aside = aside_stem(path_, clock_);
+    std::filesystem::rename(path_, aside + ".sqlite");
+    // Its page, or who opens it takes it for the new one's.
+    std::error_code none;
+    std::filesystem::rename(path_.substr(0, path_.rfind(".sqlite")) + ".html", aside + ".html", none);
+    std::filesystem::rename(folder_.path() + "/in", aside + ".in");
+    folder_.make();
+    progress_.say(fmt::format("the former result is kept as {}.sqlite, what its nodes handed in as {}.in",
+                              aside, aside));
+  }
+
+  // ---------------------------------------------------------------- tasks
+
+  NodeChoice choose() const { return choose_nodes(slurm_, spec_, {left_out_, options_.nodes_of_type}); }
+
+  std::string task_command(const std::string& more) const {
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string file = std::filesystem::absolute(options_.file).lexically_normal().string();
+    return fmt::format("exec {} task {} --folder {} --text {}{}", shell_quote(program), shell_quote(file),
+                       shell_quote(folder_.path()), shell_quote(text_name(experiment_.text)), more);
+  }
+
+  std::string submit_job(const std::vector<int>& indices, std::optional<int> at_once,
+                         const std::vector<std::string>& without, const std::string& more) const {
+    // Tasks that wait run what was submitted, whatever becomes of the file meanwhile.
+    const std::string text = text_name(experiment_.text);
+    if (folder_.read(text) != experiment_.text) {
+      if (const std::string why = folder_.hand_in(text, experiment_.text); !why.empty())
+        throw Error(ExitCode::machine_refuses, why, "nothing was submitted");
+    }
+    return slurm_.submit({.name = "dvfs-plan:" + experiment_.name,
+                          .command = task_command(more),
+                          .indices = indices,
+                          .at_once = at_once,
+                          .options = options_of_task(spec_, without),
+                          .output = folder_.logs() + "/%A_%a.log"});
+  }
+
+  // ---------------------------------------------------------------- the plan
+
+  // What a node offers is asked there, never here. false: interrupted.
+  bool look() {
+    const NodeChoice choice = choose();
+    const std::string job = submit_job({0}, std::nullopt, choice.others, "");
+    progress_.say(fmt::format("job {} asks a node what it offers", job));
+    Nanoseconds asked = 0, gone = 0;
+    std::string said;
+    for (;;) {
+      lock_->touch();
+      for (const std::string& name : folder_.names(look_ending)) {
+        if (!name.starts_with(job + "_")) continue;
+        keep_look(name);
+        return true;
+      }
+      for (const std::string& name : folder_.names(fault_ending)) {
+        const TaskFault fault = read_fault(folder_.read(name));
+        if (!fault.task.starts_with(job + "_")) continue;
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("node {} cannot run it: {}", fault.node, fault.why), "nothing was submitted");
+      }
+      if (clock_.now() - asked > nanoseconds(between_questions)) {
+        asked = clock_.now();
+        const auto tasks = tasks_of({job});
+        const bool alive =
+            tasks && std::any_of(tasks->begin(), tasks->end(), [](const SlurmTask& t) { return !t.ended(); });
+        if (tasks && !alive && gone == 0) gone = clock_.now();
+        if (tasks && alive && tasks->front().node.empty() && tasks->front().reason != "None" &&
+            said != tasks->front().reason) {
+          said = tasks->front().reason;
+          progress_.say(fmt::format("job {} waits: {}", job, printable(said)));
+        }
+      }
+      if (gone != 0 && clock_.now() - gone > nanoseconds(patience_of_folder))
+        throw Error(
+            ExitCode::machine_refuses, fmt::format("job {} ended without an answer", job),
+            fmt::format("what it printed is in {}/{}_0.log; {} must be a folder that the nodes see too",
+                        folder_.logs(), job, folder_.path()));
+      if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) {
+        slurm_.cancel({job});
+        progress_.say("interrupted before anything was submitted");
+        return false;
+      }
+    }
+  }
+
+  void keep_look(const std::string& name) const {
+    const std::string unfinished = path_ + ".new";
+    write_file(unfinished, look_content(folder_.read(name)));
+    ::chmod(unfinished.c_str(), 0644);
+    if (::link(unfinished.c_str(), path_.c_str()) != 0) {
+      const int error = errno;
+      ::unlink(unfinished.c_str());
+      throw Error(ExitCode::machine_refuses, system_error_text("create result file " + path_, error),
+                  "choose another place with --output");
+    }
+    ::unlink(unfinished.c_str());
+  }
+
+  // Which look the plan in the result is of.
+  std::string plan_name(Store& store) const {
+    const std::string hash = store.plan_hash(), created = store.experiment().created_at;
+    for (const std::string& name : folder_.names(look_ending)) {
+      const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
+      write_file(copy, look_content(folder_.read(name)));
+      Store look = Store::open(copy, Database::Mode::read_only);
+      const bool same = look.plan_hash() == hash && look.experiment().created_at == created;
+      std::filesystem::remove(copy);
+      if (same) return name;
+    }
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} does not hold the plan of {}", folder_.path(), path_),
+                shell_text("") + " --fresh  submits anew; the old result is kept");
+  }
+
+  // ---------------------------------------------------------------- jobs
+
+  // nullopt: Slurm does not answer now, of which is told once.
+  std::optional<std::vector<SlurmTask>> tasks_of(const std::vector<std::string>& jobs) {
+    try {
+      auto tasks = slurm_.tasks(jobs);
+      if (silent_) progress_.say("Slurm answers again");
+      silent_ = false;
+      return tasks;
+    } catch (const SlurmSilent& silence) {
+      tell_of_silence(silence);
+      return std::nullopt;
+    }
+  }
+
+  void tell_of_silence(const SlurmSilent& silence) {
+    if (!silent_)
+      progress_.say(fmt::format("warning: {}; asked again until it answers, the nodes go on meanwhile",
+                                silence.what()));
+    silent_ = true;
+  }
+
+  std::vector<SlurmTask> live_tasks(Store& store) {
+    std::vector<std::string> jobs;
+    for (const Submission& one : submissions(store)) jobs.push_back(one.job);
+    std::vector<SlurmTask> alive;
+    if (const auto tasks = tasks_of(jobs)) {
+      for (const SlurmTask& task : *tasks) {
+        if (!task.ended()) alive.push_back(task);
+      }
+    }
+    return alive;
+  }
+
+  // Of a search so many that its trials fit into them; each node is to take part.
+  int blocks_of(Store& store) {
+    if (!experiment_.search.one_by_one()) return experiment_.repeat.min;
+    const int trials = store.experiment().planned_trials;
+    const int scenarios = std::max(1, static_cast<int>(store.experiment().points_of_scenario.size()));
+    const int each = (trials + scenarios - 1) / scenarios;
+    int blocks = std::max(spec_.nodes, (each + trials_of_search_block - 1) / trials_of_search_block);
+    // All are complete, and no task found it over: what the last ones found may have opened it again.
+    const std::size_t complete = complete_blocks(store).size();
+    while (static_cast<int>(complete) >= blocks && !found_over()) blocks += spec_.nodes;
+    return blocks;
+  }
+
+  static std::set<int> complete_blocks(Store& store) {
+    std::set<int> complete;
+    for (const BlockRun& run : block_runs(store)) {
+      if (run.complete) complete.insert(run.block);
+    }
+    return complete;
+  }
+
+  // Whether a task found that no more is wanted; once said it stays.
+  bool found_over() {
+    found_over_ = found_over_ || !folder_.names(over_ending).empty();
+    return found_over_;
+  }
+
+  // A task that finds the search over says so; those at work may still add to it.
+  bool is_over(Store& store) {
+    if (!experiment_.search.one_by_one() || !found_over()) return false;
+    // Who can ask Slurm knows that no task is left, waiting ones cancelled; else blocks that were begun and not ended tell.
+    if (options_.what != ClusterOptions::Do::collect) return drained_;
+    const std::set<int> complete = complete_blocks(store);
+    const auto runs = block_runs(store);
+    return std::all_of(runs.begin(), runs.end(),
+                       [&](const BlockRun& run) { return complete.contains(run.block); });
+  }
+
+  std::vector<int> open_blocks(Store& store) {
+    if (is_over(store)) return {};
+    const std::set<int> complete = complete_blocks(store);
+    const int blocks = blocks_of(store);
+    std::vector<int> open;
+    for (int block = 1; block <= blocks; ++block) {
+      if (!complete.contains(block)) open.push_back(block);
+    }
+    return open;
+  }
+
+  // Blocks over nodes: where fewer work at once than there are nodes, the nodes take turns.
+  void submit_blocks(Store& store, const std::vector<int>& blocks) {
+    const NodeChoice choice = choose();
+    const int nodes = static_cast<int>(choice.chosen.size());
+    const int at_once = std::min(nodes, spec_.at_once.value_or(nodes));
+    const int groups = (nodes + at_once - 1) / at_once;
+    const int most = std::max(1, slurm_.most_array_index());
+    const std::string plan = plan_name(store);
+    for (int group = 0; group < groups; ++group) {
+      std::vector<std::string> without = choice.others;
+      for (int i = 0; i < nodes; ++i) {
+        if (i % groups != group) without.push_back(choice.chosen[static_cast<std::size_t>(i)]);
+      }
+      std::vector<int> mine;
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        if (static_cast<int>(i) % groups == group) mine.push_back(blocks[i]);
+      }
+      // Of as many at once as the group's part of them is.
+      const int share = at_once / groups + (group < at_once % groups ? 1 : 0);
+      for (std::size_t at = 0; at < mine.size();) {
+        const int offset = mine[at] - 1;
+        std::vector<int> part, indices;
+        for (; at < mine.size() && mine[at] - offset <= most; ++at) {
+          part.push_back(mine[at]);
+          indices.push_back(mine[at] - offset);
+        }
+        const std::string job = submit_job(indices, std::max(1, share), without,
+                                           fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
+        note_submission(store, {job, part, clock_.wall_time()});
+        progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s",
+                                  blocks_text(part), nodes_without(choice, without)));
+      }
+    }
+  }
+
+  static std::string blocks_text(const std::vector<int>& blocks) {
+    std::string text;
+    for (std::size_t at = 0; at < blocks.size();) {
+      std::size_t end = at;
+      while (end + 1 < blocks.size() && blocks[end + 1] == blocks[end] + 1) ++end;
+      text += text.empty() ? "" : ", ";
+      text += end == at ? fmt::format("{}", blocks[at]) : fmt::format("{} to {}", blocks[at], blocks[end]);
+      at = end + 1;
+    }
+    return text;
+  }
+
+  static std::string nodes_without(const NodeChoice& choice, const std::vector<std::string>& without) {
+    std::vector<std::string> nodes;
+    for (const std::string& node : choice.chosen) {
+      if (std::find(without.begin(), without.end(), node) == without.end()) nodes.push_back(node);
+    }
+    return join(nodes, ",");
+  }
+
+  void cancel_waiting(const SlurmTask& task) {
+    try {
+      slurm_.cancel_waiting(task);
+    } catch (const Error&) {
+      // It runs its block for nothing then; whose counts is settled.
+    }
+  }
+
+  void tell_if_queued_again(const SlurmTask& task, int block) {
+    if (!task.node.empty()) {
+      began_on_[block] = task.node;
+      return;
+    }
+    const auto began = began_on_.find(block);
+    if (began == began_on_.end()) return;
+    progress_.say(
+        fmt::format("warning: block {} began on {}, which gave it up or is down: Slurm queued it again",
+                    block, began->second));
+    began_on_.erase(began);
+  }
+
+  // Throws where the tasks of a block end again and again without one more finished trial.
+  void count_tries(Store& store, const std::vector<int>& blocks) {
+    std::map<int, int> trials;
+    for (const BlockRun& run : block_runs(store)) trials[run.block] += run.trials;
+    for (const int block : blocks) {
+      Tries& tries = tries_[block];
+      if (trials[block] > tries.trials) tries = {0, trials[block]};
+      if (++tries.count <= most_fruitless) continue;
+      throw Error(
+          ExitCode::gave_up,
+          fmt::format("block {} was submitted {} times in a row, and not one more trial of it was finished{}",
+                      block, most_fruitless,
+                      last_fault_.empty() ? "" : "; the last that a task said: " + printable(last_fault_)),
+          fmt::format(
+              "'time' under 'slurm' must hold the longest trial, its warm-up and what comes before; what "
+              "the tasks printed is in {}; all that is finished is in {}",
+              folder_.logs(), path_));
+    }
+  }
+
+  // Submits what no task has, a block not more often than it deserves.
+  void submit_what_is_missing(Store& store) {
+    const auto open = open_blocks(store);
+    if (open.empty()) return;
+    std::vector<std::string> jobs;
+    std::set<int> were_submitted;
+    const auto submitted = submissions(store);
+    for (const Submission& one : submitted) {
+      jobs.push_back(one.job);
+      were_submitted.insert(one.blocks.begin(), one.blocks.end());
+    }
+    const auto tasks = tasks_of(jobs);
+    if (!tasks) return;
+    const bool over = found_over();
+    std::set<int> taken;
+    std::vector<SlurmTask> waiting, running;
+    for (const SlurmTask& task : *tasks) {
+      const auto of = std::find_if(submitted.begin(), submitted.end(), [&](const Submission& one) {
+        return one.job == task.job && !one.blocks.empty();
+      });
+      if (of == submitted.end()) continue;
+      // Indices count from the submission's first block.
+      const int block = of->blocks.front() - 1 + task.index;
+      const bool is_open = std::find(open.begin(), open.end(), block) != open.end();
+      if (task.ended()) {
+        // Under our eyes, by somebody who had a reason: it is not ours to undo.
+        if (task.state == "CANCELLED" && is_open && !over && alive_.contains({task.job, task.index}))
+          cancelled_ = task.job;
+        continue;
+      }
+      alive_.emplace(task.job, task.index);
+      taken.insert(block);
+      // Thought dead it was queued again, and has finished meanwhile.
+      if (task.state == "PENDING" && !is_open) cancel_waiting(task);
+      if (is_open) tell_if_queued_again(task, block);
+      (task.node.empty() ? waiting : running).push_back(task);
+    }
+    if (!cancelled_.empty()) return;
+    if (!jobs.empty()) show(store, static_cast<int>(waiting.size()), running);
+    if (over) {
+      // What waits is not needed any more; what runs is waited for.
+      for (const SlurmTask& task : *tasks) {
+        if (!task.ended() && task.node.empty()) cancel_waiting(task);
+      }
+      if (!running.empty()) drained_since_.reset();
+      if (running.empty() && !drained_since_) drained_since_ = clock_.now();
+      drained_ = drained_since_ && clock_.now() - *drained_since_ > nanoseconds(patience_of_folder);
+      return;
+    }
+    std::vector<int> missing;
+    for (const int block : open) {
+      if (taken.contains(block)) {
+        gone_since_.erase(block);
+        continue;
+      }
+      const auto [since, is_new] = gone_since_.try_emplace(block, clock_.now());
+      // A task that has just ended: its last file may not be seen here yet.
+      if (were_submitted.contains(block) && clock_.now() - since->second < nanoseconds(patience_of_folder))
+        continue;
+      missing.push_back(block);
+    }
+    if (missing.empty()) return;
+    count_tries(store, missing);
+    try {
+      submit_blocks(store, missing);
+    } catch (const SlurmSilent& silence) {
+      // Who waits can ask again; if it was submitted all the same, one of two runs of a block counts.
+      if (options_.what != ClusterOptions::Do::all) throw;
+      tell_of_silence(silence);
+      return;
+    }
+    for (const int block : missing) gone_since_.erase(block);
+  }
+
+  // ---------------------------------------------------------------- watching
+
+  // Whether all that was planned is there. Returns when it is, when interrupted, or at once where it does not wait.
+  bool watch(Store& store, Collector& collector, bool waits) {
+    left_out_ = nodes_left_out(store);
+    const bool submits = options_.what != ClusterOptions::Do::collect;
+    Nanoseconds asked = 0, concluded = clock_.now();
+    for (;;) {
+      lock_->touch();
+      const bool news = take(store, collector);
+      if (open_blocks(store).empty()) return true;
+      if (submits && clock_.now() - asked > nanoseconds(between_questions)) {
+        submit_what_is_missing(store);
+        asked = clock_.now();
+      }
+      if (!cancelled_.empty()) return false;
+      // Who only submits waits for blocks whose last task has just ended, so that none is forgotten.
+      if (!waits && (!submits || gone_since_.empty())) return false;
+      if (news && clock_.now() - concluded > nanoseconds(between_conclusions)) {
+        conclude(store);
+        concluded = clock_.now();
+      }
+      if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) {
+        interrupted_ = true;
+        return false;
+      }
+    }
+  }
+
+  bool take(Store& store, Collector& collector) {
+    const Collected collected = collector.collect();
+    for (const std::string& why : collected.refused) progress_.say("warning: not taken: " + printable(why));
+    for (const TaskFault& fault : collected.faults) {
+      last_fault_ = fmt::format("{}: {}", fault.node, fault.why);
+      if (!fault.of_node) {
+        progress_.say(
+            fmt::format("warning: block {} on {}: {}", fault.block, fault.node, printable(fault.why)));
+        continue;
+      }
+      if (!left_out_.emplace(fault.node, fault.why).second) continue;
+      leave_node_out(store, fault.node, fault.why);
+      progress_.say(fmt::format("warning: {} is left out: {}", fault.node, printable(fault.why)));
+    }
+    return collected.parts > 0;
+  }
+
+  void show(Store& store, int waiting, const std::vector<SlurmTask>& running) {
+    int complete = 0, begun = 0;
+    for (const BlockRun& run : block_runs(store)) {
+      complete += run.left_out.empty() && run.complete ? 1 : 0;
+      const auto is_its = [&](const SlurmTask& task) {
+        return run.task.starts_with(fmt::format("{}_{} ", task.job, task.index));
+      };
+      begun += !run.complete && std::any_of(running.begin(), running.end(), is_its) ? 1 : 0;
+    }
+    const auto now = store.progress();
+    const bool search = experiment_.search.one_by_one();
+    // Running for Slurm is not yet measuring: a node may be looked at, or have another sweep.
+    const int not_begun = std::max(0, static_cast<int>(running.size()) - begun);
+    const std::string line = fmt::format(
+        "{}{} of {}{} trials{}; {} at work{}, {} waiting",
+        search ? "" : fmt::format("{} of {} blocks, ", complete, experiment_.repeat.min), now.finished,
+        search ? "at most " : "", now.planned,
+        now.excluded > 0 ? fmt::format(" ({} excluded)", now.excluded) : "", counted(begun, "node"),
+        not_begun > 0 ? fmt::format(", {} about to begin", not_begun) : "", counted(waiting, "task"));
+    if (line == shown_) return;
+    shown_ = line;
+    progress_.say(line);
+  }
+
+  // Goes by what was submitted alone, and before whoever collects: jobs can be ended whatever became of the file.
+  int cancel() {
+    std::set<std::string> jobs;
+    {
+      Store store = Store::open(path_, Database::Mode::read_only);
+      for (const SlurmTask& task : live_tasks(store)) jobs.insert(task.job);
+    }
+    if (silent_)
+      throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; none was cancelled",
+                  "is the controller up? `scontrol ping` says");
+    slurm_.cancel({jobs.begin(), jobs.end()});
+    std::string by_whom;
+    try {
+      folder_.make();
+      CollectorLock lock(folder_);
+      Store store = Store::open(path_, Database::Mode::read_write);
+      Collector collector(folder_, store);
+      collector.collect();
+      conclude(store);
+    } catch (const Error& error) {
+      by_whom = error.what();
+    }
+    if (options_.json) {
+      write_stdout(Json{{"result", path_}, {"jobs_cancelled", jobs}}.dump(2) + "\n");
+    } else {
+      write_stdout(fmt::format("{}; {}. {} goes on\n",
+                               jobs.empty() ? "no task was waiting or running"
+                                            : counted(static_cast<int>(jobs.size()), "job") + " cancelled",
+                               by_whom.empty()
+                                   ? "what was finished is in " + path_
+                                   : "what was finished is not collected by this command: " + by_whom,
+                               shell_text("")));
+    }
+    return static_cast<int>(ExitCode::done);
+  }
+
+  int report(Store& store, bool all_there) {
+    const auto trials = store.trials();
+    const Summary summary = summary_of(store, trials);
+    store.write_conclusions(conclusions_of(summary));
+    if (!options_.no_html)
+      write_page_beside(store, summary, trials, path_,
+                        [this](const std::string& line) { progress_.say(line); });
+    write_stdout(options_.json ? json_report(store, summary, trials)
+                               : terminal_report(summary, trials, text_look()));
+    if (!cancelled_.empty()) {
+      progress_.say(fmt::format("tasks of job {} were cancelled by somebody; {} submits what is missing",
+                                cancelled_, shell_text("")));
+      return static_cast<int>(ExitCode::interrupted);
+    }
+    if (!all_there && live_tasks(store).empty() && !silent_) {
+      progress_.say(fmt::format(
+          "not all of it is there, and no task waits or runs: {} submits what is missing", shell_text("")));
+      return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
+    }
+    if (!all_there) {
+      progress_.say(
+          fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
+                      interrupted_ ? "interrupted; " : "", shell_text(""), shell_text("")));
+      return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
+    }
+    progress_.say(fmt::format("all of it is in {}; {} is not needed any more", path_, folder_.path()));
+    return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
+  }
+
+  const ClusterOptions& options_;
+  const Experiment& experiment_;
+  const SlurmSpec& spec_;
+  Interruption interruption_;
+  SystemClock& clock_ = system_clock();
+  std::string path_;
+  SharedFolder folder_;
+  Slurm slurm_;
+  Progress progress_;
+  CollectorLock* lock_ = nullptr;
+  std::map<std::string, std::string> left_out_;  // node -> why
+  std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
+  std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
+  std::map<int, std::string> began_on_;          // by block: the node where its task was seen running
+  struct Tries {
+    int count = 0, trials = -1;  // submissions since `trials` of the block were finished
+  };
+  std::map<int, Tries> tries_;  // by block
+  std::string last_fault_, shown_;
+  std::string cancelled_;                     // a job that somebody else cancelled; empty: none
+  std::optional<Nanoseconds> drained_since_;  // a search is over: since when no task runs
+  bool silent_ = false, interrupted_ = false, drained_ = false, found_over_ = false;
+};
+
+}  // namespace
+
+int run_cluster_night(const ClusterOptions& options, const std::string& path, const Experiment& experiment) {
+  return ClusterNight(options, path, experiment).run();
+}
+
+}  // namespace dvfs_plan
