@@ -19,32 +19,61 @@ struct LogRatio {
   double low = 0, high = 0;
 };
 
-// Of `point` to `other`, by their own trials; nullopt: one of them has none, or nothing was repeated.
+// A value and when in the night it came: the number of its trial.
+struct Told {
+  double at = 0, log = 0;
+};
+
+double mean_of(const std::vector<Told>& values, double Told::*member) {
+  double sum = 0;
+  for (const Told& one : values) sum += one.*member;
+  return sum / static_cast<double>(values.size());
+}
+
+// About the middle of each point's own: sums over all points, and what is left to judge scatter by.
+struct WithinPoints {
+  double of_logs = 0, of_times = 0, together = 0, degrees = 0;
+};
+WithinPoints within_points(const std::map<int, std::vector<Told>>& points) {
+  WithinPoints sums;
+  for (const auto& [point, values] : points) {
+    const double log = mean_of(values, &Told::log), at = mean_of(values, &Told::at);
+    for (const Told& one : values) {
+      sums.of_logs += (one.log - log) * (one.log - log);
+      sums.of_times += (one.at - at) * (one.at - at);
+      sums.together += (one.log - log) * (one.at - at);
+    }
+    sums.degrees += static_cast<double>(values.size()) - 1;
+  }
+  return sums;
+}
+
+// Of `point` to `other`, by their own trials; nullopt: one of them has none, or nothing was repeated. What drifts evenly through the night is
+// taken out by the repetitions (a common slope: analysis of covariance), where there are enough of them to tell it from scatter.
 std::optional<LogRatio> by_own_trials(int point, int other, const std::vector<SurfaceTrial>& trials,
                                       const std::set<int>& scenario, const OfTrial& of) {
-  std::map<int, std::vector<double>> logs;
-  for (const SurfaceTrial& trial : trials) {
-    if (!scenario.contains(trial.point)) continue;
-    if (const auto value = of(trial); value && *value > 0) logs[trial.point].push_back(std::log(*value));
+  std::map<int, std::vector<Told>> points;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (!scenario.contains(trials[i].point)) continue;
+    if (const auto value = of(trials[i]); value && *value > 0)
+      points[trials[i].point].push_back({static_cast<double>(i), std::log(*value)});
   }
-  const auto mean = [](const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values) sum += value;
-    return sum / static_cast<double>(values.size());
-  };
-  double squares = 0, degrees = 0;
-  for (const auto& [at, values] : logs) {
-    const double middle = mean(values);
-    for (const double value : values) squares += (value - middle) * (value - middle);
-    degrees += static_cast<double>(values.size()) - 1;
+  const WithinPoints sums = within_points(points);
+  const auto mine = points.find(point), theirs = points.find(other);
+  if (mine == points.end() || theirs == points.end() || sums.degrees < 1) return std::nullopt;
+  double by = mean_of(mine->second, &Told::log) - mean_of(theirs->second, &Told::log);
+  double variance =
+      1.0 / static_cast<double>(mine->second.size()) + 1.0 / static_cast<double>(theirs->second.size());
+  double squares = sums.of_logs, degrees = sums.degrees;
+  if (degrees >= 2 && sums.of_times > 0) {
+    const double slope = sums.together / sums.of_times,
+                 apart = mean_of(mine->second, &Told::at) - mean_of(theirs->second, &Told::at);
+    by -= slope * apart;
+    variance += apart * apart / sums.of_times;
+    squares = std::max(0.0, squares - slope * sums.together);
+    degrees -= 1;
   }
-  const auto mine = logs.find(point), theirs = logs.find(other);
-  if (mine == logs.end() || theirs == logs.end() || degrees < 1) return std::nullopt;
-  const double by = mean(mine->second) - mean(theirs->second);
-  const double half =
-      student_t(0.95, degrees) * std::sqrt(squares / degrees *
-                                           (1.0 / static_cast<double>(mine->second.size()) +
-                                            1.0 / static_cast<double>(theirs->second.size())));
+  const double half = student_t(0.95, degrees) * std::sqrt(squares / degrees * variance);
   return LogRatio{by - half, by + half};
 }
 
