@@ -173,7 +173,9 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
     trial.units = units;
   } else {
     set_verdict(trial, Verdict::no_metric,
-                fmt::format("the workload printed no '{}', which the objective is per", input.objective.per));
+                fmt::format("the workload told no '{0}', which the objective is per: it prints a line such as "
+                            "'{0} 64000' and has 'metrics: [lines]', or marks it (dvfs_plan_metric)",
+                            input.objective.per));
   }
 }
 

@@ -267,7 +267,9 @@ TEST_F(JudgeRegions, WhatWasNotMarkedOrPrintedDoesNotCount) {
   input_.objective.per = "samples";
   judge(other, input_);
   EXPECT_EQ(other.verdict, Verdict::no_metric);
-  EXPECT_EQ(other.verdict_text, "the workload printed no 'samples', which the objective is per");
+  EXPECT_EQ(other.verdict_text,
+            "the workload told no 'samples', which the objective is per: it prints a line such as 'samples "
+            "64000' and has 'metrics: [lines]', or marks it (dvfs_plan_metric)");
 }
 
 TEST_F(JudgeRegions, NoWorkThatIsToldIsNoneAndNotUnknown) {
