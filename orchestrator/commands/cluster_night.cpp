@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,6 +20,7 @@
 #include "orchestrator/cluster/node_choice.hpp"
 #include "orchestrator/cluster/slurm.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
+#include "orchestrator/commands/cluster_growth.hpp"
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/text_look.hpp"
@@ -39,11 +41,12 @@ constexpr Seconds patience_of_folder{5};
 
 class ClusterNight {
  public:
-  ClusterNight(const ClusterOptions& options, std::string path, const Experiment& experiment)
+  ClusterNight(const ClusterOptions& options, std::string path, const Experiment& experiment, bool grows)
       : options_(options),
         experiment_(experiment),
         spec_(*experiment.slurm),
         path_(std::move(path)),
+        grows_(grows),
         folder_(nodes_folder(experiment_, path_, options_.type)),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
     require_planned_blocks(experiment);
@@ -57,7 +60,7 @@ class ClusterNight {
     CollectorLock lock(folder_);
     lock_ = &lock;
     if (options_.fresh) set_aside();
-    if (!exists() && !look()) return static_cast<int>(ExitCode::interrupted);
+    if (exists() ? grows_ && !grow() : !look()) return static_cast<int>(ExitCode::interrupted);
     Store store = Store::open(path_, Database::Mode::read_write);
     Collector collector(folder_, store);
     const bool waits = options_.what == ClusterOptions::Do::all;
@@ -152,8 +155,55 @@ class ClusterNight {
 
   // ---------------------------------------------------------------- the plan
 
-  // What a node offers is asked there, never here. false: interrupted.
+  // false: interrupted.
   bool look() {
+    const auto name = ask_a_node();
+    if (name) keep_look(*name);
+    return name.has_value();
+  }
+
+  // What the file has now beside what was submitted. Tasks of the former plan hand in what another one would not take.
+  bool grow() {
+    {
+      Store store = Store::open(path_, Database::Mode::read_write);
+      Collector(folder_, store).collect();
+      const auto alive = live_tasks(store);
+      if (silent_)
+        throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; nothing was added",
+                    "is the controller up? `scontrol ping` says");
+      if (!alive.empty())
+        throw Error(
+            ExitCode::bad_experiment,
+            fmt::format("{} was submitted with another {}, and {} of it still {}", path_, options_.file,
+                        counted(static_cast<int>(alive.size()), "task"),
+                        alive.size() == 1 ? "waits or runs" : "wait or run"),
+            fmt::format(
+                "let them finish, or end them ({} --cancel; what is finished stays): the same command then "
+                "adds what the file has now; `{}` takes what is finished of what was submitted",
+                shell_text(""), shell_text("collect")));
+    }
+    const auto name = ask_a_node();
+    if (!name) return false;
+    const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
+    write_file(copy, look_content(folder_.read(*name)));
+    std::optional<std::string> hash;  // of the plan that is new
+    {
+      Store look = Store::open(copy, Database::Mode::read_only);
+      Store store = Store::open(path_, Database::Mode::read_write);
+      const PlanChange change = grow_by_look(store, look, experiment_, path_, clock_.wall_time());
+      for (const std::string& line : change_lines(change)) progress_.say(line);
+      if (change.any()) hash = store.plan_hash();
+    }
+    std::filesystem::remove(copy);
+    if (!hash) return true;
+    const std::string why =
+        folder_.hand_in(look_name("grown " + hash->substr(0, 16)), look_bytes(without_trials(path_, copy)));
+    if (!why.empty()) throw Error(ExitCode::machine_refuses, why, "the same command tries again");
+    return true;
+  }
+
+  // What a node offers is asked there, never here: the name of its look; nullopt: interrupted.
+  std::optional<std::string> ask_a_node() {
     const NodeChoice choice = choose();
     const std::string job = submit_job({0}, std::nullopt, choice.others, "");
     progress_.say(fmt::format("job {} asks a node what it offers", job));
@@ -162,9 +212,7 @@ class ClusterNight {
     for (;;) {
       lock_->touch();
       for (const std::string& name : folder_.names(look_ending)) {
-        if (!name.starts_with(job + "_")) continue;
-        keep_look(name);
-        return true;
+        if (name.starts_with(job + "_")) return name;
       }
       for (const std::string& name : folder_.names(fault_ending)) {
         const TaskFault fault = read_fault(folder_.read(name));
@@ -192,7 +240,7 @@ class ClusterNight {
       if (!interruption_.sleep_until(clock_.now() + nanoseconds(between_looks), clock_)) {
         slurm_.cancel({job});
         progress_.say("interrupted before anything was submitted");
-        return false;
+        return std::nullopt;
       }
     }
   }
@@ -260,9 +308,8 @@ class ClusterNight {
     return alive;
   }
 
-  // Of a search so many that its trials fit into them; each node is to take part.
-  int blocks_of(Store& store) {
-    if (!experiment_.search.one_by_one()) return experiment_.repeat.min;
+  // So many that its trials fit into them; each node is to take part.
+  int blocks_of_search(Store& store) {
     const int trials = store.experiment().planned_trials;
     const int scenarios = std::max(1, static_cast<int>(store.experiment().points_of_scenario.size()));
     const int each = (trials + scenarios - 1) / scenarios;
@@ -298,13 +345,23 @@ class ClusterNight {
                        [&](const BlockRun& run) { return complete.contains(run.block); });
   }
 
+  const std::set<int>& planned(Store& store) {
+    if (planned_.empty()) planned_ = planned_blocks(store, experiment_);
+    return planned_;
+  }
+
   std::vector<int> open_blocks(Store& store) {
     if (is_over(store)) return {};
     const std::set<int> complete = complete_blocks(store);
-    const int blocks = blocks_of(store);
     std::vector<int> open;
-    for (int block = 1; block <= blocks; ++block) {
-      if (!complete.contains(block)) open.push_back(block);
+    if (experiment_.search.one_by_one()) {
+      const int blocks = blocks_of_search(store);
+      for (int block = 1; block <= blocks; ++block) {
+        if (!complete.contains(block)) open.push_back(block);
+      }
+    } else {
+      std::set_difference(planned(store).begin(), planned(store).end(), complete.begin(), complete.end(),
+                          std::back_inserter(open));
     }
     return open;
   }
@@ -540,7 +597,7 @@ class ClusterNight {
     const int not_begun = std::max(0, static_cast<int>(running.size()) - begun);
     const std::string line = fmt::format(
         "{}{} of {}{} trials{}; {} at work{}, {} waiting",
-        search ? "" : fmt::format("{} of {} blocks, ", complete, experiment_.repeat.min), now.finished,
+        search ? "" : fmt::format("{} of {} blocks, ", complete, planned(store).size()), now.finished,
         search ? "at most " : "", now.planned,
         now.excluded > 0 ? fmt::format(" ({} excluded)", now.excluded) : "", counted(begun, "node"),
         not_begun > 0 ? fmt::format(", {} about to begin", not_begun) : "", counted(waiting, "task"));
@@ -620,10 +677,12 @@ class ClusterNight {
   Interruption interruption_;
   SystemClock& clock_ = system_clock();
   std::string path_;
+  bool grows_;  // the file is another one than the one that was submitted
   SharedFolder folder_;
   Slurm slurm_;
   Progress progress_;
   CollectorLock* lock_ = nullptr;
+  std::set<int> planned_;                        // blocks; not of a search
   std::map<std::string, std::string> left_out_;  // node -> why
   std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
   std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
@@ -640,8 +699,9 @@ class ClusterNight {
 
 }  // namespace
 
-int run_cluster_night(const ClusterOptions& options, const std::string& path, const Experiment& experiment) {
-  return ClusterNight(options, path, experiment).run();
+int run_cluster_night(const ClusterOptions& options, const std::string& path, const Experiment& experiment,
+                      bool grows) {
+  return ClusterNight(options, path, experiment, grows).run();
 }
 
 }  // namespace dvfs_plan

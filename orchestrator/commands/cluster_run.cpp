@@ -44,17 +44,21 @@ std::string type_name(const std::string& hardware) {
   return name;
 }
 
-// What a result was submitted with is what its tasks run, whatever the file holds by now. Who would submit more of it must
-// mean the same.
-Experiment as_submitted(const ClusterOptions& options, const std::string& path, const Experiment& file) {
-  if (options.fresh || ::access(path.c_str(), F_OK) != 0) return file;
+struct Submitted {
+  Experiment experiment;
+  bool grows = false;  // it is the file as it is now, and the result was submitted with another one
+};
+
+// What a result was submitted with is what its tasks run, whatever the file holds by now. Who would submit more of it means the same, or adds.
+Submitted as_submitted(const ClusterOptions& options, const std::string& path, const Experiment& file) {
+  if (options.fresh || ::access(path.c_str(), F_OK) != 0) return {file};
   std::string text;
   {
     Store store = Store::open(path, Database::Mode::read_only);
     Statement source = store.database().prepare("SELECT source_text FROM experiment");
     if (source.step()) text = source.text(0);
   }
-  if (text == file.text) return file;
+  if (text == file.text) return {file};
   Diagnostics faults(file.file), none(file.file);
   auto submitted = parse_experiment(text, file.file, registered_vocabulary(), faults);
   if (!submitted || faults.has_errors() || !submitted->slurm)
@@ -63,9 +67,13 @@ Experiment as_submitted(const ClusterOptions& options, const std::string& path, 
   const bool adds = options.what == ClusterOptions::Do::all || options.what == ClusterOptions::Do::submit;
   if (adds) {
     const YamlPointer now = parse_yaml(file.text, none), then = parse_yaml(text, none);
-    if (!now || !then || !say_the_same(*now, *then))
+    const bool same = now && then && say_the_same(*now, *then);
+    if (!same && !file.search.one_by_one() && !submitted->search.one_by_one()) return {file, true};
+    // Its nodes go by what all of them handed in of one plan.
+    if (!same)
       throw Error(
-          ExitCode::bad_experiment, fmt::format("{} was submitted with another {}", path, file.file),
+          ExitCode::bad_experiment,
+          fmt::format("{} is a search over nodes, and was submitted with another {}", path, file.file),
           fmt::format(
               "undo the change, or end its tasks with --cancel and submit anew with --fresh (the old "
               "result is kept), or choose another file with --output; `dvfs-plan collect {}` takes what "
@@ -75,16 +83,16 @@ Experiment as_submitted(const ClusterOptions& options, const std::string& path, 
     write_stderr(fmt::format("note: {} has changed since it was submitted; this is of what was submitted\n",
                              file.file));
   }
-  return std::move(*submitted);
+  return {std::move(*submitted)};
 }
 
 int run_night(const ClusterOptions& options, const Experiment& file, int most_nodes) {
   const std::string path = path_of_type(result_path(options.output, file), options.type);
-  Experiment experiment = as_submitted(options, path, file);
+  auto [experiment, grows] = as_submitted(options, path, file);
   SlurmSpec& spec = *experiment.slurm;
   spec.nodes = std::min(spec.nodes, most_nodes);
   if (spec.at_once) spec.at_once = std::min(*spec.at_once, spec.nodes);
-  return run_cluster_night(options, path, experiment);
+  return run_cluster_night(options, path, experiment, grows);
 }
 
 // Each type is an experiment of its own with the same file: the blocks of all are submitted before those of the first are

@@ -94,14 +94,29 @@ void require_same_plan(Store& store, const Plan& plan, const std::map<std::strin
 
 PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
                         const std::string& path) {
+  return change_since(store, plan, decisive_differences(store.machine_facts(), facts), path);
+}
+
+PlanChange change_since(Store& store, Plan& plan, const std::vector<std::string>& differences,
+                        const std::string& path) {
   PlanChange change;
   if (store.plan_hash() != plan.hash) change = plan_change(store.canonical_plan(), plan.canonical);
   std::vector<std::string> obstacles = change.incomparable;
-  for (std::string& difference : decisive_differences(store.machine_facts(), facts))
-    obstacles.push_back(std::move(difference));
+  obstacles.insert(obstacles.end(), differences.begin(), differences.end());
   if (!obstacles.empty()) refuse_changes(store, obstacles, path);
   keep_references(store, plan);
   return change;
+}
+
+std::vector<std::string> change_lines(const PlanChange& change) {
+  std::vector<std::string> lines;
+  for (const auto& [what, texts] : {std::pair{"asked otherwise", &change.asks},
+                                    {"added", &change.adds},
+                                    {"no more in the experiment", &change.drops}}) {
+    if (!texts->empty()) lines.push_back(fmt::format("{}: {}", what, printable(join(*texts, "; "))));
+  }
+  if (!change.drops.empty()) lines.emplace_back("its trials stay in the result, and do not count");
+  return lines;
 }
 
 void follow_result(Store& store, Plan& plan) {

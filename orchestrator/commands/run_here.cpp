@@ -198,12 +198,7 @@ class Run {
     Store store = open_as_owner(path, Database::Mode::read_write);
     store.grow(plan, change, clock_.wall_time());
     conclude(store);
-    for (const auto& [what, texts] : {std::pair{"asked otherwise", &change.asks},
-                                      {"added", &change.adds},
-                                      {"no more in the experiment", &change.drops}}) {
-      if (!texts->empty()) progress_.say(fmt::format("{}: {}", what, printable(join(*texts, "; "))));
-    }
-    if (!change.drops.empty()) progress_.say("its trials stay in the result, and do not count");
+    for (const std::string& line : change_lines(change)) progress_.say(line);
   }
 
   bool is_apart() const { return part_ != nullptr && part_->apart(); }

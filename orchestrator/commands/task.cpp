@@ -138,7 +138,10 @@ class Block : public RunPart {
     canonical_ = plan.canonical_plan();
     facts_ = plan.machine_facts();
     energy_ = plan.energy_source();
+    const bool grown = !plan.stages().stages.empty();
     std::filesystem::remove(look);
+    // What is in which block is in the plan of a result that has grown, and in no file: the block's own goes on from that.
+    if (grown && ::access(file().c_str(), F_OK) != 0) write_file(file(), look_);
   }
 
   std::string file() const override {

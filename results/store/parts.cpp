@@ -736,6 +736,19 @@ std::vector<Submission> submissions(Store& store) {
   return all;
 }
 
+void note_experiment_text(Store& store, const Experiment& experiment) {
+  Transaction transaction(store.database());
+  LaterSeal later(store.database());
+  store.database()
+      .prepare("UPDATE experiment SET source_file = ?, source_text = ?")
+      .bind(experiment.file)
+      .bind(experiment.text)
+      .run();
+  seal_plan(store.database());
+  later.seal();
+  transaction.commit();
+}
+
 void note_planned_trials(Store& store, int trials) {
   LaterSeal later(store.database());
   store.database().prepare("UPDATE experiment SET planned_trials = ?").bind(trials).run();

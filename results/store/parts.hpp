@@ -81,6 +81,8 @@ struct Submission {
 };
 void note_submission(Store& store, const Submission& submission);
 std::vector<Submission> submissions(Store& store);
+// The file of an experiment that means the same as before for what is run: another partition, a comment.
+void note_experiment_text(Store& store, const Experiment& experiment);
 // Of all machines together, where results of several are joined.
 void note_planned_trials(Store& store, int trials);
 void leave_node_out(Store& store, const std::string& node, const std::string& why);

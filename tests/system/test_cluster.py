@@ -193,6 +193,53 @@ class Cluster(OnACluster):
         self.assertEqual({row[0] for row in self.rows("SELECT DISTINCT node FROM block_run WHERE left_out IS NULL")} & set(left_out), set())
         self.assertTrue(left_out, err)
 
+    def test_a_night_over_nodes_grows(self):
+        """More values and blocks run beside the reference in blocks of their own, nothing that is there is run again or changed; a question alone submits no block."""
+        all_trials = "SELECT key, block, energy_j, time_s FROM trials WHERE left_out IS NULL AND role NOT IN ('warm_up', 'idle_before', 'idle_after') ORDER BY key"
+        self.write(experiment(blocks=3, clocks=CLOCKS[2:5]))
+        status, _, err = self.run_all("sweep.yaml", "--quiet")
+        self.assertEqual(status, 0, err)
+        before = self.rows(all_trials)
+        self.assertEqual(len(before), 12)
+        self.write(experiment(blocks=4, clocks=CLOCKS[:5], machines="nodes: 3, time: 90 min"))
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.assertRegex(err, r"(?m)^added: .*clock.*")
+        after = self.rows(all_trials)
+        self.assertEqual([row for row in after if row in before], before, "what is there stays what it is")
+        # Two new values and the reference, twice a block, in four blocks; one more block of the two that were there, which has the reference in common with one of those.
+        new = [(key.split(" #")[0], block) for key, block, *_ in after if block > 3]
+        self.assertEqual({block for _, block in new}, {4, 5, 6, 7})
+        each = {point: sum(one == point for one, _ in new) for point, _ in new}
+        self.assertEqual({point: count for point, count in each.items() if point != f"work clock={CLOCKS[4]:g}"},
+                         {f"work clock={CLOCKS[0]:g}": 4, f"work clock={CLOCKS[1]:g}": 4, f"work clock={CLOCKS[2]:g}": 1, f"work clock={CLOCKS[3]:g}": 1})
+        self.assertEqual(each[f"work clock={CLOCKS[4]:g}"], 8)
+        self.assertEqual({row[0] for row in self.rows("SELECT verdict FROM trials WHERE left_out IS NULL")}, {"ok"})
+        report = self.report()
+        scenario = report["scenarios"][0]
+        self.assertEqual(len(scenario["points"]), 5)
+        for point in scenario["points"]:
+            if not point["is_reference"]:
+                saving = 1 - joules(float(point["settings"]["clock"])) / joules(CLOCKS[4])
+                self.assertLess(abs(point["saving"]["value"] - saving), 0.05, point)
+        self.assertTrue(any("added" in note for note in report["notes"]), report["notes"])
+        submitted = len(self.rows("SELECT job FROM submission"))
+        self.write(experiment(blocks=4, clocks=CLOCKS[:5]).replace("minimise: energy", "minimise: time"))
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.assertIn("asked otherwise: ", err)
+        self.assertEqual((self.rows(all_trials), len(self.rows("SELECT job FROM submission"))), (after, submitted))
+        self.assertEqual(self.report()["scenarios"][0]["best_settings"], {"clock": f"{CLOCKS[4]:g}"})
+        # Another partition's time, say, is no other plan.
+        self.write(experiment(blocks=4, clocks=CLOCKS[:5], machines="nodes: 2").replace("minimise: energy", "minimise: time"))
+        status, out, err = self.run_all("submit", "sweep.yaml")
+        self.assertEqual((status, "nothing is left to submit" in out), (0, True), out + err)
+        self.write(experiment(blocks=4, clocks=CLOCKS[:5]).replace('"{clock}"', '"{clock}", more'))
+        status, _, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 2, err)
+        self.assertIn("sweep.sqlite holds trials of another plan; what changed:", err)
+        self.assertEqual(self.rows(all_trials), after)
+
     def test_a_file_that_is_changed_while_tasks_wait(self):
         """They run what was submitted; --cancel and collect go by it; only what means the same is gone on with."""
         submitted = experiment(blocks=3, clocks=CLOCKS[:4], machines="nodes: 1")
@@ -201,9 +248,10 @@ class Cluster(OnACluster):
         self.assertEqual(status, 0, err)
         self.write(experiment(blocks=3, clocks=CLOCKS[:5], machines="nodes: 1"))
         status, _, err = self.run_all("sweep.yaml")
-        self.assertEqual((status, err), (2, f"error: {self.folder}/sweep.sqlite was submitted with another sweep.yaml\n"
-                                            "  hint: undo the change, or end its tasks with --cancel and submit anew with --fresh (the old result is kept), or choose another file with "
-                                            "--output; `dvfs-plan collect sweep.yaml` takes what was submitted as it was\n"))
+        self.assertEqual(status, 2)
+        self.assertRegex(err, f"^error: {self.folder}/sweep.sqlite was submitted with another sweep.yaml, and (1 task of it still waits or runs|[23] tasks of it still wait or run)\n"
+                              "  hint: let them finish, or end them \\(dvfs-plan sweep.yaml --cancel; what is finished stays\\): the same command then adds what the file has now; "
+                              "`dvfs-plan collect sweep.yaml` takes what is finished of what was submitted\n$")
         status, _, err = self.run_all("sweep.yaml", "--fresh")
         self.assertEqual((status, err.splitlines()[1]), (3, "  hint: dvfs-plan sweep.yaml --cancel  ends them"), err)
         self.wait_for(lambda: self.handed_in("z") > 0, "a block that began after the change")
