@@ -15,6 +15,7 @@ constexpr std::size_t most_marks = 1'000'000;
 constexpr std::size_t most_needed_marks = 2 * most_marks;  // outermost regions and the wanted one
 constexpr std::size_t most_sums = 10'000;
 constexpr std::size_t most_open = 100'000;  // regions at a time, of all processes
+constexpr std::size_t most_disbelieved = 10'000;
 constexpr std::size_t bad_metrics_kept = 100;
 constexpr std::size_t bad_lines_kept = 5;
 
@@ -177,7 +178,9 @@ void RegionMarks::keep(RegionMark mark, std::string_view time, Nanoseconds now) 
       complain(time);
     } else if (sent < not_before_ || sent > now) {
       ++not_believed;
-    } else {
+      // A clock that is another one: its times that could be are none either.
+      if (!mark.process.empty() && disbelieved_.size() < most_disbelieved) disbelieved_.insert(mark.process);
+    } else if (!disbelieved_.contains(mark.process)) {
       mark.time = sent;
       mark.sent = true;
     }

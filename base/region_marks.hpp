@@ -40,7 +40,7 @@ struct RegionMark {
 // cannot be read, are counted in `lost`, and a trial with lost marks does not count.
 class RegionMarks {
  public:
-  // Times before `not_before` or after a line's arrival are not believed: its arrival is taken.
+  // Times before `not_before` or after a line's arrival are not believed, nor later ones of a process that its marks name: the arrival is taken.
   RegionMarks() = default;
   explicit RegionMarks(Nanoseconds not_before, std::string wanted = {})
       : not_before_(not_before), wanted_(std::move(wanted)) {}
@@ -85,6 +85,7 @@ class RegionMarks {
   std::map<std::string, OfProcess> open_;
   std::size_t open_count_ = 0;
   bool all_sent_ = true;
+  std::set<std::string> disbelieved_;  // processes
   bool skipping_ = false;  // inside a line that is too long
 };
 

@@ -21,6 +21,7 @@
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/run/services.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
@@ -181,6 +182,7 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
     note(error);
   }
   if (const auto obstacle = board_obstacle(prepared, sysfs)) note(*obstacle);
+  if (const auto obstacle = attached_obstacle(prepared.plan)) note(*obstacle);
   for (const RefusedSetting& one : refused_settings(prepared, guard)) {
     runnable.refused_axes.push_back(one.axis);
     note(Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", one.axis, one.why), one.next_step));

@@ -21,26 +21,31 @@ Plan plan_of(Store& store, const Experiment& experiment) {
   plan.canonical = store.canonical_plan();
   for (const WorkloadSpec& workload : experiment.workloads) plan.workloads.emplace_back().spec = workload;
   Statement axes = store.database().prepare("SELECT name, kind FROM axis ORDER BY id");
-  while (axes.step()) plan.axes.push_back({.name = axes.text(0), .knob = axes.text(1) == "knob"});
+  while (axes.step()) {
+    PlanAxis axis;
+    axis.name = axes.text(0);
+    axis.knob = axes.text(1) == "knob";
+    plan.axes.push_back(std::move(axis));
+  }
   std::map<std::string, std::string> operating_points;  // of the points that are planned, by key
   Statement planned = store.database().prepare("SELECT key, operating_point FROM point WHERE in_plan");
   while (planned.step()) operating_points[planned.text(0)] = planned.text(1);
   for (const PointRow& row : store.points()) {
     const auto operating_point = operating_points.find(row.key);
     if (operating_point == operating_points.end()) continue;
-    PlanPoint point{.key = row.key,
-                    .scenario = row.scenario,
-                    .operating_point = operating_point->second,
-                    .reference = row.is_reference};
+    PlanPoint point;
+    point.key = row.key;
+    point.scenario = row.scenario;
+    point.operating_point = operating_point->second;
+    point.reference = row.is_reference;
     while (plan.workloads.at(static_cast<std::size_t>(point.workload)).spec.name != row.workload)
       ++point.workload;
     for (const PlanAxis& axis : plan.axes) {
       const auto setting = std::find_if(row.settings.begin(), row.settings.end(),
                                         [&](const AxisSetting& one) { return one.axis == axis.name; });
-      point.values.push_back(
-          setting == row.settings.end()
-              ? std::nullopt
-              : std::optional(AxisValue{.text = setting->text, .number = setting->number}));
+      point.values.push_back(setting == row.settings.end()
+                                 ? std::nullopt
+                                 : std::optional(AxisValue{setting->text, setting->number, Dimension::none}));
     }
     plan.points.push_back(std::move(point));
   }
@@ -52,7 +57,7 @@ Plan plan_of(Store& store, const Experiment& experiment) {
 PlanChange grow_by_look(Store& store, Store& look, const Experiment& experiment, const std::string& path,
                         const std::string& now) {
   Plan plan = plan_of(look, experiment);
-  const PlanChange change = change_since(
+  const PlanChange change = change_between(
       store, plan,
       differences_of_type(store.machine_facts(), look.machine_facts(), {"cpu.microcode", "bios"}), path);
   if (change.any())

@@ -94,11 +94,11 @@ void require_same_plan(Store& store, const Plan& plan, const std::map<std::strin
 
 PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
                         const std::string& path) {
-  return change_since(store, plan, decisive_differences(store.machine_facts(), facts), path);
+  return change_between(store, plan, decisive_differences(store.machine_facts(), facts), path);
 }
 
-PlanChange change_since(Store& store, Plan& plan, const std::vector<std::string>& differences,
-                        const std::string& path) {
+PlanChange change_between(Store& store, Plan& plan, const std::vector<std::string>& differences,
+                          const std::string& path) {
   PlanChange change;
   if (store.plan_hash() != plan.hash) change = plan_change(store.canonical_plan(), plan.canonical);
   std::vector<std::string> obstacles = change.incomparable;

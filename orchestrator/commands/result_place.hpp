@@ -22,8 +22,8 @@ std::string aside_stem(const std::string& path, const Clock& clock);
 PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
                         const std::string& path);
 // The same where what is decisive of the machines is not that they are one: `differences` between them, in words.
-PlanChange change_since(Store& store, Plan& plan, const std::vector<std::string>& differences,
-                        const std::string& path);
+PlanChange change_between(Store& store, Plan& plan, const std::vector<std::string>& differences,
+                          const std::string& path);
 // "added: 1 GHz", one line a kind of change.
 std::vector<std::string> change_lines(const PlanChange& change);
 // The plan as the result goes on with it: its references, what is in which block. Its trials are then known by it.

@@ -30,6 +30,7 @@
 #include "orchestrator/run/night_metrics.hpp"
 #include "orchestrator/run/progress.hpp"
 #include "orchestrator/run/run_loop.hpp"
+#include "orchestrator/run/services.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/sensors/sensor_check.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
@@ -118,6 +119,7 @@ class Run {
     }
 
     if (const auto obstacle = board_obstacle(prepared, sysfs_)) throw *obstacle;
+    if (const auto obstacle = attached_obstacle(plan)) throw *obstacle;
     require_allowed(prepared, guard);
     auto probes = choose_probes(plan.experiment, prepared.gpus, sysfs_, guard.run(), launcher_, clock_);
     for (const std::string& note : probes.notes) progress_.say("note: " + note);

@@ -164,7 +164,7 @@ class Reader {
                watts = value(row, "avg_watts");
     constexpr double largest = 1e15;
     for (const auto& [name, v] : {std::pair{"seconds", seconds}, std::pair{"joules", joules}}) {
-      if (v && *v > 0 && (*v > largest || *v < 1 / largest))
+      if (v && (*v < 0 || (*v > 0 && (*v > largest || *v < 1 / largest))))
         fail(row + 1, fmt::format("holds {:g} in column '{}'", *v, name),
              "such a value is no measurement; mend or delete the row");
     }

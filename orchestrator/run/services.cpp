@@ -18,6 +18,7 @@
 #include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
+#include "base/process_tree.hpp"
 #include "base/spawn.hpp"
 #include "base/tcp_port.hpp"
 #include "base/text.hpp"
@@ -45,7 +46,36 @@ std::string end_text(int status) {
                              : fmt::format("exited with {}", WEXITSTATUS(status));
 }
 
+std::string no_process(const std::string& pid) {
+  return fmt::format("is not there: there is no process {}", printable(pid));
+}
+std::string no_answer(const std::string& address) {
+  return fmt::format("does not answer at {}", printable(address));
+}
+constexpr Seconds answer_limit{2};
+
 }  // namespace
+
+std::optional<Error> attached_obstacle(const Plan& plan) {
+  for (const PlanService& service : plan.services) {
+    const ServiceSpec& spec = service.spec;
+    if (!spec.attached()) continue;
+    const std::string& where = spec.attached_pid ? spec.attached_pid->text : spec.attached_address->text;
+    if (where.find('{') != std::string::npos) continue;  // each point has its own
+    std::string problem;
+    if (spec.attached_pid) {
+      if (!started_at_tick(static_cast<pid_t>(parse_number(where).value_or(-1)))) problem = no_process(where);
+    } else if (const auto address = parse_tcp_address(where);
+               address && !tcp_answers(*address, answer_limit)) {
+      problem = no_answer(where);
+    }
+    if (!problem.empty())
+      return Error(
+          ExitCode::machine_refuses, fmt::format("service '{}' {}", spec.name, problem),
+          "start it first: 'attach' takes what runs already; with 'command' dvfs-plan starts it itself");
+  }
+  return std::nullopt;
+}
 
 Services::Services(LocalMachine& machine) : machine_(machine) {}
 
@@ -250,13 +280,18 @@ std::string Services::attach(int index, const PlanPoint& point) {
     running.address = parse_tcp_address(running.as);
     if (!running.address)
       return fmt::format("has no address: '{}' is neither HOST:PORT nor a URL", printable(running.as));
-    if (!tcp_answers(*running.address, Seconds{2}))
-      return fmt::format("does not answer at {}", printable(running.as));
+    if (!tcp_answers(*running.address, answer_limit)) return no_answer(running.as);
     running.pid = listener_of(*running.address).value_or(-1);
   }
   if (running.pid > 0) running.pidfd = open_pidfd(running.pid);
-  if (spec.attached_pid && !running.pidfd)
-    return fmt::format("is not there: there is no process {}", printable(running.as));
+  if (spec.attached_pid) {
+    const auto started = running.pidfd ? started_at_tick(running.pid) : std::nullopt;
+    if (!started) return no_process(running.as);
+    // Numbers are given again: one that was seen to be another process is not what was attached to.
+    if (attached_ticks_.try_emplace(running.pid, *started).first->second != *started)
+      return fmt::format("is not there: process {} has ended, and another one has its number now",
+                         printable(running.as));
+  }
   running_.insert_or_assign(index, std::move(running));
   return {};
 }
@@ -389,7 +424,7 @@ Seconds Services::cpu_time() const {
 bool Services::has_ended(Running& running) {
   if (running.ended) return true;
   if (running.address && running.pid < 0) {
-    if (!tcp_answers(*running.address, Seconds{2})) running.ended = "does not answer any more";
+    if (!tcp_answers(*running.address, answer_limit)) running.ended = "does not answer any more";
     return running.ended.has_value();
   }
   if (!running.pidfd || !is_gone(running.pidfd)) return false;

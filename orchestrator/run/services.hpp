@@ -17,11 +17,16 @@
 #include "base/process_tree.hpp"
 #include "base/tcp_port.hpp"
 #include "base/unique_fd.hpp"
+#include "base/error.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/run/local_machine.hpp"
 #include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
+
+// Why a service that is attached to cannot be used: it is not there, before the first trial; nullopt: all are, as far as their `attach` is one
+// for all points.
+std::optional<Error> attached_obstacle(const Plan& plan);
 
 class Services {
  public:
@@ -109,7 +114,8 @@ class Services {
     std::string last, log;
   };
   std::map<int, std::map<std::string, Failures>> failures_;  // of each service, with each of its parameters
-  bool boards_changed_ = true;                               // who is on them is to be looked at anew
+  std::map<pid_t, std::int64_t> attached_ticks_;  // when those that were attached to by their number were started
+  bool boards_changed_ = true;                    // who is on them is to be looked at anew
 };
 
 }  // namespace dvfs_plan

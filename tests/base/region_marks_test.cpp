@@ -48,6 +48,17 @@ TEST(RegionMarks, TimesThatCannotBeAreNotBelieved) {
   EXPECT_EQ(marks.not_believed, 2U);
 }
 
+TEST(RegionMarks, AClockThatWasWrongOnceIsNotBelievedAgain) {
+  RegionMarks marks(1000);
+  marks.feed("begin work 5300 7\nbegin work 5000 8\n", 5000);  // one from the future, by 300
+  marks.feed("end work 5100 7\nend work 5350 8\n", 5400);      // 300 too early: it would have been 100 long
+  ASSERT_EQ(marks.marks.size(), 4U);
+  EXPECT_EQ(marks.marks[0].time, 5000);
+  EXPECT_EQ(marks.marks[2].time, 5400);
+  EXPECT_EQ(marks.marks[3].time, 5350) << "another process's clock is its own";
+  EXPECT_EQ(marks.not_believed, 1U);
+}
+
 TEST(RegionMarks, BadLinesAreKeptAndLoseNothingElse) {
   RegionMarks marks;
   marks.feed(

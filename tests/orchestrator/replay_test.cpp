@@ -155,6 +155,9 @@ TEST_F(Replay, RowsWithHalfOfTheSettingsAreLeftOut) {
   EXPECT_EQ(
       refusal(head + "b,w,-5,,,1,1,1,1\n"),
       (folder_ / "t.csv") + ":2: the table holds -5 in column 'core_mhz'\na clock or power limit is above 0");
+  EXPECT_EQ(refusal(head + "b,w,5,,,1,1,-3,1\n"), (folder_ / "t.csv") +
+                                                      ":2: the table holds -3 in column 'joules'\nsuch a "
+                                                      "value is no measurement; mend or delete the row");
   EXPECT_EQ(refusal(head + "b,w,5,,,1,1e-300,1e300,1\n"),
             (folder_ / "t.csv") +
                 ":2: the table holds 1e-300 in column 'seconds'\nsuch a value is no measurement; mend or "

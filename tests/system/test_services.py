@@ -306,7 +306,41 @@ class Services(Whole):
         server.wait()
         gone = self.call("s.yaml", "--fresh")
         self.assertEqual(gone.returncode, 3)
-        self.assertIn("error: service 'server' does not answer at http://127.0.0.1:8101/health; 3 times in a row\n", gone.stderr)
+        self.assertIn("error: service 'server' does not answer at http://127.0.0.1:8101/health\n"
+                      "  hint: start it first: 'attach' takes what runs already; with 'command' dvfs-plan starts it itself\n", gone.stderr)
+        self.experiment(f"  - {{name: server, attach: {{pid: {server.pid}}}}}")
+        for words in (("s.yaml", "--fresh"), ("check", "s.yaml")):
+            gone = self.call(*words)
+            self.assertEqual(gone.returncode, 3, gone.stdout + gone.stderr)
+            self.assertIn(f"service 'server' is not there: there is no process {server.pid}\n", gone.stdout + gone.stderr)
+
+    def test_another_process_with_the_number_of_an_attached_one_is_not_it(self):
+        last_pid = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+        if not os.access(last_pid, os.W_OK):
+            self.skipTest("this kernel does not let numbers of processes be chosen (ns_last_pid)")
+        server = subprocess.Popen(["sleep", "1000"])
+        self.experiment(f"  - {{name: server, attach: {{pid: {server.pid}}}}}", client="[sleep, '0.4']", axes="", repeat=4)
+        run = subprocess.Popen(self.arguments("s.yaml"), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment())
+        said = run.stderr.readline()
+        while "w #1: " not in said:
+            self.assertTrue(said, "ended before its first trial")
+            said = run.stderr.readline()
+        server.kill()
+        server.wait()
+        for _ in range(200):
+            last_pid.write_text(str(server.pid - 1))
+            other = subprocess.Popen(["sleep", "1000"])
+            self.addCleanup(other.wait)
+            self.addCleanup(other.kill)
+            if other.pid == server.pid:
+                break
+        else:
+            run.communicate(timeout=60)
+            self.skipTest("other processes took the number each time")
+        _, said = run.communicate(timeout=60)
+        self.assertIn(f"service 'server' is not there: process {server.pid} has ended, and another one has its number now", said)
+        verdicts = [row["verdict"] for row in self.rows("s.sqlite", "SELECT verdict FROM trials ORDER BY trial")]
+        self.assertEqual((verdicts[0], "ok" in verdicts[2:]), ("ok", False), said)
 
     def test_a_workload_names_its_services(self):
         self.write("s.yaml", f"""name: s
