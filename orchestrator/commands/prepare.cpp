@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/acting_as.hpp"
+#include "base/child.hpp"
 #include "base/invoking_user.hpp"
+#include "experiments/plan/work_files.hpp"
 #include "orchestrator/commands/experiment_text.hpp"
 #include "orchestrator/commands/vocabulary.hpp"
 #include "orchestrator/conditions/board_use.hpp"
@@ -64,6 +68,28 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
   throw Error(ExitCode::bad_experiment, text, "nothing was run and nothing was set");
 }
 
+namespace {
+
+// Programs and scripts of the user's own that a meter's command names; those of the system come and go with its updates.
+std::set<std::string> files_of_meter(const ProbeSpec& probe, const std::string& folder) {
+  ProgramSpec program;
+  for (const std::string& word : probe.command) program.command.emplace_back().text = word;
+  const std::string path = current_environment()["PATH"];
+  const auto named = named_work_files(probe.command, "", folder, path);
+  std::set<std::string> files(named.begin(), named.end());
+  files.insert(find_executable(probe.command.front(), folder, path));
+  if (const auto script = interpreted_script(program, folder)) files.insert(*script);
+  std::erase_if(files, [](const std::string& file) {
+    constexpr std::array system{"/usr/bin/", "/usr/sbin/", "/usr/lib", "/usr/share/",
+                                "/bin/",     "/sbin/",     "/lib"};
+    return file.empty() || std::any_of(system.begin(), system.end(),
+                                       [&](const char* begin) { return file.starts_with(begin); });
+  });
+  return files;
+}
+
+}  // namespace
+
 std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, const Sysfs& sysfs) {
   auto facts = machine_facts(sysfs);
   facts.merge(board_facts(prepared.gpus.used, sysfs));
@@ -74,6 +100,13 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
   };
   for (const PlanWorkload& workload : prepared.plan.workloads) add_named(workload);
   for (const PlanService& service : prepared.plan.services) add_named(service);
+  // Another meter may tell other joules of the same work.
+  const auto& probes = prepared.plan.experiment.probes;
+  for (const ProbeSpec& probe : probes ? *probes : std::vector<ProbeSpec>{}) {
+    if (probe.command.empty()) continue;
+    for (const std::string& file : files_of_meter(probe, prepared.plan.experiment.folder))
+      facts[work_file_fact + file] = read_work_file(file).sha256;
+  }
   return facts;
 }
 

@@ -12,7 +12,7 @@ namespace dvfs_plan {
 
 std::map<std::string, std::string> machine_facts(const Sysfs& sysfs);
 
-// A fact's name begins so that tells the SHA-256 of a file which a workload's command names.
+// A fact's name begins so that tells the SHA-256 of a file which the command of a workload, a service or a meter names.
 inline constexpr const char* work_file_fact = "work file ";
 
 // Facts whose change makes another machine of it: trials before and after must not be mixed.

@@ -169,9 +169,32 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Look>& known) const {
   return EnergyFault::none;
 }
 
+namespace {
+// Of a counter: from each change of its value to the next.
+std::vector<double> times_between_changes(const std::vector<Look>& known) {
+  std::vector<double> steps;
+  double since = known.front().time;
+  for (std::size_t i = 1; i < known.size(); ++i) {
+    if (known[i].value == known[i - 1].value) continue;
+    steps.push_back(known[i].time - since);
+    since = known[i].time;
+  }
+  return steps;
+}
+}  // namespace
+
 // Makes a counter's values only grow. Not possible if it went back without a range to explain it, or if a
 // gap is so long that the number of wraps is not known.
 EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
+  // Meters may speak once a minute; a counter that wraps is a processor's, which counts a thousand times a second. One that was seen to
+  // count on and on has no minute's joules to tell at once.
+  constexpr double slowest_update = 60, updates_at_once = 10;
+  constexpr std::size_t fewest_steps = 5;
+  const auto steps = times_between_changes(known);
+  const double longest_rise = wraps_at_ ? 1
+                              : steps.size() < fewest_steps
+                                  ? slowest_update
+                                  : std::clamp(updates_at_once * upper_median(steps), 0.1, slowest_update);
   double offset = 0;
   double before = known.front().value;
   for (std::size_t i = 1; i < known.size(); ++i) {
@@ -186,10 +209,8 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
       if (!wraps_at_ || raw + *wraps_at_ - before > most) return EnergyFault::counter_went_back;
       offset += *wraps_at_;
     }
-    // Meters may speak once a minute; a counter that wraps is a processor's, which counts a thousand times a second.
-    const double longest_update = wraps_at_ ? 1 : 60;
     if (raw > before &&
-        raw - before > most_watts_ * std::max(longest_update, known[i].time - known[i - 1].time))
+        raw - before > most_watts_ * std::max(longest_rise, known[i].time - known[i - 1].time))
       return EnergyFault::impossible;
     before = raw;
     known[i].value = raw + offset;

@@ -108,6 +108,21 @@ TEST(Energy, ACounterThatGoesBackWithoutARangeIsNotKnown) {
   EXPECT_FALSE(energy.joules);
 }
 
+TEST(Energy, ACounterThatCountsOnAndOnHasNoMegajouleToTellAtOnce) {
+  const auto leaps_by = [](double joules) {
+    std::vector<Reading> readings;
+    for (int i = 0; i <= 100; ++i) readings.push_back(at(i * s / 100, i + (i > 50 ? joules : 0)));  // 100 W
+    return energy_between(counter("x"), readings, 0, s);
+  };
+  EXPECT_NEAR(*leaps_by(0).joules, 100, 1);
+  EXPECT_EQ(leaps_by(1e6).fault, EnergyFault::impossible);
+  EXPECT_FALSE(leaps_by(1e6).joules);
+  // One that speaks once a minute, of a rack: as much is what it used.
+  const auto rack =
+      energy_between(counter("x"), std::vector{at(0, 0), at(60 * s, 1e6), at(120 * s, 2e6)}, 0, 120 * s);
+  EXPECT_NEAR(*rack.joules, 2e6, 1);
+}
+
 TEST(Energy, InterpolatesTheEdges) {
   // 100 W throughout; the window lies between readings.
   EXPECT_NEAR(*energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms,

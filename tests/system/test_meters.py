@@ -434,6 +434,26 @@ while True:
         refused = self.call("check", "wrong.yaml")
         self.assertIn("channel 'wall': 'late by' is a time above 0 s and up to 10 s: how long before it is told each value was so", refused.stderr)
 
+    def test_another_program_of_a_meter_is_another_night(self):
+        """Whoever goes on with a meter that was rewritten, and tells a tenth more, would mix the two."""
+        meter = "import random, time\nwhile True:\n    print('wall', {0} + random.random(), 'W', flush=True)\n    time.sleep(0.01)\n"
+        night = ("name: night\nobjective: energy\nconditions: " + QUIET + "\nprobes: [{name: wall, command: [python3, meter.py], channels: {wall: {unit: W, averages over: 10 ms}}, rate: 100 Hz}]\n"
+                 "workloads: [{name: w, command: [sleep, '0.3']}]\nrepeat: ")
+        self.write("meter.py", meter.format(100))
+        self.write("night.yaml", night + "2\n")
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        before = self.rows("night.sqlite", "SELECT key, energy_j FROM trials ORDER BY trial")
+        self.write("meter.py", meter.format(110))
+        self.write("night.yaml", night + "4\n")
+        for words in (("night.yaml", "--no-html"), ("check", "night.yaml"), ("recheck", "night.sqlite")):
+            refused = self.call(*words)
+            self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
+            self.assertRegex(refused.stdout + refused.stderr, r"work file \S*/meter\.py: [0-9a-f]{64} -> [0-9a-f]{64}|/meter\.py is another file by now")
+        self.assertEqual(self.rows("night.sqlite", "SELECT key, energy_j FROM trials ORDER BY trial"), before)
+        self.write("meter.py", meter.format(100))
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        self.assertEqual(len(self.rows("night.sqlite", "SELECT key FROM trials WHERE counts")), 4)
+
     def test_faults_of_the_file(self):
         for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi, powersensor3"),
                             ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
