@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).parent
-UNITS = {"_j": "J", "_s": "s", "_w": "W", "_hz": "Hz", "_c": "°C", "_ns": "ns", "_bytes": "B", "_js": "Js"}
+UNITS = {"_per_s": "1/s", "_j": "J", "_s": "s", "_w": "W", "_hz": "Hz", "_c": "°C", "_ns": "ns", "_bytes": "B", "_js": "Js"}
 
 
 def unit(column):
