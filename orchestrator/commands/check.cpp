@@ -21,7 +21,7 @@
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
-#include "orchestrator/run/services.hpp"
+#include "orchestrator/run/attached_services.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"

@@ -17,6 +17,7 @@
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/knobs/overlaps.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/run/attached_services.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -144,7 +145,9 @@ std::optional<Error> board_obstacle(const PreparedExperiment& prepared, const Sy
     return refuse(gpus.all.missing, "`dvfs-plan doctor` shows what this machine has");
   if (!gpus.problem.empty()) return refuse(gpus.problem, "`dvfs-plan doctor` lists the boards");
   if (gpus.used.empty() || prepared.plan.experiment.conditions.flag_gpu_processes) return std::nullopt;
-  const std::string others = BoardUse(watch_boards(gpus.used, sysfs)).others();
+  BoardUse boards(watch_boards(gpus.used, sysfs));
+  boards.are_ours(attached_processes(prepared.plan), false);
+  const std::string others = boards.others();
   if (others.empty()) return std::nullopt;
   return refuse(fmt::format("somebody else is on the boards that are used: {}", others), board_hint);
 }

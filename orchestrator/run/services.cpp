@@ -23,6 +23,7 @@
 #include "base/tcp_port.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/command_line.hpp"
+#include "orchestrator/run/attached_services.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -46,38 +47,11 @@ std::string end_text(int status) {
                              : fmt::format("exited with {}", WEXITSTATUS(status));
 }
 
-std::string no_process(const std::string& pid) {
-  return fmt::format("is not there: there is no process {}", printable(pid));
-}
-std::string no_answer(const std::string& address) {
-  return fmt::format("does not answer at {}", printable(address));
-}
-constexpr Seconds answer_limit{2};
-
 }  // namespace
 
-std::optional<Error> attached_obstacle(const Plan& plan) {
-  for (const PlanService& service : plan.services) {
-    const ServiceSpec& spec = service.spec;
-    if (!spec.attached()) continue;
-    const std::string& where = spec.attached_pid ? spec.attached_pid->text : spec.attached_address->text;
-    if (where.find('{') != std::string::npos) continue;  // each point has its own
-    std::string problem;
-    if (spec.attached_pid) {
-      if (!started_at_tick(static_cast<pid_t>(parse_number(where).value_or(-1)))) problem = no_process(where);
-    } else if (const auto address = parse_tcp_address(where);
-               address && !tcp_answers(*address, answer_limit)) {
-      problem = no_answer(where);
-    }
-    if (!problem.empty())
-      return Error(
-          ExitCode::machine_refuses, fmt::format("service '{}' {}", spec.name, problem),
-          "start it first: 'attach' takes what runs already; with 'command' dvfs-plan starts it itself");
-  }
-  return std::nullopt;
+Services::Services(LocalMachine& machine) : machine_(machine) {
+  look_for_attached();
 }
-
-Services::Services(LocalMachine& machine) : machine_(machine) {}
 
 Services::~Services() {
   end_all();
@@ -130,7 +104,11 @@ Services::Prepared Services::prepare(const PlanPoint& point) {
     prepared.problem = failed(index, as, problem);
     return prepared;
   }
-  if (machine_.boards != nullptr) machine_.boards->are_ours(processes(), boards_changed_);
+  if (machine_.boards != nullptr) {
+    auto ours = processes();
+    ours.insert(attached_.begin(), attached_.end());
+    machine_.boards->are_ours(ours, boards_changed_);
+  }
   boards_changed_ = false;
   return prepared;
 }
@@ -403,9 +381,7 @@ std::set<pid_t> Services::processes_of(const Running& running) const {
         roots.insert(child);
     }
   }
-  auto all = with_descendants(roots);
-  // One that we descend from (attached to, or whoever listens for it) is alone, not with all that it started.
-  return all.contains(::getpid()) ? roots : all;
+  return with_what_it_started(roots);
 }
 
 std::set<pid_t> Services::processes() const {
@@ -416,9 +392,23 @@ std::set<pid_t> Services::processes() const {
 
 Seconds Services::cpu_time() const {
   Seconds sum{0};
-  for (const auto& [index, running] : running_)
-    sum = sum + (running.group ? running.group->cpu_time() : use_of(processes_of(running)).cpu);
-  return sum;
+  std::set<pid_t> at_rest = attached_;
+  for (const auto& [index, running] : running_) {
+    const auto all = processes_of(running);
+    sum = sum + (running.group ? running.group->cpu_time() : use_of(all).cpu);
+    for (const pid_t pid : all) at_rest.erase(pid);
+  }
+  return sum + use_of(at_rest).cpu;
+}
+
+// Between trials: what one of them starts in a trial is seen by the next.
+void Services::look_for_attached() {
+  attached_ = attached_processes(machine_.plan);
+  if (machine_.boards != nullptr && !attached_.empty()) {
+    auto ours = processes();
+    ours.insert(attached_.begin(), attached_.end());
+    machine_.boards->are_ours(ours, false);
+  }
 }
 
 bool Services::has_ended(Running& running) {
@@ -600,6 +590,7 @@ void Services::end_all(bool gives_way) {
   if (!end(all, gives_way)) return;
   if (machine_.boards != nullptr) machine_.boards->are_ours({}, true);
   boards_changed_ = true;
+  look_for_attached();
 }
 
 }  // namespace dvfs_plan

@@ -17,16 +17,11 @@
 #include "base/process_tree.hpp"
 #include "base/tcp_port.hpp"
 #include "base/unique_fd.hpp"
-#include "base/error.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "orchestrator/run/local_machine.hpp"
 #include "results/trial/trial_record.hpp"
 
 namespace dvfs_plan {
-
-// Why a service that is attached to cannot be used: it is not there, before the first trial; nullopt: all are, as far as their `attach` is one
-// for all points.
-std::optional<Error> attached_obstacle(const Plan& plan);
 
 class Services {
  public:
@@ -47,9 +42,8 @@ class Services {
   // `gives_way` already a first one, as settings are to be put back before anything that takes long.
   void end_all(bool gives_way = false);
 
-  bool any() const { return !running_.empty(); }
   std::set<pid_t> processes() const;
-  // CPU time that they took so far.
+  // CPU time that they took so far, and those that are attached to and not used now: an idle window is with them.
   Seconds cpu_time() const;
   // After a trial: which have ended since they got ready, how, and the end of what they said; empty: none. Where the trial's own
   // work failed, a service may be dying of which its client only knew first: it has a moment to be gone.
@@ -98,6 +92,7 @@ class Services {
   void clear_away(Running& running);
   void adopt_daemons(Running& running) const;
   std::set<pid_t> processes_of(const Running& running) const;
+  void look_for_attached();
   bool has_ended(Running& running);
   static bool was_stopped(const Running& running);
   std::string last_words(const Running& running) const;
@@ -115,6 +110,7 @@ class Services {
   };
   std::map<int, std::map<std::string, Failures>> failures_;  // of each service, with each of its parameters
   std::map<pid_t, std::int64_t> attached_ticks_;  // when those that were attached to by their number were started
+  std::set<pid_t> attached_;                      // of all of them, with what they started, as they were last seen
   bool boards_changed_ = true;                    // who is on them is to be looked at anew
 };
 

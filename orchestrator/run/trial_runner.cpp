@@ -467,7 +467,7 @@ bool TrialRunner::rest(TrialRecord& trial) {
 }
 
 Seconds TrialRunner::own_use() const {
-  return services_.any() ? own_cpu_time() + services_.cpu_time() : own_cpu_time();
+  return own_cpu_time() + services_.cpu_time();
 }
 
 void TrialRunner::observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before) {

@@ -7,13 +7,14 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 import unittest
 
 import loopback
 import testbed
-from whole import QUIET, Whole
+from whole import METER, QUIET, Whole
 
 # server.py PORT [WORD...]: says its pid to who connects. Words: late N (s before it listens), dies N (after so many answers), daemon, children (two more
 # processes, one in a session of its own), deaf (ignores SIGTERM), silent (never listens).
@@ -313,6 +314,21 @@ class Services(Whole):
             gone = self.call(*words)
             self.assertEqual(gone.returncode, 3, gone.stdout + gone.stderr)
             self.assertIn(f"service 'server' is not there: there is no process {server.pid}\n", gone.stdout + gone.stderr)
+
+    def test_idle_is_with_an_attached_service_that_works_at_rest(self):
+        """Twice as many busy processes as there are CPUs: whatever else this machine does, most of what is used is theirs, and not somebody else's."""
+        cpus = os.cpu_count()
+        server = subprocess.Popen(["bash", "-c", f"for i in $(seq {2 * cpus}); do while :; do :; done & done; wait"], start_new_session=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(os.killpg, server.pid, signal.SIGKILL)
+        self.experiment(f"  - {{name: server, attach: {{pid: {server.pid}}}}}", client="[sleep, '0.5']", axes="", repeat=3,
+                        conditions="{warm up: 0, idle: 1 s, references: false, temperature: off, reruns: 0, foreign load: 20 %, give up after: never}", rest=METER)
+        self.write("s.yaml", (self.folder / "s.yaml").read_text().replace("objective: time", "objective: energy"))
+        run = self.call("s.yaml")
+        with sqlite3.connect(self.folder / "s.sqlite") as file:
+            windows = file.execute("SELECT foreign_cpu_s, region_s FROM trial WHERE role IN ('idle_before', 'idle_after')").fetchall()
+        self.assertGreaterEqual(len(windows), 3, run.stderr)
+        self.assertLess(sum(foreign / seconds for foreign, seconds in windows) / len(windows), 0.75 * cpus, windows)
 
     def test_another_process_with_the_number_of_an_attached_one_is_not_it(self):
         last_pid = pathlib.Path("/proc/sys/kernel/ns_last_pid")
