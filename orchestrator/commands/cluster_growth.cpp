@@ -80,9 +80,9 @@ std::set<int> planned_blocks(Store& store, const Experiment& experiment) {
   return blocks;
 }
 
-std::string without_trials(const std::string& path, const std::string& scratch) {
-  Store::fold_log(path);
-  std::filesystem::copy_file(path, scratch, std::filesystem::copy_options::overwrite_existing);
+std::string without_trials(Store& store, const std::string& scratch) {
+  std::filesystem::remove(scratch);
+  store.database().prepare("VACUUM INTO ?").bind(scratch).run();
   {
     Store copy = Store::open(scratch, Database::Mode::read_write);
     Transaction transaction(copy.database());

@@ -20,6 +20,6 @@ PlanChange grow_by_look(Store& store, Store& look, const Experiment& experiment,
 std::set<int> planned_blocks(Store& store, const Experiment& experiment);
 
 // The result without its trials, as bytes: what a block is planned by. `scratch`: a path for it meanwhile.
-std::string without_trials(const std::string& path, const std::string& scratch);
+std::string without_trials(Store& store, const std::string& scratch);
 
 }  // namespace dvfs_plan

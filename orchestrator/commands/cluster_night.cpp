@@ -186,19 +186,13 @@ class ClusterNight {
     if (!name) return false;
     const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
     write_file(copy, look_content(folder_.read(*name)));
-    std::optional<std::string> hash;  // of the plan that is new
     {
       Store look = Store::open(copy, Database::Mode::read_only);
       Store store = Store::open(path_, Database::Mode::read_write);
       const PlanChange change = grow_by_look(store, look, experiment_, path_, clock_.wall_time());
       for (const std::string& line : change_lines(change)) progress_.say(line);
-      if (change.any()) hash = store.plan_hash();
     }
     std::filesystem::remove(copy);
-    if (!hash) return true;
-    const std::string why =
-        folder_.hand_in(look_name("grown " + hash->substr(0, 16)), look_bytes(without_trials(path_, copy)));
-    if (!why.empty()) throw Error(ExitCode::machine_refuses, why, "the same command tries again");
     return true;
   }
 
@@ -261,13 +255,24 @@ class ClusterNight {
   // Which look the plan in the result is of.
   std::string plan_name(Store& store) const {
     const std::string hash = store.plan_hash(), created = store.experiment().created_at;
+    // A file that was changed and changed back has the plan of before, and other blocks.
+    const std::size_t stages = store.stages().stages.size();
     for (const std::string& name : folder_.names(look_ending)) {
       const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
       write_file(copy, look_content(folder_.read(name)));
       Store look = Store::open(copy, Database::Mode::read_only);
-      const bool same = look.plan_hash() == hash && look.experiment().created_at == created;
+      const bool same = look.plan_hash() == hash && look.experiment().created_at == created &&
+                        look.stages().stages.size() == stages;
       std::filesystem::remove(copy);
       if (same) return name;
+    }
+    // Of one that has grown no node has looked at all of it: its blocks go by the result itself.
+    if (stages > 0) {
+      const std::string name = look_name(fmt::format("grown {} {}", stages, hash.substr(0, 16)));
+      const std::string why = folder_.hand_in(
+          name, look_bytes(without_trials(store, fmt::format("{}.look.{}", path_, ::getpid()))));
+      if (!why.empty()) throw Error(ExitCode::machine_refuses, why, "the same command tries again");
+      return name;
     }
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} does not hold the plan of {}", folder_.path(), path_),

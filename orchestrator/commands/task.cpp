@@ -138,14 +138,19 @@ class Block : public RunPart {
     canonical_ = plan.canonical_plan();
     facts_ = plan.machine_facts();
     energy_ = plan.energy_source();
-    const bool grown = !plan.stages().stages.empty();
+    stages_ = plan.stages().stages.size();
     std::filesystem::remove(look);
     // What is in which block is in the plan of a result that has grown, and in no file: the block's own goes on from that.
-    if (grown && ::access(file().c_str(), F_OK) != 0) write_file(file(), look_);
+    if (stages_ > 0 && ::access(file().c_str(), F_OK) != 0) {
+      const std::string unfinished = fmt::format("{}.{}", file(), ::getpid());
+      write_file(unfinished, look_);
+      std::filesystem::rename(unfinished, file());
+    }
   }
 
   std::string file() const override {
-    return fmt::format("{}/{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16), block_);
+    return fmt::format("{}/{}{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16),
+                       stages_ > 0 ? fmt::format(".{}", stages_) : "", block_);
   }
   std::string energy_source() const override { return energy_; }
 
@@ -315,6 +320,7 @@ class Block : public RunPart {
 
   SharedFolder folder_;
   int block_;
+  std::size_t stages_ = 0;  // of a result that has grown
   std::string look_, hash_, canonical_, energy_, origin_, problem_, gave_up_;
   std::map<std::string, std::string> facts_;
   std::set<std::string> handed_in_;
