@@ -1,11 +1,9 @@
 #include "orchestrator/commands/cluster_growth.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <utility>
 
-#include "orchestrator/cluster/look.hpp"
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/store/parts.hpp"
@@ -78,22 +76,6 @@ std::set<int> planned_blocks(Store& store, const Experiment& experiment) {
   schedule_stages(plan, stages.stages, stages.of_point);
   for (const PlannedTrial& trial : plan.trials) blocks.insert(trial.block);
   return blocks;
-}
-
-std::string without_trials(Store& store, const std::string& scratch) {
-  std::filesystem::remove(scratch);
-  store.database().prepare("VACUUM INTO ?").bind(scratch).run();
-  {
-    Store copy = Store::open(scratch, Database::Mode::read_write);
-    Transaction transaction(copy.database());
-    forget_trials(copy);
-    transaction.commit();
-    copy.database().execute("VACUUM");
-    copy.seal();
-  }
-  std::string bytes = read_file(scratch);
-  std::filesystem::remove(scratch);
-  return bytes;
 }
 
 }  // namespace dvfs_plan

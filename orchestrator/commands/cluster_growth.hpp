@@ -19,7 +19,4 @@ PlanChange grow_by_look(Store& store, Store& look, const Experiment& experiment,
 // The blocks in which the result's plan has trials: 1 to `repeat` where it never grew. Not of a search, which plans none.
 std::set<int> planned_blocks(Store& store, const Experiment& experiment);
 
-// The result without its trials, as bytes: what a block is planned by. `scratch`: a path for it meanwhile.
-std::string without_trials(Store& store, const std::string& scratch);
-
 }  // namespace dvfs_plan

@@ -28,9 +28,27 @@
 #include "orchestrator/strategies/one_by_one.hpp"
 #include "results/report/conclusions.hpp"
 #include "results/report/report.hpp"
+#include "results/store/plan_copy.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+// A file for the while, beside the result: taken away on every way out.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& result) : path_(fmt::format("{}.look.{}", result, ::getpid())) {
+    remove();
+  }
+  ~Scratch() { remove(); }
+  Scratch(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  void remove() const {
+    for (const char* ending : {"", "-wal", "-shm", "-journal", ".new"}) ::unlink((path_ + ending).c_str());
+  }
+  std::string path_;
+};
 
 using Json = nlohmann::ordered_json;
 constexpr Seconds between_looks{0.5}, between_questions{2}, between_conclusions{30};
@@ -162,38 +180,44 @@ class ClusterNight {
     return name.has_value();
   }
 
-  // What the file has now beside what was submitted. Tasks of the former plan hand in what another one would not take.
+  // What the file has now beside what was submitted. Parts of the former plan are taken until then, and none after it.
   bool grow() {
     {
       Store store = Store::open(path_, Database::Mode::read_write);
-      Collector(folder_, store).collect();
-      const auto alive = live_tasks(store);
-      if (silent_)
-        throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; nothing was added",
-                    "is the controller up? `scontrol ping` says");
-      if (!alive.empty())
-        throw Error(
-            ExitCode::bad_experiment,
-            fmt::format("{} was submitted with another {}, and {} of it still {}", path_, options_.file,
-                        counted(static_cast<int>(alive.size()), "task"),
-                        alive.size() == 1 ? "waits or runs" : "wait or run"),
-            fmt::format(
-                "let them finish, or end them ({} --cancel; what is finished stays): the same command then "
-                "adds what the file has now; `{}` takes what is finished of what was submitted",
-                shell_text(""), shell_text("collect")));
+      left_out_ = nodes_left_out(store);
+      require_no_task(store);
     }
     const auto name = ask_a_node();
     if (!name) return false;
-    const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
-    write_file(copy, look_content(folder_.read(*name)));
-    {
-      Store look = Store::open(copy, Database::Mode::read_only);
-      Store store = Store::open(path_, Database::Mode::read_write);
-      const PlanChange change = grow_by_look(store, look, experiment_, path_, clock_.wall_time());
-      for (const std::string& line : change_lines(change)) progress_.say(line);
-    }
-    std::filesystem::remove(copy);
+    // What the last tasks handed in may be seen here only now.
+    if (!interruption_.sleep_until(clock_.now() + nanoseconds(patience_of_folder), clock_)) return false;
+    const Scratch copy(path_);
+    write_file(copy.path(), look_content(folder_.read(*name)));
+    Store look = Store::open(copy.path(), Database::Mode::read_only);
+    Store store = Store::open(path_, Database::Mode::read_write);
+    require_no_task(store);
+    Collector collector(folder_, store);
+    take(store, collector);
+    const PlanChange change = grow_by_look(store, look, experiment_, path_, clock_.wall_time());
+    for (const std::string& line : change_lines(change)) progress_.say(line);
     return true;
+  }
+
+  void require_no_task(Store& store) {
+    const auto alive = live_tasks(store);
+    if (silent_)
+      throw Error(ExitCode::machine_refuses, "Slurm does not say which jobs wait or run; nothing was added",
+                  "is the controller up? `scontrol ping` says");
+    if (alive.empty()) return;
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} was submitted with another {}, and {} of it still {}", path_, options_.file,
+                    counted(static_cast<int>(alive.size()), "task"),
+                    alive.size() == 1 ? "waits or runs" : "wait or run"),
+        fmt::format(
+            "let them finish, or end them ({} --cancel; what is finished stays): the same command then "
+            "adds what the file has now; `{}` takes what is finished of what was submitted",
+            shell_text(""), shell_text("collect")));
   }
 
   // What a node offers is asked there, never here: the name of its look; nullopt: interrupted.
@@ -258,19 +282,23 @@ class ClusterNight {
     // A file that was changed and changed back has the plan of before, and other blocks.
     const std::size_t stages = store.stages().stages.size();
     for (const std::string& name : folder_.names(look_ending)) {
-      const std::string copy = fmt::format("{}.look.{}", path_, ::getpid());
-      write_file(copy, look_content(folder_.read(name)));
-      Store look = Store::open(copy, Database::Mode::read_only);
-      const bool same = look.plan_hash() == hash && look.experiment().created_at == created &&
-                        look.stages().stages.size() == stages;
-      std::filesystem::remove(copy);
-      if (same) return name;
+      const Scratch copy(path_);
+      try {
+        write_file(copy.path(), look_content(folder_.read(name)));
+        Store look = Store::open(copy.path(), Database::Mode::read_only);
+        if (look.plan_hash() == hash && look.experiment().created_at == created &&
+            look.stages().stages.size() == stages)
+          return name;
+      } catch (const Error&) {
+        // Damaged: perhaps it is not the one, and of one that has grown it is made again.
+      }
     }
     // Of one that has grown no node has looked at all of it: its blocks go by the result itself.
     if (stages > 0) {
+      const Scratch copy(path_);
+      copy_plan(store, copy.path());
       const std::string name = look_name(fmt::format("grown {} {}", stages, hash.substr(0, 16)));
-      const std::string why = folder_.hand_in(
-          name, look_bytes(without_trials(store, fmt::format("{}.look.{}", path_, ::getpid()))));
+      const std::string why = folder_.hand_in(name, look_bytes(read_file(copy.path())));
       if (!why.empty()) throw Error(ExitCode::machine_refuses, why, "the same command tries again");
       return name;
     }
@@ -628,7 +656,8 @@ class ClusterNight {
       CollectorLock lock(folder_);
       Store store = Store::open(path_, Database::Mode::read_write);
       Collector collector(folder_, store);
-      collector.collect();
+      left_out_ = nodes_left_out(store);
+      take(store, collector);
       conclude(store);
     } catch (const Error& error) {
       by_whom = error.what();

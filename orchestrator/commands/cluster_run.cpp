@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/output.hpp"
@@ -105,6 +106,7 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
     works[node.hardware] = works[node.hardware] || node.works();
   }
   std::vector<std::string> results;
+  std::optional<Error> refused;  // the first of them; it keeps no other type from its turn
   const auto run_all = [&](ClusterOptions::Do what, bool says, bool fresh) {
     int worst = static_cast<int>(ExitCode::done);
     for (const auto& [hardware, nodes] : types) {
@@ -127,19 +129,31 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
       mine.fresh = fresh;
       if (!options.quiet && !options.json)
         write_stderr(fmt::format("{}: {}\n", join(nodes, ","), printable(hardware)));
-      const int code = run_night(mine, experiment, static_cast<int>(nodes.size()));
+      int code = static_cast<int>(ExitCode::done);
+      try {
+        code = run_night(mine, experiment, static_cast<int>(nodes.size()));
+      } catch (const Error& error) {
+        if (!refused) refused = error;
+        continue;
+      }
       worst = std::max(worst, code);
       results.push_back(path);
       if (code == static_cast<int>(ExitCode::interrupted)) break;
     }
     return worst;
   };
-  if (options.what != ClusterOptions::Do::all) return run_all(options.what, true, options.fresh);
+  if (options.what != ClusterOptions::Do::all) {
+    const int code = run_all(options.what, true, options.fresh);
+    if (refused) throw Error(*refused);
+    return code;
+  }
   if (const int code = run_all(ClusterOptions::Do::submit, false, options.fresh);
       code != static_cast<int>(ExitCode::done))
     return code;
   results.clear();
+  refused.reset();
   const int code = run_all(ClusterOptions::Do::all, true, false);
+  if (refused) throw Error(*refused);
   if (results.size() == 2 && !options.quiet)
     write_stderr(fmt::format("`dvfs-plan compare {} {}` compares the two types\n", shell_quote(results[0]),
                              shell_quote(results[1])));

@@ -78,8 +78,9 @@ std::set<std::string> files_of_meter(const ProbeSpec& probe, const std::string& 
   const std::string path = current_environment()["PATH"];
   const auto named = named_work_files(probe.command, "", folder, path);
   std::set<std::string> files(named.begin(), named.end());
-  files.insert(find_executable(probe.command.front(), folder, path));
-  if (const auto script = interpreted_script(program, folder)) files.insert(*script);
+  // Of an interpreter and its script the script is the meter.
+  const auto script = interpreted_script(program, folder);
+  files.insert(script ? *script : find_executable(probe.command.front(), folder, path));
   std::erase_if(files, [](const std::string& file) {
     constexpr std::array system{"/usr/bin/", "/usr/sbin/", "/usr/lib", "/usr/share/",
                                 "/bin/",     "/sbin/",     "/lib"};
@@ -106,7 +107,7 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
   for (const ProbeSpec& probe : probes ? *probes : std::vector<ProbeSpec>{}) {
     if (probe.command.empty()) continue;
     for (const std::string& file : files_of_meter(probe, prepared.plan.experiment.folder))
-      facts[work_file_fact + file] = read_work_file(file).sha256;
+      facts[meter_file_fact + file] = read_work_file(file).sha256;
   }
   return facts;
 }

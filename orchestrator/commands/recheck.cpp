@@ -92,12 +92,13 @@ class Recheck : public RunPart {
     // Programs are in the plan's hash; other files that a command names are not.
     std::vector<std::string> files;
     for (const auto& [name, digest] : there_) {
-      if (!name.starts_with(work_file_fact)) continue;
+      const std::string_view begin = name.starts_with(meter_file_fact) ? meter_file_fact : work_file_fact;
+      if (!name.starts_with(begin)) continue;
       const auto now = facts.find(name);
       if (now == facts.end())
-        files.push_back(name.substr(std::string_view(work_file_fact).size()) + " is not there");
+        files.push_back(name.substr(begin.size()) + " is not there");
       else if (now->second != digest)
-        files.push_back(name.substr(std::string_view(work_file_fact).size()) + " is another file by now");
+        files.push_back(name.substr(begin.size()) + " is another file by now");
     }
     if (!files.empty())
       throw Error(ExitCode::bad_experiment,

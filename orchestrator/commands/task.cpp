@@ -23,6 +23,7 @@
 #include "orchestrator/commands/run_here.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/store/parts.hpp"
+#include "results/store/plan_copy.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -138,19 +139,13 @@ class Block : public RunPart {
     canonical_ = plan.canonical_plan();
     facts_ = plan.machine_facts();
     energy_ = plan.energy_source();
-    stages_ = plan.stages().stages.size();
+    // What is in which block is in the plan of a result that has grown, and in no file: the block's own begins with that, and is of that alone.
+    if (!plan.stages().stages.empty()) grown_ = "." + sha256(look_).substr(0, 16);
     std::filesystem::remove(look);
-    // What is in which block is in the plan of a result that has grown, and in no file: the block's own goes on from that.
-    if (stages_ > 0 && ::access(file().c_str(), F_OK) != 0) {
-      const std::string unfinished = fmt::format("{}.{}", file(), ::getpid());
-      write_file(unfinished, look_);
-      std::filesystem::rename(unfinished, file());
-    }
   }
 
   std::string file() const override {
-    return fmt::format("{}/{}{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16),
-                       stages_ > 0 ? fmt::format(".{}", stages_) : "", block_);
+    return fmt::format("{}/{}{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16), grown_, block_);
   }
   std::string energy_source() const override { return energy_; }
 
@@ -168,6 +163,7 @@ class Block : public RunPart {
                               join(differences, "; ")));
     }
     if (plan.experiment.slurm) give_up_after_ = plan.experiment.slurm->give_up_after;
+    if (!grown_.empty() && ::access(file().c_str(), F_OK) != 0) begin_with_the_plan(facts);
   }
 
   std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption& interruption) override {
@@ -278,6 +274,19 @@ class Block : public RunPart {
                                  block_, false}));
   }
 
+  // Under its name once it is whole.
+  void begin_with_the_plan(const std::map<std::string, std::string>& facts) const {
+    const std::string unfinished = fmt::format("{}.{}", file(), ::getpid());
+    write_file(unfinished, look_);
+    {
+      Store own = Store::open(unfinished, Database::Mode::read_write);
+      set_machine_facts(own, facts);  // of the type, but this node's own
+      own.seal();
+    }
+    if (::rename(unfinished.c_str(), file().c_str()) != 0)
+      throw Error(ExitCode::machine_refuses, system_error_text("rename " + unfinished, errno));
+  }
+
   // Whether all that is finished has been handed in now.
   bool hand_in_what_is_not(Store& store) {
     if (!listed_) {
@@ -320,8 +329,8 @@ class Block : public RunPart {
 
   SharedFolder folder_;
   int block_;
-  std::size_t stages_ = 0;  // of a result that has grown
   std::string look_, hash_, canonical_, energy_, origin_, problem_, gave_up_;
+  std::string grown_;  // which growth of a result; empty: it never grew
   std::map<std::string, std::string> facts_;
   std::set<std::string> handed_in_;
   bool listed_ = false;

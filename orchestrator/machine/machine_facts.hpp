@@ -12,8 +12,10 @@ namespace dvfs_plan {
 
 std::map<std::string, std::string> machine_facts(const Sysfs& sysfs);
 
-// A fact's name begins so that tells the SHA-256 of a file which the command of a workload, a service or a meter names.
+// A fact's name begins so that tells the SHA-256 of a file which the command of a workload or a service names.
 inline constexpr const char* work_file_fact = "work file ";
+// Likewise of a meter. Another machine may have a meter of its own.
+inline constexpr const char* meter_file_fact = "meter file ";
 
 // Facts whose change makes another machine of it: trials before and after must not be mixed.
 // `also`: further facts that must be the same.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/process_tree.hpp"
 #include "base/tcp_port.hpp"
 #include "base/text.hpp"
@@ -32,10 +34,18 @@ std::string no_answer(const std::string& address) {
 }
 
 std::optional<Error> attached_obstacle(const Plan& plan) {
-  for (const PlanService& service : plan.services) {
-    const ServiceSpec& spec = service.spec;
+  // What one that we start brings up may be attached to by another.
+  const bool starts_some = std::any_of(plan.services.begin(), plan.services.end(),
+                                       [](const PlanService& one) { return !one.spec.attached(); });
+  for (std::size_t i = 0; i < plan.services.size(); ++i) {
+    const ServiceSpec& spec = plan.services[i].spec;
     const std::string* const where = one_for_all_points(spec);
-    if (where == nullptr) continue;
+    const bool is_used =
+        std::any_of(plan.workloads.begin(), plan.workloads.end(), [&](const PlanWorkload& workload) {
+          return std::find(workload.services.begin(), workload.services.end(), static_cast<int>(i)) !=
+                 workload.services.end();
+        });
+    if (where == nullptr || !is_used || (spec.attached_address && starts_some)) continue;
     std::string problem;
     if (spec.attached_pid) {
       if (!started_at_tick(static_cast<pid_t>(parse_number(*where).value_or(-1))))

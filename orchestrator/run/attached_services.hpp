@@ -22,7 +22,8 @@ std::string no_answer(const std::string& address);
 // These processes with all that they started. One that we descend from (attached to, or whoever listens for it) is alone.
 std::set<pid_t> with_what_it_started(const std::set<pid_t>& roots);
 
-// Why one cannot be used, before the first trial: it is not there; nullopt: all are, as far as `attach` is one for all points.
+// Why one cannot be used, before the first trial: it is not there; nullopt: all that workloads use are, as far as
+// `attach` is one for all points, and nothing that we start may bring it up.
 std::optional<Error> attached_obstacle(const Plan& plan);
 
 // The processes of those whose `attach` is one for all points, with what they started.

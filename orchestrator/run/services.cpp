@@ -104,10 +104,14 @@ Services::Prepared Services::prepare(const PlanPoint& point) {
     prepared.problem = failed(index, as, problem);
     return prepared;
   }
+  if (!attached_.empty()) attached_ = attached_processes(machine_.plan);
   if (machine_.boards != nullptr) {
     auto ours = processes();
     ours.insert(attached_.begin(), attached_.end());
-    machine_.boards->are_ours(ours, boards_changed_);
+    // Who is on the boards now came with those that were started; of others one goes by their numbers.
+    const bool started_some =
+        std::any_of(running_.begin(), running_.end(), [](const auto& one) { return one.second.ours; });
+    machine_.boards->are_ours(ours, boards_changed_ && started_some);
   }
   boards_changed_ = false;
   return prepared;
@@ -401,7 +405,7 @@ Seconds Services::cpu_time() const {
   return sum + use_of(at_rest).cpu;
 }
 
-// Between trials: what one of them starts in a trial is seen by the next.
+// What one of them starts in a trial is seen before the next.
 void Services::look_for_attached() {
   attached_ = attached_processes(machine_.plan);
   if (machine_.boards != nullptr && !attached_.empty()) {

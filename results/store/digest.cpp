@@ -264,6 +264,10 @@ std::int64_t digest_of_later(Database& database) {
 
 }  // namespace
 
+std::span<const char* const> plan_tables() {
+  return tables_of_plan;
+}
+
 void seal_plan(Database& database) {
   database
       .prepare(

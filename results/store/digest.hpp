@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "results/store/sqlite.hpp"
@@ -35,6 +36,8 @@ class TrialSeals {
 
 // Of the experiment, its points, axes, workloads, constraints and the machine's facts.
 void seal_plan(Database& database);
+// The tables of a plan, by which its blocks are run.
+std::span<const char* const> plan_tables();
 // What the look at the sensors found as a session began, added to the sum of all looks; within the transaction that
 // writes it.
 void seal_look(Database& database, std::int64_t session);

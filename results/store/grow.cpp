@@ -54,9 +54,11 @@ std::vector<std::string> given_back_unfinished(const Plan& plan, const Store::St
   std::vector<std::string> keys;
   if (plan.experiment.search.one_by_one()) return keys;
   Statement s = database.prepare(
-      "SELECT p.key, coalesce(p.growth_id, 0), (SELECT count(DISTINCT t.block) FROM trial t WHERE t.point_id "
-      "= p.id AND t.role IN ('point', "
-      "'reference_first')) FROM point p WHERE NOT p.in_plan");
+      "SELECT p.key, coalesce(p.growth_id, 0), (SELECT count(DISTINCT t.block) FROM trial t JOIN "
+      "session s ON s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE t.point_id = "
+      "p.id AND r.left_out IS NULL AND NOT s.recheck AND t.role IN ('point', 'reference_first')) FROM point "
+      "p "
+      "WHERE NOT p.in_plan");
   while (s.step()) {
     const std::string key = s.text(0);
     const bool back = std::any_of(plan.points.begin(), plan.points.end(),

@@ -448,7 +448,7 @@ while True:
         for words in (("night.yaml", "--no-html"), ("check", "night.yaml")):
             refused = self.call(*words)
             self.assertEqual(refused.returncode, 2, refused.stdout + refused.stderr)
-            self.assertRegex(refused.stdout + refused.stderr, r"work file \S*/meter\.py: [0-9a-f]{64} -> [0-9a-f]{64}|/meter\.py is another file by now")
+            self.assertRegex(refused.stdout + refused.stderr, r"meter file \S*/meter\.py: [0-9a-f]{64} -> [0-9a-f]{64}|/meter\.py is another file by now")
         self.assertEqual(self.rows("night.sqlite", "SELECT key, energy_j FROM trials ORDER BY trial"), before)
         self.write("meter.py", meter.format(100))
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
