@@ -201,14 +201,14 @@ class Cluster(OnACluster):
         self.assertEqual(status, 0, err)
         before = self.rows(all_trials)
         self.assertEqual(len(before), 12)
-        self.write(experiment(blocks=4, clocks=CLOCKS[:5], machines="nodes: 3, time: 90 min"))
+        self.write(experiment(blocks=4, clocks=CLOCKS[:5], machines="nodes: 3, time: 50 min"))
         status, out, err = self.run_all("sweep.yaml")
         self.assertEqual(status, 0, out + err)
         self.assertRegex(err, r"(?m)^added: .*clock.*")
         after = self.rows(all_trials)
         self.assertEqual([row for row in after if row in before], before, "what is there stays what it is")
         # Two new values and the reference, twice a block, in four blocks; one more block of the two that were there, which has the reference in common with one of those.
-        new = [(key.split(" #")[0], block) for key, block, *_ in after if block > 3]
+        new = [(key.split(" #")[0], block) for key, block, *_ in after if block > 3 and " rerun " not in key]
         self.assertEqual({block for _, block in new}, {4, 5, 6, 7})
         each = {point: sum(one == point for one, _ in new) for point, _ in new}
         self.assertEqual({point: count for point, count in each.items() if point != f"work clock={CLOCKS[4]:g}"},
@@ -219,7 +219,7 @@ class Cluster(OnACluster):
         scenario = report["scenarios"][0]
         self.assertEqual(len(scenario["points"]), 5)
         for point in scenario["points"]:
-            if not point["is_reference"]:
+            if point["settings"]["clock"] != f"{CLOCKS[4]:g}":
                 saving = 1 - joules(float(point["settings"]["clock"])) / joules(CLOCKS[4])
                 self.assertLess(abs(point["saving"]["value"] - saving), 0.05, point)
         self.assertTrue(any("added" in note for note in report["notes"]), report["notes"])
