@@ -86,7 +86,7 @@ class RegionMarks {
   std::size_t open_count_ = 0;
   bool all_sent_ = true;
   std::set<std::string> disbelieved_;  // processes
-  bool skipping_ = false;  // inside a line that is too long
+  bool skipping_ = false;              // inside a line that is too long
 };
 
 }  // namespace dvfs_plan

@@ -109,9 +109,10 @@ class Services {
     std::string last, log;
   };
   std::map<int, std::map<std::string, Failures>> failures_;  // of each service, with each of its parameters
-  std::map<pid_t, std::int64_t> attached_ticks_;  // when those that were attached to by their number were started
-  std::set<pid_t> attached_;                      // of all of them, with what they started, as they were last seen
-  bool boards_changed_ = true;                    // who is on them is to be looked at anew
+  std::map<pid_t, std::int64_t>
+      attached_ticks_;          // when those that were attached to by their number were started
+  std::set<pid_t> attached_;    // of all of them, with what they started, as they were last seen
+  bool boards_changed_ = true;  // who is on them is to be looked at anew
 };
 
 }  // namespace dvfs_plan

@@ -34,7 +34,8 @@ std::optional<double> time_of(const TrialRow::Instance& one) {
 
 std::string instance_text(const InstanceSummary& one) {
   std::string text = one.name;
-  if (!one.time) return text + ": its own time is not known, since it marks nothing of what counts or told no work";
+  if (!one.time)
+    return text + ": its own time is not known, since it marks nothing of what counts or told no work";
   text += " " + amount(*one.time, "s");
   if (!one.slowdown) return text + ", did not run alone here";
   text += fmt::format(", {:.2f} times as long as alone", 1 + one.slowdown->value);

@@ -172,10 +172,11 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
     // None at all, said as such, is what its time and energy brought; who says nothing has not told.
     trial.units = units;
   } else {
-    set_verdict(trial, Verdict::no_metric,
-                fmt::format("the workload told no '{0}', which the objective is per: it prints a line such as "
-                            "'{0} 64000' and has 'metrics: [lines]', or marks it (dvfs_plan_metric)",
-                            input.objective.per));
+    set_verdict(
+        trial, Verdict::no_metric,
+        fmt::format("the workload told no '{0}', which the objective is per: it prints a line such as "
+                    "'{0} 64000' and has 'metrics: [lines]', or marks it (dvfs_plan_metric)",
+                    input.objective.per));
   }
 }
 
