@@ -47,6 +47,27 @@ EnergyFault fault_without_values(std::span<const Reading> readings) {
   return EnergyFault::absent;
 }
 
+// Of a counter: the times from each change of its value to the next, by how much it rose, and for how long it stood still at most.
+struct Moves {
+  std::vector<double> steps, rises;
+  double longest = 0;
+};
+
+Moves moves_of(const std::vector<Look>& known) {
+  Moves moves;
+  double since = known.front().time;
+  for (std::size_t i = 1; i < known.size(); ++i) {
+    if (known[i].value == known[i - 1].value) {
+      moves.longest = std::max(moves.longest, known[i].time - since);
+      continue;
+    }
+    moves.steps.push_back(known[i].time - since);
+    moves.rises.push_back(known[i].value - known[i - 1].value);
+    since = known[i].time;
+  }
+  return moves;
+}
+
 }  // namespace
 
 std::string_view to_string(EnergyFault fault) {
@@ -149,17 +170,7 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Look>& known) const {
   // Too short to tell a dead one from a slow one: in either case nothing is known.
   if (flat && known.size() > 1) return EnergyFault::gap;
   // One that moved and then did not for half a second and five of its own steps died midway.
-  std::vector<double> steps, rises;
-  double since = known.front().time, longest = 0;
-  for (std::size_t i = 1; i < known.size(); ++i) {
-    if (known[i].value == known[i - 1].value) {
-      longest = std::max(longest, known[i].time - since);
-      continue;
-    }
-    steps.push_back(known[i].time - since);
-    rises.push_back(known[i].value - known[i - 1].value);
-    since = known[i].time;
-  }
+  const auto [steps, rises, longest] = moves_of(known);
   if (steps.empty()) return EnergyFault::none;
   const double step = upper_median(steps);
   if (longest >= 0.5 && longest > 5 * step) return EnergyFault::dead;
@@ -169,20 +180,6 @@ EnergyFault EnergyCurve::find_fault(const std::vector<Look>& known) const {
   return EnergyFault::none;
 }
 
-namespace {
-// Of a counter: from each change of its value to the next.
-std::vector<double> times_between_changes(const std::vector<Look>& known) {
-  std::vector<double> steps;
-  double since = known.front().time;
-  for (std::size_t i = 1; i < known.size(); ++i) {
-    if (known[i].value == known[i - 1].value) continue;
-    steps.push_back(known[i].time - since);
-    since = known[i].time;
-  }
-  return steps;
-}
-}  // namespace
-
 // Makes a counter's values only grow. Not possible if it went back without a range to explain it, or if a
 // gap is so long that the number of wraps is not known.
 EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
@@ -190,7 +187,7 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
   // count on and on has no minute's joules to tell at once.
   constexpr double slowest_update = 60, updates_at_once = 10;
   constexpr std::size_t fewest_steps = 5;
-  const auto steps = times_between_changes(known);
+  const auto steps = moves_of(known).steps;
   const double longest_rise = wraps_at_ ? 1
                               : steps.size() < fewest_steps
                                   ? slowest_update

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "results/store/digest.hpp"
 
 namespace dvfs_plan {
