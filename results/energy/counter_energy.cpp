@@ -27,6 +27,8 @@ constexpr double unplaced = 0.4;
 // phase of the sensor, and what is left of it on the average over phases is less than this in 95 % of random
 // loads. Where looks do not resolve the intervals all of it may repeat.
 constexpr double same_in_all = 0.45;
+// Standard deviation of what a load before a mark may have drawn, of its range: both ends of it lie within 95 %, at both edges together.
+constexpr double of_a_lead = 0.367;
 // How alike the errors at the edges of several stretches are: the same load begins and ends at each.
 constexpr double alike = 0.2;
 
@@ -37,6 +39,7 @@ struct Interval {
   double inside = 0;    // s of it that count
   std::size_t gap = 0;  // the first gap or stretch that it touches: gap g lies before stretch g
   bool begins_inside = false, ends_inside = false;
+  bool marked = false;  // a mark of the workload's own divides it
   double length() const { return to - from; }
   double outside() const { return length() - inside; }
   double power() const { return joules / length(); }
@@ -127,6 +130,7 @@ class Counted {
       for (std::size_t k = s; k < stretches_.size() && stretches_[k].from < one.to; ++k) {
         one.inside +=
             std::max(0.0, std::min(one.to, stretches_[k].to) - std::max(one.from, stretches_[k].from));
+        one.marked = one.marked || stretches_[k].marked;
         one.begins_inside = one.begins_inside || stretches_[k].from <= one.from + negligible;
         one.ends_inside = one.ends_inside || stretches_[k].to >= one.to - negligible;
       }
@@ -172,21 +176,26 @@ class Counted {
                                          std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_);
     double in_watts = in.watts, out_watts = out.watts;
     double share = a / one.length();  // of what the guesses leave unexplained, the inside's
-    double mine = share * one.joules, variance = 0;
+    double mine = share * one.joules, variance = 0, variance_of_lead = 0;
     if (in.variance && out.variance) {
       const double of_in = a * a * *in.variance, of_out = o * o * *out.variance;
       if (of_in + of_out > 0) share = of_in / (of_in + of_out);
-      const double unexplained = one.joules - a * in_watts - o * out_watts;
+      double unexplained = one.joules - a * in_watts - o * out_watts;
       mine = a * in_watts + share * unexplained;
+      if (const double lead = may_be_lead(one, in_watts - out_watts, unexplained); lead != 0) {
+        mine -= std::max(0.0, share - 0.5) * lead;
+        unexplained -= lead;
+        variance_of_lead = std::pow(of_a_lead * lead, 2);
+      }
       // More than the guesses allow: they were worth less than thought.
       if (of_in + of_out > 0)
         variance =
             of_in * of_out / (of_in + of_out) * std::max(1.0, unexplained * unexplained / (of_in + of_out));
-    } else if (out.variance && several) {
+    } else if (out.variance && (several || one.marked)) {
       // All that is beyond the outside's power may be the inside's, or of something else that was not
-      // resolved.
+      // resolved, or of the same load before the mark and behind it.
       const double all = std::max(0.0, one.joules - o * out_watts);
-      variance = std::pow((all - mine) / 2, 2);
+      (several ? variance : variance_of_lead) = std::pow((all - mine) / 2, 2);
       mine = (all + mine) / 2;
     } else if (out.variance) {
       share = 1;
@@ -207,6 +216,9 @@ class Counted {
       variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);
       of.unresolved += variance;
     }
+    // The same in each trial, wherever its edges lie.
+    variance += variance_of_lead;
+    of.unresolved += variance_of_lead;
     joules += std::clamp(mine, 0.0, one.joules);
     of.shape += variance;
     // A renewal that was earlier or later than placed moves power from one interval to the next.
@@ -214,6 +226,13 @@ class Counted {
     const double left = one.begins_inside ? (1 - share) * in_watts : share * out_watts,
                  right = one.ends_inside ? (1 - share) * in_watts : share * out_watts;
     of.timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
+  }
+
+  // Of what the guesses leave unexplained in an interval that a mark divides, J: as much as the inside's power, drawn outside of the mark, would
+  // explain.
+  static double may_be_lead(const Interval& one, double step, double unexplained) {
+    if (!one.marked || unexplained * step <= 0) return 0;
+    return std::copysign(std::min(std::abs(unexplained), one.outside() * std::abs(step)), unexplained);
   }
 
   // What neighbouring whole intervals of one side drew together.

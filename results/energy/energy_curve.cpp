@@ -402,7 +402,7 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
   std::vector<Stretch> stretches;
   for (const Window& window : windows) {
     if (window.to <= window.from && fault_ == EnergyFault::none) energy.fault = EnergyFault::absent;
-    stretches.push_back({seconds_of(window.from), seconds_of(window.to)});
+    stretches.push_back({seconds_of(window.from), seconds_of(window.to), window.marked});
   }
   if (energy.fault != EnergyFault::none && energy.fault != EnergyFault::denied) return energy;
   if (counts_.empty() && points_.empty()) return energy;
@@ -419,7 +419,7 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     systematic = std::min(half_width, counted.systematic);
     energy.as_read_j = 0;
   }
-  for (const auto& [from, to] : stretches) {
+  for (const auto& [from, to, marked] : stretches) {
     if (counter_) {
       *energy.as_read_j += visible_at(to) - visible_at(from);
       const auto until = [&](double time) {

@@ -87,6 +87,7 @@ std::optional<Seconds> update_period(std::span<const Reading> readings);
 // A stretch of CLOCK_MONOTONIC that counts.
 struct Window {
   Nanoseconds from = 0, to = 0;
+  bool marked = false;  // by the workload itself (counter_energy.hpp)
 };
 
 class EnergyCurve {

@@ -119,7 +119,7 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
   std::vector<Window> windows;
   double counted = 0, whole = 0, smeared = 0, longest = 0;
   for (const Span& span : spans) {
-    windows.push_back({span.from, span.to});
+    windows.push_back({span.from, span.to, !regions.name.empty()});
     const double length = seconds(span.to - span.from).value();
     longest = std::max(longest, length);
     counted += span.counted_s;

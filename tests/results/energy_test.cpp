@@ -123,6 +123,50 @@ TEST(Energy, ACounterThatCountsOnAndOnHasNoMegajouleToTellAtOnce) {
   EXPECT_NEAR(*rack.joules, 2e6, 1);
 }
 
+// A workload that computes, marks a region a moment later, ends it and goes on for a moment: within one interval of the counter lie idle power,
+// the load before the mark, and the load that counts. Steps and moments of any size, some of them none.
+TEST(Energy, ALoadThatBeginsBeforeItsMarkIsInTheInterval) {
+  std::mt19937_64 random(11);
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  int known = 0, held = 0;
+  double worst = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    const double update = uniform(0.02, 0.1), length = uniform(0.5, 12) * update, idle = uniform(10, 100),
+                 load = uniform(0.5, 12) * idle, lead = trial % 4 == 0 ? 0 : uniform(0, 1.5) * update,
+                 tail = trial % 4 == 1 ? 0 : uniform(0, 1.5) * update, phase = uniform(0, update);
+    const auto joules_up_to = [&](double t) {
+      return idle * t + (load - idle) * std::clamp(t + lead, 0.0, lead + length + tail);
+    };
+    std::vector<Reading> readings;
+    for (double t = phase - 8 * update; t <= length + 8 * update; t += update)
+      readings.push_back(at(nanoseconds(Seconds{10 + t}), 1000 + joules_up_to(t)));
+    const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
+    const auto energy = EnergyCurve(counter("wall"), readings, told).over({&region, 1});
+    if (!energy.joules) continue;
+    ++known;
+    ASSERT_TRUE(energy.half_width_j);
+    const double off = std::abs(*energy.joules - load * length);
+    held += off <= *energy.half_width_j ? 1 : 0;
+    worst = std::max(worst, (off - *energy.half_width_j) / (load * update));
+  }
+  EXPECT_GT(known, 1900);
+  EXPECT_GE(held, known * 95 / 100);
+  EXPECT_LT(worst, 0.25);
+}
+
+// A process's own first moments are known not to be what lies before it: there the same load is exact.
+TEST(Energy, BesideAProcessALoadInsideIsTheInsides) {
+  std::vector<Reading> readings;
+  for (int i = -10; i <= 20; ++i) {
+    const double t = 0.05 * i + 0.02;
+    readings.push_back(at(nanoseconds(Seconds{10 + t}), 1000 + 20 * t + 80 * std::clamp(t, 0.0, 0.5)));
+  }
+  const auto energy = energy_between(counter("wall"), readings, 10 * s, 10 * s + 500 * ms, told);
+  EXPECT_NEAR(*energy.joules, 50, 0.05);
+}
+
 TEST(Energy, InterpolatesTheEdges) {
   // 100 W throughout; the window lies between readings.
   EXPECT_NEAR(*energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms,
