@@ -106,6 +106,7 @@ class Child {
   pid_t pid() const { return pid_; }
   Nanoseconds started() const { return started_; }
   int output_fd() const { return output_.get(); }
+  int errors_fd() const { return errors_.get(); }
 
   // Waits until the child is gone, by itself or because of the limits or an interruption; ends its session,
   // and with the last child of its group whatever the group left behind, daemons included.

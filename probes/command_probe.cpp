@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -51,6 +53,7 @@ class CommandProbe : public Probe {
       channels_.push_back(full);
     }
     said_.resize(channels_.size());
+    last_kept_.resize(channels_.size());
     take_over(std::move(child));
   }
   ~CommandProbe() override {
@@ -68,13 +71,16 @@ class CommandProbe : public Probe {
     {
       const std::lock_guard lock(mutex_);
       before_the_trial_ = true;
-      // What cannot be, said before the trial, spoils none.
+      // Of what was said before the trial the last value alone is of use; what cannot be spoils none.
       for (std::size_t i = 0; i < said_.size(); ++i) {
-        if (said_what_cannot_be(i)) said_[i] = {};
+        std::erase_if(said_[i], [&](const Sample& one) { return cannot_be(i, one); });
+        if (said_[i].size() > 1) said_[i].erase(said_[i].begin(), std::prev(said_[i].end()));
       }
       why = ended_ ? "it had ended" : fell_silent() ? "it said nothing any more" : "";
       if (why.empty() || vain_starts_ >= most_vain_starts) return not_understood();
       ++vain_starts_;
+      if (!errors_.empty()) why += fmt::format(", and said '{}'", errors_told());
+      errors_.clear();
     }
     stop_listening();
     end_child();
@@ -88,11 +94,28 @@ class CommandProbe : public Probe {
 
   void read(std::span<Sample> samples) override {
     const std::lock_guard lock(mutex_);
+    bool any = false;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      samples[i] = std::exchange(said_[i], {});
-      if (!samples[i].value && ended_) samples[i].status = ReadingStatus::gone;
+      samples[i] = {};
+      if (said_[i].empty()) continue;
+      samples[i] = std::move(said_[i].front());
+      said_[i].pop_front();
+      any = true;
     }
     before_the_trial_ = false;
+    // What it said last is read before it is told that it has ended.
+    if (any || !ended_) return;
+    for (Sample& sample : samples) sample.status = ReadingStatus::gone;
+  }
+
+  std::string last_words() const override {
+    const std::lock_guard lock(mutex_);
+    return errors_told();
+  }
+
+  bool has_more() const override {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(said_.begin(), said_.end(), [](const auto& of_one) { return !of_one.empty(); });
   }
 
  private:
@@ -107,7 +130,8 @@ class CommandProbe : public Probe {
     partial_.clear();
     stop_.reset(::eventfd(0, EFD_CLOEXEC));
     // What it says is as old as the look that finds it, unless it is listened to all the time.
-    listener_ = std::thread([this, fd = child_->output_fd(), stop = stop_.get()] { listen(fd, stop); });
+    listener_ = std::thread([this, fd = child_->output_fd(), errors = child_->errors_fd(),
+                             stop = stop_.get()] { listen(fd, errors, stop); });
   }
 
   // And what left its session: a meter's helpers. Those that emptied their environment are known by the control
@@ -135,12 +159,14 @@ class CommandProbe : public Probe {
     listener_.join();
   }
 
-  void listen(int fd, int stop) {
+  void listen(int fd, int errors, int stop) {
     char buffer[65536];
     for (;;) {
-      pollfd waiting[] = {{fd, POLLIN, 0}, {stop, POLLIN, 0}};
-      if (::poll(waiting, 2, -1) < 0 && errno != EINTR) return;
+      pollfd waiting[] = {{fd, POLLIN, 0}, {stop, POLLIN, 0}, {errors, POLLIN, 0}};
+      if (::poll(waiting, 3, -1) < 0 && errno != EINTR) return;
       if (waiting[1].revents != 0) return;
+      if (waiting[2].revents != 0 && !take_errors(errors)) errors = -1;
+      if (waiting[0].revents == 0) continue;
       const ssize_t count = ::read(fd, buffer, sizeof buffer);
       if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       const std::lock_guard lock(mutex_);
@@ -153,6 +179,23 @@ class CommandProbe : public Probe {
       // One that floods is not listened to more often than this.
       if (count == sizeof buffer) ::usleep(1000);
     }
+  }
+
+  // False: there will be no more. A full pipe would stop the meter, so all is read, and the end of it kept.
+  bool take_errors(int fd) {
+    char buffer[4096];
+    const ssize_t count = ::read(fd, buffer, sizeof buffer);
+    if (count < 0) return errno == EINTR || errno == EAGAIN;
+    if (count == 0) return false;
+    const std::lock_guard lock(mutex_);
+    errors_.append(buffer, static_cast<std::size_t>(count));
+    if (errors_.size() > longest_errors) errors_.erase(0, errors_.size() - longest_errors);
+    return true;
+  }
+
+  // On one line.
+  std::string errors_told() const {
+    return printable(join(split_lines(std::string(trim(valid_utf8(errors_)))), "; "));
   }
 
   // Of one that speaks seldom by nature nothing follows from a pause.
@@ -201,11 +244,7 @@ class CommandProbe : public Probe {
       if (!value) continue;
       of_use = true;
       note_value(now);
-      const bool cannot_be = !impossible_because(channels_[i], *value).empty();
-      // Said before the trial began, it spoils none; said in it, it is not covered up by a later line.
-      if (cannot_be && before_the_trial_) continue;
-      if (said_what_cannot_be(i)) continue;
-      said_[i] = {*value, ReadingStatus::ok, std::string(line), now};
+      keep(i, {*value, ReadingStatus::ok, {}, now}, line);
     }
     if (!of_use && !names_no_number(line, now)) note_strange(line);
   }
@@ -218,16 +257,33 @@ class CommandProbe : public Probe {
       if (!rest) continue;
       if (!is_meant_as_number(std::string(rest->substr(0, rest->find(' '))))) continue;
       if (!said_something_) note_strange(line);
-      if (!before_the_trial_ && !said_what_cannot_be(i))
-        said_[i] = {std::numeric_limits<double>::quiet_NaN(), ReadingStatus::ok,
-                    std::string(line.substr(0, longest_shown)), now};
+      keep(i, {std::numeric_limits<double>::quiet_NaN(), ReadingStatus::ok, {}, now}, line);
       return true;
     }
     return false;
   }
 
-  bool said_what_cannot_be(std::size_t i) const {
-    return said_[i].value && !impossible_because(channels_[i], *said_[i].value).empty();
+  bool cannot_be(std::size_t i, const Sample& sample) const {
+    return sample.value && !impossible_because(channels_[i], *sample.value).empty();
+  }
+
+  void keep(std::size_t i, Sample sample, std::string_view line) {
+    std::deque<Sample>& queue = said_[i];
+    const bool impossible = cannot_be(i, sample);
+    // Said before the trial began, it spoils none.
+    if (impossible && before_the_trial_) return;
+    // Its text is for the error that names it.
+    if (impossible) sample.text = line.substr(0, longest_shown);
+    const bool too_soon = !settings_.keeps_each || *sample.told_at - last_kept_[i] < shortest_apart;
+    if (too_soon && !queue.empty()) {
+      // What cannot be is not covered up by a later line.
+      if (!cannot_be(i, queue.back())) queue.back() = std::move(sample);
+      return;
+    }
+    last_kept_[i] = *sample.told_at;
+    queue.push_back(std::move(sample));
+    // Nobody reads between the trials.
+    if (queue.size() > most_kept) queue.pop_front();
   }
 
   void note_strange(std::string_view line) {
@@ -236,6 +292,9 @@ class CommandProbe : public Probe {
 
   static constexpr int most_vain_starts = 5;  // in a row without a value between
   static constexpr std::size_t longest_shown = 80;
+  static constexpr std::size_t longest_errors = 300;
+  static constexpr Nanoseconds shortest_apart = 1'000'000;  // of one that floods the last of each ms is kept
+  static constexpr std::size_t most_kept = 10'000;
 
   CommandProbeSettings settings_;
   LaunchSpec launch_;
@@ -249,14 +308,16 @@ class CommandProbe : public Probe {
   UniqueFd stop_;  // ends the listener
   std::thread listener_;
 
-  std::mutex mutex_;          // of all below, while the listener runs
-  std::vector<Sample> said_;  // last of each channel, and not read yet
+  mutable std::mutex mutex_;              // of all below, while the listener runs
+  std::vector<std::deque<Sample>> said_;  // of each channel, and not read yet
+  std::vector<Nanoseconds> last_kept_;    // of each channel, when
   Nanoseconds heard_ = 0;
   Seconds longest_pause_{0};
   int vain_starts_ = 0;
   bool said_something_ = false, told_of_strange_ = false;
   std::string strange_line_;  // the first of no channel
   std::string partial_;
+  std::string errors_;  // the end of its standard error
   bool ended_ = false;
   bool before_the_trial_ = false;
 };

@@ -16,7 +16,8 @@ struct CommandProbeSettings {
   std::string mark =
       {};  // "NAME=value" in its environment: what has it is ended with it. Empty: its group alone
   std::optional<Seconds> every;
-  Seconds period{0.05};  // how often what it printed is looked at
+  Seconds period{0.05};    // how often what it printed is looked at
+  bool keeps_each = true;  // each value that it tells, at its own pace; false: the last before each look
 };
 
 // Throws Error if the program cannot be started.

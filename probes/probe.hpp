@@ -36,6 +36,10 @@ class Probe {
   // Fills one sample a channel, in the order of channels(). Does not throw; is called by one thread at a
   // time.
   virtual void read(std::span<Sample> samples) = 0;
+  // A source that tells by itself may have told more values than the last read() gave: it is read again at once.
+  virtual bool has_more() const { return false; }
+  // The end of what its program said on standard error; empty: it said nothing, or there is no program.
+  virtual std::string last_words() const { return {}; }
 };
 
 }  // namespace dvfs_plan

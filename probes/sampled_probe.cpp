@@ -59,14 +59,22 @@ Nanoseconds SampledProbe::read() {
   const Nanoseconds took = clock_.now() - before;
   cost_ = cost_ == 0 ? took : (3 * cost_ + took) / 4;
   const Nanoseconds middle = before + took / 2;
+  keep(middle);
+  while (probe_->has_more()) {
+    probe_->read(samples_);
+    keep(middle);
+  }
+  return middle;
+}
+
+void SampledProbe::keep(Nanoseconds looked) {
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     Sample& sample = samples_[i];
     if (!sample.value && sample.status == ReadingStatus::ok) continue;
-    const Nanoseconds time = sample.told_at.value_or(middle) - late(i);
+    const Nanoseconds time = sample.told_at.value_or(looked) - late(i);
     if (sample.value) refuse_impossible(i, time, sample);
     readings_.push_back({first_channel_ + static_cast<std::uint32_t>(i), time, sample.value, sample.status});
   }
-  return middle;
 }
 
 void SampledProbe::read_due(Nanoseconds now) {

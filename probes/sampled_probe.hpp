@@ -49,6 +49,7 @@ class SampledProbe {
   void read_due(Nanoseconds now);
   // Reads once; plans nothing. Returns when the value was read.
   Nanoseconds read();
+  void keep(Nanoseconds looked);
   // What it said since begin(), or since the last take(). Each reading has the time at which the source told it,
   // else the middle of its read, less what its channel is late by; the first may be from before begin().
   std::vector<Reading> take();

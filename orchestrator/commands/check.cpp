@@ -15,6 +15,7 @@
 #include "orchestrator/commands/cluster_check.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/own_meters.hpp"
 #include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/commands/rehearsal.hpp"
 #include "orchestrator/commands/result_place.hpp"
@@ -194,12 +195,15 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
     } catch (const Error& error) {
       note(error);
     }
-  // A meter of the user's own is not started by a check; what it would say is not known.
+  // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
   const auto& specs = prepared.plan.experiment.probes;
   const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),
                                               [](const ProbeSpec& spec) { return !spec.command.empty(); });
-  if (own_meter) return;
   try {
+    if (own_meter) {
+      runnable.sensors = own_meter_lines(prepared.plan.experiment);
+      return;
+    }
     SystemClock clock;
     Launcher launcher;
     Sampler sampler(choose_probes(prepared.plan.experiment, prepared.gpus, sysfs, {}, launcher, clock).probes,
@@ -242,15 +246,16 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   const int trials = workload_trials(plan);
   const int idle = idle_windows(plan);
   if (plan.experiment.search.one_by_one()) {
-    text += fmt::format("\n{} point{}, of which 'search: {}' runs at most {} trials\n", plan.points.size(),
-                        plan.points.size() == 1 ? "" : "s", plan.experiment.search.method, trials);
+    text += fmt::format("\n{}, of which 'search: {}' runs at most {}\n",
+                        counted(static_cast<int>(plan.points.size()), "point"), plan.experiment.search.method,
+                        counted(trials, "trial"));
   } else {
-    text += fmt::format(
-        "\n{} point{}, {} block{}: {} trials{}, {}\n", plan.points.size(), plan.points.size() == 1 ? "" : "s",
-        plan.experiment.repeat.min, plan.experiment.repeat.min == 1 ? "" : "s", trials,
-        idle > 0 ? fmt::format(" and {} idle windows", idle) : "",
-        plan.experiment.shuffled ? fmt::format("in shuffled blocks (seed {})", plan.experiment.seed)
-                                 : "in the order listed");
+    text += fmt::format("\n{}, {}: {}{}, {}\n", counted(static_cast<int>(plan.points.size()), "point"),
+                        counted(plan.experiment.repeat.min, "block"), counted(trials, "trial"),
+                        idle > 0 ? " and " + counted(idle, "idle window") : "",
+                        plan.experiment.shuffled
+                            ? fmt::format("in shuffled blocks (seed {})", plan.experiment.seed)
+                            : "in the order listed");
   }
   if (!time.budget.empty()) text += time.budget + "\n";
   constexpr std::size_t most = 40;
@@ -340,7 +345,15 @@ std::string check_json(const PreparedExperiment& prepared, const Runnable& runna
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-int check_command(const CheckOptions& options) {
+// What --json tells of a file with faults, beside what stderr tells: each on a line of its own there.
+void tell_faults(const Error& error) {
+  const std::string text = error.what();
+  write_answer(Json{{"experiment", nullptr}, {"runnable", false}, {"problems", split_lines(text)}}.dump(
+                   2, ' ', false, Json::error_handler_t::replace) +
+               "\n");
+}
+
+int check_file(const CheckOptions& options) {
   const auto of_cluster = cluster_experiment(options.file);
   if (options.rehearse && of_cluster)
     throw Error(ExitCode::bad_experiment,
@@ -369,6 +382,15 @@ int check_command(const CheckOptions& options) {
   write_answer(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
                                               : fitted(check_text(prepared, runnable, time, result, sysfs))));
   return runnable.exit_code;
+}
+
+int check_command(const CheckOptions& options) {
+  try {
+    return check_file(options);
+  } catch (const Error& error) {
+    if (options.json && error.code() == ExitCode::bad_experiment) tell_faults(error);
+    throw;
+  }
 }
 
 const Registered<CommandKind> check({.name = "check",

@@ -28,7 +28,6 @@ LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, con
   auto environment = environment_for(launch.run_as, {});
   launch.executable = find_executable(spec.command[0], experiment.folder, environment["PATH"]);
   for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
-  launch.discard_errors = true;  // nobody reads them, and a full pipe would stop the meter
   launch.environment.push_back(std::string(run_variable) + "=" + run);
   return launch;
 }
@@ -39,6 +38,7 @@ std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experi
   settings.name = spec.name;
   settings.every = spec.every;
   if (spec.rate) settings.period = Seconds{1 / spec.rate->value()};
+  settings.keeps_each = !spec.rate;
   settings.launch = probe_launch(spec, experiment, run);
   if (!run.empty()) {
     settings.mark = fmt::format("{}={}/meter {}", service_variable, run, spec.name);
@@ -130,6 +130,8 @@ class RatedProbe : public Probe {
   bool asks_device() const override { return probe_->asks_device(); }
   std::string begin() override { return probe_->begin(); }
   void read(std::span<Sample> samples) override { probe_->read(samples); }
+  bool has_more() const override { return probe_->has_more(); }
+  std::string last_words() const override { return probe_->last_words(); }
 
  private:
   std::unique_ptr<Probe> probe_;
@@ -175,6 +177,15 @@ void add_needed(const Experiment& experiment, const UsedBoards& gpus, const Sysf
 }
 
 }  // namespace
+
+std::vector<std::unique_ptr<Probe>> start_own_meters(const Experiment& experiment, Launcher& launcher,
+                                                     const Clock& clock) {
+  std::vector<std::unique_ptr<Probe>> meters;
+  for (const ProbeSpec& spec : experiment.probes ? *experiment.probes : std::vector<ProbeSpec>{}) {
+    if (!spec.command.empty()) meters.push_back(own_probe(spec, experiment, {}, launcher, clock));
+  }
+  return meters;
+}
 
 ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
                            const std::string& run, Launcher& launcher, const Clock& clock) {

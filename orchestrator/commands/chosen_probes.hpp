@@ -24,4 +24,8 @@ struct ChosenProbes {
 ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
                            const std::string& run, Launcher& launcher, const Clock& clock);
 
+// The programs of the user's own among them.
+std::vector<std::unique_ptr<Probe>> start_own_meters(const Experiment& experiment, Launcher& launcher,
+                                                     const Clock& clock);
+
 }  // namespace dvfs_plan

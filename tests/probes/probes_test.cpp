@@ -400,6 +400,41 @@ TEST(CommandProbe, IsRunAnewWhereAsked) {
   EXPECT_EQ(fresh, 3);
 }
 
+// A look finds each value that was told since the one before it, when it was told; where a rate was asked for, the last alone.
+TEST(CommandProbe, IsHeardAtItsOwnPace) {
+  for (const bool keeps_each : {true, false}) {
+    Launcher launcher;
+    const SystemClock clock;
+    auto settings = meter(
+        "sleep 0.05; i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo wall $((100+i)) W; sleep 0.005; done; "
+        "sleep 60");
+    settings.keeps_each = keeps_each;
+    auto probe = start_command_probe(std::move(settings), launcher, clock);
+    std::vector<Sample> samples(1);
+    probe->begin();
+    probe->read(samples);
+    std::vector<double> values;
+    std::vector<Nanoseconds> times;
+    for (int looks = 0; looks < 1000 && (values.empty() || values.back() < 140); ++looks) {
+      ::usleep(100'000);
+      do {
+        probe->read(samples);
+        if (!samples[0].value) continue;
+        values.push_back(*samples[0].value);
+        times.push_back(samples[0].told_at.value_or(0));
+      } while (probe->has_more());
+    }
+    EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+    if (keeps_each) {
+      ASSERT_EQ(values.size(), 40U);
+      EXPECT_EQ(values.front(), 101);
+      EXPECT_GT(times.back() - times.front(), 39 * 5'000'000);
+    } else {
+      EXPECT_LT(values.size(), 20U);
+    }
+  }
+}
+
 // As daemons do: a session of its own and nothing in its environment, so that no mark shows whose it is. Its pid is in the file.
 std::string meters_helper(const std::string& file) {
   return fmt::format("setsid env -i sh -c 'echo $$ >{}; exec sleep 60' >/dev/null 2>&1", file);

@@ -1,0 +1,73 @@
+#include "orchestrator/commands/own_meters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "orchestrator/commands/chosen_probes.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+constexpr Seconds listened{1}, between_readings{0.05};
+constexpr std::size_t shown = 3;
+
+// Of one channel, while it was listened to.
+struct Heard {
+  int values = 0;
+  std::string first;
+};
+
+std::string line_of(const Channel& channel, const Heard& heard) {
+  if (heard.values == 0)
+    return fmt::format("{}: no value within {:g} s (a night waits 10 s for the first)", channel.name,
+                       listened.value());
+  return fmt::format("{}: {} in {:g} s, first {}", channel.name, counted(heard.values, "value"),
+                     listened.value(), heard.first);
+}
+
+std::vector<std::string> listen_to(Probe& meter, Clock& clock) {
+  const auto& channels = meter.channels();
+  std::vector<Heard> heard(channels.size());
+  std::vector<Sample> samples(channels.size());
+  bool gone = false;
+  const Nanoseconds until = clock.now() + nanoseconds(listened);
+  while (clock.now() < until && !gone) {
+    clock.sleep_until(std::min(until, clock.now() + nanoseconds(between_readings)));
+    do {
+      meter.read(samples);
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        gone = gone || samples[i].status == ReadingStatus::gone;
+        if (!samples[i].value) continue;
+        if (static_cast<std::size_t>(heard[i].values++) < shown)
+          heard[i].first += fmt::format("{}{:g} {}", heard[i].first.empty() ? "" : ", ", *samples[i].value,
+                                        channels[i].unit);
+      }
+    } while (meter.has_more());
+  }
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < channels.size(); ++i) lines.push_back(line_of(channels[i], heard[i]));
+  // What it says that is no value of a channel is told where a trial begins; one that has ended would be started again there.
+  if (gone)
+    lines.push_back(meter.name() + ": it ended; a night starts it again, 5 times without a value between");
+  else if (const std::string told = meter.begin(); !told.empty())
+    lines.push_back(meter.name() + ": " + told);
+  if (const std::string words = meter.last_words(); !words.empty())
+    lines.push_back(fmt::format("{}: on stderr it said '{}'", meter.name(), words));
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> own_meter_lines(const Experiment& experiment) {
+  SystemClock clock;
+  Launcher launcher;
+  std::vector<std::string> lines;
+  for (const auto& meter : start_own_meters(experiment, launcher, clock)) {
+    for (std::string& line : listen_to(*meter, clock)) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace dvfs_plan

@@ -1,0 +1,15 @@
+// What programs of the user's own that measure say when they are started, before a night depends on them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/plan/experiment.hpp"
+
+namespace dvfs_plan {
+
+// Starts each for a second and ends it. A line for each channel ("m:wall: 98 values in 1 s, first 101 W, 102 W, 103 W"), for what is not
+// understood, and for what is said on standard error. Throws Error where one cannot be started.
+std::vector<std::string> own_meter_lines(const Experiment& experiment);
+
+}  // namespace dvfs_plan
