@@ -518,7 +518,28 @@ class Session {
   WriteAnswer set(const std::string& path, const std::string& text) {
     if (!is_armed(path)) return {printable(path) + " is none of the settings that were saved", true};
     if (std::string why = refusal_to_set(path, text); !why.empty()) return {std::move(why), true};
-    return writer_.write(path, text);
+    Setting& where = writer_.access().at(path);
+    if (!where.changes_others()) return writer_.write(path, text);
+    // What it takes along is ours as what it sets: at the end nobody else set that.
+    const auto before = others_beside(path);
+    const WriteAnswer answer = writer_.write(path, text);
+    for (const auto& [other, was] : before) {
+      const auto now = writer_.access().at(other).read().text;
+      if (now && *now != was) writer_.note_ours(other, *now);
+    }
+    return answer;
+  }
+
+  // What the other settings read whose changes are told, but for those that take long to be asked.
+  std::map<std::string, std::string> others_beside(const std::string& path) {
+    std::map<std::string, std::string> others;
+    for (const SavedSetting& setting : saved_) {
+      Setting& where = writer_.access().at(setting.path);
+      if (setting.path == path || !where.may_be_contested() || !(where.is_command() || where.is_file()))
+        continue;
+      if (auto now = where.read().text) others.emplace(setting.path, std::move(*now));
+    }
+    return others;
   }
 
   bool hand_out(const OpenedFile& sensor) {

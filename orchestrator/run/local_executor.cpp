@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/conditions/other_setters.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -47,8 +48,8 @@ void LocalExecutor::require_settings_that_stay() const {
     auto setters = find_other_setters(machine_.sysfs);
     std::erase_if(setters, [](const OtherSetter& setter) { return !setter.sets; });
     throw Error(ExitCode::machine_refuses,
-                fmt::format("somebody sets {} to '{}' while trials run, {} trials now; the last: {}", path,
-                            printable(resets.to), most_resets, resets.last),
+                fmt::format("somebody sets {} to '{}' while trials run, {} trials now; the last: {}",
+                            shown_setting(path), printable(resets.to), most_resets, resets.last),
                 setters.empty()
                     ? "find out who (a power daemon, a cron job, a colleague), stop it, and run the same "
                       "command to go on; the trials up to here are kept"

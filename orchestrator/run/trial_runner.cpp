@@ -16,6 +16,7 @@
 #include "orchestrator/conditions/other_setters.hpp"
 #include "orchestrator/conditions/settling.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "results/trial/judge_parts.hpp"
 #include "results/trial/metrics.hpp"
 
@@ -244,7 +245,7 @@ std::string TrialRunner::undone() const {
     return fmt::format(
         "{}: {} read '{}' when it was set, and '{}' once all knobs were: another one undoes it, or "
         "somebody else",
-        one.knob, one.path, printable(one.value), printable(*now));
+        one.knob, shown_setting(one.path), printable(one.value), printable(*now));
   }
   return {};
 }

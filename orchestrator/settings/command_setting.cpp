@@ -123,10 +123,10 @@ class CommandSetting : public Setting {
     return {};
   }
 
-  // Why it failed; empty: it did not. sh(1) changes to the folder, env(1) makes the environment.
+  // Why it failed; empty: it did not. sh(1) changes to the folder, env(1) makes the environment; which env(1) is not for the caller's PATH to say.
   std::string run(const std::vector<std::string>& argv, ProgramAnswer& answer) const {
-    std::vector<std::string> words{"-c", "cd \"$0\" && exec env -i \"$@\"", programs_.folder,
-                                   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    const std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    std::vector<std::string> words{"-c", path + "; cd \"$0\" && exec env -i \"$@\"", programs_.folder, path,
                                    "LC_ALL=C"};
     for (const char* name : {"HOME", "USER", "XDG_RUNTIME_DIR", run_variable}) {
       if (const char* const text = std::getenv(name)) words.push_back(fmt::format("{}={}", name, text));

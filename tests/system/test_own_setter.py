@@ -185,6 +185,28 @@ class OwnSetter(Whole):
         self.assertNotEqual(run.returncode, 0)
         self.assertRegex(run.stdout + run.stderr, r"set\.cap: set\.cap was '1[02]0\.000' and reads '77', seen at the trial's end")
 
+    def test_what_one_takes_along_is_put_back(self):
+        """Setting `mode` to 2 moves `cap` to 55, which nobody asked for: nobody else did that, and it does not stay."""
+        mode = self.folder / "machine/mode"
+        for order in ("set.mode: [1, 2], set.cap: [100, 120]", "set.cap: [100, 120], set.mode: [1, 2]"):
+            with self.subTest(order):
+                mode.write_text("1\n")
+                self.cap.write_text("140.000\n")
+                for file in self.folder.glob("own.sqlite*"):
+                    file.unlink()
+                self.experiment(changed=("set.cap: [100, 120]", order), more="""  mode:
+    command: [sh, -c, 'echo $0 >machine/mode; [ $0 = 1 ] || echo 55 >machine/cap', "{value}"]
+    read: [cat, machine/mode]
+    values: [1, 2]
+""")
+                run = self.call("own.yaml", "--no-html")
+                self.assertNotIn("somebody else changed", run.stderr)
+                self.assertEqual((mode.read_text(), self.cap.read_text()), ("1\n", "140.000\n"), run.stderr)
+                # Of what stood beside the mode that moves it nothing counts as asked for.
+                rows = self.rows("own.sqlite", "SELECT t.counts, t.verdict_text, s.requested, s.applied FROM trials t JOIN settings s USING (trial) WHERE s.axis = 'set.cap'")
+                self.assertTrue(all(row["requested"] == row["applied"] for row in rows if row["counts"]), rows)
+                self.assertNotIn("command:", "".join(row["verdict_text"] for row in rows))
+
     def test_a_slow_one_does_not_keep_a_second_ctrl_c_waiting(self):
         self.experiment(wait="sleep 9")
         run = self.start()
