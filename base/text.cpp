@@ -141,6 +141,24 @@ std::size_t first_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string valid_utf8(std::string_view text) {
+  constexpr std::size_t longest_rest = 3;
+  for (std::size_t i = 0;
+       i < longest_rest && !text.empty() && (static_cast<unsigned char>(text[0]) & 0xC0) == 0x80; ++i)
+    text.remove_prefix(1);
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = text[0] == '\0' ? 0 : utf8_sequence(text);
+    if (length == 0)
+      valid += "\xEF\xBF\xBD";
+    else
+      valid.append(text.substr(0, length));
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return valid;
+}
+
 std::string shell_quote(std::string_view word) {
   constexpr std::string_view safe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

@@ -233,11 +233,18 @@ class AxisResolver {
       return;
     }
     const double slack = 1e-9 * std::abs(to->value);
-    double value = from->value;
+    double value = from->value, last = value;
     for (std::size_t i = 0; value <= to->value + slack && !too_many_ && errors_ < most_errors; ++i) {
       take_range_value(value, from->dimension, raw.mark);
       value = spec_.step ? from->value + static_cast<double>(i + 1) * step->value : value * step->value;
-      if (!(value > from->value)) break;  // a step too small to move a double
+      if (value > last) {
+        last = value;
+        continue;
+      }
+      error(raw.mark,
+            fmt::format("axis '{}': from {} on, '{}' of {} is too small a step for a number of 15 digits",
+                        spec_.name, spec_.from->text, spec_.step ? "step" : "times", raw.text));
+      return;
     }
   }
 

@@ -506,7 +506,8 @@ std::string canonical_plan(const Plan& plan) {
     }
   }
   json["objective"] = objective_json(e.objective);
-  return json.dump();
+  // The experiment itself is UTF-8; the name of its file may be any bytes.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::vector<std::string> plan_differences(const std::string& old_canonical,

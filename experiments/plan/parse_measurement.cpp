@@ -368,7 +368,7 @@ void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& co
     if (auto limit = parse_seconds(n, read, "'settle limit'")) conditions.settle_limit = *limit;
   });
   with(node, "temperature", [&](const YamlNode& n) {
-    if (is_word(n, "off")) {
+    if (is_word(n, "off") || is_word(n, "false")) {
       conditions.temperature_band.reset();
       return;
     }
@@ -388,7 +388,7 @@ void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& co
     if (auto value = share(n, read, "'drift'", 1)) conditions.drift = *value;
   });
   with(node, "foreign load", [&](const YamlNode& n) {
-    if (is_word(n, "off"))
+    if (is_word(n, "off") || is_word(n, "false"))
       conditions.foreign_load.reset();
     else if (auto value = share(n, read, "'foreign load' (or off), of one CPU,", 1000))
       conditions.foreign_load = *value;

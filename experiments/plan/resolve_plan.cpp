@@ -35,7 +35,10 @@ class PlanResolver {
     across_names_parameters();
     placeholders_name_axes();
     if (diagnostics_.has_errors()) {
-      programs();  // say what else is wrong before giving up
+      // Say what else is wrong before giving up.
+      programs();
+      excluded();
+      conditions(plan_.experiment.reference, "'reference'");
       return std::nullopt;
     }
     const auto exclude = excluded();
@@ -65,13 +68,19 @@ class PlanResolver {
         const auto missing = world_.offers.missing.find(spec.name);
         if (missing != world_.offers.missing.end()) {
           error(spec.mark, fmt::format("axis '{}': {}", spec.name, missing->second));
+          faulty_.insert(spec.name);
           continue;
         }
         const auto found = world_.offers.offers.find(spec.name);
-        if (found == world_.offers.offers.end()) continue;  // an unknown knob was reported by the parser
+        if (found == world_.offers.offers.end()) {  // an unknown knob was reported by the parser
+          faulty_.insert(spec.name);
+          continue;
+        }
         offer = &found->second;
       }
+      const auto told = diagnostics_.all().size();
       plan_.axes.push_back(resolve_axis(spec, offer, diagnostics_));
+      if (diagnostics_.all().size() != told) faulty_.insert(spec.name);
     }
     for (const ServiceSpec& spec : plan_.experiment.services) plan_.services.push_back({{}, spec});
     axis_of_instances();
@@ -345,6 +354,7 @@ class PlanResolver {
                                             std::string_view what) {
     std::vector<ResolvedCondition> resolved;
     for (const ExcludeRule::Condition& condition : written) {
+      if (faulty_.contains(condition.axis)) continue;  // what its values are is not known
       const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(),
                                      [&](const PlanAxis& a) { return a.name == condition.axis; });
       if (axis == plan_.axes.end()) {
@@ -747,6 +757,7 @@ class PlanResolver {
   const ResolveWorld& world_;
   Diagnostics& diagnostics_;
   Plan plan_;
+  std::set<std::string> faulty_;  // axes of which something was told: their values are not known
   std::map<const AllowedPairs*, int> impossible_;  // points left out, by the rule they break
   std::set<std::string> used_;
 };

@@ -214,6 +214,19 @@ std::vector<int> blocks_of(const std::vector<PlanStage>& stages, std::size_t sta
   return blocks;
 }
 
+// What was added is compared with the reference, and trials are within their block: it is one of the block's points where no
+// `references` bring it.
+std::vector<int> with_references(const std::vector<PlanPoint>& points, std::vector<int> chosen) {
+  std::set<std::string> scenarios;
+  for (const int i : chosen) scenarios.insert(points[static_cast<std::size_t>(i)].scenario);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const bool in = std::find(chosen.begin(), chosen.end(), static_cast<int>(i)) != chosen.end();
+    if (!in && points[i].reference && scenarios.contains(points[i].scenario))
+      chosen.push_back(static_cast<int>(i));
+  }
+  return chosen;
+}
+
 }  // namespace
 
 int blocks_planned(const std::vector<PlanStage>& stages, std::size_t stage) {
@@ -240,7 +253,9 @@ void schedule_stages(Plan& plan, const std::vector<PlanStage>& stages,
     int position = stages[stage].first_position;
     for (const auto& [block, of_block] : chosen) {
       if (block < stages[stage].first_block || block >= end) continue;
-      const auto trials = schedule_block(points, of_block, block, position, options);
+      const auto trials = schedule_block(
+          points, stage > 0 && !options.references ? with_references(points, of_block) : of_block, block,
+          position, options);
       position += static_cast<int>(trials.size());
       plan.trials.insert(plan.trials.end(), trials.begin(), trials.end());
     }

@@ -51,7 +51,8 @@ Ctrl-C, a kill or a power cut lose no finished trial, and the settings are put b
 Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is wrong; 3 the machine
 refuses; 4 the machine could not be put back (with the commands that would); 5 done, but the result file was
 lost meanwhile: all of it is in the file that the last line names; 6 it
-stopped by itself, since one trial after another failed in the same way; 128 + the signal: interrupted
+stopped by itself, since one trial after another failed in the same way; 7 of recheck and compare: not known;
+128 + the signal: interrupted
 (130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP).)";
 
 void print_error(const Error& error) {

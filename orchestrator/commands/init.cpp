@@ -42,8 +42,14 @@ std::vector<std::string> ask_for_command() {
   return {"sh", "-c", line};
 }
 
-bool wants_a_shell(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(), is_for_a_shell);
+// Words are arguments, as the program would have had them: a shell that took `grep '>' reads.fa` for its own would empty the file. Whoever
+// quoted the sign for a shell of ours is told.
+std::string about_signs(const std::vector<std::string>& words) {
+  const auto sign = std::find_if(words.begin(), words.end(), is_for_a_shell);
+  if (sign == words.end()) return {};
+  return fmt::format(
+      "'{}' is an argument of {} there; for a shell's own, give it one:  dvfs-plan init -- sh -c '...'",
+      *sign, words.front());
 }
 
 // What stands in braces would be taken for an axis (command_line.hpp: {{name}} is {name}).
@@ -62,7 +68,6 @@ std::string literal(std::string word) {
 std::string command_text(const std::vector<std::string>& words) {
   if (words.size() == 3 && words[0] == "sh" && words[1] == "-c")
     return "shell: " + yaml_word(literal(words[2]));
-  if (wants_a_shell(words)) return "shell: " + yaml_word(literal(join(words, " ")));
   std::vector<std::string> quoted;
   for (const std::string& word : words) quoted.push_back(yaml_word(literal(word)));
   return fmt::format("command: [{}]", join(quoted, ", "));
@@ -156,8 +161,8 @@ int init_command(const InitOptions& options) {
   }
   const auto environment = current_environment();
   const auto path = environment.find("PATH");
-  const bool by_shell = words.front() == "sh" || wants_a_shell(words);
-  if (!by_shell && find_executable(words.front(), ".", path == environment.end() ? "" : path->second).empty())
+  if (words.front() != "sh" &&
+      find_executable(words.front(), ".", path == environment.end() ? "" : path->second).empty())
     throw Error(ExitCode::bad_experiment,
                 fmt::format("there is no program '{}' on the PATH", printable(words.front())),
                 "give its path, such as ./" + printable(words.front()) + "; nothing was written");
@@ -176,8 +181,9 @@ int init_command(const InitOptions& options) {
   out.close();
   if (!out)
     throw Error(ExitCode::machine_refuses, system_error_text("write " + file, errno), "may you write there?");
-  write_answer(fmt::format("{} is written. What it would do, changing nothing:  dvfs-plan check {}\n", file,
-                           shell_quote(file)));
+  const std::string signs = about_signs(words);
+  write_answer(fmt::format("{} is written. {}What it would do, changing nothing:  dvfs-plan check {}\n", file,
+                           signs.empty() ? "" : printable(signs) + "\n", shell_quote(file)));
   return static_cast<int>(ExitCode::done);
 }
 

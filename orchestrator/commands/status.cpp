@@ -18,6 +18,7 @@
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "results/report/conclusions.hpp"
 #include "results/report/json_values.hpp"
 #include "results/report/report.hpp"
 #include "results/store/parts.hpp"
@@ -224,10 +225,20 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
 }
 
 // Opened for this look alone: what stays open keeps a log beside the file.
-std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::string& file) {
+std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::string& file, const Sysfs& sysfs) {
   Store store = Store::open(file, Database::Mode::read_only);
   auto progress = store.progress();
-  return {std::move(progress), cluster_progress(store, file)};
+  auto cluster = cluster_progress(store, file);
+  // A night under way tells what it knows; of one that was cut off, or of an earlier version, nobody has concluded yet.
+  if (!cluster && progress.best.empty() && !is_running(progress, sysfs)) {
+    try {
+      conclude_for_reading(store);
+      progress = store.progress();
+    } catch (const Error&) {
+      // `report` says what is wrong with it; how far it came is known all the same.
+    }
+  }
+  return {std::move(progress), std::move(cluster)};
 }
 
 int status_command(const StatusOptions& options) {
@@ -236,7 +247,7 @@ int status_command(const StatusOptions& options) {
   std::optional<Interruption> interruption;
   if (options.watch) interruption.emplace();
   while (true) {
-    const auto [progress, cluster] = look(options.file);
+    const auto [progress, cluster] = look(options.file, sysfs);
     // A cluster's sessions were others' processes.
     const bool running = !cluster         ? is_running(progress, sysfs)
                          : cluster->tasks ? cluster->tasks->running + cluster->tasks->waiting > 0

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/interruption.hpp"
+#include "base/text.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -169,6 +170,8 @@ Statement::Statement(sqlite3* database, std::string_view sql) : database_(databa
 }
 
 Statement& Statement::bind(std::string_view text) {
+  // Names of files and what programs print may be any bytes; whoever reads the file by SQL gets text.
+  if (first_invalid_utf8(text) != std::string_view::npos) return bind(std::string_view(valid_utf8(text)));
   sqlite3_bind_text(statement_.get(), next_++, text.data() != nullptr ? text.data() : "",
                     static_cast<int>(text.size()), SQLITE_TRANSIENT);
   return *this;

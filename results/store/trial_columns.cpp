@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "results/store/schema_text.hpp"
 
 namespace dvfs_plan {
@@ -166,9 +167,9 @@ const std::vector<TrialColumn>& trial_columns() {
       {"objective", "REAL", "per run or per unit", otherwise, [](Statement& s, T t) { s.bind(t.objective); }},
       {"output_tail", "BLOB NOT NULL",
        "the last of stdout; of a command that was run several times, of its last run", otherwise,
-       [](Statement& s, T t) { s.bind_blob(t.child.output.tail); }},
+       [](Statement& s, T t) { s.bind_blob(valid_utf8(t.child.output.tail)); }},
       {"error_tail", "BLOB NOT NULL", "the last of stderr, likewise", otherwise,
-       [](Statement& s, T t) { s.bind_blob(t.child.errors.tail); }},
+       [](Statement& s, T t) { s.bind_blob(valid_utf8(t.child.errors.tail)); }},
   };
   return columns;
 }

@@ -1,4 +1,5 @@
 // One finished trial into the file, whole or not at all.
+#include "base/text.hpp"
 #include "results/store/store.hpp"
 #include "results/store/trial_columns.hpp"
 #include "results/store/trial_statements.hpp"
@@ -147,8 +148,8 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(one.units)
         .bind(one.user_time.value())
         .bind(one.system_time.value())
-        .bind_blob(one.output_tail)
-        .bind_blob(one.error_tail)
+        .bind_blob(valid_utf8(one.output_tail))
+        .bind_blob(valid_utf8(one.error_tail))
         .run();
   }
   for (std::size_t i = 0; i < trial.regions.size(); ++i) {

@@ -87,6 +87,15 @@ TEST(Text, FindsTheFirstByteThatIsNotUtf8) {
   EXPECT_EQ(first_invalid_utf8("x\xF0\x9F\x98"), 1U);  // cut short
 }
 
+TEST(Text, WhatIsNoTextIsReplaced) {
+  EXPECT_EQ(valid_utf8("caf\xC3\xA9 ok\n"), "caf\xC3\xA9 ok\n");
+  EXPECT_EQ(valid_utf8("\xA9 the rest of what was cut off"), " the rest of what was cut off");
+  EXPECT_EQ(valid_utf8(std::string_view("a\xFF\0b\xC3", 5)),
+            "a\xEF\xBF\xBD\xEF\xBF\xBD"
+            "b\xEF\xBF\xBD");
+  EXPECT_EQ(valid_utf8(""), "");
+}
+
 TEST(Text, NumbersAreInTheirOrder) {
   std::vector<std::string> names{"w n=10", "w n=2 b", "v n=3",     "w n=02",
                                  "w n=2",  "w",       "w n=100 x", "w n=2 a"};

@@ -210,6 +210,26 @@ TEST(Exclude, TakesPointsAway) {
             "mean 'cpu.frequency'?)\n");
 }
 
+// One answer names them all: what is known of an axis that is right is used, and nothing is told of the values of one that is not.
+TEST(Faults, OfValuesAndOfWhatNamesThemAreToldAtOnce) {
+  const std::string faults =
+      plain(
+          "axes: {cpu.frequency: [7 GHz], cpu.governor: all}\n"
+          "exclude: [{zz: 1}, {cpu.frequency: 8 GHz}]\nreference: {cpu.governor: fast}\n")
+          .faults;
+  EXPECT_THAT(faults, testing::HasSubstr("sweep.yaml:2:24: error: "));
+  EXPECT_THAT(faults, testing::HasSubstr("'exclude' names axis 'zz', which is not in 'axes'"));
+  EXPECT_THAT(faults, testing::HasSubstr("'reference': 'fast' is no value of axis 'cpu.governor'"));
+  EXPECT_THAT(faults, testing::Not(testing::HasSubstr("8 GHz")));
+}
+
+TEST(Axis, AStepThatNumbersCannotShowIsRefused) {
+  EXPECT_EQ(resolved_with("axes: {batch: {from: 9007199254740992, to: 9007199254740994, step: 1}}").faults,
+            "sweep.yaml:2:68: error: axis 'batch': from 9007199254740992 on, 'step' of 1 is too small a step "
+            "for a number of 15 "
+            "digits\n");
+}
+
 TEST(Points, AWorkloadRunsOnlyOverTheParametersItUses) {
   const auto resolved = resolve(
       "workloads: [{name: a, command: [\"true\", \"{n}\"]}, {name: b, command: [\"true\"]}]\naxes: "

@@ -226,6 +226,23 @@ TEST_F(Growth, MoreValuesComeInBlocksOfTheirOwnBesideTheReference) {
   expect_whole();
 }
 
+// Where no trials of the reference are asked for it is a point like others; what is added is compared with it all the same.
+TEST_F(Growth, MoreValuesComeBesideTheReferenceWithoutReferencesToo) {
+  GrowingFile plain = first_;
+  plain.idle = "none, references: false";
+  store_.emplace(Store::create(folder_.path() + "/plain.sqlite", plain.plan(), {},
+                               {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt));
+  EXPECT_EQ(run(plain).size(), 6U);
+  GrowingFile more = plain;
+  more.clocks = "[1 GHz, 2 GHz, 3 GHz, 4 GHz]";
+  EXPECT_THAT(run(more),
+              testing::UnorderedElementsAre("w cpu.frequency=4 GHz #3", "w cpu.frequency=3 GHz #3",
+                                            "w cpu.frequency=4 GHz #4", "w cpu.frequency=3 GHz #4"));
+  EXPECT_THAT(run(more), IsEmpty());
+  const Summary summary = summary_of(*store_);
+  EXPECT_TRUE(summary.scenarios.at(0).points.at(3).saving);
+}
+
 // Told also where it changes together with what is added.
 TEST_F(Growth, AnotherReferenceIsToldBesideWhatIsAdded) {
   run(first_);

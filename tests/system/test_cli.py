@@ -101,6 +101,7 @@ workloads:
   - {name: deletes, command: [rm, victim]}
   - {name: missing, command: [./victim]}
   - {name: fine, command: ["true"]}
+  - {name: binary, shell: "printf 'caf\\\\303\\\\251 \\\\377\\\\000 end'"}
 """)
         self.write("victim", "#!/bin/sh\n")
         (self.folder / "victim").chmod(0o755)
@@ -117,7 +118,9 @@ workloads:
             "deletes": ("completed", 0, None, "ok"),
             "missing": ("not_launched", None, None, "not_launched"),
             "fine": ("completed", 0, None, "ok"),
+            "binary": ("completed", 0, None, "ok"),
         })
+        self.assertEqual(trials["binary"]["output_tail"], "caf\u00e9 \ufffd\ufffd end")  # text, for whoever asks by SQL
         self.assertEqual(trials["exits"]["output_tail"], "partial\n")
         self.assertEqual(trials["floods"]["output_bytes"], 1000000001 + len("rate 7 1/s\n"))
         self.assertRegex(trials["missing"]["verdict_text"], r"^exec .*: No such file or directory$")
@@ -238,6 +241,13 @@ workloads:
         self.assertEqual((plan["trials"], len(plan["points"]), len(plan["order"]), plan["would_set"]), (8, 2, 8, []))
         self.assertEqual(plan["points"][1]["argv"], ["sleep", "0.3"])
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), before)
+        self.write("wrong.yaml", (self.SLOW % "0.3") + "repat: 2\nsed: 1\n")
+        wrong = self.call("check", "wrong.yaml", "--json")
+        self.assertEqual(wrong.returncode, 2)
+        said = json.loads(wrong.stdout)
+        self.assertEqual((said["experiment"], said["runnable"]), (None, False))
+        self.assertEqual(said["problems"], [line for line in wrong.stderr.splitlines() if not line.startswith("  hint")])
+        self.assertEqual(len(said["problems"]), 2)
         self.assertIn("2 points, 4 blocks: 8 trials, in shuffled blocks (seed 1)", self.call("check", "slow.yaml").stdout)
 
     def test_values_cannot_become_shell_code(self):
@@ -529,6 +539,18 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
             for made in ("both.sqlite",):
                 (self.folder / made).unlink(missing_ok=True)
 
+    def test_a_file_may_have_any_name(self):
+        name = b"n\xff \xc3\xa9"
+        with open(os.path.join(os.fsencode(str(self.folder)), name + b".yaml"), "wb") as file:
+            file.write(b"{workloads: [{name: w, command: ['true']}], objective: time, repeat: 1, probes: []}")
+        run = self.call(name + b".yaml", "--no-html", errors="replace")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        for command in ("status", "report"):
+            said = self.call(command, name + b".sqlite", "--json", errors="replace")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertIn("\ufffd", json.loads(said.stdout)["experiment"])
+        self.assertEqual(self.call(name + b".yaml", "--no-html", errors="replace").returncode, 0)
+
     def test_the_version_says_what_it_reads(self):
         self.assertRegex(self.call("--version").stdout, r"^dvfs-plan \d+\.\d+\.\d+\nresult files of schema versions 2 to \d+; built by g\+\+ \S+( \S+)* with SQLite 3\.\d+\.\d+\n$")
 
@@ -556,9 +578,16 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
                 shown = self.call("init", "-o", "-", "--", *words)
                 self.assertEqual(yaml.load(shown.stdout, Loader=yaml.BaseLoader)["workloads"][0]["command"], words, shown.stderr)
         self.assertEqual(yaml.safe_load(self.call("init", "-o", "-", "--", "sort", "{a}{a} {b").stdout)["workloads"][0]["command"], ["sort", "{{a}}{{a}} {b"])
-        for words, shell in ((["sort", "big.txt", ">", "/dev/null"], "sort big.txt > /dev/null"), (["sh", "-c", "sort big.txt | head -1"], "sort big.txt | head -1")):
-            shown = self.call("init", "-o", "-", "--", *words).stdout
-            self.assertEqual(yaml.safe_load(shown)["workloads"][0], {"name": "sort", "shell": shell})
+        shown = self.call("init", "-o", "-", "--", "sh", "-c", "sort big.txt | head -1").stdout
+        self.assertEqual(yaml.safe_load(shown)["workloads"][0], {"name": "sort", "shell": "sort big.txt | head -1"})
+        # As the program would have had them: a shell would empty big.txt.
+        for words in (["grep", "-c", ">", "big.txt"], ["grep", "|", "a b"], ["find", ".", "-name", "*.c", "-exec", "wc", "{}", ";"]):
+            with self.subTest(words):
+                shown = self.call("init", "-o", "-", "--", *words).stdout
+                self.assertEqual(yaml.safe_load(shown)["workloads"][0], {"name": words[0], "command": words})
+        said = self.call("init", "--", "grep", "-c", ">", "big.txt")
+        self.assertEqual((said.returncode, said.stdout), (0, "grep.yaml is written. '>' is an argument of grep there; for a shell's own, give it one:  dvfs-plan init -- sh -c '...'\n"
+                                                             "What it would do, changing nothing:  dvfs-plan check grep.yaml\n"))
 
     def completed(self, *words):
         """What bash offers behind these words."""
