@@ -196,6 +196,7 @@ class Counted {
       // resolved, or of the same load before the mark and behind it.
       const double all = std::max(0.0, one.joules - o * out_watts);
       (several ? variance : variance_of_lead) = std::pow((all - mine) / 2, 2);
+      if (!several) variance = o * o * *out.variance;
       mine = (all + mine) / 2;
     } else if (out.variance) {
       share = 1;

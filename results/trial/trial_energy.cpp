@@ -61,8 +61,9 @@ std::string fault_text(EnergyFault fault, const Channel& channel) {
                        channel.name)
                  : fmt::format("{} read 0 W while the workload ran: a dead sensor", channel.name);
     case EnergyFault::frozen:
-      return fmt::format("{} read the same value before, during and after the trial: a frozen sensor",
-                         channel.name);
+      return fmt::format(
+          "{} read the same value all the time, in the trial or in what counts of it: a frozen sensor",
+          channel.name);
     case EnergyFault::gap:
       return fmt::format("{} left too much of the trial unseen", channel.name);
     case EnergyFault::counter_went_back:
@@ -112,6 +113,25 @@ bool moved_before(std::span<const Reading> readings, std::uint32_t channel, cons
 Nanoseconds joining_gap(const EnergyCurve& curve) {
   constexpr Nanoseconds least = 1'000'000;
   return curve.counter() ? least : std::max(least, nanoseconds(Seconds{curve.resolves() / 2}));
+}
+
+// A gauge that told a value of its own at nearly each update hangs where it says the same at so many of them in what counts, whatever it
+// says before and behind it.
+bool hangs_meanwhile(const EnergyCurve& curve, std::span<const Reading> readings, std::uint32_t channel,
+                     const JudgeInput& input, const Regions& regions) {
+  constexpr double fewest_updates = 20;
+  if (curve.counter() || !input.earlier.fine.contains(channel)) return false;
+  const auto spans = counted_spans(regions, joining_gap(curve));
+  return std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
+    if (seconds(span.to - span.from).value() < fewest_updates * curve.resolves()) return false;
+    std::optional<double> said;
+    for (const Reading& reading : readings) {
+      if (!reading.value || reading.time < span.from || reading.time > span.to) continue;
+      if (said && *said != *reading.value) return false;
+      said = reading.value;
+    }
+    return said.has_value();
+  });
 }
 
 ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel, const Regions& regions) {
@@ -463,6 +483,13 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     const bool may_be_flat = idle || moved_before(readings, i, input);
     const EnergyCurve curve(input.channels[i], readings, model_of(input, i, may_be_flat));
     trial.energies.push_back(energy_of_regions(curve, i, regions));
+    if (ChannelEnergy& energy = trial.energies.back();
+        energy.joules && !idle && hangs_meanwhile(curve, readings, i, input, regions)) {
+      energy.joules.reset();
+      energy.half_width_j.reset();
+      energy.systematic_j.reset();
+      energy.fault = EnergyFault::frozen;
+    }
     curves.emplace(i, curve);
   }
   double total = 0;

@@ -30,7 +30,7 @@ enum class Verdict {
   sensor_denied,      // readings were refused
   sensor_gone,        // the sensor went away during the trial
   sensor_dead,        // a counter that did not move, or stopped moving, or a power of 0 W throughout
-  sensor_frozen,      // the same value before, during and after the trial
+  sensor_frozen,      // the same value all the time, in the trial or in what counts of it
   sensor_gap,         // too little of the trial was seen
   sensor_impossible,  // a value that the quantity cannot have: a negative power, a number that is none
   sensors_disagree,   // two sources of the same energy differ by more than they may

@@ -252,6 +252,32 @@ TEST_F(JudgeTest, AGaugeThatToldAValueOfItsOwnEachTimeIsFrozenWhereItSaysTheSame
   EXPECT_EQ(coarse.verdict, Verdict::ok);
 }
 
+// It hangs while the work runs, and speaks again behind it.
+TEST_F(JudgeTest, AGaugeThatHangsInWhatCountsIsFrozen) {
+  channels_[0].averages_over_s = 0.01;
+  std::vector<Reading> before;
+  for (int i = 0; i < 20; ++i) before.push_back({0, i * 100'000'000LL, 95 + 0.013 * i});
+  input_.earlier.add(before);
+  std::erase_if(trial_.readings, [](const Reading& reading) { return reading.channel == 0; });
+  constexpr Nanoseconds update = 10'000'000;
+  int i = 0;
+  for (Nanoseconds time = trial_.child.started - 30 * update; time <= trial_.child.ended + 30 * update;
+       time += update, ++i) {
+    const bool counts = time >= trial_.child.started && time <= trial_.child.ended;
+    trial_.readings.push_back({0, time, counts ? 96.0 : 90 + 0.01 * i});
+  }
+  TrialRecord speaks = trial_;
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::sensor_frozen);
+  EXPECT_FALSE(trial_.energy_j);
+  for (Reading& reading : speaks.readings) {
+    if (reading.channel == 0 && reading.time > speaks.child.started + 20 * update)
+      reading.value = *reading.value + 0.001;
+  }
+  judge(speaks, input_);
+  EXPECT_EQ(speaks.verdict, Verdict::ok) << speaks.verdict_text;
+}
+
 // A target that is reached as soon as it began: 20 us under a counter of 10 ms that had just been renewed are no 0 J, and no bargain.
 TEST_F(JudgeTest, WhatACounterDoesNotResolveAtAllHasNoEnergy) {
   channels_[0].kind = ChannelKind::counter;
