@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace dvfs_plan {
@@ -27,8 +28,9 @@ constexpr double unplaced = 0.4;
 // phase of the sensor, and what is left of it on the average over phases is less than this in 95 % of random
 // loads. Where looks do not resolve the intervals all of it may repeat.
 constexpr double same_in_all = 0.45;
-// Standard deviation of what a load before a mark may have drawn, of its range: both ends of it lie within 95 %, at both edges together.
-constexpr double of_a_lead = 0.367;
+// Standard deviation of what a load that came before its mark, or went on behind it, may have drawn there, of the most that it may. Both edges
+// of a stretch are off the same way: theirs add up.
+constexpr double of_a_lead = 0.6;
 // How alike the errors at the edges of several stretches are: the same load begins and ends at each.
 constexpr double alike = 0.2;
 
@@ -90,6 +92,12 @@ class Counted {
       }
       added_up += std::sqrt(of.shape - before);
     }
+    for (const auto& [stretch, deviation] : of.leads) {
+      // The same in each trial, wherever its edges lie.
+      of.shape += deviation * deviation;
+      of.unresolved += deviation * deviation;
+      added_up += deviation;
+    }
     for (std::size_t i = 1; i < intervals_.size(); ++i) of.timing += beside_an_edge(i);
     if (stretches_.size() > 1) of.shape += alike * std::max(0.0, added_up * added_up - of.shape);
     energy.shape = normal_95 * std::sqrt(of.shape);
@@ -103,6 +111,7 @@ class Counted {
   // J^2; `unresolved` is that part of the shape's where looks are slower than the sensor.
   struct Variances {
     double shape = 0, timing = 0, unresolved = 0;
+    std::map<std::size_t, double> leads;  // by stretch: J, standard deviation
   };
 
   // Beyond its first and last value a counter goes on as it went.
@@ -176,32 +185,32 @@ class Counted {
                                          std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_);
     double in_watts = in.watts, out_watts = out.watts;
     double share = a / one.length();  // of what the guesses leave unexplained, the inside's
-    double mine = share * one.joules, variance = 0, variance_of_lead = 0;
+    double mine = share * one.joules, variance = 0, of_lead = 0;
     if (in.variance && out.variance) {
       const double of_in = a * a * *in.variance, of_out = o * o * *out.variance;
       if (of_in + of_out > 0) share = of_in / (of_in + of_out);
-      double unexplained = one.joules - a * in_watts - o * out_watts;
+      const double unexplained = one.joules - a * in_watts - o * out_watts;
       mine = a * in_watts + share * unexplained;
-      if (const double lead = may_be_lead(one, in_watts - out_watts, unexplained); lead != 0) {
-        mine -= std::max(0.0, share - 0.5) * lead;
-        unexplained -= lead;
-        variance_of_lead = std::pow(of_a_lead * lead, 2);
-      }
+      // The same load outside of the mark would explain as much as speaks for it.
+      if (one.marked && unexplained * (in_watts - out_watts) > 0)
+        of_lead = of_a_lead * share * std::abs(unexplained);
       // More than the guesses allow: they were worth less than thought.
       if (of_in + of_out > 0)
         variance =
             of_in * of_out / (of_in + of_out) * std::max(1.0, unexplained * unexplained / (of_in + of_out));
-    } else if (out.variance && (several || one.marked)) {
+    } else if (out.variance && several) {
       // All that is beyond the outside's power may be the inside's, or of something else that was not
-      // resolved, or of the same load before the mark and behind it.
+      // resolved.
       const double all = std::max(0.0, one.joules - o * out_watts);
-      (several ? variance : variance_of_lead) = std::pow((all - mine) / 2, 2);
-      if (!several) variance = o * o * *out.variance;
+      variance = std::pow((all - mine) / 2, 2);
       mine = (all + mine) / 2;
     } else if (out.variance) {
       share = 1;
+      // The same load before the mark and behind it would be the inside's by its length alone.
+      const double alike_beside = mine;
       mine = one.joules - o * out_watts;
       variance = o * o * *out.variance;
+      if (one.marked) of_lead = of_a_lead * std::max(0.0, mine - alike_beside);
       in_watts = std::max(0.0, mine) / a;
     } else if (in.variance) {
       share = 0;
@@ -217,9 +226,7 @@ class Counted {
       variance += std::pow(of_uniform * one.joules * std::min(1.0, 3 * std::min(a, o) / one.length()), 2);
       of.unresolved += variance;
     }
-    // The same in each trial, wherever its edges lie.
-    variance += variance_of_lead;
-    of.unresolved += variance_of_lead;
+    if (of_lead > 0) of.leads[one.gap] += of_lead;
     joules += std::clamp(mine, 0.0, one.joules);
     of.shape += variance;
     // A renewal that was earlier or later than placed moves power from one interval to the next.
@@ -227,13 +234,6 @@ class Counted {
     const double left = one.begins_inside ? (1 - share) * in_watts : share * out_watts,
                  right = one.ends_inside ? (1 - share) * in_watts : share * out_watts;
     of.timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
-  }
-
-  // Of what the guesses leave unexplained in an interval that a mark divides, J: as much as the inside's power, drawn outside of the mark, would
-  // explain.
-  static double may_be_lead(const Interval& one, double step, double unexplained) {
-    if (!one.marked || unexplained * step <= 0) return 0;
-    return std::copysign(std::min(std::abs(unexplained), one.outside() * std::abs(step)), unexplained);
   }
 
   // What neighbouring whole intervals of one side drew together.

@@ -4,8 +4,8 @@
 // interval that an edge divides only the sum of both parts is known. What each part drew is estimated from
 // the nearest whole intervals of its own side, and the sum's remainder goes to the side whose power is less
 // certain: an idle machine's power before a process is known well, what the process drew in its first moments
-// is not. Beside a mark of the workload's own the load may have come before the mark as well as with more at
-// its begin: what speaks for either is put half on each side, and all of it is in the half-width.
+// is not. Beside a mark of the workload's own the load may also have come before the mark, as a load that draws more at its begin would
+// look: what would then be the outside's is in the half-width.
 //
 // The half-width (95 %) has two parts. That of the shape: what of a divided interval either side may have
 // drawn, by how much power varies from interval to interval on that side. It may be the same in all trials of

@@ -5,7 +5,7 @@
 namespace dvfs_plan::truth {
 
 std::string to_string(Load load) {
-  const char* names[] = {"process", "inside", "between", "step", "square", "many", "pulses"};
+  const char* names[] = {"process", "inside", "between", "step", "square", "many", "pulses", "lead"};
   return names[static_cast<int>(load)];
 }
 
@@ -33,6 +33,7 @@ Night Draw::night(Load load, double update, std::optional<double> wanted_region)
   std::vector<std::pair<double, double>> regions;
   double begins = night.begins;
   if (load == Load::inside || load == Load::between) begins += update * uniform(3, 6);
+  if (load == Load::lead) begins += update * uniform(0, 1.5);
   const int count = load == Load::many ? static_cast<int>(uniform(3, 20)) : 1;
   for (int i = 0; i < count; ++i) {
     const double length = count == 1 ? region : region / count * uniform(0.9, 1.1);
@@ -41,8 +42,12 @@ Night Draw::night(Load load, double update, std::optional<double> wanted_region)
   }
   night.ends = regions.back().second;
   if (load == Load::inside || load == Load::between) night.ends += update * uniform(3, 6);
+  if (load == Load::lead) night.ends += update * uniform(0, 1.5);
+  // A workload marks these itself; the others are what counts of a process that does nothing else.
+  const bool marked =
+      load == Load::inside || load == Load::between || load == Load::many || load == Load::lead;
   for (const auto& [from, to] : regions)
-    night.windows.push_back({nanoseconds(Seconds{from}), nanoseconds(Seconds{to})});
+    night.windows.push_back({nanoseconds(Seconds{from}), nanoseconds(Seconds{to}), marked});
   draw_power(night, load, update, regions);
   return night;
 }
@@ -72,6 +77,7 @@ void Draw::draw_power(Night& night, Load load, double update,
     double since = 1e9;
     switch (load) {
       case Load::inside:
+      case Load::lead:
         if (t >= night.begins && t < night.ends) wanted = busy_;
         since = t - night.begins;
         break;

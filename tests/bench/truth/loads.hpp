@@ -20,9 +20,10 @@ enum class Load {
   square,   // on and off inside the region
   many,     // several short regions with rests between
   pulses,   // on and off with a period near the sensor's update, a divisor or a multiple of it
+  lead,     // a region whose work begins up to an update and a half before its mark, and goes on behind it
 };
 inline constexpr Load all_loads[] = {Load::process, Load::inside, Load::between, Load::step,
-                                     Load::square,  Load::many,   Load::pulses};
+                                     Load::square,  Load::many,   Load::pulses,  Load::lead};
 std::string to_string(Load load);
 
 // Energy over time, from power on a fine grid.

@@ -76,7 +76,7 @@ std::optional<RecordedCounter> RecordedCounter::open(const std::string& folder, 
     load.name = json["load"];
     double inside = 0;
     for (const auto& mark : json["marks_ns"]) {
-      load.regions.push_back({mark[0].get<Nanoseconds>(), mark[1].get<Nanoseconds>()});
+      load.regions.push_back({mark[0].get<Nanoseconds>(), mark[1].get<Nanoseconds>(), true});
       inside += seconds(load.regions.back().to - load.regions.back().from).value();
     }
     // Rest: the four updates before, up to one before the load, and the four behind, from two behind on.

@@ -284,7 +284,8 @@ void whole_nights(int nights) {
   }
 }
 
-void counters_of_all_kinds(int nights) {
+// `only`: of the load of that name; empty: of all.
+void counters_of_all_kinds(int nights, const std::string& only) {
   fmt::print("| claim | conditions | nights | holds | mean half-width | mean error | looks an update |\n");
   fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
   const auto counters = [&](const std::string& text, CounterConditions conditions) {
@@ -294,27 +295,33 @@ void counters_of_all_kinds(int nights) {
     print("energy of a counter", text, tally);
   };
   for (const Load load : all_loads) {
+    if (!only.empty() && to_string(load) != only) continue;
     for (const double look : {0.0, 0.1, 0.25, 0.5, 0.7, 0.9, 0.95, 0.98, 1.0, 1.02, 1.1, 1.3, 2.0, 5.0, 10.0})
       counters(fmt::format("{}, looks {}", to_string(load),
                            look > 0 ? fmt::format("{:g} updates apart", look) : "that follow"),
                {.load = load, .look = look, .region = {}, .boards = 1, .update = 0.1, .read_cost = {}});
   }
-  for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0})
+  for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0}) {
+    if (!only.empty() && only != "process") break;
     counters(
         fmt::format("process of {:g} updates, looks that follow", region),
         {.load = Load::process, .look = 0, .region = region, .boards = 1, .update = 0.1, .read_cost = {}});
-  for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0})
+  }
+  for (const double region : {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0}) {
+    if (!only.empty() && only != "inside") break;
     counters(
         fmt::format("inside, {:g} updates, looks that follow", region),
         {.load = Load::inside, .look = 0, .region = region, .boards = 1, .update = 0.1, .read_cost = {}});
+  }
+  if (!only.empty()) return;
   counters("process, two boards, looks that follow",
            {.load = Load::process, .look = 0, .region = {}, .boards = 2, .update = 0.1, .read_cost = {}});
   recorded_loads(nights);
 }
 
-// `part`: one of the claims' kinds, empty for all.
-int run(int nights, const std::string& part) {
-  if (part.empty() || part == "counters") counters_of_all_kinds(nights);
+// `part`: one of the claims' kinds, empty for all; `load`: of counters those of this load.
+int run(int nights, const std::string& part, const std::string& load) {
+  if (part.empty() || part == "counters") counters_of_all_kinds(nights, load);
   if (part.empty() || part == "gauges") gauges(nights);
   if (part.empty() || part == "blocks") blocked_nights(nights);
   if (part.empty() || part == "confirmed") confirmed_nights(nights);
@@ -327,5 +334,6 @@ int run(int nights, const std::string& part) {
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // hours: each row as it is known
-  return dvfs_plan::truth::run(argc > 1 ? std::atoi(argv[1]) : 2000, argc > 2 ? argv[2] : "");
+  return dvfs_plan::truth::run(argc > 1 ? std::atoi(argv[1]) : 2000, argc > 2 ? argv[2] : "",
+                               argc > 3 ? argv[3] : "");
 }
