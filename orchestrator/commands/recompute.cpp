@@ -24,7 +24,8 @@ struct Session {
 std::map<std::int64_t, Session> sessions_of(Store& store) {
   std::map<std::int64_t, Session> sessions;
   Statement s = store.database().prepare(
-      "SELECT session_id, channel_id, state, update_s, rise_s, at_least, window_s, latency_s FROM "
+      "SELECT session_id, channel_id, state, update_s, rise_s, at_least, window_s, latency_s, resolution "
+      "FROM "
       "sensor_audit ORDER BY session_id, "
       "channel_id");
   while (s.step()) {
@@ -36,6 +37,7 @@ std::map<std::int64_t, Session> sessions_of(Store& store) {
     model.at_least = s.integer(5) != 0;
     if (const auto window = s.maybe_real(6)) model.window = Seconds{*window};
     if (const auto latency = s.maybe_real(7)) model.latency = Seconds{*latency};
+    model.resolution = s.maybe_real(8);
     const std::string state = s.text(2);
     if (state == "dead" || state == "denied" || state == "gone") session.dead.push_back(channel);
   }

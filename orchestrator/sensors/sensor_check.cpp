@@ -193,6 +193,7 @@ std::map<std::uint32_t, SensorModel> SensorCheck::models() const {
     model.at_least = channel.at_least;
     model.window = channel.window;
     model.latency = channel.latency;
+    model.resolution = channel.resolution;
     models[channel.channel] = model;
   }
   return models;

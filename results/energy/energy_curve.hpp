@@ -8,7 +8,7 @@
 // What the half-width (95 %) stands for:
 //   counter  how what was drawn within an interval that an edge divides may lie to either side of it, and
 //   when
-//            each renewal happened.
+//            each renewal happened; of one that tells whole multiples of some joules at its own times, one such step at each edge.
 //   gauge    what lies between two fresh values is not seen: 1.386 x the time between them x the root of the
 //   summed
 //            squares of their differences (1.96 sd of independent errors as large as the differences show),
@@ -69,9 +69,10 @@ struct SensorModel {
   bool at_least = false;           // `update` is as fast as was looked: it may renew faster still
   std::optional<Seconds> window;   // a gauge is the mean over so long; 0: of what is now; nullopt: not known
   std::optional<Seconds> latency;  // as measured under a load, where it was
-  Seconds lag{0};                  // a counter's value is the sum up to a moment up to so long before
-  bool told_when_new = false;      // each reading is as new as its time
-  bool may_be_flat = false;        // a machine at rest may well draw the same all the time
+  std::optional<double> resolution;  // smallest step that was seen, in the channel's unit
+  Seconds lag{0};                    // a counter's value is the sum up to a moment up to so long before
+  bool told_when_new = false;        // each reading is as new as its time
+  bool may_be_flat = false;          // a machine at rest may well draw the same all the time
 };
 
 // Whether a channel can say something about energy at all: J counters and W gauges.
@@ -154,9 +155,10 @@ class EnergyCurve {
   std::vector<Point> points_;       // of a gauge
   std::optional<Seconds> update_;
   double first_read_ = 0, last_read_ = 0;
-  double lowest_ = 0, highest_ = 0;                // of the fresh values
-  double slack_ = 0;                               // how late an edge may be read
-  double spacing_ = 0;                             // median between readings
+  double lowest_ = 0, highest_ = 0;  // of the fresh values
+  double slack_ = 0;                 // how late an edge may be read
+  double quantum_ = 0;  // J: of a counter that tells whole multiples of it, at its own times; 0: of none
+  double spacing_ = 0;  // median between readings
   bool at_random_times_ = false;                   // the readings were taken
   std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates
   std::vector<double> impossible_;                 // when a value was said that cannot be

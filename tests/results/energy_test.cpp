@@ -19,6 +19,7 @@ const SensorModel told{.update = {},
                        .at_least = false,
                        .window = {},
                        .latency = {},
+                       .resolution = {},
                        .lag = Seconds{0},
                        .told_when_new = true,
                        .may_be_flat = false};
@@ -69,6 +70,34 @@ TEST(Energy, ASlowCounterWhosePaceIsNotKnownIsNotTakenForAQuickOne) {
   EXPECT_GT(known, 200);
   EXPECT_NEAR(ratios / known, 1, 0.02);
   EXPECT_GE(held, known * 95 / 100);
+}
+
+// A user's counter that tells whole multiples of 10 J twice a second, and not when it has come to one: 5 to 60 J of work at any moment.
+TEST(Energy, ACounterInCoarseStepsIsKnownToAStep) {
+  std::mt19937_64 random(13);
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  SensorModel model = told;
+  model.resolution = 10;
+  int known = 0, held = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    const double length = uniform(0.05, 1.5), watts = uniform(40, 150), phase = uniform(0, 0.5),
+                 offset = uniform(0, 10);
+    std::vector<Reading> readings;
+    for (double t = phase - 4; t <= length + 4; t += 0.5) {
+      const double joules = 1000 + offset + 20 * t + (watts - 20) * std::clamp(t, 0.0, length);
+      readings.push_back(at(nanoseconds(Seconds{10 + t}), 10 * std::floor(joules / 10)));
+    }
+    const auto energy =
+        energy_between(counter("wall"), readings, 10 * s, nanoseconds(Seconds{10 + length}), model);
+    if (!energy.joules) continue;
+    ++known;
+    held += std::abs(*energy.joules - watts * length) <= *energy.half_width_j ? 1 : 0;
+  }
+  EXPECT_GT(known, 400);
+  EXPECT_GE(held, known * 95 / 100);
+  std::printf("%d of %d hold\n", held, known);
 }
 
 // Each value is a mean over the time before it, as its maker says, and what it is of lies half of that back: with 20 to 800 W beside.
