@@ -193,9 +193,12 @@ class CommandProbe : public Probe {
     return true;
   }
 
-  // On one line.
+  // The last lines, on one.
   std::string errors_told() const {
-    return printable(join(split_lines(std::string(trim(valid_utf8(errors_)))), "; "));
+    constexpr std::size_t told = 3;
+    auto lines = split_lines(std::string(trim(valid_utf8(errors_))));
+    if (lines.size() > told) lines.erase(lines.begin(), lines.end() - told);
+    return printable(join(lines, "; "));
   }
 
   // Of one that speaks seldom by nature nothing follows from a pause.
