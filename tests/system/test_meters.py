@@ -454,6 +454,19 @@ while True:
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
         self.assertEqual(len(self.rows("night.sqlite", "SELECT key FROM trials WHERE counts")), 4)
 
+    def test_what_a_program_says_is_shown_before_the_night_and_kept_when_it_dies(self):
+        night = ("name: night\nobjective: time\nconditions: " + QUIET + "\nprobes: [{name: m, command: [sh, meter.sh], channels: {wall: {unit: W}, total: {unit: J}}}]\n"
+                 "workloads: [{name: w, command: [sleep, '0.3']}]\nrepeat: 3\n")
+        self.write("night.yaml", night)
+        self.write("meter.sh", "echo the device is /dev/x >&2; i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo wall $i.5 W; sleep 0.01; done; echo it went away >&2")
+        checked = self.call("check", "night.yaml")
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn("  sensor m:wall: 20 values in 1 s, first 1.5 W, 2.5 W, 3.5 W\n  sensor m:total: no value within 1 s (a night waits 10 s for the first)\n"
+                      "  sensor m: it ended; a night starts it again, 5 times without a value between\n  sensor m: on stderr it said 'the device is /dev/x; it went away'\n", checked.stdout)
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
+        told = [row["message"] for row in self.rows("night.sqlite", "SELECT message FROM warnings")]
+        self.assertTrue(any("it had ended, and said 'the device is /dev/x; it went away', and was started again" in one for one in told), told)
+
     def test_faults_of_the_file(self):
         for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi, powersensor3"),
                             ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
