@@ -195,15 +195,10 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
     } catch (const Error& error) {
       note(error);
     }
-  // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
-  const auto& specs = prepared.plan.experiment.probes;
-  const bool own_meter = specs && std::any_of(specs->begin(), specs->end(),
-                                              [](const ProbeSpec& spec) { return !spec.command.empty(); });
   try {
-    if (own_meter) {
-      runnable.sensors = own_meter_lines(prepared.plan.experiment);
-      return;
-    }
+    // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
+    runnable.sensors = own_meter_lines(prepared.plan.experiment);
+    if (!runnable.sensors.empty()) return;
     SystemClock clock;
     Launcher launcher;
     Sampler sampler(choose_probes(prepared.plan.experiment, prepared.gpus, sysfs, {}, launcher, clock).probes,

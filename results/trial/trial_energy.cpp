@@ -115,6 +115,13 @@ Nanoseconds joining_gap(const EnergyCurve& curve) {
   return curve.counter() ? least : std::max(least, nanoseconds(Seconds{curve.resolves() / 2}));
 }
 
+void not_known(ChannelEnergy& energy, EnergyFault why) {
+  energy.joules.reset();
+  energy.half_width_j.reset();
+  energy.systematic_j.reset();
+  energy.fault = why;
+}
+
 // A gauge that told a value of its own at nearly each update hangs where it says the same at so many of them in what counts, whatever it
 // says before and behind it.
 bool hangs_meanwhile(const EnergyCurve& curve, std::span<const Reading> readings, std::uint32_t channel,
@@ -154,10 +161,7 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
   if (!sum.joules) return sum;
   // Each value of the gauge has more in it of what lies beside than of any of the stretches: what these drew may be anything.
   if (!curve.counter() && longest < curve.resolves()) {
-    sum.joules.reset();
-    sum.half_width_j.reset();
-    sum.systematic_j.reset();
-    sum.fault = EnergyFault::too_short;
+    not_known(sum, EnergyFault::too_short);
     return sum;
   }
   // What the gaps inside the joined stretches drew is not known apart.
@@ -485,10 +489,7 @@ void judge_energy(TrialRecord& trial, const JudgeInput& input, const Regions& re
     trial.energies.push_back(energy_of_regions(curve, i, regions));
     if (ChannelEnergy& energy = trial.energies.back();
         energy.joules && !idle && hangs_meanwhile(curve, readings, i, input, regions)) {
-      energy.joules.reset();
-      energy.half_width_j.reset();
-      energy.systematic_j.reset();
-      energy.fault = EnergyFault::frozen;
+      not_known(energy, EnergyFault::frozen);
     }
     curves.emplace(i, curve);
   }

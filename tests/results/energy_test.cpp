@@ -24,6 +24,17 @@ const SensorModel told{.update = {},
                        .told_when_new = true,
                        .may_be_flat = false};
 
+class Uniform {
+ public:
+  explicit Uniform(std::uint64_t seed) : random_(seed) {}
+  double operator()(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random_);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
 TEST(Energy, CorrectsOneCounterWrapByTheChannelsOwnRange) {
   // DRAM wraps at 65 712.999613 J, a quarter of what the package does.
   const auto energy =
@@ -47,10 +58,7 @@ TEST(Energy, CorrectsSeveralWrapsOfALongTrial) {
 // A user's counter in steps of 10 to 60 J at 100 W, looked at more often than it moves, in trials too short to tell its pace: the first value
 // that is seen may have been there for any time.
 TEST(Energy, ASlowCounterWhosePaceIsNotKnownIsNotTakenForAQuickOne) {
-  std::mt19937_64 random(7);
-  const auto uniform = [&](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random);
-  };
+  Uniform uniform(7);
   int known = 0, held = 0;
   double ratios = 0;
   for (int trial = 0; trial < 400; ++trial) {
@@ -74,10 +82,7 @@ TEST(Energy, ASlowCounterWhosePaceIsNotKnownIsNotTakenForAQuickOne) {
 
 // A user's counter that tells whole multiples of 10 J twice a second, and not when it has come to one: 5 to 60 J of work at any moment.
 TEST(Energy, ACounterInCoarseStepsIsKnownToAStep) {
-  std::mt19937_64 random(13);
-  const auto uniform = [&](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random);
-  };
+  Uniform uniform(13);
   SensorModel model = told;
   model.resolution = 10;
   int known = 0, held = 0;
@@ -102,10 +107,7 @@ TEST(Energy, ACounterInCoarseStepsIsKnownToAStep) {
 
 // Each value is a mean over the time before it, as its maker says, and what it is of lies half of that back: with 20 to 800 W beside.
 TEST(Energy, OfADeclaredMeanTheMiddleIsWhatItIsOf) {
-  std::mt19937_64 random(9);
-  const auto uniform = [&](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random);
-  };
+  Uniform uniform(9);
   int held = 0;
   constexpr int trials = 300;
   for (int trial = 0; trial < trials; ++trial) {
@@ -155,10 +157,7 @@ TEST(Energy, ACounterThatCountsOnAndOnHasNoMegajouleToTellAtOnce) {
 // A workload that computes, marks a region a moment later, ends it and goes on for a moment: within one interval of the counter lie idle power,
 // the load before the mark, and the load that counts. Steps and moments of any size, some of them none.
 TEST(Energy, ALoadThatBeginsBeforeItsMarkIsInTheInterval) {
-  std::mt19937_64 random(11);
-  const auto uniform = [&](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random);
-  };
+  Uniform uniform(11);
   int known = 0, held = 0;
   double worst = 0;
   for (int trial = 0; trial < 2000; ++trial) {
