@@ -35,6 +35,18 @@ std::vector<std::string> named_in_axes(const Experiment& experiment) {
   return names;
 }
 
+// How an Instinct board is divided (SPX, CPX; NPS1), which is its owner's to choose: drivers/gpu/drm/amd/amdgpu,
+// amdgpu_gfx.c and amdgpu_gmc.c. Empty for all others.
+std::string partitions_of(const GpuBoard& board, const Sysfs& sysfs) {
+  if (board.vendor != GpuVendor::amd) return {};
+  std::vector<std::string> told;
+  for (const char* what : {"compute", "memory"}) {
+    const auto mode = sysfs.text(fmt::format("{}/current_{}_partition", board.folder, what));
+    if (mode && !mode->empty()) told.push_back(fmt::format("{} partition {}", what, *mode));
+  }
+  return join(told, ", ");
+}
+
 }  // namespace
 
 UsedBoards find_used_boards(const Experiment& experiment, const Sysfs& sysfs,
@@ -113,6 +125,8 @@ std::map<std::string, std::string> board_facts(const std::vector<GpuBoard>& boar
   const auto smi = nvidia ? NvidiaSmi::find(sysfs) : std::nullopt;
   for (const GpuBoard& board : boards) {
     facts[board.domain] = fmt::format("{}, {}, {}", board.name, board.uuid, board.driver);
+    if (const std::string how = partitions_of(board, sysfs); !how.empty())
+      facts[board.domain + ".settings"] = how;
     if (board.vendor != GpuVendor::nvidia || !smi) continue;
     std::vector<std::string> details;
     const std::vector<std::pair<std::string, std::string>> fields{

@@ -9,10 +9,12 @@
 #include "experiments/plan/plan.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/settings/amdgpu_overdrive.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 #include "orchestrator/settings/nvidia_setter.hpp"
 #include "orchestrator/settings/setting_writer.hpp"
+#include "tests/support/instinct_driver.hpp"
 #include "tests/support/machines.hpp"
 #include "tests/support/parse.hpp"
 
@@ -524,6 +526,55 @@ TEST_F(GpuKnobs, AnAmdTableOfClocksIsEditedFromTheSideThatDoesNotCross) {
   EXPECT_EQ(SettingAccess(sysfs_, nvidia_doors()).at(saved[0].path).command(saved[0].value),
             "for edit in 's 0 500' 's 1 2475' c; do echo \"$edit\" | sudo tee " + radeon +
                 "pp_od_clk_voltage; done");
+}
+
+// smu_v13_0_6_ppt.c: no range beside its limits, both of which it refuses to have the same.
+TEST_F(GpuKnobs, AnInstinctBoardGetsAHighestClockUnderDeterminism) {
+  machines::instinct(root_);
+  const InstinctDriver driver(root_.path() + radeon);
+  if (!driver.obstacle().empty()) GTEST_SKIP() << driver.obstacle();
+  auto core = knob("gpu.core");
+  EXPECT_EQ(core->offer().continuous->lowest, 500e6);
+  EXPECT_EQ(core->offer().continuous->highest, 2100e6);
+  EXPECT_FALSE(core->shown_by_clock_only());
+  for (const char* before : {"auto", "perf_determinism"}) {
+    root_.attribute(radeon + "power_dpm_force_performance_level", before);
+    if (before == std::string("perf_determinism")) {  // an owner's own, at 1.9 GHz
+      for (const char* edit : {"s 1 1900", "c"})
+        EXPECT_EQ(sysfs_.write(radeon + "pp_od_clk_voltage", edit), 0);
+    }
+    const std::string table = *sysfs_.text(radeon + "pp_od_clk_voltage");
+    const int at = driver.deterministic_at();
+    const auto saved = core->snapshot();
+    ASSERT_EQ(saved.size(), 2U);
+    for (const int wanted : {1700, 500, 2100, 1234}) {
+      const auto applied = core->apply(mhz(wanted), writer_);
+      EXPECT_EQ(applied[0].problem, "");
+      EXPECT_EQ(applied[0].applied, fmt::format("{} MHz", wanted));
+      EXPECT_EQ(driver.deterministic_at(), wanted);
+    }
+    EXPECT_TRUE(restored(saved, writer_.applied()).complete());
+    EXPECT_EQ(*sysfs_.text(radeon + "power_dpm_force_performance_level"), before);
+    EXPECT_EQ(*sysfs_.text(radeon + "pp_od_clk_voltage"), table);
+    EXPECT_EQ(driver.deterministic_at(), at);
+  }
+  EXPECT_THAT(driver.refused(), ElementsAre());
+  EXPECT_EQ(problem("gpu.memory"), "gpu-0 (AMD 0x74a1): amdgpu takes no clock for the memory of such boards");
+  // Somebody takes determinism away right after it was set.
+  root_.attribute(radeon + "power_dpm_force_performance_level", "auto");
+  std::filesystem::remove(root_.path() + radeon + "power_dpm_force_performance_level");
+  std::filesystem::create_symlink("/dev/null", root_.path() + radeon + "power_dpm_force_performance_level");
+  EXPECT_EQ(core->apply(mhz(1700), writer_)[0].problem,
+            "gpu.core gpu-0: asked for 1700 MHz, read back 500 to 2100 MHz");
+}
+
+TEST_F(GpuKnobs, HowAnInstinctBoardIsDividedIsOnRecord) {
+  machines::instinct(root_);
+  const auto facts = board_facts(find_gpu_boards(sysfs_).boards, sysfs_);
+  EXPECT_EQ(facts.at("gpu-0.settings"), "compute partition SPX, memory partition NPS1");
+  EXPECT_THAT(
+      differences_of_state(facts, {{"gpu-0.settings", "compute partition CPX, memory partition NPS1"}}),
+      ElementsAre("gpu-0.settings: compute partition SPX there, compute partition CPX here"));
 }
 
 TEST_F(GpuKnobs, APowerCapInAFileIsReadBackSavedAndRefused) {

@@ -208,6 +208,19 @@ void radeon(const TemporaryFolder& root, bool overdrive) {
   root.attribute(hwmon + "temp1_input", "41000");
 }
 
+void instinct(const TemporaryFolder& root) {
+  const std::string device = "/sys/class/drm/card1/device/";
+  root.attribute(device + "vendor", "0x1002");
+  root.attribute(device + "device", "0x74a1");
+  root.attribute(device + "unique_id", "7c1f0a2b3d4e5f60");
+  root.file(device + "uevent", "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_SLOT_NAME=0000:05:00.0\n");
+  root.attribute(device + "power_dpm_force_performance_level", "auto");
+  root.file(device + "pp_dpm_sclk", "S: 132Mhz *\n0: 500Mhz \n1: 2100Mhz \n");
+  root.file(device + "pp_dpm_mclk", "0: 900Mhz \n1: 1100Mhz \n2: 1200Mhz \n3: 1300Mhz *\n");
+  root.attribute(device + "current_compute_partition", "SPX");
+  root.attribute(device + "current_memory_partition", "NPS1");
+}
+
 void arc_xe(const TemporaryFolder& root) {
   const std::string device = "/sys/class/drm/card0/device/", hwmon = device + "hwmon/hwmon2/";
   root.attribute(device + "vendor", "0x8086");

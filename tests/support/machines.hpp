@@ -28,6 +28,8 @@ void idle_states(const TemporaryFolder& root);
 void h200(const TemporaryFolder& root, bool with_library);
 // A board of amdgpu with hwmon; `overdrive`: its table of clocks may be edited, else it has DPM levels.
 void radeon(const TemporaryFolder& root, bool overdrive);
+// An Instinct MI300X of amdgpu without hwmon; its table of clocks is InstinctDriver's.
+void instinct(const TemporaryFolder& root);
 // A discrete board under xe: one tile with a compute and a media GT.
 void arc_xe(const TemporaryFolder& root);
 // Graphics under i915 with a GT folder.

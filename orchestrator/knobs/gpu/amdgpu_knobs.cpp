@@ -3,6 +3,9 @@
 // Clocks: one DPM level allowed under power_dpm_force_performance_level = manual; or, where overdrive is
 // enabled (amdgpu.ppfeaturemask), both limits of pp_od_clk_voltage. Which levels are allowed cannot be read:
 // they go with the performance level, whose former text is put back.
+// Instinct boards (MI200 on) list their limits there with no range beside them, refuse both to be the same, and
+// take a highest core clock under perf_determinism, their memory's not at all
+// (drivers/gpu/drm/amd/pm/swsmu/smu13: aldebaran_ppt.c, smu_v13_0_6_ppt.c).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,12 +50,24 @@ std::vector<DpmLevel> selectable(std::vector<DpmLevel> levels) {
   return levels;
 }
 
+// What a board's clock is set by.
+enum class ClockDoor { level, both_limits, highest };
+
 struct AmdBoard {
   std::string target, folder;
-  bool overdrive = false;
+  ClockDoor by = ClockDoor::level;
   std::vector<DpmLevel> levels;
-  OverdriveLimits range;
+  OverdriveLimits range;  // of a table
+
+  bool has_table() const { return by != ClockDoor::level; }
+  const char* performance_level() const { return by == ClockDoor::highest ? "perf_determinism" : "manual"; }
+  OverdriveLimits limits_for(int mhz) const { return {by == ClockDoor::highest ? range.low_mhz : mhz, mhz}; }
 };
+
+// Both limits of the core clock, and no OD_RANGE.
+bool is_instinct(const std::string& table) {
+  return overdrive_limits(table, OverdriveClock::core) && table.find("OD_RANGE") == std::string::npos;
+}
 
 class AmdClockKnob : public Knob {
  public:
@@ -72,7 +87,7 @@ class AmdClockKnob : public Knob {
   std::vector<SavedSetting> snapshot() const override {
     std::vector<SavedSetting> saved;
     for (const AmdBoard& board : boards_) {
-      if (board.overdrive) {
+      if (board.has_table()) {
         const std::string path = overdrive_setting(table_of(board), which_ == GpuAxis::core);
         const auto now = SettingAccess(sysfs_, nvidia_doors()).at(path).read().text;
         if (!now)
@@ -88,13 +103,13 @@ class AmdClockKnob : public Knob {
   std::vector<std::string> writes() const override {
     std::vector<std::string> paths;
     for (const AmdBoard& board : boards_)
-      paths.push_back(board.overdrive ? overdrive_setting(table_of(board), which_ == GpuAxis::core)
-                                      : levels_of(board));
+      paths.push_back(board.has_table() ? overdrive_setting(table_of(board), which_ == GpuAxis::core)
+                                        : levels_of(board));
     return paths;
   }
   // Which DPM levels are allowed cannot be read; the overdrive table can.
   bool shown_by_clock_only() const override {
-    return std::any_of(boards_.begin(), boards_.end(), [](const AmdBoard& b) { return !b.overdrive; });
+    return std::any_of(boards_.begin(), boards_.end(), [](const AmdBoard& b) { return !b.has_table(); });
   }
 
   std::vector<SettingText> requests(const AxisValue& value) const override {
@@ -123,13 +138,14 @@ class AmdClockKnob : public Knob {
     return static_cast<int>(std::lround(value.hertz().value() / 1e6));
   }
 
-  // "manual" first; then the table's limits, or the level. The second is left out where there is no such
-  // level.
+  // The performance level first; then the table's limits, or the DPM level. The second is left out where there
+  // is no such level.
   std::vector<SettingText> requests_of(const AmdBoard& board, int mhz) const {
-    std::vector<SettingText> requests{{level_of(board), "manual"}};
-    if (board.overdrive) {
+    std::vector<SettingText> requests{{level_of(board), board.performance_level()}};
+    if (board.has_table()) {
+      const auto [low, high] = board.limits_for(mhz);
       requests.push_back(
-          {overdrive_setting(table_of(board), which_ == GpuAxis::core), fmt::format("{} {}", mhz, mhz)});
+          {overdrive_setting(table_of(board), which_ == GpuAxis::core), fmt::format("{} {}", low, high)});
       return requests;
     }
     const auto level = std::find_if(board.levels.begin(), board.levels.end(),
@@ -149,17 +165,21 @@ class AmdClockKnob : public Knob {
     if (requests.size() < 2) return fail("there is no such level");
     const auto answers = writer.write(requests);
     if (!answers[0].problem.empty())
-      return fail("power_dpm_force_performance_level to manual: " + answers[0].problem);
+      return fail(fmt::format("power_dpm_force_performance_level to {}: {}", board.performance_level(),
+                              answers[0].problem));
     if (!answers[1].problem.empty())
-      return fail((board.overdrive ? "pp_od_clk_voltage" : levels_of(board)) + ": " + answers[1].problem);
-    if (board.overdrive) {
+      return fail((board.has_table() ? "pp_od_clk_voltage" : levels_of(board)) + ": " + answers[1].problem);
+    if (board.has_table()) {
       const auto clock = which_ == GpuAxis::core ? OverdriveClock::core : OverdriveClock::memory;
       const auto now = overdrive_limits(sysfs_.text(table_of(board)).value_or(""), clock);
-      if (now && now->high_mhz == now->low_mhz) setting.applied = fmt::format("{} MHz", now->high_mhz);
-      if (!now || now->low_mhz != mhz || now->high_mhz != mhz)
+      const auto wanted = board.limits_for(mhz);
+      if (now && (now->high_mhz == now->low_mhz || board.by == ClockDoor::highest))
+        setting.applied = fmt::format("{} MHz", now->high_mhz);
+      if (!now || now->low_mhz != wanted.low_mhz || now->high_mhz != wanted.high_mhz)
         setting.problem = fmt::format(
             "{} {}: asked for {}, read back {}", axis_, board.target, value.text,
             now ? fmt::format("{} to {} MHz", now->low_mhz, now->high_mhz) : std::string("nothing"));
+      if (setting.problem.empty()) setting.problem = level_problem(board);
       return setting;
     }
     const std::string file = levels_of(board);
@@ -167,12 +187,15 @@ class AmdClockKnob : public Knob {
     for (const DpmLevel& now : parse_levels(sysfs_.text(file).value_or(""))) {
       if (now.active && std::lround(now.mhz) == mhz) setting.applied = value.text;
     }
-    const auto mode = sysfs_.text(level_of(board));
-    if (mode != "manual")
-      setting.problem =
-          fmt::format("{} {}: power_dpm_force_performance_level reads '{}' after manual was set", axis_,
-                      board.target, mode.value_or("nothing"));
+    setting.problem = level_problem(board);
     return setting;
+  }
+
+  std::string level_problem(const AmdBoard& board) const {
+    const auto level = sysfs_.text(level_of(board));
+    if (level == board.performance_level()) return {};
+    return fmt::format("{} {}: power_dpm_force_performance_level reads '{}' after {} was set", axis_,
+                       board.target, level.value_or("nothing"), board.performance_level());
   }
 
   std::string axis_;
@@ -204,15 +227,26 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
   const auto clock = axis == GpuAxis::core ? OverdriveClock::core : OverdriveClock::memory;
   std::vector<AmdBoard> found;
   std::vector<double> common;
-  bool all_overdrive = true;
+  bool all_by_table = true;
   for (const GpuBoard& board : boards) {
-    AmdBoard one{board.domain, board.folder, false, {}, {}};
-    const std::string table = request.sysfs.text(board.folder + "/pp_od_clk_voltage").value_or("");
-    const auto range = overdrive_range(table, clock);
-    one.overdrive = range && overdrive_limits(table, clock);
-    if (one.overdrive) one.range = *range;
+    AmdBoard one{board.domain, board.folder, ClockDoor::level, {}, {}};
     const char* file = axis == GpuAxis::core ? "/pp_dpm_sclk" : "/pp_dpm_mclk";
     one.levels = selectable(parse_levels(request.sysfs.text(board.folder + file).value_or("")));
+    const std::string table = request.sysfs.text(board.folder + "/pp_od_clk_voltage").value_or("");
+    if (is_instinct(table)) {
+      if (axis != GpuAxis::core)
+        return {request.axis, nullptr,
+                fmt::format("{} ({}): amdgpu takes no clock for the memory of such boards", board.domain,
+                            board.name)};
+      if (one.levels.size() > 1) {
+        one.by = ClockDoor::highest;
+        one.range = {static_cast<int>(std::lround(one.levels.front().mhz)),
+                     static_cast<int>(std::lround(one.levels.back().mhz))};
+      }
+    } else if (const auto range = overdrive_range(table, clock); range && overdrive_limits(table, clock)) {
+      one.by = ClockDoor::both_limits;
+      one.range = *range;
+    }
     if (request.sysfs.text(board.folder + "/power_dpm_force_performance_level") == "manual") {
       return {
           request.axis, nullptr,
@@ -222,12 +256,12 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
               "{}/power_dpm_force_performance_level",
               board.domain, board.name, board.folder)};
     }
-    if (!one.overdrive && one.levels.empty()) {
+    if (!one.has_table() && one.levels.empty()) {
       return {request.axis, nullptr,
               fmt::format("{} ({}) lists no levels in {}{}: its clock cannot be set", board.domain,
                           board.name, board.folder, file)};
     }
-    all_overdrive = all_overdrive && one.overdrive;
+    all_by_table = all_by_table && one.has_table();
     std::vector<double> mine;
     for (const DpmLevel& level : one.levels) mine.push_back(level.mhz);
     if (found.empty()) common = mine;
@@ -235,7 +269,7 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
     found.push_back(one);
   }
   AxisOffer offer;
-  if (all_overdrive) {
+  if (all_by_table) {
     double lowest = 0, highest = 1e9;
     for (const AmdBoard& board : found) {
       lowest = std::max<double>(lowest, board.range.low_mhz);
@@ -245,7 +279,7 @@ KnobFinding find_amdgpu_knob(GpuAxis axis, const KnobRequest& request, const std
     offer = offer_of_mhz_range(lowest, highest, step_mhz);
     offer.continuous = AxisOffer::Continuous{lowest * 1e6, highest * 1e6};
   } else {
-    for (AmdBoard& board : found) board.overdrive = false;
+    for (AmdBoard& board : found) board.by = ClockDoor::level;
     offer = offer_of_mhz(common);
   }
   if (offer.values.empty())
