@@ -467,6 +467,41 @@ while True:
         told = [row["message"] for row in self.rows("night.sqlite", "SELECT message FROM warnings")]
         self.assertTrue(any("it had ended, and said 'the device is /dev/x; it went away', and was started again" in one for one in told), told)
 
+    def test_a_joulescope_by_its_maker_s_library(self):
+        """A stand-in for pyjoulescope_driver, with the calls and the values of its own `statistics`: 8 W."""
+        self.write("pyjoulescope_driver.py", """
+import threading, time
+class Driver:
+    rate = None
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def device_paths(self): return ["u/js220/000415", "u/js110/000032"]
+    def open(self, path, mode): assert mode == "restore", mode
+    def publish(self, topic, value):
+        assert topic.startswith("u/js220/000415/s/stats/"), topic
+        if topic.endswith("scnt"): self.rate = 1e6 / value
+    def subscribe(self, topic, flags, told):
+        assert flags == "pub" and topic in ("u/js220/000415/s/stats/value", "u/js110/000032/s/sstats/value"), topic
+        def run():
+            start = time.monotonic()
+            while True:
+                time.sleep(1 / (self.rate or 2))
+                told(topic, {"accumulators": {"charge": {"value": 0, "units": "C"}, "energy": {"value": 8 * (time.monotonic() - start), "units": "J"}}})
+        threading.Thread(target=run, daemon=True).start()
+""")
+        meter = testbed.ROOT / "experiments/meters/joulescope.py"
+        probe = f"{{name: supply, command: [env, PYTHONPATH=., {meter}, DEVICE], channels: {{energy: {{unit: J}}}}}}"
+        self.assertEqual(self.night(probe.replace("DEVICE", "u/js220/000415"), objective="energy", repeat=3).returncode, 0)
+        joules = [row["energy_j"] for row in self.rows("night.sqlite", "SELECT energy_j FROM trials WHERE counts")]
+        self.assertEqual(len(joules), 3)
+        for one in joules:
+            self.assertAlmostEqual(one, 16, delta=1.5)
+        alone = lambda *arguments: subprocess.run([str(meter), *arguments], env=self.environment(PYTHONPATH=str(self.folder)), capture_output=True, text=True, timeout=60)
+        self.assertEqual(alone().stderr, "which Joulescope? wanted the only one, found u/js110/000032, u/js220/000415\n")
+        self.assertEqual(alone("u/js220/1").stderr, "which Joulescope? wanted u/js220/1, found u/js110/000032, u/js220/000415\n")
+        self.write("pyjoulescope_driver.py", "")
+        self.assertIn("pip install pyjoulescope_driver\n", alone().stderr)
+
     def test_faults_of_the_file(self):
         for probe, text in (("{name: wall, meter: shely, at: 'http://x'}", "probe 'wall': unknown meter 'shely' (did you mean 'shelly'?); there are: shelly, tasmota, redfish, scpi, powersensor3"),
                             ("{name: wall, meter: shelly}", "probe 'wall': a meter needs 'at', where it answers:  at: \"http://192.168.1.20\""),
