@@ -22,6 +22,8 @@ bool is_marked(pid_t pid, const std::string& mark);
 
 // The environment variable that is the mark.
 inline constexpr const char* run_variable = "DVFS_PLAN_RUN";
+// Of programs of the user's that set something for it, and of what they leave running, which outlives trials and meters.
+inline constexpr const char* setter_variable = "DVFS_PLAN_SETTER";
 // A second mark, which a process keeps that empties its environment, leaves its session and its parents and closes
 // all descriptors: all programs of a run are started with RLIMIT_MSGQUEUE (getrlimit(2): the bytes that a user's
 // POSIX message queues may take; inherited by fork and execve, shown to all in /proc/PID/limits) lowered by up to

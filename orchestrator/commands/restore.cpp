@@ -16,7 +16,18 @@ struct RestoreOptions : CommonOptions {
   bool discard = false;  // give up what cannot be put back
 };
 
-int restore_command(const RestoreOptions& options) {
+// In JSON too, whoever asks learns what could not be done.
+void tell_in_json(const Error& problem) {
+  write_stdout(fmt::format("{}\n", nlohmann::ordered_json{{"notes", nlohmann::ordered_json::array()},
+                                                          {"journal", nullptr},
+                                                          {"restored", nullptr},
+                                                          {"unchanged", nullptr},
+                                                          {"problem", problem.what()},
+                                                          {"hint", problem.hint()}}
+                                       .dump(2)));
+}
+
+int restore(const RestoreOptions& options) {
   // Whoever takes the machine puts back first what a journal holds.
   const GuardClient guard({.experiment = "restore",
                            .state_folder = options.state_folder,
@@ -37,7 +48,9 @@ int restore_command(const RestoreOptions& options) {
                                 {"journal", outcome || !hidden ? nlohmann::ordered_json(outcome.has_value())
                                                                : nlohmann::ordered_json(nullptr)},
                                 {"restored", outcome ? outcome->restored : 0},
-                                {"unchanged", outcome ? outcome->unchanged : 0}};
+                                {"unchanged", outcome ? outcome->unchanged : 0},
+                                {"problem", nullptr},
+                                {"hint", nullptr}};
     write_stdout(fmt::format("{}\n", json.dump(2)));
   } else if (!outcome) {
     write_stdout(hidden ? "there is nothing of yours to restore\n"
@@ -51,7 +64,16 @@ int restore_command(const RestoreOptions& options) {
   return static_cast<int>(ExitCode::done);
 }
 
-const Registered<CommandKind> restore(
+int restore_command(const RestoreOptions& options) {
+  try {
+    return restore(options);
+  } catch (const Error& problem) {
+    if (options.json) tell_in_json(problem);
+    throw;
+  }
+}
+
+const Registered<CommandKind> restore_kind(
     {.name = "restore",
      .place = 80,
      .what = "put back what a cut-off run left set",

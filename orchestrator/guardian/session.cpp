@@ -402,9 +402,12 @@ class Session {
                     fmt::format("{} cannot be read now, so it could not be put back", shown_setting(path)),
                     "nothing was set");
       if (!is_plain_text(*value, 4096))
-        throw Error(ExitCode::machine_refuses,
-                    fmt::format("{} reads more than one line: it could not be put back", shown_setting(path)),
-                    "nothing was set");
+        throw Error(
+            ExitCode::machine_refuses,
+            fmt::format(
+                "{} reads more than one line, or characters that are no text: it could not be put back",
+                shown_setting(path)),
+            "nothing was set");
       programs = programs || !where.is_file();
       settings.push_back({knob, path, std::move(*value)});
     }

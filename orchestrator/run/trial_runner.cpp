@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/acting_as.hpp"
+#include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
@@ -85,6 +86,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   const int lost_before = machine_.guard.sessions_lost();
   for (const pid_t guardian : machine_.guard.guardian_pids())
     machine_.programs.launcher.group().own(guardian);
+  machine_.programs.launcher.group().own_marked(fmt::format("{}={}", setter_variable, machine_.guard.run()));
   // An idle window is of the machine alone.
   if (is_idle(trial.role)) services_.end_all(true);
   bool ready = set_all(point, trial);

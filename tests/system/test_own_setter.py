@@ -1,5 +1,6 @@
 """Settings that programs of the user's set and read: swept, found out where they lie, and put back whatever is killed; with the user's rights alone."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -221,6 +222,87 @@ class OwnSetter(Whole):
         print(f"ended {time.monotonic() - began:.1f} s after the first of two Ctrl-C, of a tool that takes 20 s")
         self.assertTrue(self.is_set())
         self.wait_for(lambda: not self.is_set(), 60)  # by its guardian, in the tool's own time
+
+    def test_a_reader_that_warns_and_a_folder_that_is_gone(self):
+        """Warnings are none of the value, failures are told in its words; `restore` works from a folder that was deleted, with nothing in its
+        environment."""
+        self.write("tool", TOOL.replace("get)", "get) echo 'warning: old firmware' >&2;")).chmod(0o755)
+        self.experiment()
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        (self.folder / "machine/broken").touch()
+        said = self.call("check", "own.yaml")
+        self.assertEqual(said.returncode, 2, said.stdout)
+        self.assertRegex(said.stderr, r"its 'read' does not tell what is set now, so it could not be put back: \S*/tool ended with exit code 1: warning: old firmware; no answer\n")
+        (self.folder / "machine/broken").unlink()
+        self.experiment(wait="exec sleep 60")
+        run = self.start()
+        self.wait_for(self.is_set)
+        both = (self.guardian_of(run.pid), run.pid)
+        for one in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in both:
+                os.kill(pid, one)
+        run.wait()
+        (self.folder / "gone").mkdir()
+        restored = subprocess.run(["/bin/sh", "-c", f'rmdir ../gone; exec env -i LD_LIBRARY_PATH="$LD_LIBRARY_PATH" {PROGRAM} restore --json --state-folder {self.folder}/state'], cwd=self.folder / "gone", capture_output=True, text=True)
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.assertEqual(json.loads(restored.stdout)["restored"], 1)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_what_cannot_be_restored_is_said_in_json_too(self):
+        self.experiment(wait="exec sleep 60")
+        run = self.start()
+        self.wait_for(self.is_set)
+        (self.folder / "machine/deaf").touch()
+        run.kill()
+        run.wait()
+        self.wait_for(lambda: self.call("restore", "--json").returncode == 4)
+        refused = self.call("restore", "--json")
+        said = json.loads(refused.stdout)
+        self.assertRegex(said["problem"], "^1 of 1 settings could not be put back:\n  set.cap: wanted '140.000', found '1[02]0.000'")
+        self.assertIn("`dvfs-plan restore` clears the journal", said["hint"])
+        self.assertEqual(said["restored"], None)
+        (self.folder / "machine/deaf").unlink()
+        self.assertEqual(json.loads(self.call("restore", "--json").stdout)["problem"], None)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_what_puts_back_may_leave_a_daemon_that_holds_it(self):
+        """As those that hold a latency limit do: the value holds as long as its holder lives. A meter of the user's own ends beside it, with all
+        that came to the run."""
+        self.write("tool", r'''#!/bin/sh
+holder=$(cat machine/holder 2>/dev/null)
+case $1 in
+  get) if kill -0 "$holder" 2>/dev/null; then cat machine/cap; else echo nobody holds it; fi;;
+  set) printf '%.3f\n' "$2" >machine/cap
+       setsid sleep 300 </dev/null >/dev/null 2>&1 &
+       echo $! >machine/holder
+       kill "$holder" 2>/dev/null; true;;
+esac
+''').chmod(0o755)
+        holder = lambda: int((self.folder / "machine/holder").read_text())
+        lives = lambda: pathlib.Path(f"/proc/{holder()}/stat").exists() and ") Z " not in pathlib.Path(f"/proc/{holder()}/stat").read_text()
+        subprocess.run(["./tool", "set", "140"], cwd=self.folder, check=True)
+        self.addCleanup(lambda: lives() and os.kill(holder(), signal.SIGKILL))
+        before = holder()
+        meter = "probes: [{name: m, command: [sh, -c, 'while :; do echo p 5 W; sleep 0.1; done'], channels: {p: {unit: W}}}]\n"
+        self.experiment(more=meter)
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(sorted((self.folder / "ran-at").read_text().split()), ["100.000"] * 2 + ["120.000"] * 2)
+        self.assertNotEqual(holder(), before)
+        self.assertEqual((self.cap.read_text(), lives()), ("140.000\n", True))
+        self.experiment(wait="exec sleep 60", more=meter)
+        for who in ("run", "run again"):
+            before = holder()
+            run = subprocess.Popen(self.arguments("own.yaml", "--fresh", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.wait_for(self.is_set)
+            run.kill()
+            run.wait()
+            self.wait_for(lambda: not self.is_set())
+            restored = self.call("restore")  # waits until the guardian is done
+            self.assertEqual(restored.returncode, 0, restored.stderr)
+            self.assertNotEqual(holder(), before, who)
+            self.assertEqual((self.cap.read_text(), lives()), ("140.000\n", True), who)
 
     def test_of_who_is_not_root_it_has_his_rights(self):
         """Nobody's guardian but his own: no sudo, no guardian of the machine's."""
