@@ -45,13 +45,29 @@ std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
 
 namespace {
 
-// Blocks that are there have the reference that they were run with.
+// Keys of the points that savings of each scenario were against before the file changed for the first time, whatever files named since; of a
+// scenario that came later, those of now.
+std::set<std::string> first_references(Store& store) {
+  std::set<std::string> first;
+  if (const auto stages = store.stages().stages; !stages.empty())
+    first.insert(stages.front().references.begin(), stages.front().references.end());
+  std::set<std::string> keys, known;  // scenarios
+  const std::vector<PointRow> points = store.points();
+  for (const PointRow& point : points) {
+    if (!first.contains(point.key)) continue;
+    keys.insert(point.key);
+    known.insert(point.scenario);
+  }
+  for (const PointRow& point : points) {
+    if (point.is_reference && !known.contains(point.scenario)) keys.insert(point.key);
+  }
+  return keys;
+}
+
+// Blocks that are there have the reference that they were run with; and the file as it was at first says what it said at first.
 void keep_references(Store& store, Plan& plan) {
   if (!plan.experiment.reference.empty()) return;
-  std::set<std::string> stored;
-  for (const PointRow& point : store.points()) {
-    if (point.is_reference) stored.insert(point.key);
-  }
+  const std::set<std::string> stored = first_references(store);
   // Where several scenarios became one, each of their references would be one of it: then as the file says.
   std::map<std::string, int> kept;  // by scenario
   for (const PlanPoint& point : plan.points) kept[point.scenario] += stored.contains(point.key) ? 1 : 0;

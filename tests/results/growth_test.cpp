@@ -178,6 +178,33 @@ TEST_F(Growth, AnotherReferenceIsTheNightsOwnTrials) {
   expect_whole();
 }
 
+// The file as it was at first says what it said at first.
+TEST_F(Growth, AReferenceThatIsNamedNoMoreIsThatOfTheTrials) {
+  run(first_);
+  const auto before = answer_of(*store_);
+  GrowingFile other = first_;
+  other.more = "reference: {cpu.frequency: 2 GHz}\n";
+  EXPECT_THAT(run(other), IsEmpty());
+  EXPECT_NE(answer_of(*store_), before);
+  EXPECT_THAT(run(first_), IsEmpty());
+  EXPECT_EQ(answer_of(*store_), before);
+}
+
+TEST_F(Growth, AReferenceThatIsNamedNoMoreIsTheFilesOwnWithoutReferencesToo) {
+  GrowingFile plain = first_;
+  plain.idle = "none, references: false";
+  Store store = Store::create(folder_.path() + "/plain.sqlite", plain.plan(), {},
+                              {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt);
+  run(store, plain.plan());
+  const auto before = answer_of(store);
+  GrowingFile other = plain;
+  other.more = "reference: {cpu.frequency: 2 GHz}\n";
+  EXPECT_THAT(run(store, other.plan()), IsEmpty());
+  EXPECT_NE(answer_of(store), before);
+  EXPECT_THAT(run(store, plain.plan()), IsEmpty());
+  EXPECT_EQ(answer_of(store), before);
+}
+
 TEST_F(Growth, MoreValuesComeInBlocksOfTheirOwnBesideTheReference) {
   run(first_);
   GrowingFile more = first_;
