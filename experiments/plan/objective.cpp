@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "experiments/plan/experiment.hpp"
 
@@ -46,15 +47,19 @@ std::string_view to_string(ConstraintSpec::Relation relation) {
 }
 
 bool holds(ConstraintSpec::Relation relation, double value, double limit) {
+  // Means and ratios are worked out in steps, each of which rounds: 4 s of 8 s is half of it.
+  constexpr double rounding = 1e-12;
+  const bool equal =
+      value == limit || std::abs(value - limit) <= rounding * std::max(std::abs(value), std::abs(limit));
   switch (relation) {
     case ConstraintSpec::Relation::at_most:
-      return value <= limit;
+      return equal || value < limit;
     case ConstraintSpec::Relation::less:
-      return value < limit;
+      return !equal && value < limit;
     case ConstraintSpec::Relation::at_least:
-      return value >= limit;
+      return equal || value > limit;
     case ConstraintSpec::Relation::more:
-      return value > limit;
+      return !equal && value > limit;
   }
   return false;
 }

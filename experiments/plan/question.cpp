@@ -67,8 +67,13 @@ Question parse_question(const std::string& objective, const std::vector<std::str
   }
   if (!subject_to.empty()) {
     ObjectiveSpec collected;
+    const bool no_limits = std::find(subject_to.begin(), subject_to.end(), "none") != subject_to.end();
+    if (no_limits && subject_to.size() > 1)
+      throw Error(
+          ExitCode::bad_experiment, "--subject-to 'none' beside a limit",
+          "'none' takes away the limits of the experiment; those that you name stand instead of them anyway");
     for (const std::string& one : subject_to) {
-      if (one != "none") add_constraint(one, collected);
+      if (!no_limits) add_constraint(one, collected);
     }
     question.constraints = collected.constraints;
   }

@@ -77,11 +77,14 @@ void check_constraints(PointSummary& point, const std::vector<ConstraintSpec>& c
       check.value = value->value;
       check.low = value->low;
       check.high = value->high;
-      check.holds = holds(constraint.relation, value->value, constraint.limit);
-      if (value->low) {
-        check.certain = holds(constraint.relation, *value->low, constraint.limit) == *check.holds &&
-                        holds(constraint.relation, *value->high, constraint.limit) == *check.holds;
-      }
+      // A slowdown is a ratio of times less one: as a ratio it is rounded.
+      const double beside = constraint.name == "slowdown" ? 1 : 0;
+      const auto holds_at = [&](double at) {
+        return holds(constraint.relation, at + beside, constraint.limit + beside);
+      };
+      check.holds = holds_at(value->value);
+      if (value->low)
+        check.certain = holds_at(*value->low) == *check.holds && holds_at(*value->high) == *check.holds;
     }
     point.feasible = point.feasible && check.holds.value_or(false);
     point.constraints.push_back(check);

@@ -96,10 +96,34 @@ TEST(Asked, OtherLimitsAndAnotherReference) {
   limited.experiment.objective.constraints = *parse_question("", {"slowdown<=1%"}, {}).constraints;
   EXPECT_EQ(answer_to({}, limited).best, "3 GHz");
   EXPECT_EQ(answer_to(parse_question("", {"none"}, {}), limited).best, "1 GHz");
+  EXPECT_EQ(
+      refused_question("", {"none", "slowdown<=1%"}, {}),
+      "--subject-to 'none' beside a limit | 'none' takes away the limits of the experiment; those that you "
+      "name stand instead of them anyway");
   // Against 2 GHz nothing is slower than 100 %.
   const Answer other = answer_to(parse_question("", {"slowdown<=100%"}, {"cpu.frequency=2000 MHz"}));
   EXPECT_EQ(other.reference, "2 GHz");
   EXPECT_EQ(other.best, "1 GHz");
+}
+
+// Ratios are worked out by logarithms, which round: what is a limit exactly holds it.
+TEST(Asked, WhatIsExactlyAtALimitHoldsIt) {
+  for (int eighths = 1; eighths <= 64; ++eighths) {
+    ThreeClocks night = three_clocks();
+    for (TrialRow& trial : night.trials)
+      trial.time_s = 0.001 * (trial.is_reference ? 8 : eighths) * trial.block;
+    for (const bool or_equal : {true, false}) {
+      const Question question = parse_question(
+          "", {fmt::format("slowdown{}{:.1f}%", or_equal ? "<=" : "<", 12.5 * eighths - 100)}, {});
+      ThreeClocks asked_of = night;
+      ask(question, asked_of.experiment, asked_of.points, asked_of.trials);
+      const Summary summary = summarise(asked_of.experiment, asked_of.trials);
+      EXPECT_EQ(summary.scenarios.at(0).points.at(0).feasible, or_equal) << eighths;
+    }
+  }
+  EXPECT_TRUE(holds(ConstraintSpec::Relation::at_most, 0.1 + 0.2, 0.3));
+  EXPECT_FALSE(holds(ConstraintSpec::Relation::more, 0.1 + 0.2, 0.3));
+  EXPECT_FALSE(holds(ConstraintSpec::Relation::at_most, 0.300001, 0.3));
 }
 
 // "lat 200 ms" does not hold "<= 300 us", whatever the numbers say.
