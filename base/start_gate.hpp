@@ -1,7 +1,7 @@
 // The gate at which programs wait that are to begin at once.
 //
 // It is a FIFO that nobody has opened for writing: whoever opens it for reading waits (fifo(7)) until we open it too, which wakes all of
-// them at the same moment; from then on nobody waits there. Nothing is ever read from it.
+// them at the same moment; from then on nobody waits there. Whoever reads a line gets an empty one.
 #pragma once
 
 #include <string>
