@@ -44,6 +44,7 @@ using Json = nlohmann::ordered_json;
 struct ExpectedTime {
   Seconds settle{0};
   Seconds at_most{0};
+  int trials = 0;  // of workloads, of those that are planned from the start
   std::optional<Seconds> from_former_trials;
   std::string budget;  // what it buys
 };
@@ -78,6 +79,12 @@ ExpectedTime expected_time(const PreparedExperiment& prepared, std::optional<Sto
     most = std::max(most, workload.spec.timeout + workload.spec.grace,
                     [](Seconds x, Seconds y) { return x.value() < y.value(); });
   expected.at_most = expected.at_most + most * static_cast<double>(added);
+  expected.trials = workload_trials(plan);
+  if (const auto bought = plan.experiment.budget.trials; bought && *bought <= expected.trials) {
+    expected.trials = *bought;
+    expected.at_most = std::min(expected.at_most, expected.settle + most * static_cast<double>(*bought),
+                                [](Seconds x, Seconds y) { return x.value() < y.value(); });
+  }
   if (history.workload_trials() > 0) {
     // It knows what is left once it has been asked for what comes next.
     const bool finished = strategy->next(history) == nullptr;
@@ -111,7 +118,11 @@ std::string nothing_is_compared(const Plan& plan) {
 }
 
 // How often others are up than before: they end with each block, and a search chooses its trials one by one.
+// Nobody starts what is attached to.
 int service_starts(const Plan& plan) {
+  if (std::all_of(plan.services.begin(), plan.services.end(),
+                  [](const PlanService& service) { return service.spec.attached(); }))
+    return 0;
   int starts = 0;
   std::string up;
   int block = 0;
@@ -124,6 +135,20 @@ int service_starts(const Plan& plan) {
     if (!up.empty()) ++starts;
   }
   return starts;
+}
+
+// What takes time besides.
+std::string besides_trials(const Plan& plan) {
+  const bool warms_up = plan.experiment.conditions.warm_up > 0, rests = idle_windows(plan) > 0;
+  if (warms_up && rests) return ", warm-ups and idle windows";
+  return warms_up ? ", and warm-ups" : rests ? ", and idle windows" : "";
+}
+
+std::string program_or_whose(const PlanService& service) {
+  if (service.spec.attached_pid)
+    return fmt::format("attached to process {}", service.spec.attached_pid->text);
+  if (service.spec.attached_address) return "attached to " + service.spec.attached_address->text;
+  return join(service.executables, ", ");
 }
 
 std::string values_text(const PlanAxis& axis) {
@@ -232,10 +257,8 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += fmt::format("  workload {}: {}\n", printable(workload.spec.name),
                         printable(join(workload.executables, ", ")));
   }
-  for (const PlanService& service : plan.services) {
-    text += fmt::format("  service {}: {}\n", service.spec.name,
-                        service.spec.attached() ? "attached to" : printable(join(service.executables, ", ")));
-  }
+  for (const PlanService& service : plan.services)
+    text += fmt::format("  service {}: {}\n", service.spec.name, printable(program_or_whose(service)));
   if (const int starts = service_starts(plan); starts > 0)
     text += fmt::format("  services are started for {} groups of trials\n", starts);
   const int trials = workload_trials(plan);
@@ -267,10 +290,9 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
     text += fmt::format("{} for what is left, going by the finished trials\n",
                         format_duration(*time.from_former_trials));
   else
-    text += fmt::format(
-        "{} of settling plus {} x the workload's own time (their timeouts add up to {}), warm-ups and idle "
-        "windows\n",
-        format_duration(time.settle), trials, format_duration(time.at_most));
+    text += fmt::format("{} of settling plus {} x the workload's own time (their timeouts add up to {}){}\n",
+                        format_duration(time.settle), time.trials, format_duration(time.at_most),
+                        besides_trials(plan));
   const auto files = settings_of(prepared.knobs);
   if (files.empty()) {
     text += "\nnothing on the machine would be set\n";

@@ -27,14 +27,17 @@ std::string line_of(const Channel& channel, const Heard& heard) {
                      listened.value(), heard.first);
 }
 
-std::vector<std::string> listen_to(Probe& meter, Clock& clock) {
-  const auto& channels = meter.channels();
-  std::vector<Heard> heard(channels.size());
-  std::vector<Sample> samples(channels.size());
+struct MeterListener {
+  explicit MeterListener(Probe& probe)
+      : meter(probe), heard(probe.channels().size()), samples(heard.size()) {}
+
+  Probe& meter;
+  std::vector<Heard> heard;
+  std::vector<Sample> samples;
   bool gone = false;
-  const Nanoseconds until = clock.now() + nanoseconds(listened);
-  while (clock.now() < until && !gone) {
-    clock.sleep_until(std::min(until, clock.now() + nanoseconds(between_readings)));
+
+  void look() {
+    if (gone) return;
     do {
       meter.read(samples);
       for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -42,21 +45,22 @@ std::vector<std::string> listen_to(Probe& meter, Clock& clock) {
         if (!samples[i].value) continue;
         if (static_cast<std::size_t>(heard[i].values++) < shown)
           heard[i].first += fmt::format("{}{:g} {}", heard[i].first.empty() ? "" : ", ", *samples[i].value,
-                                        channels[i].unit);
+                                        meter.channels()[i].unit);
       }
     } while (meter.has_more());
   }
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < channels.size(); ++i) lines.push_back(line_of(channels[i], heard[i]));
-  // What it says that is no value of a channel is told where a trial begins; one that has ended would be started again there.
-  if (gone)
-    lines.push_back(meter.name() + ": it ended; a night starts it again, 5 times without a value between");
-  else if (const std::string told = meter.begin(); !told.empty())
-    lines.push_back(meter.name() + ": " + told);
-  if (const std::string words = meter.last_words(); !words.empty())
-    lines.push_back(fmt::format("{}: on stderr it said '{}'", meter.name(), words));
-  return lines;
-}
+
+  void tell(std::vector<std::string>& lines) {
+    for (std::size_t i = 0; i < heard.size(); ++i) lines.push_back(line_of(meter.channels()[i], heard[i]));
+    // What it says that is no value of a channel is told where a trial begins; one that has ended would be started again there.
+    if (gone)
+      lines.push_back(meter.name() + ": it ended; a night starts it again, 5 times without a value between");
+    else if (const std::string told = meter.begin(); !told.empty())
+      lines.push_back(meter.name() + ": " + told);
+    if (const std::string words = meter.last_words(); !words.empty())
+      lines.push_back(fmt::format("{}: on stderr it said '{}'", meter.name(), words));
+  }
+};
 
 }  // namespace
 
@@ -64,9 +68,20 @@ std::vector<std::string> own_meter_lines(const Experiment& experiment) {
   SystemClock clock;
   Launcher launcher;
   std::vector<std::string> lines;
-  for (const auto& meter : start_own_meters(experiment, launcher, clock)) {
-    for (std::string& line : listen_to(*meter, clock)) lines.push_back(std::move(line));
+  const auto meters = start_own_meters(experiment, launcher, clock);
+  std::vector<MeterListener> listeners;
+  for (const auto& meter : meters) listeners.emplace_back(*meter);
+  // All of them in the same second: what one says while another is listened to would be counted as of its own.
+  const Nanoseconds until = clock.now() + nanoseconds(listened);
+  const auto some_speak = [&] {
+    return std::any_of(listeners.begin(), listeners.end(),
+                       [](const MeterListener& one) { return !one.gone; });
+  };
+  while (clock.now() < until && some_speak()) {
+    clock.sleep_until(std::min(until, clock.now() + nanoseconds(between_readings)));
+    for (MeterListener& one : listeners) one.look();
   }
+  for (MeterListener& one : listeners) one.tell(lines);
   return lines;
 }
 

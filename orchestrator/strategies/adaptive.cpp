@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.hpp"
 #include "orchestrator/strategies/one_by_one.hpp"
 
 namespace dvfs_plan {
@@ -25,8 +26,9 @@ class AdaptiveSearch : public OneByOne {
     return fmt::format(
         "adaptive search over {} settings: until with {:g} % confidence none is better by more than {:g} %, "
         "at "
-        "most {} trials",
-        plan_.points.size(), 100 * search.confidence, 100 * search.regret, workload_trials(plan_));
+        "most {}",
+        plan_.points.size(), 100 * search.confidence, 100 * search.regret,
+        counted(workload_trials(plan_), "trial"));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "base/text.hpp"
 #include "orchestrator/strategies/strategy.hpp"
 #include "results/report/finalists.hpp"
 #include "results/statistics/blocks.hpp"
@@ -90,7 +91,8 @@ class RandomisedBlocks : public Strategy {
     const std::string confirming =
         fmt::format("at last {} block{} of the best point, its rivals and the reference ({} trials at most)",
                     blocks, blocks == 1 ? "" : "s", blocks * of_a_block);
-    return buys.empty() ? fmt::format("{} blocks ({} trials), {}", repeat_.min, fixed, confirming)
+    return buys.empty() ? fmt::format("{} ({}), {}", counted(repeat_.min, "block"), counted(fixed, "trial"),
+                                      confirming)
                         : buys + "; " + confirming;
   }
 
@@ -108,20 +110,21 @@ class RandomisedBlocks : public Strategy {
     const int reserved = trials_to_confirm();
     if (budget.trials) {
       if (*budget.trials < fixed) {
-        return fmt::format(
-            "the budget of {} trials does not cover the first {} blocks ({} trials): it stops after {}",
-            *budget.trials, repeat_.min, fixed, *budget.trials);
+        return fmt::format("the budget of {} does not cover the first {} ({}): it stops after {}",
+                           counted(*budget.trials, "trial"), counted(repeat_.min, "block"),
+                           counted(fixed, "trial"), *budget.trials);
       }
       const int more = *budget.trials - fixed - reserved;
       if (more < least_block() || repeat_.max <= repeat_.min) {
-        return fmt::format("the budget of {} trials buys the first {} blocks ({} trials){}", *budget.trials,
-                           repeat_.min, fixed,
+        return fmt::format("the budget of {} buys the first {} ({}){}", counted(*budget.trials, "trial"),
+                           counted(repeat_.min, "block"), counted(fixed, "trial"),
                            repeat_.confirm > 0 ? ""
                                                : "; what is left is too little for a "
                                                  "further block with its references");
       }
-      return fmt::format("the budget of {} trials buys the first {} blocks ({} trials) and {} more, {}",
-                         *budget.trials, repeat_.min, fixed, more, rest);
+      return fmt::format("the budget of {} buys the first {} ({}) and {} more, {}",
+                         counted(*budget.trials, "trial"), counted(repeat_.min, "block"),
+                         counted(fixed, "trial"), more, rest);
     }
     if (budget.time) {
       if (history.workload_trials() == 0)
@@ -131,17 +134,19 @@ class RandomisedBlocks : public Strategy {
       const int buys = *trials_bought(history);
       if (buys < fixed)
         return fmt::format(
-            "at {} a trial, all told, the budget of {} buys about {} of the {} trials of the first {} blocks",
-            format_duration(Seconds{each}), format_duration(*budget.time), buys, fixed, repeat_.min);
-      return fmt::format(
-          "at {} a trial, all told, the budget of {} buys about {} trials: the first {} blocks ({} trials){}",
-          format_duration(Seconds{each}), format_duration(*budget.time), buys, repeat_.min, fixed,
-          repeat_.max > repeat_.min
-              ? fmt::format(" and about {} more, {}", std::max(0, buys - fixed - reserved), rest)
-              : "");
+            "at {} a trial, all told, the budget of {} buys about {} of the {} of the first {}",
+            format_duration(Seconds{each}), format_duration(*budget.time), buys, counted(fixed, "trial"),
+            counted(repeat_.min, "block"));
+      return fmt::format("at {} a trial, all told, the budget of {} buys about {}: the first {} ({}){}",
+                         format_duration(Seconds{each}), format_duration(*budget.time),
+                         counted(buys, "trial"), counted(repeat_.min, "block"), counted(fixed, "trial"),
+                         repeat_.max > repeat_.min ? fmt::format(" and about {} more, {}",
+                                                                 std::max(0, buys - fixed - reserved), rest)
+                                                   : "");
     }
     if (repeat_.max > repeat_.min)
-      return fmt::format("{} blocks ({} trials), then more {}", repeat_.min, fixed, rest);
+      return fmt::format("{} ({}), then more {}", counted(repeat_.min, "block"), counted(fixed, "trial"),
+                         rest);
     return {};
   }
 

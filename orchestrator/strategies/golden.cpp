@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.hpp"
 #include "orchestrator/strategies/one_by_one.hpp"
 
 namespace dvfs_plan {
@@ -17,8 +18,8 @@ class GoldenSection : public OneByOne {
   using OneByOne::OneByOne;
 
   std::string announcement(const History&) override {
-    return fmt::format("golden section search over {} settings, one axis after the other: at most {} trials",
-                       plan_.points.size(), workload_trials(plan_));
+    return fmt::format("golden section search over {} settings, one axis after the other: at most {}",
+                       plan_.points.size(), counted(workload_trials(plan_), "trial"));
   }
 
  private:

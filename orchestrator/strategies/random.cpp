@@ -4,6 +4,7 @@
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
 
+#include "base/text.hpp"
 #include "orchestrator/strategies/one_by_one.hpp"
 
 namespace dvfs_plan {
@@ -16,8 +17,8 @@ class RandomSearch : public OneByOne {
   using OneByOne::OneByOne;
 
   std::string announcement(const History&) override {
-    return fmt::format("random search over {} settings: at most {} trials", plan_.points.size(),
-                       workload_trials(plan_));
+    return fmt::format("random search over {} settings: at most {}", plan_.points.size(),
+                       counted(workload_trials(plan_), "trial"));
   }
 
  private:

@@ -94,8 +94,9 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare, bo
   if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
   what.push_back(changed(scenario, &ComparedPoint::time, "time"));
   std::string text =
-      fmt::format("{}: {} points are in both. {} (beyond the noise, 5 % for all points together) {}.",
-                  scenario.scenario, scenario.points.size(),
+      fmt::format("{}: {} in both. {} (beyond the noise, 5 % for all points together) {}.", scenario.scenario,
+                  counted(static_cast<int>(scenario.points.size()), "point") +
+                      (scenario.points.size() == 1 ? " is" : " are"),
                   of_levels ? "As nights differ among themselves" : "Against the reference of its own night",
                   join(what, ", and "));
   if (scenario.all_energy.change)

@@ -463,6 +463,13 @@ while True:
         self.assertEqual(checked.returncode, 0, checked.stderr)
         self.assertIn("  sensor m:wall: 20 values in 1 s, first 1.5 W, 2.5 W, 3.5 W\n  sensor m:total: no value within 1 s (a night waits 10 s for the first)\n"
                       "  sensor m: it ended; a night starts it again, 5 times without a value between\n  sensor m: on stderr it said 'the device is /dev/x; it went away'\n", checked.stdout)
+        # Of several each one's values of the same second.
+        several = ", ".join(f"{{name: m{i}, command: [sh, ticks.sh], channels: {{wall: {{unit: W}}}}}}" for i in range(3))
+        self.write("ticks.sh", "i=0; while :; do i=$((i+1)); echo wall $i W; sleep 0.1; done")
+        self.write("several.yaml", night.replace(night[night.index("probes:"):night.index("workloads:")], f"probes: [{several}]\n"))
+        counts = re.findall(r"sensor m\d:wall: (\d+) values in 1 s", self.call("check", "several.yaml").stdout)
+        self.assertEqual(len(counts), 3)
+        self.assertLessEqual(max(map(int, counts)), 13, counts)  # ten a second, and what came while they started
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
         told = [row["message"] for row in self.rows("night.sqlite", "SELECT message FROM warnings")]
         self.assertTrue(any("it had ended, and said 'the device is /dev/x; it went away', and was started again" in one for one in told), told)
