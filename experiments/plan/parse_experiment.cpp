@@ -67,7 +67,13 @@ class ExperimentParser {
          [&](const YamlNode& n) { parse_objective_spec(n, read_, experiment_.objective); });
     with(root, "workloads", [&](const YamlNode& n) { questions_of_workloads(n); });
     with(root, "reference", [&](const YamlNode& n) {
-      if (read_.map(n, "'reference'", {})) experiment_.reference = conditions(n);
+      if (!read_.map(n, "'reference'", {})) return;
+      experiment_.reference = conditions(n);
+      for (const ExcludeRule::Condition& one : experiment_.reference) {
+        if (one.values.size() > 1)
+          error(one.mark, fmt::format("'reference' names one value of '{}'; found a list of {}",
+                                      printable(one.axis), one.values.size()));
+      }
     });
     with(root, "result", [&](const YamlNode& n) { experiment_.result = read_.word(n, "'result'"); });
   }

@@ -372,7 +372,7 @@ void parse_conditions(const YamlNode& node, YamlReader& read, ConditionsSpec& co
       conditions.temperature_band.reset();
       return;
     }
-    if (!read.map(n, "'temperature'", keys("temperature"))) return;
+    if (!read.map(n, "'temperature' (or off)", keys("temperature"))) return;
     with(n, "band", [&](const YamlNode& b) {
       const auto band = read.quantity(b, "'band'", Dimension::temperature);
       if (band && *band > 0)

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "base/tcp_port.hpp"
 #include "base/text.hpp"
 #include "experiments/plan/parse_measurement.hpp"
 
@@ -73,7 +76,11 @@ void parse_ready(const YamlNode& node, YamlReader& read, ServiceSpec& service) {
     parse_command(n, read, ready.command);
   });
   with(node, "within", [&](const YamlNode& n) {
-    if (const auto within = parse_seconds(n, read, "'within'")) ready.within = *within;
+    const auto within = parse_seconds(n, read, "'within'");
+    if (within && within->value() <= 0)
+      read.diagnostics().error(n.mark, "'within' is how long it may take until it is ready: more than 0 s");
+    else if (within)
+      ready.within = *within;
   });
   if (ways != 1)
     read.diagnostics().error(
@@ -83,14 +90,27 @@ void parse_ready(const YamlNode& node, YamlReader& read, ServiceSpec& service) {
                     service.name, ways == 0 ? "none" : "several"));
 }
 
+bool is_process_number(const std::string& text) {
+  const auto number = parse_number(text);
+  return number && *number >= 1 && *number <= 4194304 && *number == std::floor(*number);  // PID_MAX_LIMIT
+}
+
 void parse_attach(const YamlNode& node, YamlReader& read, ServiceSpec& service) {
   if (!read.map(node, "'attach'", keys("attach"))) return;
   with(node, "pid", [&](const YamlNode& n) { service.attached_pid = read.word(n, "'pid'"); });
   with(node, "address", [&](const YamlNode& n) { service.attached_address = read.word(n, "'address'"); });
-  if (service.attached_pid && !parse_number(service.attached_pid->text))
+  const auto is_of_an_axis = [](const RawValue& value) { return value.text.find('{') != std::string::npos; };
+  if (service.attached_pid && !is_process_number(service.attached_pid->text))
     read.diagnostics().error(
         service.attached_pid->mark,
         fmt::format("'pid' must be the number of a process; found '{}'", service.attached_pid->text));
+  if (const auto& address = service.attached_address;
+      address && !is_of_an_axis(*address) && !parse_tcp_address(address->text))
+    read.diagnostics().error(
+        address->mark,
+        fmt::format(
+            "'address' must be where it answers, 127.0.0.1:8080 or http://127.0.0.1:8080/; found '{}'",
+            printable(address->text)));
   if (service.attached_pid.has_value() == service.attached_address.has_value())
     read.diagnostics().error(
         node.mark, fmt::format("service '{}': 'attach' needs either 'pid: NUMBER' or 'address: HOST:PORT'",
@@ -103,7 +123,7 @@ std::optional<ServiceSpec> parse_service(const YamlNode& node, YamlReader& read)
   service.grace = Seconds{10};  // a server may finish what it was asked
   if (!parse_program(node, "service", read, service)) return std::nullopt;
   const bool fits =
-      service.name.size() <= 64 &&
+      !service.name.empty() && service.name.size() <= 64 &&
       service.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
           std::string::npos;
   if (!fits)

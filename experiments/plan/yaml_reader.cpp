@@ -30,9 +30,19 @@ static std::string odd_space_hint(std::string_view text) {
              : "; it holds a non-breaking space (U+00A0): write an ordinary one in its place";
 }
 
+// Of "'idle' (or none)", which may be a word instead: for who mistyped it.
+static std::string perhaps_the_word(std::string_view what, std::string_view text) {
+  constexpr std::string_view before = "(or ";
+  const auto from = what.find(before);
+  const auto until = from == std::string_view::npos ? from : what.find(')', from);
+  if (until == std::string_view::npos) return {};
+  return did_you_mean(text, {std::string(what.substr(from + before.size(), until - from - before.size()))});
+}
+
 bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vector<std::string>& known) {
   if (node.kind != YamlNode::Kind::map) {
-    diagnostics_.error(node.mark, fmt::format("{} must be a map of 'key: value'; {}", what, found(node)));
+    diagnostics_.error(node.mark, fmt::format("{} must be a map of 'key: value'; {}{}", what, found(node),
+                                              perhaps_the_word(what, node.scalar)));
     return false;
   }
   for (const YamlEntry& entry : node.entries) {
@@ -45,24 +55,26 @@ bool YamlReader::map(const YamlNode& node, std::string_view what, const std::vec
     }
     if (known.empty() || std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
     const std::string nearest = did_you_mean(entry.key, known);
-    diagnostics_.error(entry.key_mark,
-                       fmt::format("unknown key '{}' in {}{}{}", entry.key, what,
-                                   nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest,
-                                   odd_space_hint(entry.key)));
+    diagnostics_.error(
+        entry.key_mark,
+        fmt::format("unknown key '{}' in {}{}{}", entry.key, what.substr(0, what.find(" (or ")),
+                    nearest.empty() ? fmt::format("; known: {}", join(known, ", ")) : nearest,
+                    odd_space_hint(entry.key)));
   }
   return true;
 }
 
-std::optional<RawValue> YamlReader::word(const YamlNode& node, std::string_view what) {
+std::optional<RawValue> YamlReader::word(const YamlNode& node, std::string_view what,
+                                         std::string_view wanted) {
   if (node.kind == YamlNode::Kind::scalar && (!node.scalar.empty() || node.quoted)) {
     return RawValue{node.scalar, node.mark};
   }
-  diagnostics_.error(node.mark, fmt::format("{} must be a word; {}", what, found(node)));
+  diagnostics_.error(node.mark, fmt::format("{} must be {}; {}", what, wanted, found(node)));
   return std::nullopt;
 }
 
 std::optional<double> YamlReader::quantity(const YamlNode& node, std::string_view what, Dimension wanted) {
-  const auto text = word(node, what);
+  const auto text = word(node, what, describe(wanted));
   if (!text) return std::nullopt;
   const auto value = parse_quantity(text->text);
   if (value && value->dimension == wanted) return value->value;
@@ -72,7 +84,7 @@ std::optional<double> YamlReader::quantity(const YamlNode& node, std::string_vie
   } else if (!value && looks_like_quantity(text->text)) {
     message += unit_hint(text->text, wanted);
   }
-  message += odd_space_hint(text->text);
+  message += odd_space_hint(text->text) + perhaps_the_word(what, text->text);
   diagnostics_.error(node.mark, message);
   return std::nullopt;
 }
@@ -85,8 +97,8 @@ std::optional<std::int64_t> YamlReader::integer(const YamlNode& node, std::strin
   const bool whole = node.kind == YamlNode::Kind::scalar && error == std::errc{} &&
                      end == text.data() + text.size() && !text.empty();
   if (whole && value >= least && value <= most) return value;
-  diagnostics_.error(
-      node.mark, fmt::format("{} must be a whole number from {} to {}; {}", what, least, most, found(node)));
+  diagnostics_.error(node.mark, fmt::format("{} must be a whole number from {} to {}; {}{}", what, least,
+                                            most, found(node), perhaps_the_word(what, node.scalar)));
   return std::nullopt;
 }
 

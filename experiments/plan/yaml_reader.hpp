@@ -33,7 +33,8 @@ class YamlReader {
   bool map(const YamlNode& node, std::string_view what, const std::vector<std::string>& known);
 
   // Each returns nullopt with an error if `node` is something else. `what` names it in the message.
-  std::optional<RawValue> word(const YamlNode& node, std::string_view what);
+  std::optional<RawValue> word(const YamlNode& node, std::string_view what,
+                               std::string_view wanted = "a word");
   std::optional<double> quantity(const YamlNode& node, std::string_view what, Dimension wanted);
   std::optional<std::int64_t> integer(const YamlNode& node, std::string_view what, std::int64_t least,
                                       std::int64_t most);

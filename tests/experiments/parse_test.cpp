@@ -237,6 +237,40 @@ TEST(Parse, FaultsOfObjectivesAndConditions) {
             "no unit\n");
 }
 
+TEST(Parse, WhatIsWantedIsSaidOfListsAndOfWordsToo) {
+  EXPECT_EQ(faults(with("settle: [1 s, 2 s]\n")),
+            "sweep.yaml:2:9: error: 'settle' must be a time such as 500 ms; found a list\n");
+  EXPECT_EQ(faults(with("conditions: {idle: nonee}\n")),
+            "sweep.yaml:2:20: error: 'idle' (or none) must be a time such as 500 ms; found 'nonee' (did you "
+            "mean 'none'?)\n");
+  EXPECT_EQ(faults(with("conditions: {temperature: of}\n")),
+            "sweep.yaml:2:27: error: 'temperature' (or off) must be a map of 'key: value'; found 'of' (did "
+            "you mean 'off'?)\n");
+  EXPECT_EQ(faults(with("conditions: {temperature: {bend: 2 C}}\n")),
+            "sweep.yaml:2:28: error: unknown key 'bend' in 'temperature' (did you mean 'band'?)\n");
+  EXPECT_EQ(faults(with("conditions: {give up after: nevr}\n")),
+            "sweep.yaml:2:29: error: 'give up after' (or never) must be a whole number from 2 to 1000; found "
+            "'nevr' (did you mean 'never'?)\n");
+  EXPECT_EQ(faults(with("axes: {p: [1, 2]}\nreference: {p: [1, 2]}\n")).substr(0, 72),
+            "sweep.yaml:3:13: error: 'reference' names one value of 'p'; found a list");
+}
+
+TEST(Parse, ServicesThatCannotBeAreRefused) {
+  const auto service = [](const std::string& of) {
+    return faults(with("services: [{name: s, " + of + "}]\n"));
+  };
+  EXPECT_EQ(service("command: [cat], ready: {port: 80, within: 0 s}"),
+            "sweep.yaml:2:64: error: 'within' is how long it may take until it is ready: more than 0 s\n");
+  EXPECT_EQ(service("attach: {pid: -5}"),
+            "sweep.yaml:2:36: error: 'pid' must be the number of a process; found '-5'\n");
+  for (const char* nowhere : {"nowhere", "127.0.0.1:99999"}) {
+    EXPECT_EQ(service(fmt::format("attach: {{address: \"{}\"}}", nowhere)),
+              fmt::format("sweep.yaml:2:40: error: 'address' must be where it answers, 127.0.0.1:8080 or "
+                          "http://127.0.0.1:8080/; found '{}'\n",
+                          nowhere));
+  }
+}
+
 TEST(Parse, DuplicateKeys) {
   EXPECT_EQ(faults(with("seed: 1\nseed: 2\n")),
             "sweep.yaml:3:1: error: key 'seed' is given twice (first in line 2)\n");
