@@ -12,7 +12,9 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -27,6 +29,7 @@
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/tool_version.hpp"
 #include "orchestrator/guard/rights.hpp"
+#include "results/report/text_table.hpp"
 #include "results/store/migrate.hpp"
 
 namespace dvfs_plan {
@@ -39,21 +42,21 @@ A first experiment, experiment.yaml:
     - name: sort
       command: [sort, --parallel=1, big.txt]
   axes:
-    cpu.frequency: all           # or [1.2 GHz, 1.8 GHz], {from: 1 GHz, to: 3 GHz}, {count: 5}, min, max
+    cpu.frequency: all           # or [1.2 GHz, 1.8 GHz], {count: 5}, min, max
   repeat: 3
 
-  dvfs-plan check experiment.yaml      what would be run and set; changes nothing
-  sudo dvfs-plan experiment.yaml       runs it, or goes on with it, then reports
-  dvfs-plan report experiment.sqlite   the report again
+  dvfs-plan check experiment.yaml     what would be run and set; changes nothing
+  sudo dvfs-plan experiment.yaml      runs it, or goes on with it, then reports
+  dvfs-plan report experiment.sqlite  the report again
 
-Ctrl-C, a kill or a power cut lose no finished trial, and the settings are put back.
+Ctrl-C, a kill or a power cut lose no finished trial; settings are put back.
 
-Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is wrong; 3 the machine
-refuses; 4 the machine could not be put back (with the commands that would); 5 done, but the result file was
-lost meanwhile: all of it is in the file that the last line names; 6 it
-stopped by itself, since one trial after another failed in the same way; 7 of recheck and compare: not known;
-128 + the signal: interrupted
-(130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP).)";
+Exit codes: 0 done; 1 done, some trials do not count; 2 the experiment file is
+wrong; 3 the machine refuses; 4 the machine could not be put back (with the
+commands that would); 5 done, but the result file was lost meanwhile: all of it
+is in the file that the last line names; 6 it stopped by itself, since one trial
+after another failed in the same way; 7 of recheck and compare: not known;
+128 + the signal: interrupted (130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP).)";
 
 void print_error(const Error& error) {
   // A diagnostic of an experiment file says where it stands itself.
@@ -74,11 +77,36 @@ std::string examples_text(const CommandKind& kind) {
   return text;
 }
 
+// Descriptions as wide as the terminal leaves room for.
+class FittedHelp : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* command) const override {
+    return wrapped(CLI::Formatter::make_description(command), answer_columns());
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return fitted_beside(CLI::Formatter::make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream text;
+    CLI::detail::format_help(text, command->get_display_name(true), fitted_beside(command->get_description()),
+                             column_width_);
+    return text.str();
+  }
+
+ private:
+  std::string fitted_beside(const std::string& text) const {
+    const int room = answer_columns() - static_cast<int>(column_width_);
+    constexpr int least = 20;  // narrower columns are harder to read than lines that the terminal breaks
+    return room < least ? text : wrapped(text, room);
+  }
+};
+
 class CommandLineParser {
  public:
   CommandLineParser()
       : app_("dvfs-plan: finds the frequency at which a program costs the least energy", "dvfs-plan") {
     app_.footer(footer);
+    app_.formatter(std::make_shared<FittedHelp>());
     app_.set_version_flag(
         "--version",
         fmt::format("dvfs-plan {}\nresult files of schema versions {} to {}; built by {} with SQLite {}",
@@ -118,7 +146,7 @@ class CommandLineParser {
       app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error);
-      if (code != 0) say_what_was_meant();
+      if (code != 0) say_what_was_meant(words);
       std::cout.flush();
       if (code == 0 && !std::cout && errno != EPIPE)
         throw Error(ExitCode::machine_refuses, system_error_text("write the answer to its end", errno),
@@ -180,8 +208,34 @@ class CommandLineParser {
     }
   }
 
+  // The first that its command does not have, and what comes near it. False: there is none.
+  bool say_which_option(const std::vector<const char*>& words) const {
+    const CLI::App* asked = &app_;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string word = words[i];
+      if (asked == &app_) {
+        const auto called = std::find_if(commands_.begin(), commands_.end(),
+                                         [&](const Declared& one) { return one.app->get_name() == word; });
+        if (called != commands_.end()) asked = called->app;
+      }
+      if (word.size() < 3 || !word.starts_with("--")) continue;
+      std::vector<std::string> known;
+      for (const CLI::Option* option : asked->get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+      }
+      const std::string option = word.substr(0, word.find('='));
+      if (std::find(known.begin(), known.end(), option) != known.end()) continue;
+      const std::string nearest = nearest_word(option, known);
+      if (nearest.empty()) continue;
+      write_stderr(fmt::format("  hint: did you mean the option '{}'?\n", nearest));
+      return true;
+    }
+    return false;
+  }
+
   // After words that the parser could not make anything of.
-  void say_what_was_meant() const {
+  void say_what_was_meant(const std::vector<const char*>& words) const {
+    if (say_which_option(words)) return;
     const std::string& word = run_.options->file;
     if (word.empty() || word.find('.') != std::string::npos) return;
     const std::string command = nearest_word(word, command_names());

@@ -166,6 +166,9 @@ void ask(const SqlOptions& options, Store& store, const std::string& file, const
 }
 
 int sql_command(const SqlOptions& options) {
+  if (options.csv && options.json)
+    throw Error(ExitCode::bad_experiment, "--csv and --json are two forms of one answer",
+                "ask for one of them");
   std::vector<std::string> files{options.file};
   files.insert(files.end(), options.words.begin(), options.words.end() - 1);
   const std::string& query = options.words.back();
@@ -193,7 +196,7 @@ const Registered<CommandKind> sql(
               "QUERY", options->words,
               "[RESULT ...] select ... from trials, points, settings, readings, ...; see results/SCHEMA.md")
            ->required();
-       app.add_flag("--csv", options->csv, "print CSV instead of a table");
+       app.add_flag("--csv", options->csv, "print CSV instead of a table (or --json)");
        return declared(app, options, sql_command);
      }});
 

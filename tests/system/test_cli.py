@@ -303,6 +303,12 @@ axes: {x: ["a b", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "a\\nb
         os.mkfifo(self.folder / "pipe.yaml")  # nobody writes to it
         self.assertEqual(self.call("pipe.yaml").stderr, "error: pipe.yaml is not a file\n  hint: give the experiment's YAML file\n")
         self.assertIn("hint: dvfs-plan FILE.yaml runs it; there is no 'run'", self.call("run", "x.yaml").stderr)
+        for meant, words in (("--json", ["report", "x.sqlite", "--jsn"]), ("--rehearse", ["check", "x.yaml", "--reherse"]), ("--no-html", ["x.yaml", "--no-htlm"]), ("--table", ["export", "x.sqlite", "--tabel=trials"])):
+            said = self.call(*words)
+            self.assertEqual((said.returncode, said.stdout), (2, ""), words)
+            self.assertTrue(said.stderr.endswith(f"\n  hint: did you mean the option '{meant}'?\n"), said.stderr)
+        both = self.call("sql", "x.sqlite", "SELECT 1", "--csv", "--json")
+        self.assertEqual((both.returncode, both.stderr), (2, "error: --csv and --json are two forms of one answer\n  hint: ask for one of them\n"))
         self.write("faulty.yaml", "workloads: [{name: a, command: [no-such-program]}]\nrepeet: 2\n")
         faulty = self.call("faulty.yaml")
         self.assertEqual(faulty.returncode, 2)
@@ -413,6 +419,11 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
                 # Nothing is lost, and no cell is broken.
                 self.assertIn(" ".join(whole.splitlines()[-1].split()), " ".join(text.split()))
                 self.assertRegex(text, r"(?m)^[*~] n 1, trials \d+,\s+energy —,\s+time [0-9.]+ ± [0-9.]+ m?s" if columns < 80 else "time")
+        for words in ([], ["report"], ["setting"]):
+            helped = self.on_a_terminal(80, *words, "--help", answer=True).replace("\r", "")
+            options = helped.split("Examples:")[0]
+            self.assertLessEqual(max(map(len, options.splitlines())), 80, words)
+            self.assertEqual(" ".join(options.split()), " ".join(self.call(*words, "--help").stdout.split("Examples:")[0].split()))
 
     @testbed.on_a_busy_host
     def test_several_answers_are_in_one_table_first(self):
