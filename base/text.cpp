@@ -3,10 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace dvfs_plan {
 namespace {
+
+// Soft hyphen, zero-width blank, direction marks, word joiner, byte order mark: nobody sees that they are there. Joiners are part of words and
+// of emoji.
+bool is_invisible(std::string_view sequence) {
+  constexpr std::array all{"\xC2\xAD",     "\xD8\x9C",     "\xE1\xA0\x8E", "\xE2\x80\x8B",
+                           "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x81\xA0", "\xE2\x81\xA1",
+                           "\xE2\x81\xA2", "\xE2\x81\xA3", "\xE2\x81\xA4", "\xEF\xBB\xBF"};
+  return std::any_of(all.begin(), all.end(), [&](std::string_view one) { return one == sequence; });
+}
 
 char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -118,7 +128,8 @@ std::string printable(std::string_view text, bool keep_newlines) {
                         text.starts_with("\xE2\x80\xAE") ||
                         (text.starts_with("\xE2\x81") && static_cast<unsigned char>(text[2]) >= 0xA6 &&
                          static_cast<unsigned char>(text[2]) <= 0xA9));
-    const bool control = (first < 0x20 && !newline) || first == 0x7F || c1 || bidi;
+    const bool control =
+        (first < 0x20 && !newline) || first == 0x7F || c1 || bidi || is_invisible(text.substr(0, length));
     const std::size_t step = length == 0 ? 1 : length;
     if (length == 0 || control) {
       for (std::size_t i = 0; i < step; ++i) {

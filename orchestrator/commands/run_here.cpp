@@ -53,6 +53,15 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
   progress.say(fmt::format("the former result is kept as {}", aside));
 }
 
+// While somebody reads a result its log stays beside it, with what is newest: who copies the file alone would copy an older night.
+std::string rest_in_log(const std::string& path) {
+  std::error_code none;
+  const auto bytes = std::filesystem::file_size(path + "-wal", none);
+  if (none || bytes == 0) return {};
+  return fmt::format(" and, while somebody reads it, in {}-wal: copy both, or wait for the reader's end",
+                     path);
+}
+
 // Of a result that was moved away or removed while its last trials were still in its log: a new file of its name would empty it.
 void keep_stray_logs(const std::string& path, const Clock& clock, Progress& progress) {
   if (::access(path.c_str(), F_OK) == 0) return;
@@ -573,7 +582,7 @@ class Run {
                                                 : " --output " + shell_quote(options_.output)));
       return static_cast<int>(ExitCode::interrupted);
     }
-    progress_.say(fmt::format("all of it is in {}", path));
+    progress_.say(fmt::format("all of it is in {}{}", path, rest_in_log(path)));
     if (end_ == RunEnd::gave_up) return static_cast<int>(ExitCode::gave_up);
     if (!answered && !rescued_) return static_cast<int>(ExitCode::machine_refuses);
     if (rescued_) {

@@ -16,9 +16,9 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 // In a label's value backslash, quotation mark and line feed are escaped (OpenMetrics, ABNF of escaped-string).
 std::string escaped(const std::string& text) {
   std::string result;
-  for (const char c : printable(text)) {
+  for (const char c : printable(text, true)) {
     if (c == '\\' || c == '"') result += '\\';
-    result += c;
+    result += c == '\n' ? std::string("\\n") : std::string(1, c);
   }
   return result;
 }

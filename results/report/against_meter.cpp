@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "results/energy/energy_source.hpp"
+#include "results/report/amounts.hpp"
 #include "results/trial/judge.hpp"
 
 namespace dvfs_plan {
@@ -210,11 +211,14 @@ class Comparison {
   EnergySource meter_;
 };
 
-std::string with_half_width(const Estimate& value, double factor, const char* form) {
-  const std::string mean = fmt::format(fmt::runtime(form), factor * value.mean);
-  return value.half_width
-             ? fmt::format("{} ± {}", mean, fmt::format(fmt::runtime(form), factor * *value.half_width))
-             : mean + " (of one block: ± is not known)";
+std::string with_half_width(const Estimate& value, std::string_view unit) {
+  return amount(value, unit) + (value.half_width ? "" : " (of one block: ± is not known)");
+}
+
+Estimate in_percent(Estimate share) {
+  share.mean *= 100;
+  if (share.half_width) *share.half_width *= 100;
+  return share;
 }
 
 }  // namespace
@@ -230,14 +234,14 @@ std::vector<std::string> fit_lines(const AgainstMeter& against) {
   for (const MeterFit& fit : against.fits) {
     std::string line = fmt::format("{} against the meter of {}: ", fit.sensors, against.meter);
     if (fit.share)
-      line += fmt::format("{} % of its joules over {}", with_half_width(*fit.share, 100, "{:.1f}"),
+      line += fmt::format("{} of its joules over {}", with_half_width(in_percent(*fit.share), "%"),
                           counted(fit.trials, "trial"));
     if (fit.gain)
       line += fmt::format(
-          "; its watts are {} W + {} times theirs ({} and {}, in blocks; a single one is up to {:.1f} % off "
+          "; its watts are {} + {} times theirs ({} and {}, in blocks; a single one is up to {:.1f} % off "
           "that)",
-          with_half_width(*fit.offset_w, 1, "{:.4g}"), with_half_width(*fit.gain, 1, "{:.4f}"),
-          counted(fit.trials, "trial"), counted(fit.idle_windows, "idle window"), 100 * fit.furthest);
+          with_half_width(*fit.offset_w, "W"), with_half_width(*fit.gain, ""), counted(fit.trials, "trial"),
+          counted(fit.idle_windows, "idle window"), 100 * fit.furthest);
     else
       line += "; their powers differ too little to tell an offset from a gain";
     lines.push_back(std::move(line));
@@ -250,7 +254,8 @@ std::vector<std::string> warnings_of_meter(const AgainstMeter& against) {
   // As Agreement::impossible() has it, beside what the meter may be off by itself, and what blocks differ by.
   constexpr double may_exceed = 0.05;
   for (const MeterFit& fit : against.fits) {
-    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(0) <= 1 + may_exceed + fit.meters_own) continue;
+    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(0) <= 1 + may_exceed + fit.meters_own)
+      continue;
     sentences.push_back(fmt::format(
         "WARNING: {} took {:.1f} % of what the meter of {} counted, which holds it: one of them is wrong (a "
         "meter of one "

@@ -108,6 +108,9 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
   if (scenario.search && scenario.search->doubtful)
     doubts.push_back(
         "the trials do not go as the search's model says: what it expects of them is not to be trusted");
+  if (is_best && !scenario.best_at_edge_of.empty())
+    doubts.push_back(fmt::format("it lies at the edge of what was swept on {}: the optimum may lie beyond",
+                                 join(scenario.best_at_edge_of, ", ")));
   if (!summary.experiment.shuffled && !summary.experiment.search)
     doubts.push_back("the trials ran in the order of the file (order: listed): a drift is in the savings");
   if (summary.left > 0) doubts.push_back("the experiment is not finished");

@@ -70,7 +70,7 @@ TEST(NightMetrics, TellsWhatRunsWhatIsDoneAndWhatWentWrong) {
       HasSubstr("dvfs_plan_last_trial_power_watts{experiment=\"ni\\\"ght\",domain=\"package-0\"} 75\n"));
   EXPECT_THAT(text, HasSubstr("dvfs_plan_trials_total{experiment=\"ni\\\"ght\",verdict=\"ok\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("dvfs_plan_faults_total{experiment=\"ni\\\"ght\",kind=\"foreign_load\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("message=\"w cpu.frequency=1.8 GHz #1: 0.2 CPUs\\\\x0aof others\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("message=\"w cpu.frequency=1.8 GHz #1: 0.2 CPUs\\nof others\"} 1\n"));
   EXPECT_THAT(text, Not(HasSubstr("dvfs_plan_trial_info{")));
   EXPECT_TRUE(text.ends_with("# EOF\n"));
   // Warm-ups and idle windows are not trials that somebody waits for.
