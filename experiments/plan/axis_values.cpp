@@ -311,8 +311,11 @@ std::optional<AxisValue> match_axis_value(const RawValue& raw, const PlanAxis& a
                                           Diagnostics& diagnostics) {
   std::vector<std::string> words;
   const auto quantity = parse_quantity(raw.text);
+  // As it is written, before what only means the same number: "01" and "1" are two values of a parameter.
+  const auto as_written = std::find_if(axis.values.begin(), axis.values.end(),
+                                       [&](const AxisValue& value) { return value.text == raw.text; });
+  if (as_written != axis.values.end()) return *as_written;
   for (const AxisValue& value : axis.values) {
-    if (value.text == raw.text) return value;
     const bool comparable = quantity && value.number &&
                             (axis.dimension == Dimension::text || quantity->dimension == axis.dimension);
     if (comparable && same_number(quantity->value, *value.number, axis.dimension)) return value;

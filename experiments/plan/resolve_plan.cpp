@@ -430,6 +430,7 @@ class PlanResolver {
   }
 
   void points(const std::vector<std::vector<ResolvedCondition>>& exclude) {
+    std::map<std::string, std::string> workload_of_key;
     for (std::size_t w = 0; w < plan_.workloads.size(); ++w) {
       std::vector<const PlanAxis*> used;
       std::size_t count = 1;
@@ -444,15 +445,21 @@ class PlanResolver {
         }
       }
       const std::size_t before = plan_.points.size();
-      std::set<std::string> keys;
       for (std::size_t i = 0; i < count; ++i) {
         auto point = make_point(static_cast<int>(w), used, i);
-        if (!keys.insert(point.key).second) {
+        const std::string& name = plan_.workloads[w].spec.name;
+        if (const auto [known, is_new] = workload_of_key.emplace(point.key, name); !is_new) {
           error(plan_.workloads[w].spec.mark,
-                fmt::format("two points of workload '{}' would both be called '{}': a value has the name of "
-                            "another axis and '=' in it; "
-                            "write that value otherwise",
-                            plan_.workloads[w].spec.name, point.key));
+                known->second == name
+                    ? fmt::format(
+                          "two points of workload '{}' would both be called '{}': a value has the name of "
+                          "another axis and '=' in it; "
+                          "write that value otherwise",
+                          name, point.key)
+                    : fmt::format(
+                          "a point of workload '{}' and one of '{}' would both be called '{}': call one of "
+                          "the workloads otherwise",
+                          known->second, name, point.key));
           return;
         }
         const bool out = std::any_of(exclude.begin(), exclude.end(),

@@ -45,7 +45,15 @@ bool same_value(const AxisSetting& setting, const std::string& wanted) {
 class Reference {
  public:
   Reference(const Question& question, std::vector<PointRow>& points)
-      : wanted_(question.reference), points_(points) {}
+      : wanted_(question.reference), points_(points) {
+    for (const auto& one : wanted_) {
+      for (const PointRow& point : points_) {
+        for (const AxisSetting& setting : point.settings) {
+          if (setting.axis == one.first && setting.text == one.second) as_written_.insert(one);
+        }
+      }
+    }
+  }
 
   // Keys of the points, or throws.
   std::set<std::string> find() const {
@@ -69,7 +77,9 @@ class Reference {
   bool holds(const PointRow& point) const {
     return std::all_of(wanted_.begin(), wanted_.end(), [&](const auto& one) {
       return std::any_of(point.settings.begin(), point.settings.end(), [&](const AxisSetting& setting) {
-        return setting.axis == one.first && same_value(setting, one.second);
+        if (setting.axis != one.first) return false;
+        // As it is written, before what only means the same number.
+        return as_written_.contains(one) ? setting.text == one.second : same_value(setting, one.second);
       });
     });
   }
@@ -103,6 +113,8 @@ class Reference {
 
   const std::vector<std::pair<std::string, std::string>>& wanted_;
   const std::vector<PointRow>& points_;
+  std::set<std::pair<std::string, std::string>>
+      as_written_;  // of wanted_, those that were swept in just these words
 };
 
 std::string texts_of(const std::vector<ConstraintSpec>& constraints) {

@@ -192,6 +192,27 @@ TEST(Points, TwoOfOneNameAreRefused) {
             "sweep.yaml:1:20: error: two points of workload 'w' would both be called 'w a=x b=1 b=1': a "
             "value has the name of another axis and "
             "'=' in it; write that value otherwise\n");
+  // Of two workloads too: they would pass for one.
+  EXPECT_THAT(
+      resolve("workloads: [{name: w, command: [\"true\", \"{a}\"]}, {name: w a=1, command: [\"false\", "
+              "\"{a}\"]}]\naxes: {a: [\"1\", \"1 a=1\"]}\n")
+          .faults,
+      testing::HasSubstr("error: a point of workload 'w' and one of 'w a=1' would both be called 'w a=1 "
+                         "a=1': call one of the workloads otherwise\n"));
+}
+
+// Values of a parameter are texts, which may mean one number.
+TEST(Points, AReferenceIsTheValueAsItIsWritten) {
+  for (const char* written : {"1", "01", "1.0", "1e0"}) {
+    const auto resolved = resolve(
+        fmt::format("workloads: [{{name: w, command: [\"true\", \"{{a}}\"]}}]\naxes: {{a: [\"1\", \"01\", "
+                    "\"1.0\", \"1e0\"]}}\n"
+                    "objective: {{minimise: time, across: [a], same work: true}}\nreference: {{a: \"{}\"}}\n",
+                    written));
+    ASSERT_TRUE(resolved.plan) << resolved.faults;
+    for (const PlanPoint& point : resolved.plan->points)
+      EXPECT_EQ(point.reference, point.values[0]->text == written) << written;
+  }
 }
 
 TEST(Exclude, TakesPointsAway) {
