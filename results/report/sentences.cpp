@@ -154,8 +154,9 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
     text += fmt::format(
         " The interval of the {} holds zero: that this point is better than the reference is not shown{}.",
         of_product ? "product" : to_string(objective),
+        // A reference that breaks a limit was compared with nothing.
         scenario.spread_known && !scenario.search && !scenario.points[*scenario.reference].not_told_apart &&
-                scenario.chosen_among > 1
+                scenario.points[*scenario.reference].feasible && scenario.chosen_among > 1
             ? ", though one of those that cannot be told apart is"
             : "");
   }
