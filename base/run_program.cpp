@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 
 #include "base/child.hpp"
 #include "base/spawn.hpp"
@@ -37,6 +38,9 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   start.argv.insert(start.argv.end(), arguments.begin(), arguments.end());
   start.output = start.errors = write_end.get();
   start.can_be_ended = true;
+  // Where ours was deleted a shell would complain of that.
+  std::error_code gone;
+  if (std::filesystem::current_path(gone).empty()) start.folder = "/";
   // In a session of its own, as all: Ctrl-C at the terminal must not end a setter half way.
   const auto [pid, problem, ignored] = spawn(start);
   if (pid < 0) {

@@ -78,13 +78,9 @@ class CommandSetting : public Setting {
   Read read() override {
     // What it warns of on stderr is no part of the value; where it fails it is asked once more, for its words.
     ProgramAnswer answer;
-    std::vector<std::string> quietly{"/bin/sh", "-c", "exec \"$@\" 2>/dev/null", "sh"};
-    quietly.insert(quietly.end(), programs_.read.begin(), programs_.read.end());
-    const std::string problem = run(quietly, answer, true);
-    if (answer.timed_out) return {std::nullopt, too_late(programs_.read)};
-    if (!problem.empty()) {
-      if (const std::string why = run(programs_.read, answer, true); !why.empty()) return {std::nullopt, why};
-    }
+    std::string problem = run(programs_.read, answer, true, " 2>/dev/null");
+    if (!problem.empty() && !answer.timed_out) problem = run(programs_.read, answer, true);
+    if (!problem.empty()) return {std::nullopt, std::move(problem)};
     std::string text(trim(answer.output));
     if (text.empty()) return {std::nullopt, fmt::format("{} printed nothing", programs_.read.front())};
     if (text.find('\n') != std::string::npos)
@@ -130,17 +126,13 @@ class CommandSetting : public Setting {
     return {};
   }
 
-  static std::string too_late(const std::vector<std::string>& argv) {
-    return fmt::format("{} did not end within {:g} s", argv.front(), setter_patience.value());
-  }
-
-  // Why it failed; empty: it did not. env(1) changes to the folder and makes the environment; which env(1) is not for the caller's PATH to
-  // say, and where the caller is may be gone. `of_the_run`: what it leaves running is ended with a run that was cut off. What puts back starts
-  // for its owner.
-  std::string run(const std::vector<std::string>& argv, ProgramAnswer& answer, bool of_the_run) const {
-    std::vector<std::string> words{"-C", programs_.folder, "-i",
-                                   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                                   "LC_ALL=C"};
+  // Why it failed; empty: it did not. sh(1) changes to the folder, env(1) makes the environment; which env(1) is not for the caller's PATH to say.
+  // `of_the_run`: what it leaves running is ended with a run that was cut off. What puts back starts for its owner.
+  std::string run(const std::vector<std::string>& argv, ProgramAnswer& answer, bool of_the_run,
+                  const char* errors = "") const {
+    const std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    std::vector<std::string> words{"-c", fmt::format("{}; cd \"$0\" && exec env -i \"$@\"{}", path, errors),
+                                   programs_.folder, path, "LC_ALL=C"};
     for (const char* name : {"HOME", "USER", "XDG_RUNTIME_DIR"}) {
       if (const char* const text = std::getenv(name)) words.push_back(fmt::format("{}={}", name, text));
     }
@@ -149,8 +141,9 @@ class CommandSetting : public Setting {
       if (of_the_run) words.push_back(fmt::format("{}={}", run_variable, mark));
     }
     words.insert(words.end(), argv.begin(), argv.end());
-    answer = run_program("/usr/bin/env", words, setter_patience);
-    if (answer.timed_out) return too_late(argv);
+    answer = run_program("/bin/sh", words, setter_patience);
+    if (answer.timed_out)
+      return fmt::format("{} did not end within {:g} s", argv.front(), setter_patience.value());
     if (!answer.ran()) return fmt::format("{} did not end by itself ({})", argv.front(), answer.problem);
     if (answer.exit_code == 0) return {};
     const std::string said = tail_of(answer.output);

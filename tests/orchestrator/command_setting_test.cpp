@@ -130,7 +130,7 @@ TEST_F(OwnPrograms, WhatTheyCannotTellIsNotGuessed) {
   EXPECT_EQ(problem("echo mode; echo 3"),
             get + " is to print the value alone, on one line; it printed 'mode; 3'");
   EXPECT_EQ(problem("echo no such node >&2; exit 3"), get + " ended with exit code 3: no such node");
-  EXPECT_EQ(problem("kill -9 $$"), get + " did not end by itself (/usr/bin/env was ended by SIGKILL)");
+  EXPECT_EQ(problem("kill -9 $$"), get + " did not end by itself (/bin/sh was ended by SIGKILL)");
   EXPECT_EQ(setting(programs("exit 1", "echo 1"))->write("2").problem,
             root_.path() + "/set ended with exit code 1");
   const auto gone = setting({"x", {"/none", "{value}"}, {get}, {}, root_.path()});

@@ -235,6 +235,7 @@ class OwnSetter(Whole):
         self.assertEqual(said.returncode, 2, said.stdout)
         self.assertRegex(said.stderr, r"its 'read' does not tell what is set now, so it could not be put back: \S*/tool ended with exit code 1: warning: old firmware; no answer\n")
         (self.folder / "machine/broken").unlink()
+        (self.folder / "own.sqlite").unlink()
         self.experiment(wait="exec sleep 60")
         run = self.start()
         self.wait_for(self.is_set)

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +30,9 @@ constexpr std::size_t most_output = 1 << 20;
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
+  // Where ours was deleted a shell would complain of that.
+  char here[PATH_MAX];
+  if (::getcwd(here, sizeof here) == nullptr && ::chdir("/") != 0) ::_exit(127);
   const int null = ::open("/dev/null", O_RDONLY);
   ::dup2(null, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
