@@ -60,11 +60,16 @@ std::string share_of_reference(Store& store, const std::string& best, const std:
   return join(texts, ", ");
 }
 
-std::string last_recheck(Store& store, const std::string& scenario) {
+// Of the scenario's best (a point's key) as it was then: where another is the best since, of which.
+std::string last_recheck(Store& store, const std::string& scenario, const std::string& best) {
   Statement s = store.database().prepare(
-      "SELECT substr(at, 1, 10) || ' ' || verdict FROM rechecks WHERE scenario = ? ORDER BY at DESC LIMIT 1");
+      "SELECT substr(at, 1, 10) || ' ' || verdict, point FROM rechecks WHERE scenario = ? ORDER BY at DESC "
+      "LIMIT 1");
   s.bind(scenario);
-  return s.step() ? s.text(0) : std::string();
+  if (!s.step()) return {};
+  if (s.text(1) == best) return s.text(0);
+  const std::string setting = settings_of_point(store, s.text(1));
+  return fmt::format("{} (of {})", s.text(0), setting.empty() ? s.text(1) : setting);
 }
 
 // A value and the ends of its interval, from column `at` on.
@@ -114,7 +119,7 @@ class Gatherer {
       row.slowdown = change_in(s, 7);
       row.trials = static_cast<int>(s.integer(10));
       row.counted = static_cast<int>(s.integer(11));
-      row.rechecked = last_recheck(store, row.scenario);
+      row.rechecked = last_recheck(store, row.scenario, s.is_null(1) ? "" : s.text(1));
       index_.rows.push_back(std::move(row));
       any = true;
     }

@@ -78,36 +78,52 @@ std::map<int, int> nodes_of_blocks(const std::vector<const TrialRow*>& trials) {
   return of_block;
 }
 
-NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
-  NightValues night;
+// What one quantity of a scenario is, by point and by what repeats: blocks, or machines where there are several.
+struct BlockedNight {
+  std::vector<std::string> points;  // keys, as they are numbered in `values`
+  std::vector<BlockedValue> values;
+};
+
+BlockedNight blocked_night(const std::vector<TrialRow>& trials, const std::string& scenario,
+                           Quantity quantity) {
+  BlockedNight night;
   std::map<std::string, int> index;
-  std::vector<BlockedValue> blocked;
+  std::vector<GroupedValue> grouped;
   const auto rows = counting(trials, scenario, quantity);
   const auto node_of = nodes_of_blocks(rows);
-  std::vector<std::string> points;
   for (const TrialRow* trial : rows) {
     const auto [at, is_new] = index.try_emplace(trial->point, static_cast<int>(index.size()));
-    if (is_new) points.push_back(trial->point);
-    blocked.push_back(
-        {at->second, node_of.empty() ? trial->block : node_of.at(trial->block), *quantity(*trial)});
+    if (is_new) night.points.push_back(trial->point);
+    const int node = node_of.empty() ? 0 : node_of.at(trial->block);
+    grouped.push_back({at->second, node, trial->block, *quantity(*trial)});
   }
-  // Of several machines each is one repetition.
-  if (!node_of.empty()) blocked = means_of_groups(blocked);
+  if (!node_of.empty()) {
+    night.values = means_of_groups(grouped, static_cast<int>(night.points.size()));
+    return night;
+  }
+  for (const GroupedValue& one : grouped) night.values.push_back({one.point, one.block, one.value});
+  return night;
+}
+
+NightValues levels_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+  NightValues night;
+  const auto [points, blocked] = blocked_night(trials, scenario, quantity);
   for (const BlockedValue& one : blocked)
     night.of_point[points[static_cast<std::size_t>(one.point)]].push_back(one.value);
-  night.error = night_error(blocked, static_cast<int>(index.size()));
+  night.error = night_error(blocked, static_cast<int>(points.size()));
   find_noisier(blocked, points, night);
   return night;
 }
 
-// Of each point and block, the ratio to the reference of that block. What the reference's own trials add is
+// Of each point and block, the ratio to `base` (a point's key) in that block. What the base's own trials add is
 // common to all points of a block and known by the number of blocks only.
-NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario, Quantity quantity) {
+NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& scenario,
+                      const std::string& base_point, Quantity quantity) {
   NightValues night;
   std::map<int, std::vector<double>> references;
   const auto rows = counting(trials, scenario, quantity);
   for (const TrialRow* trial : rows) {
-    if (trial->is_reference) references[trial->block].push_back(std::log(*quantity(*trial)));
+    if (trial->point == base_point) references[trial->block].push_back(std::log(*quantity(*trial)));
   }
   std::map<std::string, std::map<int, std::vector<double>>> logs;
   double references_a_block = 0;
@@ -115,7 +131,7 @@ NightValues ratios_of(const std::vector<TrialRow>& trials, const std::string& sc
     references_a_block += static_cast<double>(values.size()) / static_cast<double>(references.size());
   for (const TrialRow* trial : rows) {
     const auto base = references.find(trial->block);
-    if (trial->is_reference || base == references.end()) continue;
+    if (trial->point == base_point || base == references.end()) continue;
     logs[trial->point][trial->block].push_back(std::log(*quantity(*trial)) - estimate(base->second)->mean);
   }
   double squares = 0, degrees = 0;
@@ -151,10 +167,10 @@ NightValues levels_of_nights(const std::vector<ComparedResult>& nights, const st
                              Quantity quantity) {
   NightValues all;
   for (const ComparedResult& night : nights) {
-    for (const auto& [point, values] : levels_of(night.trials, scenario, quantity).of_point) {
-      std::vector<double> logs;
-      for (const double value : values) logs.push_back(std::log(value));
-      all.of_point[point].push_back(std::exp(estimate(logs)->mean));
+    const auto [points, blocked] = blocked_night(night.trials, scenario, quantity);
+    const auto levels = levels_of_points(blocked, static_cast<int>(points.size()));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (levels[i]) all.of_point[points[i]].push_back(*levels[i]);
     }
   }
   double squares = 0, degrees = 0;
@@ -177,6 +193,43 @@ double sensor_share(const std::optional<Estimate>& estimate) {
 }
 
 namespace {
+
+// Keys of what these nights compare with.
+std::set<std::string> references_of(const std::vector<ComparedResult>& nights, const std::string& scenario) {
+  std::set<std::string> keys;
+  for (const ComparedResult& night : nights) {
+    for (const ScenarioSummary& one : night.summary.scenarios) {
+      if (one.scenario == scenario && one.reference) keys.insert(one.points[*one.reference].point);
+    }
+  }
+  return keys;
+}
+
+// "set.k = 3, set.k = 1", as they are called.
+std::string references_text(const std::vector<ComparedResult>& nights, const std::string& scenario) {
+  std::set<std::string> texts;
+  for (const ComparedResult& night : nights) {
+    for (const ScenarioSummary& one : night.summary.scenarios) {
+      if (one.scenario == scenario)
+        texts.insert(one.reference ? settings_text(one.points[*one.reference]) : "none");
+    }
+  }
+  return join(std::vector<std::string>(texts.begin(), texts.end()), ", ");
+}
+
+// Where the two sides, or the nights of one, compare with different points. Empty: they do not.
+std::string other_references(const ComparedScenario& scenario, const std::vector<ComparedResult>& ones,
+                             const std::vector<ComparedResult>& others, bool of_levels) {
+  auto all = references_of(ones, scenario.scenario);
+  all.merge(references_of(others, scenario.scenario));
+  if (all.size() < 2) return {};
+  return fmt::format(
+      "{}: the reference is {} before, {} after; savings are against each one's own{}", scenario.scenario,
+      references_text(ones, scenario.scenario), references_text(others, scenario.scenario),
+      of_levels               ? ""
+      : scenario.base.empty() ? ", and no change is judged: neither counts on both sides"
+                              : fmt::format(", changes against {} on both sides", scenario.base_called));
+}
 
 class ScenarioComparison {
  public:
@@ -205,6 +258,7 @@ class ScenarioComparison {
       const PointSummary* const other = find(before_, point.point);
       if (other == nullptr || !same_settings(*other, point)) result_.only_after.push_back(point.point);
     }
+    if (!of_levels_) find_base();
     if (energies_compare_) {
       judge(&ComparedPoint::energy, energy_of);
       judge(&ComparedPoint::power, power_of);
@@ -259,7 +313,8 @@ class ScenarioComparison {
       point.counted += one->counted;
       if (one->saving) savings.push_back(one->saving->value);
     }
-    if (savings.empty())
+    // Savings against several references have no mean.
+    if (savings.empty() || references_of(nights, before_.scenario).size() > 1)
       point.saving.reset();
     else
       point.saving =
@@ -287,7 +342,7 @@ class ScenarioComparison {
   void judge(ChangeOfPoint ComparedPoint::*field, Quantity quantity) {
     const auto values_of = [&](const std::vector<ComparedResult>& nights) {
       return of_levels_ ? levels_of_nights(nights, before_.scenario, quantity)
-                        : ratios_of(nights.front().trials, before_.scenario, quantity);
+                        : ratios_of(nights.front().trials, before_.scenario, result_.base, quantity);
     };
     const NightValues before = values_of(ones_), after = values_of(others_);
     const auto change = [&](const ComparedPoint& point, double confidence) -> std::optional<Change> {
@@ -307,6 +362,20 @@ class ScenarioComparison {
     for (ComparedPoint& point : result_.points) {
       const auto strict = change(point, 1 - level_of_changes / (quantities_judged * std::max(1, known)));
       (point.*field).beyond_noise = strict && strict->low && (*strict->low > 0 || *strict->high < 0);
+    }
+  }
+
+  // What changes are relative to: the reference of the one before, or of the one after, that counts on both sides.
+  void find_base() {
+    for (const ScenarioSummary* side : {&before_, &after_}) {
+      if (!side->reference) continue;
+      const std::string& key = side->points[*side->reference].point;
+      const auto found = std::find_if(result_.points.begin(), result_.points.end(),
+                                      [&](const ComparedPoint& one) { return one.point == key; });
+      if (found == result_.points.end() || found->before.counted == 0 || found->after.counted == 0) continue;
+      result_.base = key;
+      result_.base_called = found->called;
+      return;
     }
   }
 
@@ -338,12 +407,23 @@ class ScenarioComparison {
                              std::all_of(old->constraints.begin(), old->constraints.end(),
                                          [](const ConstraintCheck& one) { return one.holds.has_value(); });
     if (old->point == best.point) return;
+    const double sensor_of_best = sensor_share(best.objective), sensor_of_old = sensor_share(old->objective);
+    if (!after_.balanced && !after_.search) {
+      // Means do not compare: by the blocks in which both count.
+      const auto [points, blocked] = blocked_night(others_.front().trials, after_.scenario, objective_of);
+      const auto index = [&](const std::string& point) {
+        return static_cast<int>(std::find(points.begin(), points.end(), point) - points.begin());
+      };
+      result_.cost_of_old_best = paired_change(blocked, index(old->point), index(best.point),
+                                               ChangeOf::increase, std::hypot(sensor_of_best, sensor_of_old));
+      return;
+    }
     const NightValues night = levels_of(others_.front().trials, after_.scenario, objective_of);
     const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
     if (a != night.of_point.end() && b != night.of_point.end())
       result_.cost_of_old_best =
           change_between(a->second, night.error_of(best.point), b->second, night.error_of(old->point), 0.95,
-                         sensor_share(best.objective), sensor_share(old->objective));
+                         sensor_of_best, sensor_of_old);
   }
 
   const std::vector<ComparedResult>&ones_, &others_;
@@ -521,6 +601,10 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
       comparison.scenarios.push_back(
           ScenarioComparison(ones, scenario, others, other, comparison.energies_compare, comparison.of_levels)
               .finish());
+      if (std::string differs =
+              other_references(comparison.scenarios.back(), ones, others, comparison.of_levels);
+          !differs.empty())
+        comparison.warnings.push_back(std::move(differs));
     }
   }
   for (const ComparedScenario& scenario : comparison.scenarios) {
@@ -545,8 +629,12 @@ std::optional<Change> change_against_reference(const std::vector<TrialRow>& befo
                                                const std::vector<TrialRow>& after,
                                                const std::string& scenario, const std::string& point,
                                                double confidence, double sensor_before, double sensor_after) {
-  const NightValues then = ratios_of(before, scenario, objective_of),
-                    now = ratios_of(after, scenario, objective_of);
+  const auto reference = std::find_if(before.begin(), before.end(), [&](const TrialRow& trial) {
+    return trial.scenario == scenario && trial.is_reference;
+  });
+  if (reference == before.end()) return std::nullopt;
+  const NightValues then = ratios_of(before, scenario, reference->point, objective_of),
+                    now = ratios_of(after, scenario, reference->point, objective_of);
   const auto a = then.of_point.find(point), b = now.of_point.find(point);
   if (a == then.of_point.end() || b == now.of_point.end()) return std::nullopt;
   return change_between(a->second, then.error_of(point), b->second, now.error_of(point), confidence,
@@ -582,7 +670,9 @@ std::vector<std::string> not_judged(const Comparison& comparison) {
       return std::any_of(scenario.points.begin(), scenario.points.end(), what);
     };
     const auto is_judged = [](const ChangeOfPoint& one) { return one.change && one.change->low; };
-    const std::string why = "no setting has trials enough on both sides";
+    const std::string why = scenario.base.empty() && !comparison.of_levels
+                                ? "no reference counts on both sides"
+                                : "no setting has trials enough on both sides";
     if (any([](const ComparedPoint& p) { return p.before.work_energy.has_value(); }) &&
         !any([&](const ComparedPoint& p) { return is_judged(p.energy); }))
       texts.push_back(fmt::format("{}: of its energy nothing can be said: {}", scenario.scenario,

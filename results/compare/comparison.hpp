@@ -29,7 +29,7 @@ struct ChangeOfPoint {
 struct ComparedPoint {
   std::string point, called;
   PointSummary before, after;
-  // Of a unit of work where the objective is, else of a run: relative to the night's reference, or of the
+  // Of a unit of work where the objective is, else of a run: relative to `base` of the scenario in the same blocks, or of the
   // level itself (Comparison::of_levels).
   ChangeOfPoint energy, time, power;
   std::optional<double> energy_level, time_level;  // change of the level, a share; nothing is claimed of it
@@ -38,6 +38,9 @@ struct ComparedPoint {
 
 struct ComparedScenario {
   std::string scenario;
+  // What changes are relative to (a key, and what it is called): the reference of the one before, or of the one after, that counts on both
+  // sides. Empty: neither does, and nothing is judged; Comparison::of_levels has no need of it.
+  std::string base, base_called;
   std::vector<ComparedPoint> points;                 // in both, in the order of the first
   std::vector<std::string> only_before, only_after;  // keys
   std::vector<std::string> lost;  // of only_before, what those are called of which trials counted

@@ -73,6 +73,7 @@ Json comparison_object(const Comparison& c) {
              {"old_best_not_told_apart", s.old_best_not_told_apart},
              {"all_energy", to_json(s.all_energy)},
              {"all_time", to_json(s.all_time)},
+             {"against", s.base.empty() ? Json(nullptr) : Json(s.base)},
              {"compared", s.compared},
              {"only_before", s.only_before},
              {"only_after", s.only_after},

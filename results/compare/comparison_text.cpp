@@ -89,6 +89,14 @@ std::string best_text(const ComparedScenario& scenario) {
   return text + ".";
 }
 
+// "the reference", or what it is in its place where the two have different ones.
+std::string base_text(const ComparedScenario& scenario) {
+  const bool same = std::all_of(scenario.points.begin(), scenario.points.end(), [](const ComparedPoint& one) {
+    return one.before.is_reference == one.after.is_reference;
+  });
+  return same || scenario.base_called.empty() ? "the reference" : scenario.base_called;
+}
+
 std::string sentence(const ComparedScenario& scenario, bool energies_compare, bool of_levels) {
   std::vector<std::string> what, all;
   if (energies_compare) what.push_back(changed(scenario, &ComparedPoint::energy, "energy"));
@@ -97,7 +105,8 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare, bo
       fmt::format("{}: {} in both. {} (beyond the noise, 5 % for all points together) {}.", scenario.scenario,
                   counted(static_cast<int>(scenario.points.size()), "point") +
                       (scenario.points.size() == 1 ? " is" : " are"),
-                  of_levels ? "As nights differ among themselves" : "Against the reference of its own night",
+                  of_levels ? "As nights differ among themselves"
+                            : "Against " + base_text(scenario) + " of its own night",
                   join(what, ", and "));
   if (scenario.all_energy.change)
     all.push_back(fmt::format("energy changed by {}", with_interval(*scenario.all_energy.change)));
@@ -131,7 +140,8 @@ std::string terminal_comparison(const Comparison& comparison, const TextLook& lo
     text += fmt::format("\n{}\n", printable(scenario.scenario));
     TextTable table;
     const bool levels = comparison.of_levels;
-    table.row({" ", "setting", "energy before", "after", levels ? "change" : "against the reference",
+    table.row({" ", "setting", "energy before", "after",
+               levels ? "change" : "against " + printable(base_text(scenario)),
                levels ? "time: change" : "time: likewise",
                levels ? "mean power: change" : "mean power: likewise", "saving before", "after"});
     for (const ComparedPoint& point : scenario.points) {
@@ -143,7 +153,9 @@ std::string terminal_comparison(const Comparison& comparison, const TextLook& lo
                  printable(point.called), mean_cell(point.before.work_energy, "J"),
                  mean_cell(point.after.work_energy, "J"), cell(point.energy), cell(point.time),
                  cell(point.power), point.before.is_reference ? "reference" : share_cell(point.saving_before),
-                 point.before.is_reference ? "" : share_cell(point.saving_after)},
+                 !point.after.is_reference   ? share_cell(point.saving_after)
+                 : point.before.is_reference ? ""
+                                             : "reference"},
                 before || after);
     }
     text += table.text(look);
@@ -157,9 +169,10 @@ std::string terminal_comparison(const Comparison& comparison, const TextLook& lo
     text += fmt::format(
         "\n* best in both, < best before, > best after. [ ] are 95 % intervals of one point ({}, and the "
         "sensors' own part); ! is beyond the noise at 5 % for all points together. — is not known.\n",
-        comparison.of_levels ? "by how nights differ"
-                             : "change of its ratio to the reference of its own night, by each night's "
-                               "scatter, pooled over its points");
+        comparison.of_levels
+            ? "by how nights differ"
+            : "change of its ratio to the reference, or to what the table names in its place, "
+              "of its own night, by each night's scatter, pooled over its points");
   const auto unknown = [](const PointSummary& point) {
     return point.energy && !point.energy->sensor_half_width;
   };

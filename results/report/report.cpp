@@ -138,15 +138,28 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
   text += table.text(look);
 }
 
-// "2026-12-24 w: stands: 26.8 % [25.9, 27.7] less of the objective (27.1 % then)".
-std::vector<std::string> rechecked_lines(Store& store) {
+// What a recheck was of: the best as it was then. "cpu.frequency = 1.8 GHz", "set.k = 1, which is not the best here".
+std::string rechecked_setting(const Summary& summary, const std::string& scenario, const std::string& key) {
+  for (const ScenarioSummary& one : summary.scenarios) {
+    if (one.scenario != scenario) continue;
+    for (std::size_t i = 0; i < one.points.size(); ++i) {
+      if (one.points[i].point != key) continue;
+      return settings_text(one.points[i]) + (one.best == i ? "" : ", which is not the best here");
+    }
+  }
+  return key + ", which the experiment has no more";
+}
+
+// "2026-12-24 w at cpu.frequency = 1.8 GHz: stands: 26.8 % [25.9, 27.7] less of the objective than the reference (27.1 % then)".
+std::vector<std::string> rechecked_lines(Store& store, const Summary& summary) {
   std::vector<std::string> lines;
   Statement s = store.database().prepare(
-      "SELECT substr(at, 1, 10), scenario, verdict, why, saving, saving_low, saving_high, saving_before FROM "
-      "rechecks");
+      "SELECT substr(at, 1, 10), scenario, verdict, why, saving, saving_low, saving_high, saving_before, "
+      "point FROM rechecks");
   while (s.step()) {
-    std::string line = fmt::format("{} {}: {}", s.text(0), s.text(1),
-                                   s.text(2) == "not_known" ? "not known yet" : s.text(2));
+    std::string line =
+        fmt::format("{} {} at {}: {}", s.text(0), s.text(1), rechecked_setting(summary, s.text(1), s.text(8)),
+                    s.text(2) == "not_known" ? "not known yet" : s.text(2));
     if (const auto saving = s.maybe_real(4)) {
       line += fmt::format(": {:.1f} %", 100 * *saving);
       if (s.maybe_real(5)) line += fmt::format(" [{:.1f}, {:.1f}]", 100 * s.real(5), 100 * s.real(6));
@@ -228,7 +241,7 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
                 experiment.search ? summarise_searches(experiment, store.history(), points, store.prior())
                                   : Searches{});
   summary.noticed = store.noticed();
-  summary.rechecked = rechecked_lines(store);
+  summary.rechecked = rechecked_lines(store, summary);
   for (const auto& [node, why] : nodes_left_out(store))
     summary.warnings.push_back(fmt::format("{} is left out: {}", node, why));
   for (std::string& sentence : told_in_several_units(summary, trials))

@@ -104,7 +104,10 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   if (scenario.planned_points == 1) return ". It is the only point.";
   if (scenario.points.size() == 1) return ". No other point has been run yet.";
   if (best.is_reference) return ". This is the reference point itself.";
-  if (!scenario.reference || !(best.saving || best.slowdown))
+  const bool is_best = scenario.best && &best == &scenario.points[*scenario.best];
+  const std::optional<Change> gain = is_best ? scenario.gain_of_best : std::nullopt;
+  // Where no block has both, blocks that each has in common with others may still tell what the best saves.
+  if (!scenario.reference || !(best.saving || best.slowdown || gain))
     return ". No trial of the reference point counts together with one of this point, so no saving can be "
            "stated.";
   std::string text =
@@ -113,9 +116,7 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   const Objective objective = scenario.objective.minimise;
   const bool of_product = objective == Objective::edp || objective == Objective::ed2p;
   // What was chosen for being the least looks better than it is: that is taken out of what is claimed.
-  const bool is_best = scenario.best && &best == &scenario.points[*scenario.best];
   const bool by_search = scenario.search.has_value();
-  const std::optional<Change> gain = is_best ? scenario.gain_of_best : std::nullopt;
   // Corrected, what was named may turn out on the wrong side of the reference: then the interval says all
   // there is.
   const auto gained = [&](const std::string& less, const std::string& more, const std::string& of_how) {

@@ -110,56 +110,48 @@ class Scenario {
     }
   }
 
-  // What repeats: the machine where there are several, else the block.
-  int replicate_of(const TrialRow& trial) const {
-    return several_nodes() ? nodes_.at(trial.node) : trial.block;
-  }
   bool several_nodes() const { return nodes_.size() > 1; }
+  int node_of(const TrialRow& trial) const { return several_nodes() ? nodes_.at(trial.node) : 0; }
+
+  // What repeats is the machine where there are several, as its blocks share what it is; else the block.
+  std::vector<BlockedValue> by_replicate(const std::vector<GroupedValue>& values) const {
+    if (several_nodes()) return means_of_groups(values, static_cast<int>(result_.points.size()));
+    std::vector<BlockedValue> blocked;
+    for (const GroupedValue& value : values) blocked.push_back({value.point, value.block, value.value});
+    return blocked;
+  }
 
   void collect_blocks() {
     for (const TrialRow* trial : trials_) {
       if (trial->counts() && !trial->node.empty())
         nodes_.emplace(trial->node, static_cast<int>(nodes_.size()));
     }
+    std::vector<GroupedValue> energy, time, objective, fresh;
+    std::map<int, std::set<int>> where;  // of each point that counts, the blocks with an objective
     for (const TrialRow* trial : trials_) {
       if (!trial->counts() || result_.points[static_cast<std::size_t>(index_of(*trial))].censored > 0)
         continue;
-      const auto add = [&](std::vector<BlockedValue>& into, const std::optional<double>& value) {
-        if (value && *value > 0) into.push_back({index_of(*trial), replicate_of(*trial), *value});
+      const auto add = [&](std::vector<GroupedValue>& into, const std::optional<double>& value) {
+        if (value && *value > 0) into.push_back({index_of(*trial), node_of(*trial), trial->block, *value});
       };
       const WorkOfTrial work = work_of(*trial);
-      add(energy_, work.energy_in_logs);
-      add(time_, work.time_in_logs);
-      add(objective_, work.objective_in_logs);
+      add(energy, work.energy_in_logs);
+      add(time, work.time_in_logs);
+      add(objective, work.objective_in_logs);
       // Before the experiment grew others were confirmed, or against others.
-      if (trial->confirms && trial->block >= grown_from_) add(fresh_, work.objective_in_logs);
-      auto& mine = blocks_of_[index_of(*trial)];
-      if (work.objective_in_logs) ++mine[replicate_of(*trial)];
+      if (trial->confirms && trial->block >= grown_from_) add(fresh, work.objective_in_logs);
+      auto& mine = where[index_of(*trial)];
+      if (work.objective_in_logs) mine.insert(several_nodes() ? node_of(*trial) : trial->block);
     }
-    // Of several machines each is one repetition: its blocks share what it is.
-    if (several_nodes()) {
-      for (std::vector<BlockedValue>* values : {&energy_, &time_, &objective_, &fresh_})
-        *values = means_of_groups(*values);
-    }
-    if (!blocks_of_.empty()) {
-      std::map<int, std::set<int>> where;
-      for (const auto& [point, blocks] : blocks_of_) {
-        for (const auto& [block, count] : blocks) where[point].insert(block);
-      }
-      result_.connected =
-          where.empty() || reached_by_blocks(where, where.begin()->first).size() == where.size();
-    }
-    // Plain means compare where each point counts in all of the blocks, and as often in each of them: of the reference's two trials in a
-    // block one that is lost gives that block less weight in its mean than in the others'.
-    for (const auto& [point, blocks] : blocks_of_) {
-      const auto& first = blocks_of_.begin()->second;
-      result_.balanced = result_.balanced && blocks.size() == first.size() &&
-                         std::equal(blocks.begin(), blocks.end(), first.begin(),
-                                    [](const auto& a, const auto& b) { return a.first == b.first; }) &&
-                         (several_nodes() || std::all_of(blocks.begin(), blocks.end(), [&](const auto& one) {
-                            return one.second == blocks.begin()->second;
-                          }));
-    }
+    energy_ = by_replicate(energy);
+    time_ = by_replicate(time);
+    objective_ = by_replicate(objective);
+    fresh_ = by_replicate(fresh);
+    result_.connected =
+        where.empty() || reached_by_blocks(where, where.begin()->first).size() == where.size();
+    const auto in_all = [&](const auto& one) { return one.second == where.begin()->second; };
+    result_.balanced =
+        std::all_of(where.begin(), where.end(), in_all) && is_balanced_within_groups(objective);
   }
 
   // What the sensors add to the mean ratio of two points, relative, over all their trials or `of` them. What
@@ -401,13 +393,13 @@ class Scenario {
 
   void trade_offs() {
     auto& points = result_.points;
-    std::vector<BlockedValue> edp, ed2p;
+    std::vector<GroupedValue> edp, ed2p;
     for (const TrialRow* trial : trials_) {
       const WorkOfTrial work = work_of(*trial);
       const auto &e = work.energy_in_logs, &t = work.time_in_logs;
       if (!trial->counts() || !e || !t || *e <= 0 || *t <= 0) continue;
-      edp.push_back({index_of(*trial), replicate_of(*trial), *e * *t});
-      ed2p.push_back({index_of(*trial), replicate_of(*trial), *e * *t * *t});
+      edp.push_back({index_of(*trial), node_of(*trial), trial->block, *e * *t});
+      ed2p.push_back({index_of(*trial), node_of(*trial), trial->block, *e * *t * *t});
     }
     const auto energy = levels(energy_, &PointSummary::work_energy),
                time = levels(time_, &PointSummary::work_time);
@@ -417,7 +409,8 @@ class Scenario {
         points[i].time_level = time[i];
       }
     }
-    const auto of_edp = levels(edp, &PointSummary::edp), of_ed2p = levels(ed2p, &PointSummary::ed2p);
+    const auto of_edp = levels(by_replicate(edp), &PointSummary::edp),
+               of_ed2p = levels(by_replicate(ed2p), &PointSummary::ed2p);
     const auto least = [&](const std::vector<std::optional<double>>& values, auto condition) {
       std::optional<std::size_t> found;
       for (std::size_t i = 0; i < points.size(); ++i) {
@@ -452,11 +445,10 @@ class Scenario {
   WorkOfTrials unequal_;                                 // of points whose trials did unequal work
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
-  std::vector<BlockedValue> fresh_;              // of the objective, in blocks that confirm
-  int grown_from_ = 0;                           // first block of what was added last
-  std::map<int, std::map<int, int>> blocks_of_;  // of each point, how many count in each block
-  std::map<std::string, int> nodes_;             // machines, numbered, where there are any by name
-  std::vector<int> asked_;                       // in brief: the points that are asked about; empty: all
+  std::vector<BlockedValue> fresh_;   // of the objective, in blocks that confirm
+  int grown_from_ = 0;                // first block of what was added last
+  std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
+  std::vector<int> asked_;            // in brief: the points that are asked about; empty: all
 };
 
 }  // namespace

@@ -76,16 +76,61 @@ std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
   return result;
 }
 
-std::vector<BlockedValue> means_of_groups(std::span<const BlockedValue> values) {
-  std::map<std::pair<int, int>, std::pair<double, int>> sums;  // of logarithms
+bool is_balanced(std::span<const BlockedValue> values) {
+  std::map<int, std::map<int, int>> counts;  // of each point, in each block
+  for (const BlockedValue& value : values) ++counts[value.point][value.block];
+  return std::all_of(counts.begin(), counts.end(), [&](const auto& point) {
+    const auto &mine = point.second, &first = counts.begin()->second;
+    return mine.size() == first.size() &&
+           std::equal(mine.begin(), mine.end(), first.begin(),
+                      [](const auto& a, const auto& b) { return a.first == b.first; }) &&
+           std::all_of(mine.begin(), mine.end(),
+                       [&](const auto& one) { return one.second == mine.begin()->second; });
+  });
+}
+
+namespace {
+
+std::map<int, std::vector<BlockedValue>> by_group(std::span<const GroupedValue> values) {
+  std::map<int, std::vector<BlockedValue>> groups;
+  for (const GroupedValue& value : values)
+    groups[value.group].push_back({value.point, value.block, value.value});
+  return groups;
+}
+
+}  // namespace
+
+bool is_balanced_within_groups(std::span<const GroupedValue> values) {
+  const auto groups = by_group(values);
+  return std::all_of(groups.begin(), groups.end(), [](const auto& one) { return is_balanced(one.second); });
+}
+
+std::vector<std::optional<double>> levels_of_points(std::span<const BlockedValue> values, int points) {
+  std::vector<std::optional<double>> levels(static_cast<std::size_t>(points));
+  if (!is_balanced(values)) {
+    const BlockModel model(values, points);
+    for (int point = 0; point < points; ++point) levels[static_cast<std::size_t>(point)] = model.level(point);
+    return levels;
+  }
+  std::map<int, std::pair<double, int>> sums;  // of logarithms
   for (const BlockedValue& value : values) {
-    auto& [sum, count] = sums[{value.point, value.block}];
+    auto& [sum, count] = sums[value.point];
     sum += std::log(value.value);
     ++count;
   }
+  for (const auto& [point, sum] : sums)
+    levels[static_cast<std::size_t>(point)] = std::exp(sum.first / sum.second);
+  return levels;
+}
+
+std::vector<BlockedValue> means_of_groups(std::span<const GroupedValue> values, int points) {
   std::vector<BlockedValue> means;
-  for (const auto& [where, sum] : sums)
-    means.push_back({where.first, where.second, std::exp(sum.first / sum.second)});
+  for (const auto& [group, mine] : by_group(values)) {
+    const auto levels = levels_of_points(mine, points);
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      if (levels[i]) means.push_back({static_cast<int>(i), group, *levels[i]});
+    }
+  }
   return means;
 }
 

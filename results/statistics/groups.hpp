@@ -25,8 +25,25 @@ std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
                                            const std::vector<std::string>& groups,
                                            const std::vector<SensorPart>& sensors = {});
 
-// One value for each point and group: the geometric mean. The group stands where the block stood.
-std::vector<BlockedValue> means_of_groups(std::span<const BlockedValue> values);
+// One trial: of which point, in which group, and in which block of that group. Values must be positive.
+struct GroupedValue {
+  int point = 0;
+  int group = 0;
+  int block = 0;
+  double value = 0;
+};
+
+// Whether each point has values in all of the blocks that any has them in, and as many in each: their plain means compare then. Of the
+// reference's two trials in a block one that is lost gives that block less weight in its mean than in the others'.
+bool is_balanced(std::span<const BlockedValue> values);
+// The same within each group.
+bool is_balanced_within_groups(std::span<const GroupedValue> values);
+
+// Of each point (0, 1, ...) its geometric mean, with the blocks' level taken out where that is not balanced. nullopt: it has no value.
+std::vector<std::optional<double>> levels_of_points(std::span<const BlockedValue> values, int points);
+
+// One value for each point and group, its level within the group. The group stands where the block stood.
+std::vector<BlockedValue> means_of_groups(std::span<const GroupedValue> values, int points);
 
 // By how much groups differ: the standard deviation between them, what single values scatter taken out. Of logarithms a
 // share.

@@ -48,6 +48,54 @@ TEST(Groups, OneFarFromTheOthersIsNamed) {
   EXPECT_NEAR(apart[5].value, 0.09, 0.003);
 }
 
+TEST(Groups, BalanceIsOfBlocksAndOfHowOftenInEach) {
+  const std::vector<BlockedValue> both{{0, 1, 1}, {1, 1, 1}, {0, 2, 1}, {1, 2, 1}};
+  EXPECT_TRUE(is_balanced(both));
+  EXPECT_TRUE(is_balanced({}));
+  auto twice_each = both;
+  twice_each.push_back({0, 1, 1});
+  EXPECT_FALSE(is_balanced(twice_each));
+  twice_each.push_back({0, 2, 1});
+  EXPECT_TRUE(is_balanced(twice_each));
+  EXPECT_FALSE(is_balanced(std::span(both).first(3)));
+  // Each machine has its own blocks, and as many as it likes.
+  const std::vector<GroupedValue> two{{0, 0, 1, 1}, {1, 0, 1, 1}, {0, 1, 2, 1},
+                                      {1, 1, 2, 1}, {0, 1, 3, 1}, {1, 1, 3, 1}};
+  EXPECT_TRUE(is_balanced_within_groups(two));
+  EXPECT_FALSE(is_balanced_within_groups(std::span(two).first(5)));
+}
+
+// A night that grew on each machine: later blocks hold another setting beside the reference, at whatever level the machine has by then.
+TEST(Groups, OfANightThatGrewTheBlocksLevelIsTakenOut) {
+  std::mt19937_64 random(20261126);
+  std::normal_distribution<double> normal;
+  int held = 0;
+  constexpr int nights = 400, nodes = 4;
+  for (int night = 0; night < nights; ++night) {
+    std::vector<GroupedValue> values;
+    const double saving = 0.05 + 0.2 * std::uniform_real_distribution<double>()(random);
+    int block = 0;
+    for (int node = 0; node < nodes; ++node) {
+      const double mine = std::log(1 - saving) + 0.01 * normal(random);
+      for (const bool later : {false, true}) {
+        for (int b = 0; b < 3; ++b, ++block) {
+          const double level = 0.5 * normal(random);
+          values.push_back({0, node, block, std::exp(level + 0.002 * normal(random))});
+          values.push_back({later ? 2 : 1, node, block, std::exp(level + mine + 0.002 * normal(random))});
+        }
+      }
+    }
+    const auto means = means_of_groups(values, 3);
+    ASSERT_EQ(means.size(), 3U * nodes);
+    const auto change = paired_change(means, 2, 0, ChangeOf::saving);
+    ASSERT_TRUE(change && change->low);
+    EXPECT_NEAR(change->value, saving, 0.03);
+    held += *change->low <= saving && saving <= *change->high ? 1 : 0;
+  }
+  EXPECT_GE(held, nights * 92 / 100);
+  EXPECT_LE(held, nights * 98 / 100);
+}
+
 struct Held {
   int saving = 0, spread = 0, departure = 0, departures = 0, outlying = 0, nights = 0;
 };
@@ -60,7 +108,7 @@ Held nights_of(int nodes, int least_blocks, int most_blocks, int nights, std::ui
   for (int night = 0; night < nights; ++night) {
     const double saving = 0.05 + 0.2 * std::uniform_real_distribution<double>()(random);
     const double of_level = 0.03, of_saving = 0.01, of_block = 0.005, of_trial = 0.01;
-    std::vector<BlockedValue> values;
+    std::vector<GroupedValue> values;
     std::vector<std::vector<double>> at_best;
     std::vector<double> levels;
     std::vector<std::vector<double>> of_blocks;
@@ -75,13 +123,13 @@ Held nights_of(int nodes, int least_blocks, int most_blocks, int nights, std::ui
       for (int b = 0; b < blocks; ++b, ++block) {
         const double common = level + of_block * normal(random);
         const double a = common + of_trial * normal(random), c = common + mine + of_trial * normal(random);
-        values.push_back({0, node, std::exp(a)});
-        values.push_back({1, node, std::exp(c)});
+        values.push_back({0, node, block, std::exp(a)});
+        values.push_back({1, node, block, std::exp(c)});
         best.push_back(c);
         all.push_back((a + c) / 2);
       }
     }
-    const auto change = paired_change(means_of_groups(values), 1, 0, ChangeOf::saving);
+    const auto change = paired_change(means_of_groups(values, 2), 1, 0, ChangeOf::saving);
     held.saving += change && change->low && *change->low <= saving && saving <= *change->high ? 1 : 0;
     const auto spread = spread_between(at_best);
     const double truth = std::hypot(of_level, of_saving);

@@ -317,6 +317,76 @@ TEST(Compare, ASettingOfWhichNoTrialCountsAnyMoreIsWorse) {
           "the former best."));
 }
 
+// Three clocks that cost the same in both, at levels that differ from block to block.
+ComparedResult night_against(const char* file, const std::string& reference,
+                             const std::vector<double>& clocks) {
+  ComparedResult result;
+  result.file = file;
+  result.plan_hash = reference;
+  for (int block = 1; block <= 4; ++block) {
+    for (const double ghz : clocks) {
+      const std::string point = fmt::format("{} GHz", ghz);
+      TrialRow t = trial(point, point == reference,
+                         (40 + 10 * ghz) * (1 + 0.1 * block) * (1 + 0.001 * (block % 2)), 1);
+      t.settings = {{"cpu.frequency", point, ghz * 1e9}};
+      t.block = block;
+      t.id = static_cast<std::int64_t>(result.trials.size()) + 1;
+      result.trials.push_back(t);
+    }
+  }
+  ExperimentRow experiment;
+  experiment.energy_source = "system";
+  experiment.axes = {{"cpu.frequency", "knob"}};
+  result.summary = summarise(experiment, result.trials);
+  return result;
+}
+
+// What changed is the question alone.
+TEST(Compare, TwoWithOtherReferencesAreComparedAgainstOneOfThem) {
+  const auto before = night_against("a.sqlite", "3 GHz", {1, 2, 3}),
+             after = night_against("b.sqlite", "1 GHz", {1, 2, 3});
+  for (const auto& [c, base] :
+       {std::pair(compare(before, after), "3 GHz"), {compare(after, before), "1 GHz"}}) {
+    ASSERT_EQ(c.scenarios.size(), 1U);
+    EXPECT_EQ(c.scenarios[0].base, base);
+    for (const ComparedPoint& point : c.scenarios[0].points) {
+      EXPECT_FALSE(point.energy.beyond_noise) << point.point;
+      if (point.point != base) {
+        EXPECT_NEAR(point.energy.change->value, 0, 1e-9) << point.point;
+      }
+    }
+  }
+  const Comparison c = compare(before, after);
+  EXPECT_THAT(c.warnings,
+              testing::Contains(
+                  "w: the reference is cpu.frequency = 3 GHz before, cpu.frequency = 1 GHz after; savings "
+                  "are against each one's own, changes against cpu.frequency = 3 GHz on both sides"));
+  EXPECT_THAT(
+      comparison_sentences(c).at(0),
+      HasSubstr(
+          "Against cpu.frequency = 3 GHz of its own night (beyond the noise, 5 % for all points together) "
+          "energy changed at none of the 2 that could be judged"));
+  // Neither ran on the other side.
+  const Comparison apart =
+      compare(night_against("a.sqlite", "3 GHz", {2, 3}), night_against("b.sqlite", "1 GHz", {1, 2}));
+  EXPECT_THAT(apart.warnings,
+              testing::Contains(
+                  "w: the reference is cpu.frequency = 3 GHz before, cpu.frequency = 1 GHz after; savings "
+                  "are against each one's own, and no change is judged: neither counts on both sides"));
+  EXPECT_FALSE(apart.scenarios[0].points.at(0).energy.change);
+  EXPECT_THAT(not_judged(apart),
+              ElementsAre("w: of its energy nothing can be said: no reference counts on both sides",
+                          "w: of its time nothing can be said: no reference counts on both sides"));
+  // The former best against the new one, within the blocks of a night that grew.
+  auto grown = night_against("b.sqlite", "3 GHz", {1, 2, 3});
+  std::erase_if(grown.trials, [](const TrialRow& t) { return t.point == "1 GHz" && t.block < 3; });
+  grown.summary = summarise(grown.summary.experiment, grown.trials);
+  const Comparison more = compare(night_against("a.sqlite", "3 GHz", {2, 3}), grown);
+  ASSERT_TRUE(more.scenarios[0].cost_of_old_best);
+  EXPECT_NEAR(more.scenarios[0].cost_of_old_best->value, 0.2, 1e-9);
+  EXPECT_EQ(more.scenarios[0].cost_of_old_best->pairs, 2);
+}
+
 TEST(Compare, AResultWithItself) {
   const auto a = night("a.sqlite", 1, 7);
   const Comparison c = compare(a, a);

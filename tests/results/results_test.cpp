@@ -400,6 +400,57 @@ TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
                         "saving can be stated"));
 }
 
+// The best and what is asked as the reference never met: what each has in common with a third tells, and every output says the same of it.
+TEST(Summary, WhatOtherPointsTellOfASavingIsSaid) {
+  std::vector<TrialRow> trials;
+  for (int block = 1; block <= 6; ++block) {
+    const double level = 1 + 0.2 * block, noise = 1 + 0.001 * (block % 3);
+    trials.push_back(row("2 GHz", 2, block, 90 * level, 1));
+    trials.push_back(block <= 3 ? row("3 GHz", 3, block, 100 * level * noise, 1)
+                                : row("1 GHz", 1, block, 45 * level * noise, 1));
+  }
+  const auto summary = summarise(experiment(12), trials);
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  ASSERT_TRUE(scenario.best && scenario.gain_of_best);
+  EXPECT_EQ(scenario.points[*scenario.best].point, "w cpu.frequency=1 GHz");
+  EXPECT_FALSE(scenario.points[*scenario.best].gain);
+  EXPECT_NEAR(scenario.gain_of_best->value, 0.55, 0.002);
+  EXPECT_THAT(answer_sentences(summary).at(0),
+              HasSubstr("Against the reference (cpu.frequency = 3 GHz): 55.0 % less energy (no block has "
+                        "both: no interval)."));
+}
+
+// Two machines' nights joined, one of which grew while it had become twice as slow: its trials of what was added are of later blocks.
+TEST(Summary, OfJoinedNightsThatGrewSavingsAreWithinBlocks) {
+  std::vector<TrialRow> trials;
+  int block = 0;
+  const auto add = [&](const std::string& node, double level, std::vector<std::pair<double, double>> points) {
+    for (int i = 0; i < 3; ++i) {
+      ++block;
+      for (const auto& [ghz, joules] : points) {
+        trials.push_back(
+            row(fmt::format("{} GHz", ghz), ghz, block, joules * level * (1 + 0.001 * (i % 2)), 1));
+        trials.back().node = node;
+      }
+    }
+  };
+  add("here", 1, {{1, 10}, {2, 16}, {3, 20}});
+  add("here", 2, {{4, 7}, {3, 20}});
+  add("there", 1.2, {{1, 10}, {2, 16}, {3, 20}, {4, 7}});
+  const auto summary = summarise(experiment(27), trials);
+  const ScenarioSummary& scenario = summary.scenarios.at(0);
+  ASSERT_TRUE(scenario.best && scenario.gain_of_best);
+  EXPECT_EQ(scenario.points[*scenario.best].point, "w cpu.frequency=4 GHz");
+  EXPECT_FALSE(scenario.balanced);
+  EXPECT_NEAR(scenario.points[0].saving->value, 0.5, 0.001);
+  EXPECT_NEAR(scenario.points[1].saving->value, 0.2, 0.001);
+  EXPECT_NEAR(scenario.points[3].saving->value, 0.65, 0.001);
+  EXPECT_NEAR(scenario.gain_of_best->value, 0.65, 0.002);
+  for (const std::size_t other : {0, 1}) EXPECT_FALSE(scenario.points[other].not_told_apart) << other;
+  EXPECT_NEAR(*scenario.points[3].energy_level / *scenario.points[2].energy_level, 0.35, 0.001);
+  EXPECT_THAT(answer_sentences(summary).at(0), HasSubstr("the blocks' level is taken out of the comparison"));
+}
+
 // Three blocks of four points, then fresh blocks of two of them and the reference.
 std::vector<TrialRow> confirmed_night(int fresh_blocks) {
   std::vector<TrialRow> trials;

@@ -494,6 +494,14 @@ conditions: {warm up: 0, foreign load: off, temperature: off, idle: none}
         self.assertEqual([row["file"] for row in index["results"]], ["flat.sqlite", "r.sqlite"])
         self.assertRegex(index["results"][1]["rechecked"], r"^20\d\d-\d\d-\d\d stands$")
         self.assertEqual(index["results"][1]["share_of_reference"], "t 20 %")
+        # Of what is the best since, nobody has looked whether it stands.
+        self.write("r.yaml", (self.folder / "r.yaml").read_text().replace("[0.1, 0.3, 0.5]", "[0.02, 0.1, 0.3, 0.5]"))
+        grown = self.call("r.yaml", "--quiet", "--no-html")
+        self.assertEqual(grown.returncode, 0, grown.stderr)
+        self.assertRegex(grown.stdout, r"\nRechecked:\n  20\d\d-\d\d-\d\d w at t = 0\.1, which is not the best here: stands: [0-9.]+ % \[")
+        index = json.loads(self.call("index", ".", "--json").stdout)
+        self.assertEqual(index["results"][1]["best"], "t = 0.02")
+        self.assertRegex(index["results"][1]["rechecked"], r"^20\d\d-\d\d-\d\d stands \(of t = 0\.1\)$")
 
     def test_a_rehearsal_runs_each_work_once_and_keeps_nothing(self):
         self.write("n.yaml", """name: n

@@ -75,8 +75,8 @@ class Recheck(testbed.TestbedCase):
         self.assertEqual(again["scenarios"][0]["points"], night["scenarios"][0]["points"])
         self.assertIn("is finished", said("again")[2])
         self.assertNotIn("killed", said("status")[1])
-        self.assertRegex(said("report")[1], r"\nRechecked:\n  20\d\d-\d\d-\d\d mixed: stands: [0-9.]+ % \[[0-9.]+, [0-9.]+\] less of the objective than the reference \([0-9.]+ % then\)\n"
-                                            r"  20\d\d-\d\d-\d\d mixed: not known yet.*\n  20\d\d-\d\d-\d\d mixed: changed[:;] ")
+        self.assertRegex(said("report")[1], r"\nRechecked:\n  20\d\d-\d\d-\d\d mixed at cpu\.frequency = 1\.8 GHz: stands: [0-9.]+ % \[[0-9.]+, [0-9.]+\] less of the objective than the reference \([0-9.]+ % then\)\n"
+                                            r"  20\d\d-\d\d-\d\d mixed at cpu\.frequency = 1\.8 GHz: not known yet.*\n  20\d\d-\d\d-\d\d mixed at cpu\.frequency = 1\.8 GHz: changed[:;] ")
         rows = testbed.rows(out / "night.sqlite", "SELECT verdict, blocks FROM rechecks")
         self.assertEqual([row["verdict"] for row in rows], ["stands", "not_known", "changed"])
         trials = testbed.rows(out / "night.sqlite", "SELECT count(*) AS n, sum(t.counts) AS counted, group_concat(DISTINCT t.left_out) AS why FROM trials t WHERE t.block > 10000")[0]
