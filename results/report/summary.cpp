@@ -197,7 +197,9 @@ class Scenario {
         !(theirs->mean > 0) || !mine->half_width || !theirs->half_width)
       return;
     const double gain = 1 - mine->mean / theirs->mean;
-    if (gain >= *point.gain->low && gain <= *point.gain->high) return;
+    // Trials that are alike to the last place have an interval of no width, of which rounding is outside.
+    constexpr double rounding = 1e-9;
+    if (gain >= *point.gain->low - rounding && gain <= *point.gain->high + rounding) return;
     point.gain_of_means = gain;
     point.means_told_apart =
         std::abs(mine->mean - theirs->mean) > std::hypot(*mine->half_width, *theirs->half_width);

@@ -400,6 +400,20 @@ TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
                         "saving can be stated"));
 }
 
+// Trials that are alike to the last place: the interval has no width, and what rounding leaves outside of it is no other mean.
+TEST(Summary, WhatRoundingMakesOfMeansIsNotSaid) {
+  for (int i = 1; i < 200; ++i) {
+    std::vector<TrialRow> trials;
+    for (int block = 1; block <= 4; ++block) {
+      trials.push_back(row("1 GHz", 1, block, 0.0048 * i, 1));
+      trials.push_back(row("3 GHz", 3, block, 0.006 * i, 1));
+    }
+    const auto summary = summarise(experiment(8), trials);
+    EXPECT_FALSE(summary.scenarios.at(0).points.at(0).gain_of_means) << i;
+    EXPECT_THAT(answer_sentences(summary).at(0), testing::Not(HasSubstr("By the two means"))) << i;
+  }
+}
+
 // The best and what is asked as the reference never met: what each has in common with a third tells, and every output says the same of it.
 TEST(Summary, WhatOtherPointsTellOfASavingIsSaid) {
   std::vector<TrialRow> trials;
