@@ -233,6 +233,15 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
                                 "spread: more blocks would tell";
     return row;
   }
+  // The least of what holds the constraints may take more than a reference that does not: then there is no saving that could stand.
+  if (was.gain_of_best && was.gain_of_best->value < 0) {
+    row.why = fmt::format(
+        "that it changed is not shown; but the night claims no saving that could stand: the best took more "
+        "than the "
+        "reference{} then too",
+        reference.feasible ? "" : ", which breaks a constraint,");
+    return row;
+  }
   if (const auto high = high_at(*gain, confidence); high && *high < 0) {
     row.verdict = has_changed;
     row.why = "the best takes more than the reference now";

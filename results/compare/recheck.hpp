@@ -16,7 +16,8 @@ inline constexpr double confidence_of_recheck = 0.99;
 inline constexpr const char *stands = "stands", *has_changed = "changed", *not_known_yet = "not_known";
 
 // Of each scenario that has trials in `again`, which are the recheck's alone; `trials`: those of the night that `night` summarises.
-//   changed    the best's objective relative to the reference is another than the night states; it breaks a constraint now, for certain; or
+//   changed    the best's objective relative to the reference is another than the night states; it breaks a constraint now, for certain; by
+//              the recheck alone it takes more than the reference, where the night states less; or
 //              best or reference do not run any more as they did (every trial throttled, not delivered, failed)
 //   stands     none of that is shown, by the recheck alone the best is better than the reference (95 %), and it holds the constraints
 //   not_known  neither: too few blocks, or disturbed ones
