@@ -28,7 +28,7 @@ bool taken_at_random(const std::vector<Look>& looks) {
 // Whether each rise is some few of the least there is (a plug that counts in Wh): it then stands still until another
 // one is full, however long that takes.
 bool counts_in_quanta(const std::vector<double>& rises) {
-  constexpr double most_at_once = 16, exact = 1e-3;
+  constexpr double most_at_once = 16, exact = 1e-5;  // a steady load by a steady clock is no quanta
   double least = INFINITY;
   for (const double rise : rises) {
     if (rise > 0) least = std::min(least, rise);
@@ -230,7 +230,7 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
 void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const auto known_update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
   const bool told = model_.told_when_new && !(counter_ && says_it_again(looks));
-  FreshValues fresh = told       ? told_values(looks)
+  FreshValues fresh = told       ? (counter_ ? told_counts(looks) : told_values(looks))
                       : counter_ ? fresh_counts(looks, known_update)
                                  : fresh_levels(looks, known_update);
   if (fresh.update) update_ = Seconds{*fresh.update};
@@ -352,6 +352,17 @@ bool EnergyCurve::has_gap(double from, double to) const {
   });
 }
 
+// Before its first new value and behind its last a counter is taken to go on as it went beside: nothing is known by that of most of what counts.
+bool EnergyCurve::counts_most_of(std::span<const Stretch> stretches) const {
+  constexpr double enough = 0.5;
+  double seen = 0, all = 0;
+  for (const Stretch& one : stretches) {
+    all += one.to - one.from;
+    seen += std::max(0.0, std::min(one.to, counts_.back().time) - std::max(one.from, counts_.front().time));
+  }
+  return seen >= enough * all;
+}
+
 // One value that cannot be makes those beside it doubtful: inside the window, or so near that its edges stand
 // on it.
 bool EnergyCurve::has_impossible(double from, double to) const {
@@ -424,6 +435,10 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
   for (const Stretch& stretch : stretches) {
     energy.fault = fault_between(stretch.from, stretch.to);
     if (energy.fault != EnergyFault::none) return energy;
+  }
+  if (counter_ && !counts_most_of(stretches)) {
+    energy.fault = EnergyFault::gap;
+    return energy;
   }
   double joules = 0, half_width = 0, systematic = 0, sums = 0;
   if (counter_) {

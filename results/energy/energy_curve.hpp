@@ -33,6 +33,8 @@
 
 namespace dvfs_plan {
 
+struct Stretch;  // counter_energy.hpp
+
 // Why the half-width of a gauge's energy is not known.
 enum class Unresolved { no, window_unknown, window_short };
 
@@ -143,6 +145,7 @@ class EnergyCurve {
   double visible_at(double time) const;
   bool encloses(double from, double to) const;
   bool has_gap(double from, double to) const;
+  bool counts_most_of(std::span<const Stretch> stretches) const;
   bool has_impossible(double from, double to) const;
   EnergyFault fault_between(double from, double to) const;
 

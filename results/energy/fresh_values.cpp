@@ -339,6 +339,17 @@ FreshValues told_values(std::span<const Look> looks) {
   return fresh;
 }
 
+FreshValues told_counts(std::span<const Look> looks) {
+  FreshValues fresh = begin_with(looks, std::nullopt);
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    const bool again = i > 0 && looks[i].value == looks[i - 1].value;
+    // The first one that is told again may have been told for any time.
+    const bool stale = i == 0 && looks.size() > 1 && looks[1].value == looks[0].value;
+    if (!again && !stale) fresh.values.push_back({looks[i].time, looks[i].value, 0});
+  }
+  return fresh;
+}
+
 FreshValues fresh_levels(std::span<const Look> looks, std::optional<double> known_update) {
   FreshValues fresh = begin_with(looks, known_update);
   if (looks.empty()) return fresh;

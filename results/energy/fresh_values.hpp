@@ -41,6 +41,9 @@ FreshValues fresh_levels(std::span<const Look> looks, std::optional<double> know
 
 // Of a source that speaks when it has something new: each reading is as new as its time.
 FreshValues told_values(std::span<const Look> looks);
+// Of a counter: nothing that runs draws 0 W, so one that tells the same number again hangs, or counts coarsely.
+// What it tells behind that was drawn all the while, and not in the moment before.
+FreshValues told_counts(std::span<const Look> looks);
 
 // Whether a counter is looked at, or told, more often than it is renewed: the same number again is no news.
 bool says_it_again(std::span<const Look> looks);

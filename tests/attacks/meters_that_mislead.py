@@ -63,7 +63,14 @@ class MetersThatMislead(attack.AttackCase):
             with self.subTest(seconds):
                 shell = f"rm -f hangs; sleep {1 - float(seconds):.1f}; [ {{n}} = 1 ] || touch hangs; sleep {seconds}"
                 _, said, trials = self.night(["/usr/bin/python3", "meter.py", "49"], shell, 2)
-                self.assertEqual({trial["verdict"] for trial in trials if trial["point"].endswith("n=2")}, {"sensor_dead"}, said)
+                hung = [trial["verdict"] for trial in trials if trial["point"].endswith("n=2")]
+                self.assertIn("sensor_dead", hung, said)
+                self.assertLessEqual(set(hung), {"sensor_dead", "sensor_gap", "ok"}, said)
+                # What it tells at once behind the hang is the next trial's no more than this one's: whoever counts is off by no more than it says, and
+                # a busy host's delay of the meter's own clock.
+                for trial in trials:
+                    if trial["verdict"] == "ok" and trial["energy_half_width_j"] is not None:
+                        self.assertLess(abs(trial["energy_j"] - 10 * trial["time_s"]), trial["energy_half_width_j"] + 0.05 * 10 * trial["time_s"], said)
                 self.account.survived += 1
 
     def test_what_a_meter_leaves_running_is_ended_with_it(self):

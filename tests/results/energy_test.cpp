@@ -195,6 +195,45 @@ TEST(Energy, BesideAProcessALoadInsideIsTheInsides) {
   EXPECT_NEAR(*energy.joules, 50, 0.05);
 }
 
+// A meter of a user's own at its own pace that hung for a while and then tells all of it at once, before the trial, in it or at its end: by its
+// numbers alone all of that was drawn in one moment.
+TEST(Energy, WhatACounterTellsAtOnceBehindAHangIsNotTheTrials) {
+  Uniform uniform(5);
+  int known = 0, held = 0, over_an_edge = 0, held_over_an_edge = 0;
+  double worst = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const double pace = uniform(0.02, 0.1), jitter = trial % 2 == 0 ? 0 : uniform(0, 0.2) * pace,
+                 length = uniform(8, 40) * pace, idle = uniform(10, 100),
+                 load = trial % 3 == 0 ? idle : uniform(0.5, 12) * idle, hangs = uniform(-1, length + 0.1),
+                 until = hangs + uniform(0, 1), lost = uniform(0, 1), seen_before = uniform(0.1, 0.2);
+    const auto joules_up_to = [&](double t) { return idle * t + (load - idle) * std::clamp(t, 0.0, length); };
+    std::vector<Reading> readings;
+    double said = 0;
+    for (double t = -2 - lost * pace; t <= length + 0.15; t += pace) {
+      const double at_ = t + uniform(0, jitter);
+      if (at_ < hangs || at_ > until) said = joules_up_to(at_);
+      if (at_ >= -seen_before - pace) readings.push_back(at(nanoseconds(Seconds{10 + at_}), 1000 + said));
+    }
+    const auto energy =
+        energy_between(counter("wall"), readings, 10 * s, 10 * s + nanoseconds(Seconds{length}), told);
+    if (!energy.joules) continue;
+    ASSERT_TRUE(energy.half_width_j);
+    const double off = std::abs(*energy.joules - load * length);
+    const bool holds = off <= *energy.half_width_j + 1e-6 * load * length;
+    ++known;
+    held += holds ? 1 : 0;
+    const bool an_edge = (hangs < 0 && until > 0) || (hangs < length && until > length);
+    over_an_edge += an_edge ? 1 : 0;
+    held_over_an_edge += an_edge && holds ? 1 : 0;
+    worst = std::max(worst, (off - *energy.half_width_j) / (load * length));
+  }
+  EXPECT_GT(known, 1500);
+  EXPECT_GT(over_an_edge, 300);
+  EXPECT_GE(held, known * 95 / 100);
+  EXPECT_GE(held_over_an_edge, over_an_edge * 95 / 100);
+  EXPECT_LT(worst, 0.1);
+}
+
 TEST(Energy, InterpolatesTheEdges) {
   // 100 W throughout; the window lies between readings.
   EXPECT_NEAR(*energy_between(counter("p"), std::vector{at(0, 0), at(s, 100), at(2 * s, 200)}, 250 * ms,
