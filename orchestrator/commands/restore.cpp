@@ -22,6 +22,7 @@ void tell_in_json(const Error& problem) {
                                                           {"journal", nullptr},
                                                           {"restored", nullptr},
                                                           {"unchanged", nullptr},
+                                                          {"left", nullptr},
                                                           {"problem", problem.what()},
                                                           {"hint", problem.hint()}}
                                        .dump(2)));
@@ -49,6 +50,7 @@ int restore(const RestoreOptions& options) {
                                                                : nlohmann::ordered_json(nullptr)},
                                 {"restored", outcome ? outcome->restored : 0},
                                 {"unchanged", outcome ? outcome->unchanged : 0},
+                                {"left", outcome ? outcome->left : 0},
                                 {"problem", nullptr},
                                 {"hint", nullptr}};
     write_stdout(fmt::format("{}\n", json.dump(2)));
@@ -56,8 +58,7 @@ int restore(const RestoreOptions& options) {
     write_stdout(hidden ? "there is nothing of yours to restore\n"
                         : "there is nothing to restore: no sweep left a journal\n");
   } else {
-    write_stdout(
-        fmt::format("{} settings put back, {} were as before\n", outcome->restored, outcome->unchanged));
+    write_stdout(counts_text(*outcome) + "\n");
     for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
   }
   if (hidden && !options.json) write_stdout(fmt::format("note: {}\n", unknown));

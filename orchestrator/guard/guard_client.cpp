@@ -110,6 +110,7 @@ void continue_if_stopped(pid_t guardian) {
 void add(RestoreOutcome& all, const RestoreOutcome& more) {
   all.restored += more.restored;
   all.unchanged += more.unchanged;
+  all.left += more.left;
   all.failures.insert(all.failures.end(), more.failures.begin(), more.failures.end());
   all.notes.insert(all.notes.end(), more.notes.begin(), more.notes.end());
 }

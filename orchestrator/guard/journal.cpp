@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "orchestrator/guard/applied_record.hpp"
+#include "orchestrator/guard/state_lines.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -18,51 +20,13 @@ const std::string former_name = "journal.json";
 constexpr std::string_view first_line = "dvfs-plan journal 2";
 constexpr std::string_view last_line = "end";
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '\\' || static_cast<unsigned char>(c) < 0x20)
-      safe += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      safe += c;
-  }
-  return safe;
-}
-
-std::string unescaped(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      plain += text[i];
-      continue;
-    }
-    const std::string digits(text.substr(i + 1, 3));
-    char* end = nullptr;
-    const long code = digits.size() == 3 && digits[0] == 'x' ? std::strtol(digits.c_str() + 1, &end, 16) : -1;
-    if (code < 0 || end != digits.c_str() + 3) throw std::runtime_error("a text is broken");
-    plain += static_cast<char>(code);
-    i += 3;
-  }
-  return plain;
-}
-
-std::vector<std::string> parts_of(std::string_view line) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const auto tab = line.find('\t');
-    parts.push_back(unescaped(line.substr(0, tab)));
-    if (tab == std::string_view::npos) return parts;
-    line.remove_prefix(tab + 1);
-  }
-}
-
 Journal parse(std::string_view text) {
   const auto lines = split_lines(text);
   if (lines.empty() || lines.front() != first_line) throw std::runtime_error("its first line is another");
   if (lines.back() != last_line) throw std::runtime_error("its end is missing");
   Journal journal;
   for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
-    const auto parts = parts_of(lines[i]);
+    const auto parts = parts_of_line(lines[i]);
     const std::string& name = parts.front();
     const bool setting = name == "setting" && parts.size() == 4;
     if (!setting && parts.size() != 2) throw std::runtime_error(fmt::format("line {} is none of its", i + 1));
@@ -95,7 +59,7 @@ std::string settings_in(const std::string& text) {
   constexpr int most = 20;
   for (const std::string& line : split_lines(text)) {
     try {
-      const auto parts = parts_of(line);
+      const auto parts = parts_of_line(line);
       if (parts.size() != 4 || parts.front() != "setting") continue;
       if (++more <= most) list += fmt::format("\n  {} was '{}'", printable(parts[2]), printable(parts[3]));
     } catch (const std::exception&) {  // a line that is none of its
@@ -125,11 +89,12 @@ std::string boot_id(const Sysfs& sysfs) {
 void write_journal(StateFolder& folder, const Journal& journal) {
   std::string text = fmt::format(
       "{}\nexperiment\t{}\nsaved_at\t{}\nboot_id\t{}\nsysfs_root\t{}\npid\t{}\nuser\t{}\nrun\t{}\n",
-      first_line, escaped(journal.experiment), escaped(journal.saved_at), escaped(journal.boot_id),
-      escaped(journal.sysfs_root), journal.pid, journal.user, escaped(journal.run));
+      first_line, escaped_part(journal.experiment), escaped_part(journal.saved_at),
+      escaped_part(journal.boot_id), escaped_part(journal.sysfs_root), journal.pid, journal.user,
+      escaped_part(journal.run));
   for (const SavedSetting& setting : journal.settings)
-    text += fmt::format("setting\t{}\t{}\t{}\n", escaped(setting.knob), escaped(setting.path),
-                        escaped(setting.value));
+    text += fmt::format("setting\t{}\t{}\t{}\n", escaped_part(setting.knob), escaped_part(setting.path),
+                        escaped_part(setting.value));
   folder.write_durably(file_name, text + std::string(last_line) + "\n");
 }
 
@@ -153,9 +118,9 @@ void write_session_record(StateFolder& folder, const SessionRecord& record) {
       session_name,
       fmt::format("experiment\t{}\nsince\t{}\nboot_id\t{}\npid\t{}\nuser\t{}\nrun\t{}\nregion_folder\t{}\n"
                   "control_group\t{}\nsettings\t{}\n",
-                  escaped(record.experiment), escaped(record.since), escaped(record.boot_id), record.pid,
-                  record.user, escaped(record.run), escaped(record.region_folder),
-                  escaped(record.control_group), record.settings));
+                  escaped_part(record.experiment), escaped_part(record.since), escaped_part(record.boot_id),
+                  record.pid, record.user, escaped_part(record.run), escaped_part(record.region_folder),
+                  escaped_part(record.control_group), record.settings));
 }
 
 std::optional<SessionRecord> read_session_record(const StateFolder& folder) {
@@ -164,7 +129,7 @@ std::optional<SessionRecord> read_session_record(const StateFolder& folder) {
   std::map<std::string, std::string> fields;
   try {
     for (const std::string& line : split_lines(*text)) {
-      const auto parts = parts_of(line);
+      const auto parts = parts_of_line(line);
       if (parts.size() == 2) fields[parts[0]] = parts[1];
     }
   } catch (const std::exception&) {
@@ -187,6 +152,7 @@ void remove_session_record(StateFolder& folder) {
 
 void remove_journal(StateFolder& folder) {
   folder.remove(file_name);
+  remove_applied_record(folder);
 }
 
 void set_journal_aside(StateFolder& folder) {

@@ -1,8 +1,7 @@
 // The journal: what every setting was before the sweep, on disk before the first is changed. It is there
 // exactly while the machine may differ from what it was.
 //
-// Lines of "name<TAB>value", written and read by the guardian alone; bytes that would break a line stand as
-// \xNN, so that the part with rights needs no parser of anything richer.
+// Lines of state_lines.hpp. What was set since is beside it (applied_record.hpp), and goes with it.
 #pragma once
 
 #include <optional>

@@ -39,7 +39,7 @@ bool reads_as(const std::string& text, const std::string& value) {
 
 class Restorer {
  public:
-  Restorer(SettingAccess& access, const AppliedByUs* applied) : access_(access), applied_(applied) {}
+  Restorer(SettingAccess& access, const KnownApplied& known) : access_(access), known_(known) {}
 
   RestoreOutcome run(const std::vector<SavedSetting>& all) {
     std::vector<SavedSetting> files, others, modes;
@@ -56,6 +56,7 @@ class Restorer {
       put_back_again(others);
     }
     note_firmware(files);
+    note_overwritten();
     return std::move(outcome_);
   }
 
@@ -113,28 +114,50 @@ class Restorer {
   }
 
   // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
-  // what was there before, what we wrote last, or what the driver sets by itself.
+  // what was there before, what we wrote last, or what the driver sets by itself. Files that the kernel changes by each other (a
+  // governor and its limits) are put back whatever they say.
   bool left_to_others(const SavedSetting& setting) {
-    if (applied_ == nullptr) return false;
-    if (!access_.at(setting.path).may_be_contested()) return false;
+    Setting& where = access_.at(setting.path);
     static const std::set<std::string> nothing;
-    const auto found = applied_->find(setting.path);
-    const auto& ours = found == applied_->end() ? nothing : found->second;
-    const auto now = access_.at(setting.path).read().text;
-    if (!now || same_setting(*now, setting.value)) return false;
-    const bool is_ours = std::any_of(ours.begin(), ours.end(),
-                                     [&](const std::string& text) { return same_setting(*now, text); });
-    const auto by_driver = access_.at(setting.path).driver_default();
-    if (is_ours || (by_driver && same_setting(*now, *by_driver))) return false;
-    const std::vector<std::string> texts(ours.begin(), ours.end());
+    const bool on_record = known_.applied != nullptr && known_.applied->contains(setting.path);
+    if (!where.may_be_contested() && !on_record) return false;
+    const auto& ours = on_record ? known_.applied->at(setting.path) : nothing;
+    const auto now = where.read().text;
+    if (!now || reads_as(*now, setting.value) || same_setting(*now, setting.value)) return false;
+    const bool is_ours = std::any_of(ours.begin(), ours.end(), [&](const std::string& text) {
+      return reads_as(*now, text) || same_setting(*now, text);
+    });
+    const auto by_driver = where.driver_default(), by_firmware = where.firmware_limit();
+    const auto is_its = [&](const auto& text) { return text && same_setting(*now, *text); };
+    if (is_ours || is_its(by_driver) || is_its(by_firmware)) return false;
+    if (!where.may_be_contested() || !known_.knows(setting.path)) {
+      overwritten_.push_back(fmt::format("{} read '{}'", shown_setting(setting.path), printable(*now)));
+      return false;
+    }
+    std::vector<std::string> texts;  // as it was asked for, and once each
+    for (const std::string& text : ours) {
+      const auto is_it = [&](const std::string& other) { return same_setting(text, other); };
+      if (!is_it(setting.value) && std::none_of(texts.begin(), texts.end(), is_it)) texts.push_back(text);
+    }
     outcome_.notes.push_back(
-        fmt::format("{} is '{}', which is neither what this run set ({}) nor what was there before ('{}'): "
+        fmt::format("{} is '{}', which is neither what the run set ({}) nor what was there before ('{}'): "
                     "somebody else changed it meanwhile, and it was left so; to put it back: {}",
                     shown_setting(setting.path), *now, texts.empty() ? "nothing" : join(texts, ", "),
                     setting.value, access_.at(setting.path).put_back_command(setting.value)));
-    ++outcome_.unchanged;
+    ++outcome_.left;
     left_alone_.insert(setting.path);
     return true;
+  }
+
+  // Where it is not known what the run had set there somebody's own value may be gone by it.
+  void note_overwritten() {
+    if (overwritten_.empty()) return;
+    std::string text = overwritten_.front();
+    if (overwritten_.size() > 1) text += fmt::format(", and {} more like it", overwritten_.size() - 1);
+    outcome_.notes.push_back(
+        text +
+        " before it was put back: that the run had set this is not on record; if somebody "
+        "else did, it is to be set again");
   }
 
   bool is_back(const SavedSetting& setting) {
@@ -143,7 +166,7 @@ class Restorer {
     const auto now = access_.at(setting.path).read();
     // A lock that this run never set need not be reset, and an owner's own would be lost by it.
     if (!access_.at(setting.path).can_be_read())
-      return taken || (applied_ != nullptr && !applied_->contains(setting.path));
+      return taken || (known_.knows(setting.path) && !known_.applied->contains(setting.path));
     const bool same =
         now.text && (reads_as(*now.text, setting.value) ||
                      (access_.at(setting.path).is_command() && reads_as_asked(setting.value, *now.text)));
@@ -191,17 +214,18 @@ class Restorer {
   }
 
   SettingAccess& access_;
-  const AppliedByUs* applied_;
+  const KnownApplied known_;
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
   std::set<std::string> left_alone_;             // paths of what somebody else set meanwhile
+  std::vector<std::string> overwritten_;         // what read something that is not known to be ours
   RestoreOutcome outcome_;
 };
 
 }  // namespace
 
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
-                                const AppliedByUs* applied) {
-  return Restorer(access, applied).run(settings);
+                                const KnownApplied& known) {
+  return Restorer(access, known).run(settings);
 }
 
 namespace {
@@ -239,12 +263,14 @@ void require_restored(const RestoreOutcome& outcome) {
   if (outcome.complete()) return;
   std::string message =
       fmt::format("{} of {} settings could not be put back:", outcome.failures.size(),
-                  outcome.failures.size() + static_cast<std::size_t>(outcome.restored + outcome.unchanged));
+                  outcome.failures.size() +
+                      static_cast<std::size_t>(outcome.restored + outcome.unchanged + outcome.left));
   for (const auto& failure : outcome.failures) {
     message += fmt::format("\n  {}: wanted '{}', found '{}'{}", shown_setting(failure.setting.path),
                            printable(failure.setting.value), printable(failure.found),
                            failure.problem.empty() ? "" : " (" + failure.problem + ")");
   }
+  for (const std::string& note : outcome.notes) message += "\n  note: " + note;
   std::string commands =
       "these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives "
       "them up):";
@@ -252,9 +278,18 @@ void require_restored(const RestoreOutcome& outcome) {
   throw Error(ExitCode::not_restored, message, commands);
 }
 
+std::string counts_text(const RestoreOutcome& outcome) {
+  std::string text =
+      fmt::format("{} settings put back, {} were as before", outcome.restored, outcome.unchanged);
+  if (outcome.left > 0)
+    text +=
+        fmt::format(", {} left as somebody else has set {}", outcome.left, outcome.left == 1 ? "it" : "them");
+  return text;
+}
+
 std::vector<std::string> fields_of(const RestoreOutcome& outcome) {
   std::vector<std::string> fields{std::to_string(outcome.restored), std::to_string(outcome.unchanged),
-                                  std::to_string(outcome.notes.size())};
+                                  std::to_string(outcome.left), std::to_string(outcome.notes.size())};
   fields.insert(fields.end(), outcome.notes.begin(), outcome.notes.end());
   for (const RestoreOutcome::Failure& one : outcome.failures)
     fields.insert(fields.end(),
@@ -263,7 +298,7 @@ std::vector<std::string> fields_of(const RestoreOutcome& outcome) {
 }
 
 std::optional<RestoreOutcome> outcome_of(std::span<const std::string> fields) {
-  constexpr std::size_t head = 3, of_a_failure = 5;
+  constexpr std::size_t head = 4, of_a_failure = 5;
   if (fields.size() < head) return std::nullopt;
   const auto count = [&](std::size_t i) {
     unsigned value = 0;
@@ -271,12 +306,13 @@ std::optional<RestoreOutcome> outcome_of(std::span<const std::string> fields) {
     return error == std::errc{} && end == fields[i].data() + fields[i].size() ? std::optional(value)
                                                                               : std::nullopt;
   };
-  if (!count(0) || !count(1) || !count(2)) return std::nullopt;
-  const std::size_t notes = *count(2);
+  if (!count(0) || !count(1) || !count(2) || !count(3)) return std::nullopt;
+  const std::size_t notes = *count(3);
   if (notes > fields.size() - head || (fields.size() - head - notes) % of_a_failure != 0) return std::nullopt;
   RestoreOutcome outcome;
   outcome.restored = static_cast<int>(*count(0));
   outcome.unchanged = static_cast<int>(*count(1));
+  outcome.left = static_cast<int>(*count(2));
   outcome.notes.assign(fields.begin() + head, fields.begin() + static_cast<std::ptrdiff_t>(head + notes));
   for (std::size_t i = head + notes; i < fields.size(); i += of_a_failure)
     outcome.failures.push_back({{fields[i], fields[i + 1], fields[i + 2]}, fields[i + 3], fields[i + 4]});

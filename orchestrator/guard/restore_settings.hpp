@@ -21,6 +21,7 @@ bool same_setting(const std::string& a, const std::string& b);
 struct RestoreOutcome {
   int restored = 0;   // written and read back
   int unchanged = 0;  // were as saved already
+  int left = 0;       // somebody else has set them since: left as they are, which a note says
   struct Failure {
     SavedSetting setting;
     std::string found;    // what it says now, or why it says nothing
@@ -32,16 +33,29 @@ struct RestoreOutcome {
   bool complete() const { return failures.empty(); }
 };
 
+// What is known of what was set: what somebody else set since is told, and not overwritten.
+struct KnownApplied {
+  const AppliedByUs* applied = nullptr;  // nullptr: nothing is known
+  const std::set<std::string>* unsettled =
+      nullptr;  // paths that may read anything by what was done there; nullptr: none
+  bool knows(const std::string& path) const {
+    return applied != nullptr && (unsettled == nullptr || !unsettled->contains(path));
+  }
+};
+
 // Each setting by itself: one that fails keeps no other from being put back. What fails is tried again
 // after the rest, since an attribute may depend on another (a limit on its pair, a preference on the
-// governor). `applied`: nullptr where nobody remembers (a journal after a power cut): then everything is put
-// back. Attribute files come first: a board that does not answer must not keep the CPUs waiting. Programs of the user's come
-// last, and what they changed by the way is put back once more.
+// governor). Where it is not known what was set there (a journal of an earlier version, a setter that was killed half way) it is put
+// back whatever it reads, and a note says over what. Attribute files come first: a board that does not answer must not keep the CPUs
+// waiting. Programs of the user's come last, and what they changed by the way is put back once more.
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
-                                const AppliedByUs* applied = nullptr);
+                                const KnownApplied& known = {});
 
 // Throws the Error of exit code 4, with the commands, unless all was put back.
 void require_restored(const RestoreOutcome& outcome);
+
+// "2 settings put back, 0 were as before, 1 left as somebody else has set it"
+std::string counts_text(const RestoreOutcome& outcome);
 
 // An outcome as the fields of a message, and back; nullopt: they are none.
 std::vector<std::string> fields_of(const RestoreOutcome& outcome);

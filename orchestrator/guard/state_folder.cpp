@@ -111,22 +111,26 @@ void StateFolder::describe_holder(const UniqueFd& lock, const std::string& text)
   write_all(lock.get(), text, path_ + "/lock");
 }
 
-void StateFolder::write_durably(const std::string& name, const std::string& text) {
+void StateFolder::write(const std::string& name, const std::string& text, bool durably) {
   const std::string beside = name + ".new", where = path_ + "/" + name;
   ::unlinkat(folder_.get(), beside.c_str(), 0);
   UniqueFd file(
       ::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) refuse("create " + where, errno);
   write_all(file.get(), text, where);
-  if (::fsync(file.get()) != 0) refuse("fsync " + where, errno);
+  if (durably && ::fsync(file.get()) != 0) refuse("fsync " + where, errno);
   if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name.c_str()) != 0)
     refuse("rename " + where, errno);
-  if (::fsync(folder_.get()) != 0) refuse("fsync " + path_, errno);
+  if (durably && ::fsync(folder_.get()) != 0) refuse("fsync " + path_, errno);
   if (!copies_) return;
   try {
-    copies_->write_durably(name, text);
+    copies_->write(name, text, durably);
   } catch (const Error&) {
-    // The file itself is on disk.
+    // The file itself is on disk; an older copy would be taken for it where that is deleted.
+    try {
+      copies_->remove(name);
+    } catch (const Error&) {
+    }
   }
 }
 

@@ -40,7 +40,9 @@ class StateFolder {
   void keep_copies();
 
   // Whole or not at all: written beside, fsync, renamed, folder fsync. A copy that cannot be written is no error.
-  void write_durably(const std::string& name, const std::string& text);
+  void write_durably(const std::string& name, const std::string& text) { write(name, text, true); }
+  // The same without fsync: it outlives any kill, and not each power cut.
+  void write_whole(const std::string& name, const std::string& text) { write(name, text, false); }
   // The copy, where the file is not there.
   std::optional<std::string> read(const std::string& name) const;
   // nullopt: there is none, or it cannot be read.
@@ -49,6 +51,7 @@ class StateFolder {
 
  private:
   std::optional<std::string> read_own(const std::string& name) const;
+  void write(const std::string& name, const std::string& text, bool durably);
 
   std::string path_;
   UniqueFd folder_;

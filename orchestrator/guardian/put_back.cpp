@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "orchestrator/guard/applied_record.hpp"
 #include "orchestrator/guard/journal.hpp"
+#include "orchestrator/guardian/applied_on_disk.hpp"
 #include "orchestrator/guardian/end_workload.hpp"
 
 namespace dvfs_plan {
@@ -40,6 +43,43 @@ bool end_what_it_left(const SessionRecord& record) {
   constexpr int rounds = 20;
   if (record.run.empty() || is_alive(record.pid)) return true;
   return end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
+}
+
+// What programs of the user's set may be held by a daemon that is ended with what the run left: what is read behind that is the run's doing.
+class ReadBefore {
+ public:
+  ReadBefore(const std::vector<SavedSetting>& settings, SettingAccess& access, AppliedRecord* record)
+      : access_(access), record_(record) {
+    if (record_ == nullptr) return;
+    for (const SavedSetting& setting : settings) {
+      if (!access_.at(setting.path).is_command()) continue;
+      const auto now = access_.at(setting.path).read().text;
+      if (now && record_->applied[setting.path].contains(*now)) ours_.emplace(setting.path, *now);
+    }
+  }
+
+  void note_what_changed() {
+    for (const auto& [path, before] : ours_) {
+      if (const auto now = access_.at(path).read().text) record_->applied[path].insert(*now);
+    }
+  }
+
+ private:
+  SettingAccess& access_;
+  AppliedRecord* record_;
+  std::map<std::string, std::string> ours_;
+};
+
+// A program of the user's that is killed half way leaves anything: whoever comes next has to know.
+void note_begin(StateFolder& folder, const AppliedRecord& record, const std::vector<SavedSetting>& settings,
+                SettingAccess& access, AppliedOnDisk& on_disk) {
+  const bool by_programs = std::any_of(settings.begin(), settings.end(), [&](const SavedSetting& setting) {
+    return !access.at(setting.path).is_file();
+  });
+  if (!by_programs) return;
+  std::set<std::string> unsettled;
+  for (const SavedSetting& setting : settings) unsettled.insert(setting.path);
+  on_disk.note(folder, record.run, record.applied, std::move(unsettled));
 }
 
 constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
@@ -92,6 +132,11 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     return outcome;
   }
   if (journal && journal->sysfs_root != sysfs.root()) refuse_another_tree(folder, *journal);
+  const bool rebooted = journal && journal->boot_id != boot_id(sysfs);
+  auto ours = journal && !rebooted ? read_applied_record(folder, journal->run) : std::nullopt;
+  SettingAccess access(sysfs, guardian_doors(policy));
+  ReadBefore before(journal ? journal->settings : std::vector<SavedSetting>{}, access,
+                    ours ? &*ours : nullptr);
   // What it left running might set something yet, or be measured with the next one.
   bool alone = !record || record->boot_id != boot_id(sysfs) || end_what_it_left(*record);
   if (!journal) {
@@ -100,16 +145,19 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     if (record && alone) remove_session_record(folder);  // else whoever comes next tries again
     return std::nullopt;
   }
-  const bool rebooted = journal->boot_id != boot_id(sysfs);
   if (!record && !rebooted)
     alone = end_what_it_left({{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0});
+  before.note_what_changed();
   std::vector<SavedSetting> settings = journal->settings;
-  SettingAccess access(sysfs, guardian_doors(policy));
   // A clock lock does not outlive a reboot: one that is there now is its owner's.
   if (rebooted)
     std::erase_if(settings,
                   [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
-  RestoreOutcome outcome = restore_settings(settings, access);
+  AppliedOnDisk on_disk;
+  if (ours) note_begin(folder, *ours, settings, access, on_disk);
+  RestoreOutcome outcome = restore_settings(
+      settings, access, ours ? KnownApplied{&ours->applied, &ours->unsettled} : KnownApplied{});
+  if (!outcome.complete()) on_disk.note_failures(folder, journal->run, outcome);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (rebooted) {
     std::erase_if(outcome.failures, [&](const RestoreOutcome::Failure& failure) {

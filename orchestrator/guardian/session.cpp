@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
+#include "orchestrator/guardian/applied_on_disk.hpp"
 #include "orchestrator/guardian/end_workload.hpp"
 #include "orchestrator/guardian/log.hpp"
 #include "orchestrator/guardian/put_back.hpp"
@@ -367,8 +368,12 @@ class Session {
       return say(refusal(error));
     }
     // Nothing of what is there now was set by this session: all of it is put back.
+    note_applied(paths_);
     SettingAccess access(sysfs_, guardian_doors(policy_));
-    return say({"former", fields_of(restore_settings(saved_, access))});
+    const RestoreOutcome outcome = restore_settings(saved_, access);
+    outcome.complete() ? void(note_applied())
+                       : applied_on_disk_.note_failures(*folder_, workload_.run, outcome);
+    return say({"former", fields_of(outcome)});
   }
 
   void arm(const Message& message) {
@@ -420,10 +425,16 @@ class Session {
       saved_.clear();
       throw;
     }
+    std::set<std::string> tried;
     for (const SavedSetting& setting : saved_) {
       paths_.insert(setting.path);
-      if (writer_.access().at(setting.path).is_command()) try_way_back(setting);
+      if (writer_.access().at(setting.path).is_command()) tried.insert(setting.path);
     }
+    note_applied(tried.empty() ? tried : paths_);
+    for (const SavedSetting& setting : saved_) {
+      if (tried.contains(setting.path)) try_way_back(setting);
+    }
+    note_applied();
     // What comes from now on is what a client may do; programs that set boards need more of the kernel.
     if (!programs && client_.user != ::geteuid()) allow_only_needed_calls();
   }
@@ -457,9 +468,40 @@ class Session {
     try {
       note_session();
       note_journal();
+      applied_on_disk_.write_again(*folder_);
     } catch (const Error&) {
       // It is in our memory, and in the run's.
     }
+  }
+
+  // What of the settings is ours, for whoever puts them back where we are killed. Empty, or why nothing is to be set now.
+  std::string note_applied(std::set<std::string> unsettled = {}) {
+    return note_applied(writer_.applied(), std::move(unsettled));
+  }
+  std::string note_applied(AppliedByUs applied, std::set<std::string> unsettled) {
+    applied.insert(files_applied_.begin(), files_applied_.end());
+    return applied_on_disk_.note(*folder_, workload_.run, applied, std::move(unsettled));
+  }
+
+  // Before it is set: the values, and what may be left of a setter that is killed half way.
+  std::string note_what_comes(const Message& message) {
+    AppliedByUs applied = writer_.applied();
+    std::set<std::string> unsettled;
+    bool news = false;
+    for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
+      const std::string &path = message.fields[i], &text = message.fields[i + 1];
+      if (!is_armed(path) || !refusal_to_set(path, text).empty()) continue;
+      Setting& where = writer_.access().at(path);
+      if (!where.may_be_contested() && where.can_be_read()) {
+        news = files_applied_[path].insert(text).second || news;
+        continue;
+      }
+      // What it is read as is not known before the first time.
+      if (applied[path].insert(text).second) unsettled.insert(path);
+      if (where.changes_others()) unsettled.insert(paths_.begin(), paths_.end());
+    }
+    return news || !unsettled.empty() ? note_applied(std::move(applied), std::move(unsettled))
+                                      : std::string();
   }
 
   bool is_armed(const std::string& path) {
@@ -501,11 +543,12 @@ class Session {
 
   bool answer_set(const Message& message) {
     keep_journal();
+    const std::string not_on_record = note_what_comes(message);
     Message reply{"set", {}};
     std::string told;
     for (std::size_t i = 0; i + 1 < message.fields.size(); i += 2) {
       const std::string &path = message.fields[i], &text = message.fields[i + 1];
-      const WriteAnswer answer = set(path, text);
+      const WriteAnswer answer = not_on_record.empty() ? set(path, text) : WriteAnswer{not_on_record, true};
       reply.fields.insert(reply.fields.end(),
                           {answer.problem, answer.untouched ? "1" : "0", answer.unsupported ? "1" : "0",
                            answer.reads ? "1" : "0", answer.reads.value_or("")});
@@ -513,6 +556,7 @@ class Session {
         told += fmt::format("{}{}={}{}", told.empty() ? "" : " ", shown_setting(path), text,
                             answer.problem.empty() ? "" : " (" + answer.problem + ")");
     }
+    note_applied();
     log_event("set " + told,
               {{"EVENT", "set"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}, {"SETTINGS", told}});
     return say(reply);
@@ -558,20 +602,26 @@ class Session {
   }
 
   RestoreOutcome put_back(bool tells = true) {
+    // Programs that are killed half way leave anything; a file reads one or the other.
+    const bool by_programs = std::any_of(saved_.begin(), saved_.end(), [&](const SavedSetting& setting) {
+      return !writer_.access().at(setting.path).is_file();
+    });
+    if (by_programs) note_applied(paths_);
     SettingAccess access(sysfs_, guardian_doors(policy_));
-    RestoreOutcome outcome = restore_settings(saved_, access, &writer_.applied());
+    RestoreOutcome outcome = restore_settings(saved_, access, {&writer_.applied()});
     // What a program left that failed half way is no change by somebody else, the next time that we try.
     for (const RestoreOutcome::Failure& one : outcome.failures)
       writer_.note_ours(one.setting.path, one.found);
+    if (!outcome.complete()) applied_on_disk_.note_failures(*folder_, workload_.run, outcome);
     if (!tells) return outcome;
-    log_event(fmt::format("{} settings put back, {} were as before, {} could not be", outcome.restored,
-                          outcome.unchanged, outcome.failures.size()),
+    log_event(fmt::format("{}, {} could not be", counts_text(outcome), outcome.failures.size()),
               {{"EVENT", "restored"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
     return outcome;
   }
 
   void forget_saved() {
     remove_journal(*folder_);
+    applied_on_disk_.forget();
     saved_.clear();
     paths_.clear();
     note_session();
@@ -608,6 +658,7 @@ class Session {
         outcome.unchanged = std::max(0, outcome.unchanged - first.restored);
         alone = alone || client_.user != ::geteuid();
         if (outcome.complete() && alone) forget_saved();
+        if (!alone) note_applied(paths_);  // what does not end may set them yet
         said = text_of(outcome, alone);
         if (!outcome.complete() || !alone) code = static_cast<int>(ExitCode::not_restored);
       }
@@ -637,9 +688,7 @@ class Session {
                         "end and may "
                         "yet change them; when it is gone:\n  dvfs-plan restore\n",
                         why);
-    if (outcome.complete())
-      return text + fmt::format("\ndvfs-guardian: {}; {} settings put back, {} were as before\n", why,
-                                outcome.restored, outcome.unchanged);
+    if (outcome.complete()) return text + fmt::format("\ndvfs-guardian: {}; {}\n", why, counts_text(outcome));
     text += fmt::format("\ndvfs-guardian: {} and {} settings could not be put back:\n", why,
                         outcome.failures.size());
     for (const std::string& command : restore_commands(outcome)) text += "  " + command + "\n";
@@ -661,6 +710,8 @@ class Session {
   Workload workload_;
   std::vector<SavedSetting> saved_;
   std::set<std::string> paths_;  // of what is saved
+  AppliedByUs files_applied_;  // of what the kernel changes by each other, which is put back whatever it says
+  AppliedOnDisk applied_on_disk_;
   GuardNote note_;
   std::string ended_because_;
   Steady::time_point began_ = Steady::now(), heard_ = Steady::now();
@@ -707,9 +758,7 @@ int restore_now(const GuardianOptions& options) {
     if (!lock) return 0;                        // a session has the machine, and put back first what was left
     const Policy policy = policy_of_unbound();  // what may be set no more is put back all the same
     if (const auto outcome = put_back_left(folder, sysfs, policy, false)) {
-      const std::string text =
-          fmt::format("an earlier run was cut off; {} settings put back, {} were as before",
-                      outcome->restored, outcome->unchanged);
+      const std::string text = fmt::format("an earlier run was cut off; {}", counts_text(*outcome));
       log_event(text, {{"EVENT", "restored"}});
       said = fmt::format("dvfs-guardian: {}\n", text);
       for (const std::string& note : outcome->notes) said += fmt::format("dvfs-guardian: {}\n", note);

@@ -153,7 +153,7 @@ TEST_F(OwnPrograms, ArePutBackByTheirOwnWayBack) {
   TrackingWriter writer(sysfs_, {});
   const SavedSetting saved{"set.cap", command_setting(own), "100"};
   EXPECT_EQ(writer.write(saved.path, "120").problem, "");
-  const auto outcome = restore_settings({saved}, access, &writer.applied());
+  const auto outcome = restore_settings({saved}, access, {&writer.applied()});
   EXPECT_TRUE(outcome.complete());
   EXPECT_EQ(outcome.restored, 1);
   EXPECT_EQ(text("cap"), "100");
@@ -161,12 +161,12 @@ TEST_F(OwnPrograms, ArePutBackByTheirOwnWayBack) {
   // What somebody else set meanwhile is his.
   EXPECT_EQ(writer.write(saved.path, "120").problem, "");
   put("cap", "77");
-  const auto others = restore_settings({saved}, access, &writer.applied());
+  const auto others = restore_settings({saved}, access, {&writer.applied()});
   EXPECT_EQ(text("cap"), "77");
   EXPECT_THAT(
       others.notes,
       ElementsAre(
-          "set.cap is '77', which is neither what this run set (120) nor what was there before ('100'): "
+          "set.cap is '77', which is neither what the run set (120) nor what was there before ('100'): "
           "somebody else changed it meanwhile, and it was left so; to put it back: (cd " +
           root_.path() + " && " + root_.path() + "/back 100)"));
 }
@@ -182,7 +182,7 @@ TEST_F(OwnPrograms, WhatAModeTakesAlongIsPutBackToo) {
   TrackingWriter writer(sysfs_, {});
   EXPECT_EQ(writer.write(saved[1].path, "2").problem, "");
   EXPECT_EQ(*sysfs_.text("/sys/limit"), "992");
-  const auto outcome = restore_settings(saved, access, &writer.applied());
+  const auto outcome = restore_settings(saved, access, {&writer.applied()});
   EXPECT_TRUE(outcome.complete());
   EXPECT_EQ(text("cap"), "1");
   EXPECT_EQ(*sysfs_.text("/sys/limit"), "1234");

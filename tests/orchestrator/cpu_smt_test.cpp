@@ -154,9 +154,9 @@ TEST_F(Threads, AllOfItIsPutBackTheSwitchFirst) {
   found[1].knob->apply(megahertz(1500), *this);
   // The kernel has done it when write(2) returns; this one is asked behind it.
   SettingAccess access(sysfs_, {});
-  restore_settings({saved.front()}, access, &writer_.applied());
+  restore_settings({saved.front()}, access, {&writer_.applied()});
   kernel();
-  const auto outcome = restore_settings(saved, access, &writer_.applied());
+  const auto outcome = restore_settings(saved, access, {&writer_.applied()});
   EXPECT_TRUE(outcome.complete());
   EXPECT_THAT(outcome.notes, ElementsAre());
   EXPECT_EQ(sysfs_.text(control), "on");

@@ -55,7 +55,7 @@ class GpuKnobs : public testing::Test {
   }
   RestoreOutcome restored(const std::vector<SavedSetting>& saved, const AppliedByUs& ours) const {
     SettingAccess access(sysfs_, nvidia_doors());
-    return restore_settings(saved, access, &ours);
+    return restore_settings(saved, access, {&ours});
   }
   // As after a power cut, when nobody knows what was ours.
   RestoreOutcome restored(const std::vector<SavedSetting>& saved) const {
@@ -164,7 +164,7 @@ TEST_F(GpuKnobs, WhatOthersSetMeanwhileIsToldAndLeft) {
   EXPECT_THAT(
       outcome.notes,
       ElementsAre(place +
-                  "power.limit is '500.00', which is neither what this run set (300, 300.00) nor what was "
+                  "power.limit is '500.00', which is neither what the run set (300) nor what was "
                   "there before ('700.00'): somebody else changed it meanwhile, and it was left so; to "
                   "put it back: sudo nvidia-smi -i " +
                   board + " -pl 700.00"));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "orchestrator/guard/applied_record.hpp"
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
@@ -16,6 +17,7 @@
 namespace dvfs_plan {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -77,6 +79,76 @@ TEST(Restore, AChoiceInBracketsCountsAsPutBack) {
   TemporaryFolder root;
   root.attribute("/sys/thp", "always [madvise] never");
   EXPECT_EQ(restored({{"k", "/sys/thp", "madvise"}}, Sysfs(root.path())).unchanged, 1);
+}
+
+// A journal alone does not say what the run had set: then, and where a setter was killed half way, all is put back, and it is said over what.
+TEST(Restore, WhatIsKnownToBeSomebodyElsesIsLeftAndAnythingElsePutBack) {
+  TemporaryFolder root;
+  const Sysfs sysfs(root.path());
+  SettingAccess access(sysfs, {});
+  const std::vector<SavedSetting> saved{
+      {"k", "/sys/a/power1_cap", "40"}, {"k", "/sys/b/power1_cap", "40"}, {"k", "/sys/c/power1_cap", "40"}};
+  const auto put = [&](const std::string& a, const std::string& b, const std::string& c) {
+    root.attribute("/sys/a/power1_cap", a);
+    root.attribute("/sys/b/power1_cap", b);
+    root.attribute("/sys/c/power1_cap", c);
+  };
+  const auto read = [&] {
+    return *sysfs.text("/sys/a/power1_cap") + " " + *sysfs.text("/sys/b/power1_cap") + " " +
+           *sysfs.text("/sys/c/power1_cap");
+  };
+  const AppliedByUs applied{{"/sys/a/power1_cap", {"10", "20"}}, {"/sys/b/power1_cap", {"10"}}};
+  put("10", "30", "40");
+  const auto known = restore_settings(saved, access, {&applied});
+  EXPECT_EQ(read(), "40 30 40");
+  EXPECT_EQ(counts_text(known), "1 settings put back, 1 were as before, 1 left as somebody else has set it");
+  EXPECT_THAT(known.notes, ElementsAre("/sys/b/power1_cap is '30', which is neither what the run set (10) "
+                                       "nor what was there before ('40'): somebody "
+                                       "else changed it meanwhile, and it was left so; to put it back: echo "
+                                       "40 | sudo tee /sys/b/power1_cap"));
+  put("10", "30", "30");
+  const std::set<std::string> unsettled{"/sys/b/power1_cap"};
+  const auto half = restore_settings(saved, access, {&applied, &unsettled});
+  EXPECT_EQ(read(), "40 40 30");
+  EXPECT_EQ(half.notes.size(), 2U);
+  EXPECT_THAT(
+      half.notes,
+      Contains(
+          "/sys/b/power1_cap read '30' before it was put back: that the run had set this is not on record; "
+          "if somebody else did, it is to be set again"));
+  put("10", "30", "40");
+  const auto nothing = restore_settings(saved, access);
+  EXPECT_EQ(read(), "40 40 40");
+  EXPECT_EQ(counts_text(nothing), "2 settings put back, 1 were as before");
+  EXPECT_THAT(nothing.notes, ElementsAre("/sys/a/power1_cap read '10', and 1 more like it before it was put "
+                                         "back: that the run had set this is not "
+                                         "on record; if somebody else did, it is to be set again"));
+  // The kernel changes such files by each other.
+  root.attribute("/sys/limit", "30");
+  const AppliedByUs of_file{{"/sys/limit", {"10"}}};
+  const auto file = restore_settings({{"k", "/sys/limit", "40"}}, access, {&of_file});
+  EXPECT_EQ(*sysfs.text("/sys/limit"), "40");
+  EXPECT_THAT(
+      file.notes,
+      ElementsAre("/sys/limit read '30' before it was put back: that the run had set this is not on record; "
+                  "if somebody else did, it is to be set again"));
+}
+
+TEST(AppliedRecord, ComesBackAsWrittenAndIsOfOneRun) {
+  TemporaryFolder folder;
+  StateFolder state(folder / "state");
+  EXPECT_EQ(read_applied_record(state, "1-2"), std::nullopt);
+  AppliedRecord record{"1-2", {{"set:\tcap\\", {"10", "2\n0", ""}}, {"/sys/a", {}}}, {"/sys/a", "x\ty"}};
+  write_applied_record(state, record);
+  EXPECT_EQ(read_applied_record(state, "1-2"), record);
+  EXPECT_EQ(read_applied_record(state, "1-3"), std::nullopt);
+  const std::string text = *state.read("applied");
+  for (std::size_t size = 0; size + 1 < text.size(); ++size) {
+    state.write_whole("applied", text.substr(0, size));
+    EXPECT_EQ(read_applied_record(state, "1-2"), std::nullopt) << size;
+  }
+  remove_applied_record(state);
+  EXPECT_FALSE(state.read("applied"));
 }
 
 TEST(StateFolder, MustBeOursAlone) {
@@ -168,6 +240,42 @@ TEST(GuardClient, TheNextStartPutsBackWhatADeadRunLeft) {
   EXPECT_EQ(guard.found_journal()->restored, 1);
   EXPECT_EQ(*sysfs.text(limit), "3000000");
   EXPECT_FALSE(StateFolder(folder / "state").read("journal"));
+}
+
+TEST(GuardClient, TheNextStartLeavesWhatSomebodySetBehindADeadRun) {
+  TemporaryFolder root, folder;
+  const Sysfs sysfs(root.path());
+  const std::string limit = "/sys/class/hwmon/hwmon3/power1_cap";
+  const auto leave = [&](const std::string& run) {
+    StateFolder state(folder / "state");
+    write_journal(state, {"sweep.yaml",
+                          "then",
+                          boot_id(sysfs),
+                          root.path(),
+                          1,
+                          ::geteuid(),
+                          "run",
+                          {{"gpu.power_limit", limit, "3000000"}}});
+    write_applied_record(state, {run, {{limit, {"1000000"}}}, {}});
+  };
+  const auto next = [&] {
+    GuardClient guard(wish(root, folder, "next.yaml"));
+    EXPECT_FALSE(StateFolder(folder / "state").read("journal"));
+    EXPECT_FALSE(StateFolder(folder / "state").read("applied"));
+    return counts_text(*guard.found_journal());
+  };
+  root.attribute(limit, "3000000");
+  leave("run");
+  sysfs.write(limit, "1000000");
+  EXPECT_EQ(next(), "1 settings put back, 0 were as before");
+  EXPECT_EQ(*sysfs.text(limit), "3000000");
+  leave("run");
+  sysfs.write(limit, "2000000");
+  EXPECT_EQ(next(), "0 settings put back, 0 were as before, 1 left as somebody else has set it");
+  EXPECT_EQ(*sysfs.text(limit), "2000000");
+  leave("another run");  // says nothing of this one
+  EXPECT_EQ(next(), "1 settings put back, 0 were as before");
+  EXPECT_EQ(*sysfs.text(limit), "3000000");
 }
 
 TEST(GuardClient, AJournalOfAnotherTreeIsLeftAlone) {

@@ -75,7 +75,7 @@ TEST(Message, WhatIsNoneIsRefusedWithItsReasonAndNothingAfterIt) {
 
 TEST(Message, AnOutcomeComesThroughWhole) {
   RestoreOutcome outcome{
-      3, 4, {{{"k", "/sys/a", "1"}, "2", "no"}, {{"k", "/sys/b", ""}, "", ""}}, {"a note", ""}};
+      3, 4, 5, {{{"k", "/sys/a", "1"}, "2", "no"}, {{"k", "/sys/b", ""}, "", ""}}, {"a note", ""}};
   const auto fields = fields_of(outcome);
   const auto back = outcome_of(fields);
   ASSERT_TRUE(back);
@@ -86,7 +86,7 @@ TEST(Message, AnOutcomeComesThroughWhole) {
     outcome_of(cut);  // whatever it makes of it
   }
   for (const char* number : {"99999999999", "-395", "", "1e3"})  // -395: found by the fuzzer
-    EXPECT_EQ(outcome_of(std::vector<std::string>{"1", "2", number}), std::nullopt);
+    EXPECT_EQ(outcome_of(std::vector<std::string>{"1", "2", "0", number}), std::nullopt);
 }
 
 TEST(Policy, TheBuiltInOneLetsTheGroupSetWhatWeKnow) {

@@ -147,7 +147,7 @@ TEST_F(Jetson, WhatAModeWritesByTheWayIsPutBackAsItWas) {
   for (const char* name : {"MODE_15W", "MAXN"}) {
     EXPECT_EQ(jetson->apply(mode(name), writer_).at(0).problem, "");
     SettingAccess access(sysfs_, {});
-    const auto outcome = restore_settings(saved, access, &writer_.applied());
+    const auto outcome = restore_settings(saved, access, {&writer_.applied()});
     EXPECT_TRUE(outcome.complete()) << name;
     EXPECT_THAT(outcome.notes, ElementsAre());
     EXPECT_EQ(root_.read("/mode"), "2\n");

@@ -1,0 +1,72 @@
+#include "orchestrator/guard/applied_record.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "orchestrator/guard/state_lines.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+const std::string applied_name = "applied";
+constexpr std::string_view applied_begins = "dvfs-plan applied 1", applied_ends = "end";
+
+std::string text_of(const AppliedRecord& record) {
+  std::string text = fmt::format("{}\nrun\t{}\n", applied_begins, escaped_part(record.run));
+  for (const auto& [path, values] : record.applied) {
+    text += "applied\t" + escaped_part(path);
+    for (const std::string& value : values) text += "\t" + escaped_part(value);
+    text += "\n";
+  }
+  for (const std::string& path : record.unsettled) text += "unsettled\t" + escaped_part(path) + "\n";
+  return text + std::string(applied_ends) + "\n";
+}
+
+std::optional<AppliedRecord> record_in(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const auto lines = split_lines(*text);
+  if (lines.empty() || lines.front() != applied_begins || lines.back() != applied_ends) return std::nullopt;
+  AppliedRecord record;
+  try {
+    for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+      const auto parts = parts_of_line(lines[i]);
+      if (parts.size() < 2) return std::nullopt;
+      if (parts.front() == "run")
+        record.run = parts[1];
+      else if (parts.front() == "applied")
+        record.applied[parts[1]].insert(parts.begin() + 2, parts.end());
+      else if (parts.front() == "unsettled")
+        record.unsettled.insert(parts[1]);
+      else
+        return std::nullopt;
+    }
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return record;
+}
+
+}  // namespace
+
+void write_applied_record(StateFolder& folder, const AppliedRecord& record) {
+  folder.write_whole(applied_name, text_of(record));
+}
+
+std::optional<AppliedRecord> read_applied_record(const StateFolder& folder, const std::string& run) {
+  std::optional<AppliedRecord> record;
+  try {
+    record = record_in(folder.read(applied_name));
+  } catch (const Error&) {  // something else lies in its place
+  }
+  if (!record) record = record_in(folder.read_copy(applied_name));
+  return record && record->run == run ? record : std::nullopt;
+}
+
+void remove_applied_record(StateFolder& folder) {
+  folder.remove(applied_name);
+}
+
+}  // namespace dvfs_plan

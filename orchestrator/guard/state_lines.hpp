@@ -1,0 +1,15 @@
+// Lines of "name<TAB>value" in the files of the state folder, written and read by the guardian alone; bytes that would
+// break a line stand as \xNN, so that the part with rights needs no parser of anything richer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dvfs_plan {
+
+std::string escaped_part(std::string_view text);
+// Of one line, without its end. Throws std::runtime_error if it is none.
+std::vector<std::string> parts_of_line(std::string_view line);
+
+}  // namespace dvfs_plan
