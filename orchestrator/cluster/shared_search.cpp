@@ -16,6 +16,7 @@ SharedSearch::SharedSearch(const Plan& plan, std::unique_ptr<Strategy> inner, Ta
       claims_(task_.folder) {
   // It is made again from what was handed in whenever it is wanted.
   others_.database().execute("PRAGMA synchronous = OFF");
+  others_.use_plan(plan_);  // of an experiment that has grown the file's points have another order
 }
 
 SharedSearch::~SharedSearch() {

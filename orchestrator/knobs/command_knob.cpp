@@ -102,8 +102,12 @@ KnobFinding find_command_knob(const KnobRequest& request) {
   for (const CommandKnobSpec& spec : request.own.set) {
     names.push_back(spec.name);
     if (spec.name != name) continue;
-    SetterPrograms programs{spec.name, spec.command, spec.read, spec.restore,
-                            std::filesystem::absolute(request.own.folder).lexically_normal().string()};
+    SetterPrograms programs{spec.name,
+                            spec.command,
+                            spec.read,
+                            spec.restore,
+                            std::filesystem::absolute(request.own.folder).lexically_normal().string(),
+                            surroundings_of_setters()};
     for (const auto& [key, argv] :
          {std::pair{"command", &programs.set}, {"read", &programs.read}, {"restore", &programs.restore}}) {
       if (std::string problem = find_program(key, *argv, programs.folder); !problem.empty())

@@ -5,16 +5,19 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <utility>
 
 #include "base/end_processes.hpp"
 #include "base/run_program.hpp"
+#include "base/sysfs.hpp"
 #include "base/text.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 constexpr std::string_view part_end = ";;";  // unquoted: a word that is the same is quoted
-constexpr std::string_view value_word = "{value}";
+constexpr std::string_view value_word = "{value}", umask_word = "umask=";
 constexpr Seconds setter_patience{60};
 
 std::string for_a_shell(const std::vector<std::string>& words) {
@@ -115,7 +118,36 @@ class CommandSetting : public Setting {
   std::string in_a_shell(const std::vector<std::string>& argv, const std::string& value) const {
     std::string text = for_a_shell(with_value(argv, value));
     text.pop_back();
+    // Whoever reads this may have another home.
+    std::string of_the_run;
+    for (const auto& [name, wanted] : environment()) {
+      const char* const here = std::getenv(name.c_str());
+      if (here == nullptr || here != wanted) of_the_run += shell_quote(name + "=" + wanted) + ' ';
+    }
+    if (!of_the_run.empty()) text = "env " + of_the_run + text;
     return fmt::format("(cd {} && {})", shell_quote(programs_.folder), text);
+  }
+
+  // Of the run, as far as it is known; else whoever asks has his own.
+  std::vector<std::pair<std::string, std::string>> environment() const {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const std::string& one :
+         programs_.surroundings.empty() ? surroundings_of_setters() : programs_.surroundings) {
+      const auto equals = one.find('=');
+      if (equals != std::string::npos && !one.starts_with(umask_word))
+        found.emplace_back(one.substr(0, equals), one.substr(equals + 1));
+    }
+    return found;
+  }
+
+  // "umask 022; ", or nothing.
+  std::string umask_command() const {
+    for (const std::string& one : programs_.surroundings) {
+      const std::string digits = one.starts_with(umask_word) ? one.substr(umask_word.size()) : std::string();
+      if (!digits.empty() && digits.size() <= 4 && digits.find_first_not_of("01234567") == std::string::npos)
+        return fmt::format("umask {}; ", digits);
+    }
+    return {};
   }
 
   std::string missing() const {
@@ -131,11 +163,10 @@ class CommandSetting : public Setting {
   std::string run(const std::vector<std::string>& argv, ProgramAnswer& answer, bool of_the_run,
                   const char* errors = "") const {
     const std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    std::vector<std::string> words{"-c", fmt::format("{}; cd \"$0\" && exec env -i \"$@\"{}", path, errors),
-                                   programs_.folder, path, "LC_ALL=C"};
-    for (const char* name : {"HOME", "USER", "XDG_RUNTIME_DIR"}) {
-      if (const char* const text = std::getenv(name)) words.push_back(fmt::format("{}={}", name, text));
-    }
+    std::vector<std::string> words{
+        "-c", fmt::format("{}; {}cd \"$0\" && exec env -i \"$@\"{}", path, umask_command(), errors),
+        programs_.folder, path, "LC_ALL=C"};
+    for (const auto& [name, text] : environment()) words.push_back(fmt::format("{}={}", name, text));
     if (const char* const mark = std::getenv(run_variable)) {
       words.push_back(fmt::format("{}={}", setter_variable, mark));
       if (of_the_run) words.push_back(fmt::format("{}={}", run_variable, mark));
@@ -157,9 +188,25 @@ class CommandSetting : public Setting {
 }  // namespace
 
 std::string command_setting(const SetterPrograms& programs) {
-  return fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name, for_a_shell(programs.set),
-                     part_end, for_a_shell(programs.read), part_end, for_a_shell(programs.restore), part_end,
-                     shell_quote(programs.folder));
+  std::string path = fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name,
+                                 for_a_shell(programs.set), part_end, for_a_shell(programs.read), part_end,
+                                 for_a_shell(programs.restore), part_end, shell_quote(programs.folder));
+  for (const std::string& one : programs.surroundings) path += ' ' + shell_quote(one);
+  return path;
+}
+
+std::vector<std::string> surroundings_of_setters() {
+  std::vector<std::string> found;
+  for (const std::string& line : split_lines(Sysfs().text("/proc/self/status").value_or(""))) {
+    if (line.starts_with("Umask:"))
+      found.push_back(std::string(umask_word) + std::string(trim(line.substr(std::strlen("Umask:")))));
+  }
+  for (const char* name : {"HOME", "USER", "XDG_RUNTIME_DIR"}) {
+    const char* const text = std::getenv(name);
+    if (text != nullptr && std::string_view(text).find_first_of("\n\r\t") == std::string_view::npos)
+      found.push_back(fmt::format("{}={}", name, text));
+  }
+  return found;
 }
 
 std::optional<SetterPrograms> setter_programs_of(const std::string& path) {
@@ -168,17 +215,22 @@ std::optional<SetterPrograms> setter_programs_of(const std::string& path) {
   if (!tokens || tokens->size() < 2) return std::nullopt;
   SetterPrograms programs;
   programs.name = tokens->front().word;
-  programs.folder = tokens->back().word;
-  std::vector<std::string>* const parts[] = {&programs.set, &programs.read, &programs.restore};
+  std::vector<std::string> where;  // the folder, and what surrounds it
+  std::vector<std::string>* const parts[] = {&programs.set, &programs.read, &programs.restore, &where};
+  constexpr std::size_t last = std::size(parts) - 1;
   std::size_t part = 0;
-  for (std::size_t i = 1; i + 1 < tokens->size(); ++i) {
+  for (std::size_t i = 1; i < tokens->size(); ++i) {
     const Token& token = (*tokens)[i];
-    if (token.plain && token.word == part_end)
+    if (token.plain && token.word == part_end && part < last)
       ++part;
-    else if (part < std::size(parts))
+    else
       parts[part]->push_back(token.word);
   }
-  const bool whole = part == std::size(parts) && !programs.set.empty() && !programs.read.empty();
+  const bool whole = part == last && !programs.set.empty() && !programs.read.empty() && !where.empty();
+  if (whole) {
+    programs.folder = where.front();
+    programs.surroundings.assign(where.begin() + 1, where.end());
+  }
   return whole ? std::optional(std::move(programs)) : std::nullopt;
 }
 

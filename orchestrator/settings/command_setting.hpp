@@ -2,11 +2,11 @@
 //
 // The path holds all that is needed to put one back, so that a journal does too, as words quoted for a shell:
 //
-//   command:NAME SET... ;; READ... ;; RESTORE... ;; FOLDER        {value} stands where the value goes; RESTORE may be empty
+//   command:NAME SET... ;; READ... ;; RESTORE... ;; FOLDER umask=022 HOME=...        {value} stands where the value goes; RESTORE may be empty
 //
-// The programs are run without a shell, in FOLDER, with an environment of PATH, HOME, USER, XDG_RUNTIME_DIR, LC_ALL=C and the run's mark,
-// whoever runs them (the run, its guardian, `dvfs-plan restore` in another terminal), and are given 60 s. They are run with the
-// rights of the run and no others: never by a guardian that has more (guardian/SECURITY.md).
+// The programs are run without a shell, in FOLDER, with an environment of PATH, the run's HOME, USER and XDG_RUNTIME_DIR, LC_ALL=C and the
+// run's mark, and with its umask, whoever runs them (the run, its guardian, `dvfs-plan restore` of root in another terminal), and are given
+// 60 s. They are run with the rights of the run and no others: never by a guardian that has more (guardian/SECURITY.md).
 #pragma once
 
 #include <memory>
@@ -26,10 +26,14 @@ struct SetterPrograms {
   std::string name;
   std::vector<std::string> set, read, restore;  // argv; the first word a path
   std::string folder;
+  // "umask=022", "HOME=/home/ada": the run's. Empty (a path of an earlier version): whoever runs them has his own.
+  std::vector<std::string> surroundings = {};
   bool operator==(const SetterPrograms&) const = default;
 };
 
 std::string command_setting(const SetterPrograms& programs);  // its path
+// This process's own, for SetterPrograms.
+std::vector<std::string> surroundings_of_setters();
 // nullopt: the path is none of these.
 std::optional<SetterPrograms> setter_programs_of(const std::string& path);
 inline bool is_command_setting(std::string_view path) {

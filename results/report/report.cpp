@@ -238,7 +238,8 @@ Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vec
                    const std::vector<TrialRow>& trials) {
   Summary summary =
       summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
-                experiment.search ? summarise_searches(experiment, store.history(), points, store.prior())
+                experiment.search ? summarise_searches(experiment, store.history(Store::PlacesIn::points), points,
+                                                       store.prior())
                                   : Searches{});
   summary.noticed = store.noticed();
   summary.rechecked = rechecked_lines(store, summary);

@@ -120,8 +120,11 @@ void note_metrics(TrialRow& row, const std::map<std::string, ToldMetric>& metric
 
 }  // namespace
 
-std::vector<FinishedTrial> Store::history() {
+std::vector<FinishedTrial> Store::history(PlacesIn places) {
   std::vector<FinishedTrial> trials;
+  std::map<std::int64_t, int> in_points;
+  Statement ids = database_.prepare("SELECT id FROM point ORDER BY id");
+  while (ids.step()) in_points.emplace(ids.integer(0), static_cast<int>(in_points.size()));
   const auto metrics = metrics_of_trials(database_);
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
@@ -138,7 +141,8 @@ std::vector<FinishedTrial> Store::history() {
     FinishedTrial trial;
     trial.key = s.text(0);
     trial.role = parse_role(s.text(3));
-    trial.point = point_index(s.integer(1), trial.role);
+    trial.point =
+        places == PlacesIn::points ? in_points.at(s.integer(1)) : point_index(s.integer(1), trial.role);
     if (trial.point < 0) continue;
     trial.block = static_cast<int>(s.integer(2));
     trial.attempt = static_cast<int>(s.integer(4));

@@ -104,7 +104,10 @@ class Store {
                         const std::optional<Conclusions>& conclusions);
 
   // All that is finished, in the order it was run: what a strategy goes by, on resume too.
-  std::vector<FinishedTrial> history();
+  // Whose places in a list FinishedTrial::point counts: the plan's that is used (use_plan), as strategies want it, or points()'. They
+  // differ where the experiment has grown.
+  enum class PlacesIn { plan, points };
+  std::vector<FinishedTrial> history(PlacesIn places = PlacesIn::plan);
   // Stores a finished trial, in one transaction.
   void write_trial(const TrialRecord& trial);
   // Which one comes next (empty: none), and how many of workloads are left with it.

@@ -146,6 +146,26 @@ TEST_F(OwnPrograms, ReadAsAsked) {
   EXPECT_FALSE(reads_as_asked("120", "120 W"));
 }
 
+// `restore` a day later, from another home and with another umask, does what the run would have done.
+TEST_F(OwnPrograms, DoTheSameForWhoeverRunsThem) {
+  root_.attribute("/ours/k", "40");
+  root_.attribute("/others/k", "33");
+  SetterPrograms own = programs("echo $1 >$HOME/k; umask >mask", "cat $HOME/k");
+  own.surroundings = {"umask=0027", "HOME=" + root_.path() + "/ours", "XDG_RUNTIME_DIR=it's here"};
+  EXPECT_EQ(setter_programs_of(command_setting(own)), own);
+  const char* const home = std::getenv("HOME");
+  const std::string before = home == nullptr ? "" : home;
+  ::setenv("HOME", (root_.path() + "/others").c_str(), 1);
+  const auto same = command_setting_at(command_setting(own));
+  EXPECT_EQ(same->read().text, "40");
+  EXPECT_EQ(same->put_back("10").problem, "");
+  EXPECT_EQ(*sysfs_.text("/ours/k"), "10");
+  EXPECT_EQ(*sysfs_.text("/others/k"), "33");
+  EXPECT_EQ(text("mask"), "0027");
+  EXPECT_THAT(same->put_back_command("10"), testing::HasSubstr(" && env HOME=" + root_.path() + "/ours "));
+  ::setenv("HOME", before.c_str(), 1);
+}
+
 TEST_F(OwnPrograms, ArePutBackByTheirOwnWayBack) {
   put("cap", "100");
   const SetterPrograms own = programs("echo $1 >cap", "cat cap", "echo $1 >cap; echo back >how");
