@@ -152,6 +152,13 @@ std::size_t first_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string cut_to(std::string_view text, std::size_t bytes) {
+  const std::string_view cut = text.substr(0, bytes);
+  // What was no UTF-8 before is cut where it is to be.
+  return std::string(
+      first_invalid_utf8(text) == std::string_view::npos ? cut.substr(0, first_invalid_utf8(cut)) : cut);
+}
+
 std::string valid_utf8(std::string_view text) {
   constexpr std::size_t longest_rest = 3;
   for (std::size_t i = 0;

@@ -26,6 +26,9 @@ std::string printable(std::string_view text, bool keep_newlines = false);
 // The byte at which `text` stops being valid UTF-8, or npos.
 std::size_t first_invalid_utf8(std::string_view text);
 
+// At most so many bytes of its begin, and no half of a character.
+std::string cut_to(std::string_view text, std::size_t bytes);
+
 // The text with each byte that is not valid UTF-8, and each NUL, replaced by U+FFFD; a sequence that was cut off at its beginning is left out.
 std::string valid_utf8(std::string_view text);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <climits>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -31,7 +33,12 @@ std::string result_path(const std::string& output, const Experiment& experiment)
 std::string aside_stem(const std::string& path, const Clock& clock) {
   std::string stamp = clock.wall_time();
   std::replace(stamp.begin(), stamp.end(), ':', '-');
-  return path.substr(0, path.rfind(".sqlite")) + "." + stamp;
+  // A long name is cut: what lies beside it has a longer one yet.
+  const std::string behind = "." + stamp, longest_ending = ".sqlite-journal";
+  const std::string stem = path.substr(0, path.rfind(".sqlite"));
+  const std::size_t name = stem.rfind('/') == std::string::npos ? 0 : stem.rfind('/') + 1;
+  return stem.substr(0, name) + cut_to(stem.substr(name), NAME_MAX - behind.size() - longest_ending.size()) +
+         behind;
 }
 
 std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,

@@ -81,14 +81,20 @@ class RunLoop {
         damage = fault.what();
         no_room = false;
       } catch (const StoreBusy& busy) {
-        if (!damage.empty() || seconds(run_.clock.now() - began) >= patience)
-          throw StoreBusy(busy.code(),
-                          written ? std::string(busy.what())
-                                  : fmt::format("{}: it was finished, and could not be kept: {}", record.key,
-                                                busy.what()),
-                          written ? busy.hint()
-                                  : "that trial is lost, and no other; make room, and the same command runs "
-                                    "it again and goes on");
+        if (!damage.empty() || seconds(run_.clock.now() - began) >= patience) {
+          if (written) throw;
+          const std::string gone = run_.store.what_became_of_the_file();
+          throw StoreBusy(
+              busy.code(),
+              fmt::format("{}: it was finished, and could not be kept: {}", record.key, busy.what()),
+              gone.empty()
+                  ? "that trial is lost, and no other; make room, and the same command runs it again "
+                    "and goes on"
+                  : fmt::format("that trial is lost, and so is what was in the result file ({}) "
+                                "unless it still lies somewhere: put it back, make room, and the same "
+                                "command goes on",
+                                gone));
+        }
         if (!told && events_.waits) events_.waits(busy.what());
         told = true;
         no_room = run_.interruption.pending() != 0;

@@ -4,12 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
 #include "base/bus_errors.hpp"
+#include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "results/store/migrate.hpp"
 #include "results/store/store.hpp"
@@ -70,8 +73,11 @@ void copy_all(Database& from, Database& to) {
 std::string make_beside(const std::string& path, const std::filesystem::path& folder, mode_t mode) {
   const std::filesystem::path old(path);
   for (int n = 1; n < 100; ++n) {
-    const std::string name = fmt::format("{}.rescued{}{}", old.stem().string(),
-                                         n == 1 ? "" : fmt::format("-{}", n), old.extension().string());
+    const std::string behind =
+        fmt::format(".rescued{}{}", n == 1 ? "" : fmt::format("-{}", n), old.extension().string());
+    // A long name is cut: SQLite makes files beside it whose names are longer yet.
+    constexpr std::size_t longest = NAME_MAX - std::string_view("-journal").size();
+    const std::string name = cut_to(old.stem().string(), longest - std::min(longest, behind.size())) + behind;
     const std::string candidate = (folder / name).string();
     const UniqueFd fd(::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (fd && ::fchmod(fd.get(), mode) == 0) return candidate;
@@ -181,9 +187,12 @@ std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileO
   return {};
 }
 
+std::string Store::what_became_of_the_file() {
+  return rescue_ ? rescue_->what_happened(database_) : std::string();
+}
+
 std::optional<Store::Rescued> Store::go_on_elsewhere_if_lost() {
-  if (!rescue_) return std::nullopt;
-  const std::string what = rescue_->what_happened(database_);
+  const std::string what = what_became_of_the_file();
   if (what.empty()) return std::nullopt;
   return go_on_elsewhere(what);
 }

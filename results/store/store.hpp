@@ -192,6 +192,8 @@ class Store {
     std::string where;  // the night goes on
   };
   std::optional<Rescued> go_on_elsewhere_if_lost();
+  // "it was removed or renamed"; empty: it is as it was left, or nobody looks after it.
+  std::string what_became_of_the_file();
   // The same after a write that failed because the file is damaged, or (`old_one_is_whole`) because there is no room: then what is finished
   // in it stays readable there too.
   Rescued go_on_elsewhere(const std::string& what, bool old_one_is_whole = false);
