@@ -57,10 +57,19 @@ void check_constraints(PointSummary& point, const std::vector<ConstraintSpec>& c
         is_measured(constraint.name) ? point.metrics.end() : point.metrics.find(constraint.name);
     const std::string unit = told == point.metrics.end() ? "" : told->second.unit;
     auto value = value_of(constraint, point);
+    const auto other = is_measured(constraint.name) ? point.in_other_units.end()
+                                                    : point.in_other_units.find(constraint.name);
+    if (other != point.in_other_units.end()) {
+      check.why_not =
+          fmt::format("{} of the {} trials of {} told it in a unit that does not compare with the others'",
+                      other->second, point.counted, point.point);
+      value.reset();
+    }
     // A percentile is told by no trial that had too many requests unanswered: those that told it are the better ones.
     if (value && told != point.metrics.end() && told->second.trials < point.counted) {
-      check.why_not = fmt::format("{} of the {} trials of {} told none", point.counted - told->second.trials,
-                                  point.counted, point.point);
+      if (check.why_not.empty())
+        check.why_not = fmt::format("{} of the {} trials of {} told none",
+                                    point.counted - told->second.trials, point.counted, point.point);
       value.reset();
     }
     if (value && !as_bounded(constraint, value->value, unit)) {

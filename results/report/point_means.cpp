@@ -60,6 +60,7 @@ void describe(PointSummary& point, const std::vector<const TrialRow*>& trials, b
   std::vector<std::vector<double>> times;
   for (const TrialRow* trial : trials) {
     if (!trial->counts()) continue;
+    for (const std::string& name : trial->in_other_units) ++point.in_other_units[name];
     for (const auto& [name, value] : trial->metrics) {
       Told& told = metrics[name];
       told.values.push_back(value);

@@ -236,11 +236,11 @@ namespace {
 
 Summary summary_of(Store& store, const ExperimentRow& experiment, const std::vector<PointRow>& points,
                    const std::vector<TrialRow>& trials) {
-  Summary summary =
-      summarise(experiment, trials, store.session_warnings(), store.sensor_lines(),
-                experiment.search ? summarise_searches(experiment, store.history(Store::PlacesIn::points), points,
-                                                       store.prior())
-                                  : Searches{});
+  Summary summary = summarise(
+      experiment, trials, store.session_warnings(), store.sensor_lines(),
+      experiment.search
+          ? summarise_searches(experiment, store.history(Store::PlacesIn::points), points, store.prior())
+          : Searches{});
   summary.noticed = store.noticed();
   summary.rechecked = rechecked_lines(store, summary);
   for (const auto& [node, why] : nodes_left_out(store))

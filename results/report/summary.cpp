@@ -11,6 +11,7 @@
 #include "results/report/drift.hpp"
 #include "results/report/nodes.hpp"
 #include "results/report/of_totals.hpp"
+#include "results/report/one_unit.hpp"
 #include "results/report/point_means.hpp"
 #include "results/report/settings_order.hpp"
 #include "results/report/side_by_side.hpp"
@@ -471,6 +472,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
       owed;  // trials that are run again when the night goes on, by the first attempt's key
   std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
   std::map<std::string, std::vector<const TrialRow*>, NaturalOrder> scenarios;
+  OneUnit one_unit(trials);
   for (const TrialRow& trial : trials) {
     if (trial.role == TrialRole::warm_up) continue;
     if (!trial.left_out.empty()) {
@@ -489,7 +491,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
                                   : counts[{trial.point, trial.block, trial.role}];
     any = any || trial.counts() || trial.censored();
     if (!trial.counts() && !trial.censored()) ++summary.not_counted[trial.verdict];
-    scenarios[trial.scenario].push_back(&trial);
+    scenarios[trial.scenario].push_back(one_unit.of(trial));
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
   first_attempts -=

@@ -90,6 +90,7 @@ struct PointSummary {
   std::vector<std::string>
       outliers;  // keys of trials whose objective lies far from the others': flagged, counted
   std::map<std::string, MetricSummary> metrics;
+  std::map<std::string, int> in_other_units;  // by metric, counted trials whose value is not in there (one_unit.hpp)
   std::map<std::string, Estimate> joules_of_boards;  // per run, by domain ("gpu-0")
   std::vector<InstanceSummary> instances;            // empty: one ran alone
   std::optional<Estimate> all_running_share;         // of the time that counts, in which all of them ran

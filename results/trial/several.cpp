@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/units.hpp"
+
 namespace dvfs_plan {
 namespace {
 
@@ -62,6 +64,7 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
     told.least = INFINITY;
     told.highest = -INFINITY;
     double sum = 0;
+    bool compare = true;
     for (const auto& [run, metric] : runs) {
       if (metric->count_of) {
         told.count += std::round(metric->value / 100 * *metric->count_of);
@@ -69,11 +72,16 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
       }
       const bool of_the_last = at_once > 1 ? run > static_cast<int>((starts - 1) * at_once) : run == last_run;
       if (!of_the_last) continue;
-      sum += metric->value;
-      told.least = std::min(told.least, metric->value);
-      told.highest = std::max(told.highest, metric->value);
+      // Of several at once each may tell it in another unit.
+      const double factor = unit_factor(metric->unit, told.unit).value_or(0);
+      compare = compare && factor != 0;
+      const double value = metric->value * factor;
+      sum += value;
+      told.least = std::min(told.least, value);
+      told.highest = std::max(told.highest, value);
       ++told.told;
     }
+    if (!compare) told.told = 0;
     told.value = told.told == 1 ? told.least : sum / told.told;
   }
   return all;

@@ -193,6 +193,43 @@ TEST(Asked, ABoundIsComparedInTheUnitOfTheValues) {
   }
 }
 
+// The user's own program told it in another unit from some block on: one quantity in one unit, or not known.
+TEST(Asked, OfAMetricInTwoUnitsNoMeanIsMadeOfBoth) {
+  const std::string apart =
+      "1 of the 2 trials of w cpu.frequency=1 GHz told it in a unit that does not compare with the others'";
+  const struct {
+    const char *first, *then;
+    double value_then;
+    const char* bound;
+    std::string holds;
+  } cases[] = {
+      {"ms", "s", 0.004, "m<=6 ms", "yes"},    {"ms", "s", 0.004, "m<=0.003 s", "no"},
+      {"GiB", "MiB", 4096, "m<=5 GiB", "yes"}, {"deg", "kdeg", 4, "m<=70 kdeg", apart},
+      {"deg", "kdeg", 4, "m<=70", apart},      {"", "ms", 4, "m<=9", apart},
+      {"ms", "", 4, "m<=9 ms", apart},         {"1", "", 4, "m<=9", "yes"},
+  };
+  for (const auto& one : cases) {
+    ThreeClocks night = three_clocks();
+    std::map<std::string, int> nth;
+    for (TrialRow& trial : night.trials) {
+      const bool then = nth[trial.point]++ >= 1;
+      trial.metrics = {{"m", then ? one.value_then : 4}};
+      trial.units_of_metrics = {{"m", then ? one.then : one.first}};
+    }
+    ask(parse_question("", {one.bound}, {}), night.experiment, night.points, night.trials);
+    const Summary summary = summarise(night.experiment, night.trials);
+    const PointSummary& point = summary.scenarios[0].points[0];
+    const ConstraintCheck& check = point.constraints.at(0);
+    const std::string what = fmt::format("{} and {}: {}", one.first, one.then, one.bound);
+    EXPECT_EQ(check.holds ? (*check.holds ? "yes" : "no") : check.why_not, one.holds)
+        << what << " " << point.counted;
+    if (check.value) {
+      EXPECT_NEAR(point.metrics.at("m").value.mean, 4, 1e-12) << what;
+    }
+    EXPECT_EQ(told_in_several_units(summary, night.trials).empty(), check.holds.has_value()) << what;
+  }
+}
+
 // "time <= 4 s" is of the measured time, whatever a workload calls its own numbers, and that is said.
 TEST(Asked, AMetricUnderTheNameOfWhatIsMeasuredIsNotTheOneThatIsBounded) {
   ThreeClocks night = three_clocks();
