@@ -610,6 +610,24 @@ void Store::end_last_session(const std::string& how, const std::string& now,
   end_session(how, now, conclusions);
 }
 
+// Trials that were given up, and are run again where the night goes on.
+static int owed_trials(Database& database) {
+  std::map<std::string, bool> owed;  // by the first attempt's key
+  Statement s = database.prepare(
+      "SELECT t.key, t.attempt, t.given_up FROM trial t JOIN session s ON s.id = t.session_id WHERE NOT "
+      "s.recheck "
+      "ORDER BY t.id");
+  while (s.step()) {
+    const std::string key = s.text(0), first = key.substr(0, key.find(" rerun "));
+    if (s.integer(2) != 0)
+      owed[first] = true;
+    else if (s.integer(1) > 1)
+      owed[first] = false;
+  }
+  return static_cast<int>(
+      std::count_if(owed.begin(), owed.end(), [](const auto& one) { return one.second; }));
+}
+
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
@@ -651,8 +669,12 @@ Store::Progress Store::progress() {
     progress.current_trial = session.text(3);
     progress.session_boot_id = session.text(4);
     // Blocks may have been added to what was planned.
-    const int left = progress.session_ended_how == "done" ? 0 : static_cast<int>(session.integer(5));
+    int left = progress.session_ended_how == "done" ? 0 : static_cast<int>(session.integer(5));
+    // That is with the trial that was running, which a night that stopped by itself has finished.
+    const bool gave_up = progress.session_ended_how == "gave_up";
+    if (gave_up) left = std::max(0, left - 1);
     if (!progress.may_end_early) progress.planned = std::max(progress.planned, progress.finished + left);
+    if (gave_up) left += owed_trials(database_);
     if (!session.is_null(5)) progress.left = left;
   }
   Statement host = database_.prepare("SELECT value FROM machine_fact WHERE name = 'host'");
