@@ -106,7 +106,6 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   if (best.is_reference) return ". This is the reference point itself.";
   const bool is_best = scenario.best && &best == &scenario.points[*scenario.best];
   const std::optional<Change> gain = is_best ? scenario.gain_of_best : std::nullopt;
-  // Where no block has both, blocks that each has in common with others may still tell what the best saves.
   if (!scenario.reference || !(best.saving || best.slowdown || gain))
     return ". No trial of the reference point counts together with one of this point, so no saving can be "
            "stated.";
@@ -517,7 +516,7 @@ std::vector<std::string> further_sentences(const Summary& summary) {
     for (const MetricDrift& one : scenario.metric_drift)
       say(fmt::format(
           "{} changed by {:+.1f} % (95 % interval {:+.1f} to {:+.1f} %) from the first half of the blocks to "
-          "the second, at the same settings: what is measured is not the same any more",
+          "the second, on the average over its settings: what is measured is not the same any more",
           one.metric, 100 * one.change.value, 100 * *one.change.low, 100 * *one.change.high));
     if (scenario.drift_of_night && scenario.drift.size() > 1) {
       std::string warmer;

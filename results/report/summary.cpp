@@ -260,6 +260,7 @@ class Scenario {
       return result_.balanced ? result_.points[i].objective->mean
                               : model.level(static_cast<int>(i)).value_or(result_.points[i].objective->mean);
     };
+    const auto times = times_of_points();
     int known = 0;
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       const PointSummary& point = result_.points[i];
@@ -274,8 +275,8 @@ class Scenario {
         continue;
       }
       const double difference = value(i) - value(*result_.best);
-      const auto &mine = point.work_time, &best = result_.points[*result_.best].work_time;
-      const bool faster = mine && best && mine->mean < best->mean;
+      const auto mine = times[i], best = times[*result_.best];
+      const bool faster = mine && best && *mine < *best;
       if (difference < 0 || (difference == 0 && faster)) result_.best = i;
     }
     const auto planned = experiment_.points_of_scenario.find(result_.scenario);
@@ -336,7 +337,9 @@ class Scenario {
     if (!result_.reference || *result_.reference == *result_.best) return;
     const int reference = static_cast<int>(*result_.reference);
     for (const int point : feasible) result_.chosen_among += point == reference ? 0 : 1;
-    const auto said = named_against(*result_.reference, feasible);
+    // Where the two have no block in common nothing is said of them, here as in their rows.
+    const auto said =
+        result_.points[*result_.best].gain ? named_against(*result_.reference, feasible) : std::nullopt;
     if (said) {
       result_.gain_corrected = true;
       result_.gain_of_best = said->change;
@@ -353,13 +356,21 @@ class Scenario {
     });
   }
 
+  // For who is faster: where not all count in the same blocks, with the blocks' level taken out.
+  std::vector<std::optional<double>> times_of_points() const {
+    if (!result_.balanced && !result_.search) return levels(time_, &PointSummary::work_time);
+    std::vector<std::optional<double>> times;
+    for (const PointSummary& point : result_.points)
+      times.push_back(point.work_time ? std::optional(point.work_time->mean) : std::nullopt);
+    return times;
+  }
+
   void after_ranking() {
     if (!result_.gain_of_best) result_.gain_of_best = result_.points[*result_.best].gain;
+    const auto times = times_of_points();
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      const PointSummary& point = result_.points[i];
-      if (!point.not_told_apart || !point.work_time) continue;
-      if (!result_.fastest_not_told_apart ||
-          point.work_time->mean < result_.points[*result_.fastest_not_told_apart].work_time->mean)
+      if (!result_.points[i].not_told_apart || !times[i]) continue;
+      if (!result_.fastest_not_told_apart || *times[i] < *times[*result_.fastest_not_told_apart])
         result_.fastest_not_told_apart = i;
     }
     edges(result_.points[*result_.best]);

@@ -296,7 +296,7 @@ objective: {{minimise: time, across: [of], same work: true, subject to: {{slo_at
             if slower:
                 self.assertEqual([one["metric"] for one in drift], ["p99_latency"])
                 self.assertGreater(drift[0]["change"]["low_95"], 0)
-                self.assertRegex(notes[0], r"^w: p99_latency changed by \+\d+\.\d % \(95 % interval \+\d+\.\d to \+\d+\.\d %\) from the first half of the blocks to the second, at the same settings: what is measured is not the same any more$")
+                self.assertRegex(notes[0], r"^w: p99_latency changed by \+\d+\.\d % \(95 % interval \+\d+\.\d to \+\d+\.\d %\) from the first half of the blocks to the second, on the average over its settings: what is measured is not the same any more$")
             else:
                 self.assertEqual((drift, notes), ([], []))
 
