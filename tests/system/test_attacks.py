@@ -196,10 +196,10 @@ class Attacks(unittest.TestCase):
 
     def test_messages_that_are_none(self):
         chance = random.Random(1905)
-        good = frame("hello", "2", "x", "1-2", "now", "")
+        good = frame("hello", "3", "x", "1-2", "now", "")
         broken = [b"", b"\0", good[:7], good[:-1], struct.pack("<I", 0), struct.pack("<I", 0xffffffff), struct.pack("<I", 3) + b"abc", struct.pack("<II", 4, 1),
-                  struct.pack("<II", 8, 0xffffffff) + b"abcd", frame(""), frame("set"), frame("restore"), frame("hello"), frame("hello", "2", "x", "1-2", "now"),
-                  frame("hello", "2", "x", "../../x", "now"), frame(b"\xff" * 100), frame("hello", *["x"] * 50000), struct.pack("<I", 2 << 20) + b"\0" * (2 << 20)]
+                  struct.pack("<II", 8, 0xffffffff) + b"abcd", frame(""), frame("set"), frame("restore"), frame("hello"), frame("hello", "3", "x", "1-2", "now"),
+                  frame("hello", "3", "x", "../../x", "now"), frame(b"\xff" * 100), frame("hello", *["x"] * 50000), struct.pack("<I", 2 << 20) + b"\0" * (2 << 20)]
         for _ in range(150):
             noisy = bytearray(good)
             for _ in range(chance.randrange(1, 6)):
