@@ -177,6 +177,10 @@ int index_command(const IndexOptions& options) {
       gatherer.read(file);
     } catch (const Error& fault) {
       index.unread.push_back(fault.what());
+    } catch (const std::exception& fault) {
+      // A fault of ours in one of them hides no other.
+      index.unread.push_back(fmt::format("{}: it cannot be concluded ({}): a fault of dvfs-plan itself",
+                                         printable(file.string()), fault.what()));
     }
   }
   sort_rows(index, options.sort);

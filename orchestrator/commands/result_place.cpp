@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/store/parts.hpp"
 
 namespace dvfs_plan {
 
@@ -117,7 +118,15 @@ void require_same_plan(Store& store, const Plan& plan, const std::map<std::strin
 
 PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
                         const std::string& path) {
-  return change_between(store, plan, decisive_differences(store.machine_facts(), facts), path);
+  PlanChange change = change_between(store, plan, decisive_differences(store.machine_facts(), facts), path);
+  // Whose machine would the new trials be of?
+  if (!plan.experiment.slurm && !change.adds.empty() && !block_runs(store).empty())
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} is of several machines ('merge'), and the experiment asks for further trials: {}",
+                    path, printable(join(change.adds, "; "))),
+        "nothing was run; go on with each machine's own result, and merge them again");
+  return change;
 }
 
 PlanChange change_between(Store& store, Plan& plan, const std::vector<std::string>& differences,

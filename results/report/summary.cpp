@@ -127,6 +127,12 @@ class Scenario {
       if (trial->counts() && !trial->node.empty())
         nodes_.emplace(trial->node, static_cast<int>(nodes_.size()));
     }
+    // Versions before 1.2.2 went on with a joined file: of what they ran no machine is on record.
+    const bool nameless =
+        !nodes_.empty() && std::any_of(trials_.begin(), trials_.end(), [](const TrialRow* trial) {
+          return trial->counts() && trial->node.empty();
+        });
+    if (nameless) nodes_.emplace("", static_cast<int>(nodes_.size()));
     std::vector<GroupedValue> energy, time, objective, fresh;
     std::map<int, std::set<int>> where;  // of each point that counts, the blocks with an objective
     for (const TrialRow* trial : trials_) {

@@ -53,6 +53,33 @@ class Growth(Whole):
                         if gain is not None:
                             self.assertAlmostEqual(stored[point["point"]], gain, places=6)
 
+    def test_a_joined_result_is_not_gone_on_with(self):
+        """Of what one machine ran for it nobody could say whose it is."""
+        text = EXPERIMENT.format(method="adaptive", most=9, values=[1, 2], works="{name: w, shell: 'sleep 0.0{set.f}'}").replace("search: {method: adaptive, at most: 9 trials}", "repeat: 2")
+        self.write("knob", "1\n")
+        self.write("night.yaml", text)
+        for name in ("a", "b"):
+            run = self.call("night.yaml", "--no-html", "--output", f"{name}.sqlite")
+            self.assertEqual(run.returncode, 0, run.stderr)
+        joined = self.call("merge", "m1=a.sqlite", "m2=b.sqlite", "-o", "j.sqlite")
+        self.assertEqual(joined.returncode, 0, joined.stderr)
+        before = self.call("report", "j.sqlite").stdout
+        for what, changed in (("repeat / max: 2 -> 3; repeat / min: 2 -> 3", text.replace("repeat: 2", "repeat: 3")), ("set.f", text.replace("[1, 2]}\nset", "[1, 2, 3]}\nset"))):
+            with self.subTest(what):
+                self.write("night.yaml", changed)
+                refused = self.call("night.yaml", "--no-html", "--output", "j.sqlite")
+                self.assertEqual((refused.returncode, refused.stdout), (2, ""), refused.stderr)
+                self.assertIn(f"error: {self.folder}/j.sqlite is of several machines ('merge'), and the experiment asks for further trials: ", refused.stderr)
+                self.assertIn(what, refused.stderr)
+                self.assertIn("\n  hint: nothing was run; go on with each machine's own result, and merge them again\n", refused.stderr)
+                checked = self.call("check", "night.yaml", "--output", "j.sqlite")
+                self.assertIn("is of several machines ('merge')", checked.stdout + checked.stderr)
+                self.assertEqual(checked.returncode, 2)
+        self.assertEqual(self.call("report", "j.sqlite").stdout, before)
+        # What is asked of the trials that are there needs no machine.
+        self.write("night.yaml", text.replace("reference: {set.f: 1}", "reference: {set.f: 2}"))
+        self.assertEqual(self.call("night.yaml", "--no-html", "--output", "j.sqlite").returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()
