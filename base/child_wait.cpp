@@ -208,6 +208,7 @@ class Together {
         wake = std::min(wake, one->wake());
       }
       waiting.push_back({interruption != nullptr ? interruption->fd() : -1, POLLIN, 0});
+      waiting.push_back({gate_ != nullptr ? gate_->wants_lines() : -1, POLLOUT, 0});
       // A signal that came before this wait was taken from its descriptor already: it must not be slept over.
       if (interruption != nullptr && !asked_to_end && interruption->pending() != 0) wake = 0;
       timespec left{};
@@ -217,6 +218,7 @@ class Together {
       }
       ::ppoll(waiting.data(), waiting.size(), wake == never ? nullptr : &left, nullptr);
       const Nanoseconds now = clock.now();
+      if ((waiting.back().revents & POLLOUT) != 0) gate_->add_lines();
       std::erase_if(left_, [&](ChildWait* one) { return !one->take(waiting, now); });
       if (interruption != nullptr && interruption->pending() != 0 &&
           (interruption->count() > signals_seen || !asked_to_end)) {

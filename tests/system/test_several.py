@@ -91,8 +91,8 @@ axes: {instances: [1, 2, 4]}
         self.assertRegex(report, r"instances = 4: all ran at once in \d\d\.\d % of what counts; instance 1 of 4 0\.\d+ s, \d\.\d\d times as long as alone; instance 2 of 4")
 
     def test_the_gate_without_a_module(self):
-        """Whether it is opened, or a line is read from it, as a shell does."""
-        for way in (':', 'read go'):
+        """Whether it is opened, or a line is read from it: a shell takes one, others as many as their buffer holds."""
+        for way in (':', 'read go', 'head -n 1', 'python3 -c "import sys; sys.stdin.readline()"'):
             self.write("gate.sh", f"echo ready >\"$DVFS_PLAN_REGIONS\"\n{way} <\"$DVFS_PLAN_GO\"\nsleep 0.1\n")
             self.run_one('workloads: [{name: w, command: [sh, gate.sh], instances: 3, timeout: 20 s}]\n')
             self.assertEqual([row["outcome"] for row in self.rows("s.sqlite", "SELECT outcome FROM instances")], ["completed"] * 3)
