@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -16,10 +17,13 @@ constexpr std::string_view applied_begins = "dvfs-plan applied 1", applied_ends 
 
 std::string text_of(const AppliedRecord& record) {
   std::string text = fmt::format("{}\nrun\t{}\n", applied_begins, escaped_part(record.run));
-  for (const auto& [path, values] : record.applied) {
-    text += "applied\t" + escaped_part(path);
-    for (const std::string& value : values) text += "\t" + escaped_part(value);
-    text += "\n";
+  for (const auto& [name, all] :
+       {std::pair{"applied", &record.applied}, {"overwritten", &record.overwritten}}) {
+    for (const auto& [path, values] : *all) {
+      text += std::string(name) + "\t" + escaped_part(path);
+      for (const std::string& value : values) text += "\t" + escaped_part(value);
+      text += "\n";
+    }
   }
   for (const std::string& path : record.unsettled) text += "unsettled\t" + escaped_part(path) + "\n";
   return text + std::string(applied_ends) + "\n";
@@ -38,6 +42,8 @@ std::optional<AppliedRecord> record_in(const std::optional<std::string>& text) {
         record.run = parts[1];
       else if (parts.front() == "applied")
         record.applied[parts[1]].insert(parts.begin() + 2, parts.end());
+      else if (parts.front() == "overwritten")
+        record.overwritten[parts[1]].insert(parts.begin() + 2, parts.end());
       else if (parts.front() == "unsettled")
         record.unsettled.insert(parts[1]);
       else

@@ -20,6 +20,8 @@ struct AppliedRecord {
   std::string run;                  // whose; of another run's journal it says nothing
   AppliedByUs applied;              // by path, what was set there and what it was read as
   std::set<std::string> unsettled;  // paths
+  AppliedByUs
+      overwritten;  // what was read where a putting back was begun of what is not known to be the run's: to be told, though it was killed
   bool operator==(const AppliedRecord&) const = default;
 };
 

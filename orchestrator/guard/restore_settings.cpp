@@ -176,8 +176,11 @@ class Restorer {
   }
 
   void write(const std::vector<const SavedSetting*>& left) {
-    for (const SavedSetting* setting : left)
+    for (const SavedSetting* setting : left) {
       problems_[setting->path] = access_.at(setting->path).put_back(setting->value).problem;
+      if (known_.is_back && !access_.at(setting->path).is_file() && is_back(*setting))
+        known_.is_back(setting->path);
+    }
   }
 
   // The kernel takes some settings in its own time; all of them are waited for together.

@@ -2,6 +2,7 @@
 // journal was left.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,6 +39,8 @@ struct KnownApplied {
   const AppliedByUs* applied = nullptr;  // nullptr: nothing is known
   const std::set<std::string>* unsettled =
       nullptr;  // paths that may read anything by what was done there; nullptr: none
+  // Told of each setting behind a program that has put it back: whoever is killed later need not have it in mind.
+  std::function<void(const std::string& path)> is_back = {};
   bool knows(const std::string& path) const {
     return applied != nullptr && (unsettled == nullptr || !unsettled->contains(path));
   }

@@ -23,11 +23,15 @@ std::size_t size_of(const AppliedByUs& applied) {
 }  // namespace
 
 std::string AppliedOnDisk::note(StateFolder& folder, const std::string& run, const AppliedByUs& applied,
-                                std::set<std::string> unsettled) {
-  AppliedRecord record{run, applied, std::move(unsettled)};
+                                std::set<std::string> unsettled, AppliedByUs overwritten) {
+  AppliedRecord record{run, applied, std::move(unsettled), std::move(overwritten)};
   if (last_ && *last_ == record) return {};
   last_ = std::move(record);
   return write(folder);
+}
+
+void AppliedOnDisk::note_back(StateFolder& folder, const std::string& path) {
+  if (last_ && last_->applied.erase(path) > 0) write(folder);
 }
 
 void AppliedOnDisk::note_failures(StateFolder& folder, const std::string& run,

@@ -14,6 +14,7 @@
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guardian/applied_on_disk.hpp"
 #include "orchestrator/guardian/end_workload.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -70,8 +71,9 @@ class ReadBefore {
   std::map<std::string, std::string> ours_;
 };
 
-// A program of the user's that is killed half way leaves anything: whoever comes next has to know.
-void note_begin(StateFolder& folder, const AppliedRecord& record, const std::vector<SavedSetting>& settings,
+// A program of the user's that is killed half way leaves anything: whoever comes next has to know, and what is overwritten until then is to be told
+// by him.
+void note_begin(StateFolder& folder, AppliedRecord& record, const std::vector<SavedSetting>& settings,
                 SettingAccess& access, AppliedOnDisk& on_disk) {
   const bool by_programs = std::any_of(settings.begin(), settings.end(), [&](const SavedSetting& setting) {
     return !access.at(setting.path).is_file();
@@ -79,7 +81,28 @@ void note_begin(StateFolder& folder, const AppliedRecord& record, const std::vec
   if (!by_programs) return;
   std::set<std::string> unsettled;
   for (const SavedSetting& setting : settings) unsettled.insert(setting.path);
-  on_disk.note(folder, record.run, record.applied, std::move(unsettled));
+  AppliedByUs overwritten = record.overwritten;
+  for (const SavedSetting& setting : settings) {
+    if (!record.unsettled.contains(setting.path) || !access.at(setting.path).may_be_contested()) continue;
+    const auto now = access.at(setting.path).read().text;
+    const auto ours = record.applied.find(setting.path);
+    if (now && !same_setting(*now, setting.value) &&
+        (ours == record.applied.end() || !ours->second.contains(*now)))
+      overwritten[setting.path].insert(*now);
+  }
+  on_disk.note(folder, record.run, record.applied, std::move(unsettled), std::move(overwritten));
+}
+
+// By whoever was killed before he could say so.
+void tell_what_was_overwritten(const AppliedRecord& record, RestoreOutcome& outcome) {
+  for (const auto& [path, values] : record.overwritten) {
+    for (const std::string& value : values)
+      outcome.notes.push_back(
+          fmt::format("{} read '{}' before an earlier putting back, which was killed: that the run had set "
+                      "this is not on record; if "
+                      "somebody else did, it is to be set again",
+                      shown_setting(path), printable(value)));
+  }
 }
 
 constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
@@ -155,8 +178,10 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
                   [&](const SavedSetting& setting) { return !access.at(setting.path).can_be_read(); });
   AppliedOnDisk on_disk;
   if (ours) note_begin(folder, *ours, settings, access, on_disk);
+  const auto note_back = [&](const std::string& path) { on_disk.note_back(folder, path); };
   RestoreOutcome outcome = restore_settings(
-      settings, access, ours ? KnownApplied{&ours->applied, &ours->unsettled} : KnownApplied{});
+      settings, access, ours ? KnownApplied{&ours->applied, &ours->unsettled, note_back} : KnownApplied{});
+  if (ours) tell_what_was_overwritten(*ours, outcome);
   if (!outcome.complete()) on_disk.note_failures(folder, journal->run, outcome);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.
   if (rebooted) {

@@ -608,7 +608,8 @@ class Session {
     });
     if (by_programs) note_applied(paths_);
     SettingAccess access(sysfs_, guardian_doors(policy_));
-    RestoreOutcome outcome = restore_settings(saved_, access, {&writer_.applied()});
+    const auto note_back = [&](const std::string& path) { applied_on_disk_.note_back(*folder_, path); };
+    RestoreOutcome outcome = restore_settings(saved_, access, {&writer_.applied(), nullptr, note_back});
     // What a program left that failed half way is no change by somebody else, the next time that we try.
     for (const RestoreOutcome::Failure& one : outcome.failures)
       writer_.note_ours(one.setting.path, one.found);
@@ -624,7 +625,12 @@ class Session {
     applied_on_disk_.forget();
     saved_.clear();
     paths_.clear();
-    note_session();
+    try {
+      note_session();
+    } catch (const Error&) {
+      // Its folder is gone, and a copy would say that settings were left.
+      remove_session_record(*folder_);
+    }
   }
 
   // For who comes after a power cut, or after somebody killed us and the run together.

@@ -138,7 +138,8 @@ TEST(AppliedRecord, ComesBackAsWrittenAndIsOfOneRun) {
   TemporaryFolder folder;
   StateFolder state(folder / "state");
   EXPECT_EQ(read_applied_record(state, "1-2"), std::nullopt);
-  AppliedRecord record{"1-2", {{"set:\tcap\\", {"10", "2\n0", ""}}, {"/sys/a", {}}}, {"/sys/a", "x\ty"}};
+  AppliedRecord record{
+      "1-2", {{"set:\tcap\\", {"10", "2\n0", ""}}, {"/sys/a", {}}}, {"/sys/a", "x\ty"}, {{"/sys/b", {"30"}}}};
   write_applied_record(state, record);
   EXPECT_EQ(read_applied_record(state, "1-2"), record);
   EXPECT_EQ(read_applied_record(state, "1-3"), std::nullopt);
@@ -256,7 +257,7 @@ TEST(GuardClient, TheNextStartLeavesWhatSomebodySetBehindADeadRun) {
                           ::geteuid(),
                           "run",
                           {{"gpu.power_limit", limit, "3000000"}}});
-    write_applied_record(state, {run, {{limit, {"1000000"}}}, {}});
+    write_applied_record(state, {run, {{limit, {"1000000"}}}, {}, {}});
   };
   const auto next = [&] {
     GuardClient guard(wish(root, folder, "next.yaml"));

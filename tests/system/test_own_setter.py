@@ -332,6 +332,34 @@ class OwnSetter(Whole):
         self.assertIn("set.cap is '100', which is neither what the run set (nothing) nor what was there before ('140.000')", restored.stdout)
         self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("100\n", "9.000\n"))
 
+    def test_what_a_killed_restore_overwrote_is_told_by_the_one_that_ends(self):
+        """Killed while a slow setter puts its own back; meanwhile the owner sets the other, which is back. That setter may have changed it by the way: it is put
+        back again, and he is told, also where whoever did so was killed before he could say it."""
+        self.write("tool2", TOOL.replace("/cap", "/two").replace("/slow", "/slow2").replace("sleep 20", "{ touch machine/at-work; sleep 20; }")).chmod(0o755)
+        (self.folder / "machine/two").write_text("9.000\n")
+        self.experiment(wait="exec sleep 60", changed=("axes: {set.cap: [100, 120]}", "axes: {set.cap: [100], set.two: [5]}"),
+                        more="  two: {command: [./tool2, set, '{value}'], read: [./tool2, get], values: [5, 9]}\n")
+        run = self.start()
+        self.wait_for((self.folder / "ran-at").exists)
+        self.kill_both(run)
+        (self.folder / "machine/slow2").touch()
+        for sets in ("100", "78"):  # the night's own value, and another
+            restore = subprocess.Popen(self.arguments("restore"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.wait_for((self.folder / "machine/at-work").exists)
+            self.kill_both(restore)
+            (self.folder / "machine/at-work").unlink()
+            subprocess.run(["pkill", "-f", f"^/bin/sh {self.folder}/tool2 set"], check=False)
+            self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("140.000\n", "5.000\n"))
+            self.cap.write_text(sets + "\n")
+        (self.folder / "machine/slow2").unlink()
+        restored = self.call("restore")
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.assertEqual(restored.stdout, "2 settings put back, 0 were as before\n"
+                         "note: set.cap read '78' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again\n"
+                         "note: set.cap read '100' before an earlier putting back, which was killed: that the run had set this is not on record; if somebody else did, it is to be set again\n")
+        self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("140.000\n", "9.000\n"))
+        self.assertEqual(self.call("restore").stdout, "there is nothing to restore: no sweep left a journal\n")
+
     def test_what_cannot_be_restored_is_said_in_json_too(self):
         self.experiment(wait="exec sleep 60")
         run = self.start()
