@@ -67,9 +67,8 @@ void check_constraints(PointSummary& point, const std::vector<ConstraintSpec>& c
     }
     // A percentile is told by no trial that had too many requests unanswered: those that told it are the better ones.
     if (value && told != point.metrics.end() && told->second.trials < point.counted) {
-      if (check.why_not.empty())
-        check.why_not = fmt::format("{} of the {} trials of {} told none",
-                                    point.counted - told->second.trials, point.counted, point.point);
+      check.why_not = fmt::format("{} of the {} trials of {} told none", point.counted - told->second.trials,
+                                  point.counted, point.point);
       value.reset();
     }
     if (value && !as_bounded(constraint, value->value, unit)) {

@@ -21,9 +21,8 @@ const TrialRow* OneUnit::of(const TrialRow& trial) {
         trial.counts_of_metrics.contains(name))
       continue;
     if (changed == nullptr) changed = &converted_.emplace_back(trial);
-    // Neither of them without one: what a bare number is of is not known.
-    const bool both = !plain_unit(first->second).empty() && !plain_unit(unit).empty();
-    const double factor = both ? unit_factor(unit, first->second).value_or(0) : 0;
+    const double factor =
+        unit_factor(unit, first->second).value_or(0);  // 0 too of a bare number and one with a unit
     const auto value = changed->metrics.find(name);
     if (factor == 0) {
       changed->in_other_units.insert(name);

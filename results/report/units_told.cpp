@@ -31,8 +31,7 @@ std::vector<std::string> told_in_several_units(const Summary& summary, const std
       if (unit == trial.units_of_metrics.end() || trial.counts_of_metrics.contains(name)) continue;
       auto& units = told[{trial.workload, name}];
       const bool known = std::any_of(units.begin(), units.end(), [&](const auto& one) {
-        const std::string a = plain_unit(one.first), b = plain_unit(unit->second);
-        return a == b || (!a.empty() && !b.empty() && unit_factor(a, b));  // such are converted: one_unit.hpp
+        return unit_factor(one.first, unit->second).has_value();  // such are converted: one_unit.hpp
       });
       if (!known) units.emplace_back(unit->second, trial.key);
     }

@@ -123,8 +123,10 @@ void note_metrics(TrialRow& row, const std::map<std::string, ToldMetric>& metric
 std::vector<FinishedTrial> Store::history(PlacesIn places) {
   std::vector<FinishedTrial> trials;
   std::map<std::int64_t, int> in_points;
-  Statement ids = database_.prepare("SELECT id FROM point ORDER BY id");
-  while (ids.step()) in_points.emplace(ids.integer(0), static_cast<int>(in_points.size()));
+  if (places == PlacesIn::points) {
+    Statement ids = database_.prepare("SELECT id FROM point ORDER BY id");
+    while (ids.step()) in_points.emplace(ids.integer(0), static_cast<int>(in_points.size()));
+  }
   const auto metrics = metrics_of_trials(database_);
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
