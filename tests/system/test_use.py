@@ -56,8 +56,9 @@ class Use(testbed.TestbedCase):
             self.assertEqual((out / f"{name}.state.txt").read_text(), "same\n", name)
         code, text, said_meanwhile = said("plain")
         self.assertEqual((code, text), ("7", "1800000"))
-        self.assertRegex(said_meanwhile, r"^dvfs-plan: mixed: cpu\.frequency = 1\.8 GHz\. Against the reference \(cpu\.frequency = 3 GHz\): [0-9.]+ % less energy \(95 % interval [0-9.]+ to "
-                                         r"[0-9.]+ %, as the least of 2\), [0-9.]+ % slower \(95 % interval [0-9.]+ to [0-9.]+ %\)\.$")
+        # What it claims is what the night's own report said; how much that is, and whether it is shown at all, is this machine's.
+        self.assertRegex(said_meanwhile, r"^dvfs-plan: mixed: cpu\.frequency = 1\.8 GHz\. Against the reference \(cpu\.frequency = 3 GHz\): .*[0-9] %.*\.$")
+        self.assertIn(said_meanwhile.removeprefix("dvfs-plan: mixed: cpu.frequency = 1.8 GHz"), (out / "report.txt").read_text())
         self.assertEqual(said("piped"), ("0", "input", ""))
         self.assertEqual(said("as_fast")[:2], ("0", "3000000"))
         self.assertEqual(said("words")[::2], ("3", said_meanwhile + "\nerror: there is no program 'no-such-program' on the PATH\n  hint: nothing was set"))
