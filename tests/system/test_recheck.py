@@ -59,7 +59,7 @@ class Recheck(testbed.TestbedCase):
         code, text, err = said("stands")
         self.assertEqual(code, "0", text + err)
         self.assertRegex(text, r"^mixed: the answer stands: the change since then, [+-][0-9.]+ % \[[+-][0-9.]+, [+-][0-9.]+ at 99 %\], is within the noise\n"
-                               r"  at cpu\.frequency = 1\.8 GHz: against the reference [0-9.]+ % \[[0-9.]+, [0-9.]+\] less energy then, [0-9.]+ % \[[0-9.]+, [0-9.]+\] now \([12][0-9] of [12][0-9] trials in 6 blocks\)$")
+                               r"  at cpu\.frequency = 1\.8 GHz: against the reference -?[0-9.]+ % \[-?[0-9.]+, -?[0-9.]+\] less energy then, -?[0-9.]+ % \[-?[0-9.]+, -?[0-9.]+\] now \([12][0-9] of [12][0-9] trials in 6 blocks\)$")
         self.assertIn("recheck: 6 blocks of 3 trials", err)
         code, text, _ = said("short")
         self.assertEqual((code, json.loads(text)["rechecks"][0]["verdict"], json.loads(text)["rechecks"][0]["blocks"]), ("7", "not_known", 1))
