@@ -18,6 +18,7 @@
 #include "results/report/trade_offs.hpp"
 #include "results/statistics/groups.hpp"
 #include "results/statistics/winner.hpp"
+#include "results/trial/owed_trials.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -485,8 +486,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   summary.sensors = std::move(sensors);
   summary.experiment = experiment;
   int first_attempts = 0;
-  std::map<std::string, bool>
-      owed;  // trials that are run again when the night goes on, by the first attempt's key
+  OwedTrials owed;
   std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
   std::map<std::string, std::vector<const TrialRow*>, NaturalOrder> scenarios;
   OneUnit one_unit(trials);
@@ -498,11 +498,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     }
     ++summary.finished;
     if (trial.attempt == 1) ++first_attempts;
-    const std::string first = trial.key.substr(0, trial.key.find(" rerun "));
-    if (trial.given_up)
-      owed[first] = true;
-    else if (trial.attempt > 1)
-      owed[first] = false;
+    owed.look_at(trial.key, trial.attempt, trial.given_up);
     // A search does not owe any one trial; it owes what it asked a point for.
     bool& any = experiment.search ? counts[{trial.point, 0, TrialRole::point}]
                                   : counts[{trial.point, trial.block, trial.role}];
@@ -511,8 +507,7 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     scenarios[trial.scenario].push_back(one_unit.of(trial));
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
-  first_attempts -=
-      static_cast<int>(std::count_if(owed.begin(), owed.end(), [](const auto& one) { return one.second; }));
+  first_attempts -= owed.count();
   summary.left = std::max(0, experiment.planned_trials - first_attempts);
   // What was left as the last trial began; a night that stopped by itself ran it, and owes it still.
   if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done" &&

@@ -22,6 +22,7 @@
 #include "results/store/migrate.hpp"
 #include "results/store/trial_columns.hpp"
 #include "results/store/unpack_readings.hpp"
+#include "results/trial/owed_trials.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -610,22 +611,13 @@ void Store::end_last_session(const std::string& how, const std::string& now,
   end_session(how, now, conclusions);
 }
 
-// Trials that were given up, and are run again where the night goes on.
 static int owed_trials(Database& database) {
-  std::map<std::string, bool> owed;  // by the first attempt's key
+  OwedTrials owed;
   Statement s = database.prepare(
       "SELECT t.key, t.attempt, t.given_up FROM trial t JOIN session s ON s.id = t.session_id WHERE NOT "
-      "s.recheck "
-      "ORDER BY t.id");
-  while (s.step()) {
-    const std::string key = s.text(0), first = key.substr(0, key.find(" rerun "));
-    if (s.integer(2) != 0)
-      owed[first] = true;
-    else if (s.integer(1) > 1)
-      owed[first] = false;
-  }
-  return static_cast<int>(
-      std::count_if(owed.begin(), owed.end(), [](const auto& one) { return one.second; }));
+      "s.recheck ORDER BY t.id");
+  while (s.step()) owed.look_at(s.text(0), static_cast<int>(s.integer(1)), s.integer(2) != 0);
+  return owed.count();
 }
 
 Store::Progress Store::progress() {
