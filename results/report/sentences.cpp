@@ -541,11 +541,18 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       within.push_back(fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
                                    !point.saving ? "" : " (" + own_saving(*point.saving) + ")"));
     }
+    std::vector<std::string> unknown;
+    for (const PointSummary& point : scenario.points) {
+      if (point.energy && !point.is_reference && !point.slowdown) unknown.push_back(settings_text(point));
+    }
     if (scenario.points.size() > 1 && !within.empty())
       say(among + "least energy within a slowdown of " + join(within, "; ") +
           (scenario.points.size() > 2
                ? "; savings here are by each setting's own trials, not corrected for its having been chosen"
-               : ""));
+               : "") +
+          (unknown.empty()
+               ? ""
+               : "; left out, since no block has them together with the reference: " + join(unknown, ", ")));
     if (const auto share = sensor_share_of_a_trial(scenario); share && *share > sensor_share_to_tell) {
       say(fmt::format(
           "the sensors alone add up to ±{:.2g} % to the energy of one trial; a longer region is known better "

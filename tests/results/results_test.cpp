@@ -434,6 +434,13 @@ TEST(Summary, OfTwoThatNeverMetNoSavingIsStated) {
   EXPECT_THAT(answer_sentences(summary).at(0),
               HasSubstr("No trial of the reference point counts together with one of this point, so no "
                         "saving can be stated."));
+  EXPECT_THAT(
+      further_sentences(summary),
+      testing::Contains(
+          "w: least energy within a slowdown of 0 %: cpu.frequency = 2 GHz (saves 10.1 % [9.9, 10.3]); "
+          "savings here are by each setting's own trials, not corrected for its having been "
+          "chosen; left out, since no block has them together with the reference: "
+          "cpu.frequency = 1 GHz"));
 }
 
 // Two machines' nights joined, one of which grew while it had become twice as slow: its trials of what was added are of later blocks.
