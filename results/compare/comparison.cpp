@@ -361,7 +361,7 @@ class ScenarioComparison {
     result_.compared = std::max(result_.compared, known);
     for (ComparedPoint& point : result_.points) {
       const auto strict = change(point, 1 - level_of_changes / (quantities_judged * std::max(1, known)));
-      (point.*field).beyond_noise = strict && strict->low && (*strict->low > 0 || *strict->high < 0);
+      (point.*field).beyond_noise = strict && is_beyond_zero(*strict);
     }
   }
 

@@ -211,7 +211,7 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   row.change = range_of(change);
   auto strict = as_measured(confidence);
   if (strict) strict = against_both(*strict, was, confidence);
-  if (strict && strict->low && (*strict->low > 0 || *strict->high < 0)) {
+  if (strict && is_beyond_zero(*strict)) {
     row.verdict = has_changed;
     row.why = fmt::format(
         "relative to the reference the best takes {:.1f} % {} than in the night (99 % interval {:+.1f} to "
@@ -242,12 +242,12 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
         reference.feasible ? "" : ", which breaks a constraint,");
     return row;
   }
-  if (const auto high = high_at(*gain, confidence); high && *high < 0) {
+  if (const auto high = high_at(*gain, confidence); high && *high < -rounding_of_shares) {
     row.verdict = has_changed;
     row.why = "the best takes more than the reference now";
     return row;
   }
-  if (*gain->low <= 0) {
+  if (*gain->low <= rounding_of_shares) {
     row.why =
         "by these blocks alone it is not shown that the best is better than the reference: more blocks would "
         "tell";

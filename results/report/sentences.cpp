@@ -150,7 +150,7 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
             ? ""
             : "; that this point is better on the average is not shown");
   const auto& claim = gain;
-  if (claim && claim->low && *claim->low <= 0 && *claim->high >= 0) {
+  if (claim && claim->low && !is_beyond_zero(*claim)) {
     text += fmt::format(
         " The interval of the {} holds zero: that this point is better than the reference is not shown{}.",
         of_product ? "product" : to_string(objective),

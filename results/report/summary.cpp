@@ -206,8 +206,8 @@ class Scenario {
       return;
     const double gain = 1 - mine->mean / theirs->mean;
     // Trials that are alike to the last place have an interval of no width, of which rounding is outside.
-    constexpr double rounding = 1e-9;
-    if (gain >= *point.gain->low - rounding && gain <= *point.gain->high + rounding) return;
+    if (gain >= *point.gain->low - rounding_of_shares && gain <= *point.gain->high + rounding_of_shares)
+      return;
     point.gain_of_means = gain;
     point.means_told_apart =
         std::abs(mine->mean - theirs->mean) > std::hypot(*mine->half_width, *theirs->half_width);
@@ -308,7 +308,8 @@ class Scenario {
       const auto& gain = result_.points[*result_.best].gain;
       const PointSummary& best = result_.points[*result_.best];
       const bool by_means = !best.gain_of_means || (best.means_told_apart && *best.gain_of_means > 0);
-      if (reference.feasible && reference.objective && (!gain || !gain->low || *gain->low <= 0 || !by_means))
+      if (reference.feasible && reference.objective &&
+          (!gain || !gain->low || *gain->low <= rounding_of_shares || !by_means))
         reference.not_told_apart = true;
     }
     // Likewise of the others, where the reference is the best: what their row shows must not say otherwise.

@@ -22,6 +22,13 @@ struct Change {
   std::optional<double> low, high;  // 95 %, Student's t over the blocks' log ratios; nullopt for one pair
 };
 
+// What rounding leaves of a share where values are alike to the last place: an interval of no width then lies beside zero by it.
+constexpr double rounding_of_shares = 1e-9;
+// Whether the interval lies on one side of zero. One that is not known does not.
+inline bool is_beyond_zero(const Change& change) {
+  return change.low && (*change.low > rounding_of_shares || *change.high < -rounding_of_shares);
+}
+
 // 1 - ratio (a saving) or ratio - 1 of a point to the reference. Several trials of one block count as their
 // geometric mean. `sensor` is the relative half-width (95 %) that the sensors add to the mean ratio. nullopt
 // if no block has both.
