@@ -42,6 +42,25 @@ const ScenarioSummary& choose_scenario(const Summary& summary, const std::string
                             : fmt::format("there are: {}", printable(join(words, ", "))));
 }
 
+// Why no point is the one of least energy within `slowdown`, a share.
+std::string none_within(const ScenarioSummary& scenario, double slowdown) {
+  std::set<std::string> limits;  // that those do not hold which are within it
+  for (const PointSummary& point : scenario.points) {
+    if (!point.energy || !(point.is_reference || (point.slowdown && point.slowdown->value <= slowdown)))
+      continue;
+    for (const ConstraintCheck& check : point.constraints) {
+      if (check.name != "slowdown" && !check.holds.value_or(false)) limits.insert(check.text);
+    }
+  }
+  const std::string name = printable(scenario.scenario);
+  return limits.empty()
+             ? fmt::format("{}: of no point the energy and a slowdown within {:g} % are known", name,
+                           slowdown * 100)
+             : fmt::format("{}: no point within a slowdown of {:g} % is known to hold {}", name,
+                           slowdown * 100,
+                           printable(join(std::vector<std::string>(limits.begin(), limits.end()), " and ")));
+}
+
 }  // namespace
 
 ChosenAnswer choose_answer(const Summary& summary, const AnswerWish& wish) {
@@ -58,9 +77,7 @@ ChosenAnswer choose_answer(const Summary& summary, const AnswerWish& wish) {
     if (one.limit <= *wish.slowdown) chosen = &one;
   }
   if (chosen == nullptr)
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{}: of no point the energy and a slowdown within {:g} % are known",
-                            printable(scenario.scenario), *wish.slowdown * 100),
+    throw Error(ExitCode::machine_refuses, none_within(scenario, *wish.slowdown),
                 "`dvfs-plan report` says what is known; nothing was set");
   return {scenario, scenario.points[chosen->point]};
 }

@@ -81,6 +81,14 @@ TEST(ChosenAnswer, WithinASlowdownItIsTheLeastEnergyThere) {
   EXPECT_EQ(refusal(unknown, {"sort", 0.05}),
             "sort: of no point the energy and a slowdown within 5 % are known | `dvfs-plan report` says what "
             "is known; nothing was set");
+  // Those that are within it break another limit: that is the reason.
+  for (PointSummary& point : unknown.scenarios[0].points) {
+    point.energy = estimate(std::vector<double>{9, 10, 11});
+    point.constraints = {{"p99", "p99 <= 30 ms", 40, false, true}};
+  }
+  EXPECT_EQ(refusal(unknown, {"sort", 0.05}),
+            "sort: no point within a slowdown of 5 % is known to hold p99 <= 30 ms | `dvfs-plan report` says "
+            "what is known; nothing was set");
 }
 
 TEST(ChosenAnswer, WhatSpeaksAgainstItIsSaid) {
