@@ -18,6 +18,22 @@ AxisValue numeric_value(double number, Dimension dimension) {
   return {format_quantity(number, dimension, 10), number, dimension};
 }
 
+// Words that are quantities of one kind ("90 W", "0.25 kW"), from the least to the most; others in the order in which they are listed.
+std::vector<AxisValue> by_size(std::vector<AxisValue> values) {
+  std::vector<std::pair<double, AxisValue>> sized;
+  std::optional<Dimension> dimension;
+  for (const AxisValue& value : values) {
+    const auto quantity = value.number ? std::nullopt : parse_quantity(value.text);
+    if (!quantity || dimension.value_or(quantity->dimension) != quantity->dimension) return values;
+    dimension = quantity->dimension;
+    sized.emplace_back(quantity->value, value);
+  }
+  std::stable_sort(sized.begin(), sized.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = sized[i].second;
+  return values;
+}
+
 // sysfs speaks in whole kHz: two frequencies within half a kHz are one.
 bool same_number(double a, double b, Dimension dimension) {
   const double tolerance =
@@ -97,8 +113,9 @@ class AxisResolver {
                                            spec_.name));
       return;
     }
-    const auto& offered = offer_->values;
-    if (offered.empty()) return;
+    if (offer_->values.empty()) return;
+    const bool in_order_of_list = spec_.form == AxisSpec::Form::all;
+    const auto offered = in_order_of_list ? offer_->values : by_size(offer_->values);
     const std::size_t last = offered.size() - 1;
     if (spec_.form == AxisSpec::Form::min)
       add(offered.front(), spec_.values_mark);

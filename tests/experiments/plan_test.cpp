@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "experiments/plan/axis_values.hpp"
 #include "experiments/plan/command_line.hpp"
 #include "experiments/plan/work_files.hpp"
 #include "tests/support/parse.hpp"
@@ -165,6 +166,35 @@ TEST(Axis, WordsHaveNoRange) {
   EXPECT_EQ(plain("axes: {cpu.governor: {from: 1, to: 2}}").faults,
             "sweep.yaml:2:22: error: axis 'cpu.governor' takes words, of which there is no range; list them: "
             "performance, schedutil\n");
+}
+
+// What a program takes with a unit is a word to it, and a quantity to who asks for the most of it.
+TEST(AxisValues, OfWordsWithAUnitTheLeastAndTheMostAreBySize) {
+  const auto chosen = [](const std::vector<std::string>& words, const std::string& values) {
+    AxisOffer offer{Dimension::text, {}, {}};
+    for (const std::string& word : words) offer.values.push_back({word, {}});
+    Diagnostics diagnostics("sweep.yaml");
+    const auto experiment = parse_experiment(
+        "workloads: [{name: w, command: [\"true\"]}]\naxes: {cpu.governor: " + values + "}\n", "sweep.yaml",
+        diagnostics);
+    const PlanAxis axis = resolve_axis(experiment->axes.at(0), &offer, diagnostics);
+    EXPECT_EQ(diagnostics.text(), "");
+    std::vector<std::string> texts;
+    for (const AxisValue& value : axis.values) texts.push_back(value.text);
+    return texts;
+  };
+  for (const std::vector<std::string>& clocks :
+       {std::vector<std::string>{"2 GHz", "1.2 GHz", "800 MHz"}, {"1.2 GHz", "800 MHz", "2 GHz"}}) {
+    EXPECT_THAT(chosen(clocks, "max"), ElementsAre("2 GHz"));
+    EXPECT_THAT(chosen(clocks, "min"), ElementsAre("800 MHz"));
+    EXPECT_THAT(chosen(clocks, "{count: 2}"), ElementsAre("800 MHz", "2 GHz"));
+    EXPECT_EQ(chosen(clocks, "all"), clocks);
+  }
+  EXPECT_THAT(chosen({"250 W", "90 W", "0.12 kW"}, "max"), ElementsAre("250 W"));
+  EXPECT_THAT(chosen({"100 %", "5 %", "50 %"}, "min"), ElementsAre("5 %"));
+  // Of other words, and of what does not compare, the list's order is all there is.
+  EXPECT_THAT(chosen({"quiet", "normal", "loud"}, "max"), ElementsAre("loud"));
+  EXPECT_THAT(chosen({"90 W", "2 GHz", "off"}, "min"), ElementsAre("90 W"));
 }
 
 TEST(Axis, ARangeThatMissesEverythingIsToldBriefly) {
