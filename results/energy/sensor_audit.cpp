@@ -104,6 +104,8 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
     audit.at_least = true;
   }
   if (looked > 0) audit.fresh_per_second = changes / looked;
+  if (looked > 0 && channel.told_when_new)
+    audit.told_every = Seconds{looked / static_cast<double>(seen.size() - 1)};
   audit.resolution = smallest_step(seen);
   if (load_from && channel.kind == ChannelKind::gauge && channel.unit == "W")
     audit.rise = rise_of(seen, seconds(*load_from - from).value());
@@ -136,6 +138,14 @@ const ChannelAudit* SensorAudit::of(std::uint32_t channel) const {
   const auto found = std::find_if(channels.begin(), channels.end(),
                                   [&](const ChannelAudit& a) { return a.channel == channel; });
   return found == channels.end() ? nullptr : &*found;
+}
+
+void leave_what_is_known(SensorAudit& audit, std::span<const Channel> channels) {
+  for (ChannelAudit& one : audit.channels) {
+    const Channel& channel = channels[one.channel];
+    if (channel.kind == ChannelKind::gauge && !channel.averages_over_s && !one.window)
+      one.half_width_j.reset();
+  }
 }
 
 SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings,

@@ -36,6 +36,7 @@ struct ChannelAudit {
   // How it answers a load on its own domain, where one was run and shows. Of a counter without `window`.
   std::optional<Seconds> window, latency;
   std::optional<double> joules, half_width_j;  // of the look
+  std::optional<Seconds> told_every;           // of a source that speaks by itself: between its values
 };
 
 // Two sources for the same energy, or a part and the whole that holds it.
@@ -59,6 +60,9 @@ struct SensorAudit {
 // `readings` in time order a channel; the look is [from, to], the load began at `load_from`.
 SensorAudit audit_sensors(std::span<const Channel> channels, std::span<const Reading> readings,
                           Nanoseconds from, Nanoseconds to, std::optional<Nanoseconds> load_from);
+
+// Takes out what a look cannot state: the ± of a gauge of which it is not known over how long each value is a mean.
+void leave_what_is_known(SensorAudit& audit, std::span<const Channel> channels);
 
 // What a load that was on at known times showed of this channel: adds window, latency and rise where they can
 // be told apart. `readings` are of all channels.

@@ -406,5 +406,33 @@ TEST(SensorAudit, TellsStatesRisesAndWhetherPartsFitTheirWholes) {
             "c:package-0 is 133.3 % of c:psys, which holds it: one of them is wrong");
 }
 
+TEST(SensorAudit, WhatIsNotKnownOfAGaugeHasNoHalfWidthAndAProgramIsHeardAtItsOwnPace) {
+  std::vector<Channel> channels{gauge("system"), gauge("rail"), counter("package-0"), gauge("wall")};
+  channels[1].averages_over_s = 0.1;
+  channels[2].told_when_new = channels[3].told_when_new = true;
+  std::vector<Reading> readings;
+  for (std::uint32_t i = 0; i < channels.size(); ++i) {
+    for (const Reading& reading :
+         i == 2 ? look(i, [](double t) { return 60 * t; }) : look(i, [](double) { return 50.0; }))
+      readings.push_back(reading);
+  }
+  auto audit = audit_sensors(channels, readings, 0, 2 * s, {});
+  for (const ChannelAudit& one : audit.channels) EXPECT_TRUE(one.half_width_j) << one.channel;
+  const auto mine = of_channel(readings, 2);
+  EXPECT_NEAR(audit.of(2)->told_every->value(),
+              seconds(mine.back().time - mine.front().time).value() / static_cast<double>(mine.size() - 1),
+              1e-9);
+  EXPECT_FALSE(audit.of(0)->told_every);
+  leave_what_is_known(audit, channels);
+  EXPECT_FALSE(audit.of(0)->half_width_j);
+  EXPECT_TRUE(audit.of(1)->half_width_j);
+  EXPECT_TRUE(audit.of(2)->half_width_j);
+  EXPECT_FALSE(audit.of(3)->half_width_j);
+  audit.channels[3].window = Seconds{0.02};  // a load has shown it
+  audit.channels[3].half_width_j = 1;
+  leave_what_is_known(audit, channels);
+  EXPECT_TRUE(audit.of(3)->half_width_j);
+}
+
 }  // namespace
 }  // namespace dvfs_plan
