@@ -168,10 +168,16 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   row.verdict = not_known_yet;
 
   const PointSummary *best_now = point_of(is, best.point), *reference_now = point_of(is, reference.point);
-  for (const auto& [name, point] : {std::pair{"the best", best_now}, {"the reference", reference_now}}) {
+  for (const auto& [name, point, then] :
+       {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
     if (point == nullptr) continue;
     const std::string causes = does_not_run(*point, was.target);
     if (causes.empty()) continue;
+    if (then->counted == 0) {  // nor did it then
+      row.why =
+          fmt::format("{} ({}): no trial counts, nor did one in the night", name, settings_text(*point));
+      return row;
+    }
     row.verdict = has_changed;
     row.why = fmt::format("{} ({}) does not run as it did: none of {} counts ({})", name,
                           settings_text(*point), counted(point->trials, "trial"), causes);

@@ -118,6 +118,18 @@ TEST(Recheck, WhatIsAlikeToTheLastPlaceHasNotChanged) {
   }
 }
 
+// A reference that is asked for afterwards, and fails whenever it is run: that is no news.
+TEST(Recheck, WhatNeverRanHasNotChanged) {
+  std::mt19937_64 random(6);
+  Machine machine{{80, 90, 100}};
+  machine.verdicts = {"", "", "exited"};
+  const auto trials = blocks_of(machine, all_of(machine), 4, 1, random);
+  const RecheckRow row =
+      judge_recheck(night_of_trials(trials), trials, blocks_of(machine, {0}, 3, 10'001, random)).at(0);
+  EXPECT_EQ(row.verdict, not_known_yet);
+  EXPECT_EQ(row.why, "the reference (clock = 2): no trial counts, nor did one in the night");
+}
+
 // A best of which half the trials crash saves nothing for who runs it.
 TEST(Recheck, WhatFailsMoreOftenThanInTheNightDoesNotStand) {
   std::mt19937_64 random(5);
