@@ -1,5 +1,6 @@
 #include "base/output.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -128,6 +129,13 @@ bool has_a_reader(int fd) {
 }
 
 }  // namespace
+
+void hold_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest that is free is taken (open(2)): this one.
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) != fd) return;
+  }
+}
 
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {

@@ -9,6 +9,9 @@
 
 namespace dvfs_plan {
 
+// To be called first: a standard descriptor that we were started without would else be the next file or socket that is opened, and
+// what is printed would go there. It is held as one that nothing can be written to.
+void hold_standard_descriptors();
 void write_stdout(std::string_view text);
 // For commands whose answer is all they are for: throws Error if it could not be written to its end (a full
 // disk); a reader that has gone (`| head`) has what it wanted.

@@ -309,6 +309,7 @@ int fail_of_ours(const std::exception& fault) {
 }  // namespace
 
 int main_program(int argc, char** argv) {
+  hold_standard_descriptors();
   // A file that may not become larger is an error to handle (setrlimit(2), RLIMIT_FSIZE), not a death.
   std::signal(SIGXFSZ, SIG_IGN);
   survive_bus_errors();

@@ -107,6 +107,7 @@ int guardian(int argc, char** argv) {
 }  // namespace dvfs_plan
 
 int main(int argc, char** argv) {
+  dvfs_plan::hold_standard_descriptors();
   try {
     return dvfs_plan::guardian(argc, argv);
   } catch (const dvfs_plan::Error& error) {
