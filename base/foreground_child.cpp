@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/interruption.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -42,7 +43,9 @@ ForegroundChild::ForegroundChild() {
 int ForegroundChild::pending() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    if (asks_to_end(static_cast<int>(info.ssi_signo))) pending_ = static_cast<int>(info.ssi_signo);
+    if (!asks_to_end(static_cast<int>(info.ssi_signo))) continue;
+    pending_ = static_cast<int>(info.ssi_signo);
+    Interruption::note_asked(pending_);  // who waits for the machine ends by it
   }
   return pending_;
 }

@@ -19,6 +19,10 @@ std::atomic<int> last_asked{0};
 
 }  // namespace
 
+void Interruption::note_asked(int signal) {
+  last_asked = signal;
+}
+
 int Interruption::asked() {
   return last_asked;
 }

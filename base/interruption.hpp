@@ -17,6 +17,8 @@ class Interruption {
   int pending();
   // Of any that there was in this process, for its exit code: shells say 128 + the signal. 0: none.
   static int asked();
+  // The same, of who takes signals in a way of his own (foreground_child.hpp).
+  static void note_asked(int signal);
   // Signals received so far: a second one means "now".
   int count() const { return count_; }
   // Whether this program was stopped and continued (SIGCONT) since the last call.

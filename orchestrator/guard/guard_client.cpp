@@ -574,10 +574,12 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
       tell_what_stays(error.what(), error.hint());
     if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
     const auto who = who_has_the_machine(wish_);
-    if (who.holder && who.holder->pid == ::getpid())
-      throw Error(ExitCode::not_restored,
-                  "the guardian does not answer: whether the settings were put back is not known",
-                  "it goes on by itself if it can; look with: dvfs-plan restore");
+    if (who.holder && who.holder->pid == ::getpid()) {
+      const std::string folder =
+          wish_.state_folder.empty() ? "" : " --state-folder " + shell_quote(wish_.state_folder);
+      tell_what_stays("the guardian does not answer",
+                      "it goes on by itself if it can; look with: dvfs-plan restore" + folder);
+    }
     return {};
   }
   if (found_ || former_.empty()) return found_.value_or(RestoreOutcome{});

@@ -223,6 +223,24 @@ class OwnSetter(Whole):
         self.assertTrue(self.is_set())
         self.wait_for(lambda: not self.is_set(), 60)  # by its guardian, in the tool's own time
 
+    def test_who_waits_for_the_machine_ends_by_the_signal_that_ends_him(self):
+        self.experiment()
+        self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)
+        (self.folder / "own.sqlite").rename(self.folder / "good.sqlite")
+        self.experiment("sleep 60")
+        run = self.start()
+        self.wait_for(self.is_set)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            waiter = subprocess.Popen(self.arguments("use", "good.sqlite", "--wait", "--", "true"), cwd=self.folder, env=self.environment(), stderr=subprocess.PIPE, text=True)
+            self.assertIn("set.cap", waiter.stderr.readline())
+            time.sleep(1)  # it waits now, and says nothing of it
+            waiter.send_signal(number)
+            self.assertEqual(waiter.wait(timeout=30), 128 + number)
+            waiter.stderr.close()
+        run.terminate()
+        self.assertEqual(run.wait(timeout=60), 143)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
     def test_a_reader_that_warns_and_a_folder_that_is_gone(self):
         """Warnings are none of the value, failures are told in its words; `restore` works from a folder that was deleted, with nothing in its
         environment."""
