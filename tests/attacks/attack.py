@@ -51,6 +51,12 @@ class Account:
 @unittest.skipIf(os.geteuid() != 0 or not os.environ.get("DVFS_PLAN_APART"), "needs root and folders of its own (tests/system/apart)")
 class AttackCase(unittest.TestCase):
     maxDiff = None
+    account = None  # of each attack: an Account
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.account:
+            cls.account.tell()
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="dvfs-attack.", dir="/var/tmp")
@@ -95,15 +101,15 @@ class AttackCase(unittest.TestCase):
         self.wait_for(lambda: not self.is_set(), seconds, "the setting's former value")
         return 1000 * (time.monotonic() - since)
 
-    def finished(self, name="night.sqlite"):
+    def finished(self, name="night.sqlite", column="key"):
         """Keys of the trials in the result, read as anybody reads it; where that would take writing (the journal of who was killed lies there), by our
         own reader."""
         try:
             with contextlib.closing(sqlite3.connect(f"file:{self.folder / name}?mode=ro", uri=True)) as database:
-                return {key for key, in database.execute("SELECT key FROM trials")}
+                return {value for value, in database.execute(f"SELECT {column} FROM trials")}
         except sqlite3.OperationalError:
-            said = subprocess.run([PROGRAM, "sql", self.folder / name, "SELECT key FROM trials", "--json"], capture_output=True, text=True)
-            return {row["key"] for row in json.loads(said.stdout)} if said.returncode == 0 else set()
+            said = subprocess.run([PROGRAM, "sql", self.folder / name, f"SELECT {column} FROM trials", "--json"], capture_output=True, text=True)
+            return {row[column] for row in json.loads(said.stdout)} if said.returncode == 0 else set()
 
     def guardian_of(self, run):
         """The own guardian of a run; None while there is none."""

@@ -34,10 +34,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 class CutOff(attack.AttackCase):
     account = attack.Account("writers killed in a commit; the log's index cut short")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def answers(self, file, **more):
         found = {}
         for name, words in READERS.items():

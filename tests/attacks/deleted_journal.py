@@ -14,10 +14,6 @@ STATE, COPIES = pathlib.Path("/var/lib/dvfs-plan"), pathlib.Path("/run/dvfs-plan
 class DeletedJournal(attack.AttackCase):
     account = attack.Account("the journal deleted, damaged or both copies gone, then a kill")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def set_up(self):
         run = self.start(attack.night("sleep 60"))
         self.wait_until_set(run)

@@ -19,10 +19,6 @@ METER = """probes:
 class Flipped(attack.AttackCase):
     account = attack.Account("flipped bytes, swapped pages, rows changed by hand in a result")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def setUp(self):
         super().setUp()
         run = self.start(attack.night("sleep 0.1; echo rate=1.5 1/s", 4, METER).replace("objective: time", "objective: energy"))

@@ -16,10 +16,6 @@ READERS = (["report", "--json"], ["status"], ["sql", "SELECT 1"], ["export"])
 class ForeignFiles(attack.AttackCase):
     account = attack.Account("results whose tables, views or triggers are somebody else's")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def setUp(self):
         super().setUp()
         run = self.start(attack.night("sleep 0.05; echo lat 3 ms", 2).replace("shell:", "metrics: [lines], shell:"))

@@ -36,10 +36,6 @@ def left():
 class KillStorm(attack.AttackCase):
     account = attack.Account("kills of run, guardian, both, or the run while it puts back; with a service, copies and ranks")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def test_storm(self):
         self.addCleanup(lambda: [attack.kill(pid) for pid in left()])
         chance, before, a_night, was_set, trials = random.Random(2311), set(), 0, 0, 0

@@ -17,10 +17,6 @@ NIGHT = attack.night("echo lat 3 ms", 3).replace("shell:", "metrics: [lines], sh
 class KilledAtEachCall(attack.AttackCase):
     account = attack.Account("killed at each system call that changes the result")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def killed_at(self, call, behind, more=()):
         environment = {"LD_PRELOAD": str(LIBRARY), "KILL_AT_FOLDER": str(self.folder / "night.sqlite"), "KILL_AT_CALL": str(call),
                        "KILL_AT_COUNT": str(self.folder / "calls"), **({"KILL_AT_BEHIND": "1"} if behind else {})}

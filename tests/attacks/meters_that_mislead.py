@@ -29,10 +29,6 @@ objective: {{minimise: energy, across: [n], same work: true}}
 class MetersThatMislead(attack.AttackCase):
     account = attack.Account("meters at their own pace, that hang in a trial, that say what is not understood")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def night(self, command, shell, repeat):
         (self.folder / "meter.py").write_text(METER)
         for old in (*self.folder.glob("night.*"), *self.folder.glob("hangs")):

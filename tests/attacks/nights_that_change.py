@@ -13,6 +13,8 @@ import attack
 MTUS = [1200, 1250, 1300, 1350, 1400, 1450]
 WORK = r"""
 import json, os, sys, time
+sys.path.insert(0, ".")
+sys.dont_write_bytecode = True
 from dvfs_plan_regions import _channel, _process
 table = json.load(open("table.json"))
 setting = open("/sys/class/net/lo/mtu").read().strip() + " " + open("knob").read().strip()
@@ -130,10 +132,6 @@ def met(point, blocks):
 class NightsThatChange(attack.AttackCase):
     account = attack.Account("nights cut off and gone on with, of experiments that change from day to day")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def test_what_is_said_follows_from_what_ran(self):
         seed = os.environ.get("DVFS_PLAN_SEED") or (str(random.SystemRandom().randrange(10**9)) if attack.LONG else "1")
         for number in range(80 if attack.LONG else 3):
@@ -144,25 +142,22 @@ class NightsThatChange(attack.AttackCase):
         for old in self.folder.iterdir():
             old.unlink()
         (self.folder / "dvfs_plan_regions.py").write_text((attack.testbed.ROOT / "experiments/regions/dvfs_plan_regions.py").read_text())
-        (self.folder / "work.py").write_text("import sys\nsys.path.insert(0, '.')\nsys.dont_write_bytecode = True\n" + WORK)
+        (self.folder / "work.py").write_text(WORK)
         (self.folder / "knob").write_text("1\n")
         (self.folder / "notes").touch()
         story = Story(chance)
         (self.folder / "table.json").write_text(json.dumps({"at": story.at, "level": story.level}))
         self.had, told = {}, []
-        for day in range(chance.randint(2, 4)):
-            if day:
-                told += [story.change() for _ in range(chance.randint(1, 2))]
-            self.account.tried += 1
-            for _ in range(chance.randint(0, 2)):
-                told.append(self.cut(story, chance))
-            told.append("run")
-            try:
-                self.run_whole(story)
-            except AssertionError as error:
-                raise AssertionError(f"{told}\n{story.text()}\n{error}") from error
-            self.account.survived += 1
         try:
+            for day in range(chance.randint(2, 4)):
+                if day:
+                    told += [story.change() for _ in range(chance.randint(1, 2))]
+                self.account.tried += 1
+                for _ in range(chance.randint(0, 2)):
+                    told.append(self.cut(story, chance))
+                told.append("run")
+                self.run_whole(story)
+                self.account.survived += 1
             self.asked_otherwise(story, chance)
             self.put_to_use(story)
             self.a_month_later(story)
@@ -197,9 +192,8 @@ class NightsThatChange(attack.AttackCase):
         return how
 
     def ids(self):
-        """Of the finished trials: keys get longer where an axis is added."""
-        said = subprocess.run([attack.PROGRAM, "sql", "night.sqlite", "SELECT trial FROM trials", "--json"], cwd=self.folder, capture_output=True, text=True)
-        return {row["trial"] for row in json.loads(said.stdout)} if said.returncode == 0 else set()
+        """Keys get longer where an axis is added."""
+        return self.finished(column="trial")
 
     def call(self, *words, codes=(0,)):
         called = subprocess.run([attack.PROGRAM, *words], cwd=self.folder, capture_output=True, text=True)

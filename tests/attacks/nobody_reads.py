@@ -20,10 +20,6 @@ NOISY = "echo 1 >&2; sleep 0.02"  # a trial's line each 20 ms
 class NobodyReads(attack.AttackCase):
     account = attack.Account("nobody reads stderr or stdout; the guardian is stopped")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def ends_by_a_signal(self, run, number=signal.SIGTERM, expected=()):
         self.account.tried += 1
         sent = time.monotonic()

@@ -14,10 +14,6 @@ import attack
 class NowhereToWrite(attack.AttackCase):
     account = attack.Account("full disks, FIFOs and folders in the result's place, limits on files")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def test_a_full_disk_and_a_signal(self):
         small = self.folder / "small"
         small.mkdir()

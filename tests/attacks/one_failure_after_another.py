@@ -19,10 +19,6 @@ TICKS = "i=0; while :; do i=$((i+1)); echo power $((100 + i % 2)) W; sleep 0.02;
 class OneAfterAnother(attack.AttackCase):
     account = attack.Account("meters that die or fall silent, workloads that cannot run")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def run_night(self, experiment=None, *arguments):
         if experiment is not None:
             (self.folder / "night.yaml").write_text(experiment)

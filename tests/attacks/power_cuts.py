@@ -36,10 +36,6 @@ def told_by(line):
 class PowerCuts(attack.testbed.unittest.TestCase):
     account = attack.Account("power cuts, with the disk's unflushed sectors lost or torn")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def setUp(self):
         self.testbed = attack.testbed.Testbed()
         self.addCleanup(self.testbed.close)

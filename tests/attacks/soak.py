@@ -49,10 +49,6 @@ sleep 0.02
 class Soak(attack.AttackCase):
     account = attack.Account(f"soak: {TRIALS} trials with faults at random")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def rows(self, sql):
         with contextlib.closing(sqlite3.connect(f"file:{self.folder}/night.sqlite?mode=ro", uri=True)) as database:
             return database.execute(sql).fetchall()

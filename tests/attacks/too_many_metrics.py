@@ -9,10 +9,6 @@ import attack
 class TooManyMetrics(attack.AttackCase):
     account = attack.Account("1000 metrics of a command of a millisecond, run for seconds")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def test_memory_and_file_are_bounded(self):
         (self.folder / "lines.txt").write_text("".join(f"metric_{i} {i * 1.5} ms\n" for i in range(1000)) + "items 2\n")
         found = {}

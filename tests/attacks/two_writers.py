@@ -13,10 +13,6 @@ NIGHT = NIGHT.replace("command: [sleep, '0.05']", "shell: 'true {a}; sleep 0.05'
 class TwoWriters(attack.AttackCase):
     account = attack.Account("two nights into one result")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def run_on(self, machine):
         """On a machine of its own, as far as a recorded one tells: with its own tree and state, so that the machine's lock is not shared."""
         tree = self.folder / machine

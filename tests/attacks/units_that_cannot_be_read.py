@@ -32,10 +32,6 @@ FINE = (("work 5\nwork 7", "[lines]"), ("work 5 1\nwork 7", "[lines]"), ("work b
 class UnitsThatCannotBeRead(attack.AttackCase):
     account = attack.Account("amounts of work that cannot be read, in two units, or that are none")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def night(self, output, metrics, limits=""):
         for old in self.folder.glob("night.*"):
             old.unlink()

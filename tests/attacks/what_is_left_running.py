@@ -39,10 +39,6 @@ def guardians():
 class LeftRunning(attack.AttackCase):
     account = attack.Account("run and guardian killed together, with daemons that took their marks away")
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.account.tell()
-
     def setUp(self):
         super().setUp()
         self.addCleanup(lambda: [attack.kill(pid) for pid in sleepers()])
