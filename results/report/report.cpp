@@ -283,7 +283,7 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
     if (one.gain && !one.reference.empty() && one.reference != one.point) {
       const bool better = *one.gain >= 0;
       // As the report says it: an interval that holds zero says all there is.
-      if (one.low && one.high && *one.low <= rounding_of_shares && *one.high >= -rounding_of_shares)
+      if (one.low && one.high && !is_beyond_zero(one.low, one.high))
         text += fmt::format(", not shown to be better than {} (95 % interval {:.1f} to {:.1f} % better)",
                             printable(one.reference), 100 * *one.low, 100 * *one.high);
       else {

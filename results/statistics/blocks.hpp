@@ -25,8 +25,11 @@ struct Change {
 // What rounding leaves of a share where values are alike to the last place: an interval of no width then lies beside zero by it.
 constexpr double rounding_of_shares = 1e-9;
 // Whether the interval lies on one side of zero. One that is not known does not.
+inline bool is_beyond_zero(std::optional<double> low, std::optional<double> high) {
+  return low && high && (*low > rounding_of_shares || *high < -rounding_of_shares);
+}
 inline bool is_beyond_zero(const Change& change) {
-  return change.low && (*change.low > rounding_of_shares || *change.high < -rounding_of_shares);
+  return is_beyond_zero(change.low, change.high);
 }
 
 // 1 - ratio (a saving) or ratio - 1 of a point to the reference. Several trials of one block count as their
