@@ -560,7 +560,7 @@ RestoreOutcome GuardClient::restore_ours() {
   const auto outcome = outcome_of(answer->fields);
   if (answer->kind != "restored" || !outcome)
     throw Error(ExitCode::not_restored, "the guardian did not say whether everything was put back",
-                "look with: dvfs-plan restore");
+                "look with: dvfs-plan restore" + state_folder_option(wish_.state_folder));
   return *outcome;
 }
 
@@ -575,10 +575,9 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
     if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
     const auto who = who_has_the_machine(wish_);
     if (who.holder && who.holder->pid == ::getpid()) {
-      const std::string folder =
-          wish_.state_folder.empty() ? "" : " --state-folder " + shell_quote(wish_.state_folder);
       tell_what_stays("the guardian does not answer",
-                      "it goes on by itself if it can; look with: dvfs-plan restore" + folder);
+                      "it goes on by itself if it can; look with: dvfs-plan restore" +
+                          state_folder_option(wish_.state_folder));
     }
     return {};
   }

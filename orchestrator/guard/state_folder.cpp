@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/sysfs.hpp"
+#include "base/text.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -184,6 +185,10 @@ std::string default_state_folder() {
     return of_this_machine(std::string(home) + "/.local/state");
   throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal",
               "set one of them, or use --state-folder");
+}
+
+std::string state_folder_option(const std::string& path) {
+  return path.empty() || path == default_state_folder() ? "" : " --state-folder " + shell_quote(path);
 }
 
 bool machine_state_is_hidden() {

@@ -60,6 +60,8 @@ class StateFolder {
 
 // The folder of the current user.
 std::string default_state_folder();
+// What a command that is printed needs behind it to mean this folder: nothing where that is the user's own, or where none is named.
+std::string state_folder_option(const std::string& path);
 // Root's, and the machine's guardian's.
 inline constexpr const char* machine_state_folder = "/var/lib/dvfs-plan";
 // Whether it is there and this user may not look into it: what a sweep of root's, or by the machine's guardian, left is not known to him.

@@ -34,9 +34,8 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
                   "gone, and its "
                   "copy too: what they were before is not known",
                   record.experiment, record.settings, record.since, folder.path()),
-      fmt::format(
-          "put them back by hand, or restart the machine; then: dvfs-plan restore --discard{}",
-          folder.path() == default_state_folder() ? "" : " --state-folder " + shell_quote(folder.path())));
+      fmt::format("put them back by hand, or restart the machine; then: dvfs-plan restore --discard{}",
+                  state_folder_option(folder.path())));
 }
 
 // Unless the run is alive, and only its guardian is not. False: a process does not end.
