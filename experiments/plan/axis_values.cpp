@@ -114,8 +114,7 @@ class AxisResolver {
       return;
     }
     if (offer_->values.empty()) return;
-    const bool in_order_of_list = spec_.form == AxisSpec::Form::all;
-    const auto offered = in_order_of_list ? offer_->values : by_size(offer_->values);
+    const auto offered = spec_.form == AxisSpec::Form::all ? offer_->values : by_size(offer_->values);
     const std::size_t last = offered.size() - 1;
     if (spec_.form == AxisSpec::Form::min)
       add(offered.front(), spec_.values_mark);

@@ -277,14 +277,12 @@ class Run {
 
   // What the look at the sensors found, in the file and on the terminal.
   void keep_look_at_sensors(Store& store, const SensorCheck& sensors, const Sampler& sampler) {
-    SensorAudit audit = sensors.audit;
-    leave_what_is_known(audit, sampler.channels());
     std::vector<double> periods;
     for (std::uint32_t i = 0; i < sampler.channels().size(); ++i) {
-      const ChannelAudit* one = audit.of(i);
+      const ChannelAudit* one = sensors.audit.of(i);
       periods.push_back(one && one->told_every ? one->told_every->value() : sampler.period(i).value());
     }
-    store.write_audit(audit, periods);
+    store.write_audit(sensors.audit, periods);
     for (const Agreement& pair : sensors.audit.agreements) {
       if (!pair.impossible()) continue;
       const std::string text = agreement_text(pair, sampler.channels());

@@ -239,6 +239,7 @@ SensorCheck check_sensors(Sampler& sampler, const Clock& clock, const std::set<s
   check.audit = audit_sensors(channels, readings, from, to, load_from);
   if (interruption == nullptr || interruption->pending() == 0)
     look_under_loads(sampler, clock, loads, interruption, check);
+  leave_what_is_known(check.audit, channels);
   for (std::uint32_t i = 0; i < channels.size(); ++i) {
     if (!measures_energy(channels[i])) continue;
     for (const Reading& reading : readings) {
