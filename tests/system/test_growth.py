@@ -1,10 +1,9 @@
 """A file that got more values, gone on with: what the night says as it ends, what is stored of it, and what every later command says is one answer."""
 import json
 import os
-import subprocess
 import unittest
 
-from whole import PROGRAM, Whole
+from whole import Whole
 
 SECONDS = {1: 0.30, 2: 0.25, 3: 0.19, 4: 0.16, 5: 0.13}
 EXPERIMENT = """
@@ -53,17 +52,6 @@ class Growth(Whole):
                         self.assertEqual(stored[point["point"]] is None, gain is None, point)
                         if gain is not None:
                             self.assertAlmostEqual(stored[point["point"]], gain, places=6)
-
-    def test_descriptors_that_are_closed_are_nothing_to_write_to(self):
-        """A script that closes what it does not want: the next file or socket would have that number, and get what is printed."""
-        self.write("knob", "1\n")
-        self.write("night.yaml", EXPERIMENT.format(method="adaptive", most=4, values=[1, 2], works="{name: w, shell: 'sleep 0.1'}").replace("search: {method: adaptive, at most: 4 trials}", "repeat: 1"))
-        for closed, code in (("<&- 2>&-", 0), (">&- 2>&-", 3), ("<&- >&-", 3), ("<&- >&- 2>&-", 3)):  # 3: the answer could not be written
-            with self.subTest(closed):
-                run = subprocess.run(["sh", "-c", f'exec "$0" night.yaml --fresh --no-html {closed}', PROGRAM], cwd=self.folder, env=self.environment(), capture_output=True, text=True)
-                self.assertEqual(run.returncode, code, run.stderr)
-                self.assertEqual([row["verdict"] for row in self.rows("night.sqlite", "SELECT verdict FROM trials")], ["ok"] * 3)
-                self.assertEqual((self.folder / "knob").read_text(), "1\n")
 
     def test_a_joined_result_is_not_gone_on_with(self):
         """Of what one machine ran for it nobody could say whose it is."""

@@ -241,6 +241,16 @@ class OwnSetter(Whole):
         self.assertEqual(run.wait(timeout=60), 143)
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
+    def test_descriptors_that_are_closed_are_nothing_to_write_to(self):
+        """A script that closes what it does not want: the next file or socket would have that number, and get what is printed."""
+        self.experiment()
+        for closed, code in (("<&- 2>&-", 0), (">&- 2>&-", 3), ("<&- >&-", 3), ("<&- >&- 2>&-", 3)):  # 3: the answer could not be written
+            with self.subTest(closed):
+                run = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *self.arguments("own.yaml", "--fresh", "--no-html")], cwd=self.folder, env=self.environment(), capture_output=True, text=True)
+                self.assertEqual(run.returncode, code, run.stderr)
+                self.assertEqual([row["verdict"] for row in self.rows("own.sqlite", "SELECT verdict FROM trials")], ["ok"] * 4)
+                self.assertEqual(self.cap.read_text(), "140.000\n")
+
     def test_a_reader_that_warns_and_a_folder_that_is_gone(self):
         """Warnings are none of the value, failures are told in its words; `restore` works from a folder that was deleted, with nothing in its
         environment."""

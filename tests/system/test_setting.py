@@ -62,7 +62,10 @@ class Setting(testbed.TestbedCase):
             with self.subTest(form):
                 self.assertEqual((text(f"{form}.code"), text(f"{form}.err")), ("0\n", ""))
                 self.assertEqual(text(f"{form}.read"), "1800000\n", text(form))
-                self.assertRegex(re.sub(r"\n# +", " ", text(form)), r"mixed: cpu\.frequency = 1\.8 GHz\. Against the reference \(cpu\.frequency = 3 GHz\): .*[0-9] %.* slower .*\. +By dvfs-plan: night\.sqlite, begun 20\d\d-")
+                printed = re.sub(r"\n# +", " ", text(form))
+                self.assertRegex(printed, r"mixed: cpu\.frequency = 1\.8 GHz\. Against the reference \(cpu\.frequency = 3 GHz\): .*[0-9] %.* slower .*\. +By dvfs-plan: night\.sqlite, begun 20\d\d-")
+                # What it claims is what the night's own report said.
+                self.assertIn(re.search(r"\. Against the reference .*? slower \([^)]*\)\.", printed)[0], text("report"))
         with self.subTest("what stood there before comes back"):
             self.assertEqual(text("sysfs.back"), text("before"))
             self.assertEqual(text("nonsense"), "sysfs.txt: set or back\n2\n")
