@@ -44,6 +44,7 @@ FoundSetting::FoundSetting(const std::string& file, const std::string& workload,
     : file_(file) {
   AnswerWish wish{workload, {}};
   if (!slowdown.empty()) wish.slowdown = parse_slowdown(slowdown);
+  slowdown_ = wish.slowdown;
   Store store = Store::open(file, Database::Mode::read_only);
   store.hold_snapshot();
   summary_ = std::make_unique<Summary>(summary_of(store));

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class FoundSetting {
 
   const std::string& file() const { return file_; }
   const ChosenAnswer& answer() const { return *answer_; }
+  // As it was asked for, a share; nullopt: the experiment's own objective was.
+  const std::optional<double>& slowdown() const { return slowdown_; }
   // Why it is to be taken with care.
   const std::vector<std::string>& doubts() const { return doubts_; }
   const std::vector<AxisSetting>& settings() const { return answer_->point.settings; }
@@ -42,6 +45,7 @@ class FoundSetting {
   std::string file_, measured_at_;
   std::unique_ptr<Summary> summary_;
   std::unique_ptr<ChosenAnswer> answer_;
+  std::optional<double> slowdown_;
   std::vector<std::string> doubts_, changes_;
   Experiment experiment_;
   std::map<std::string, std::string> there_;

@@ -4,6 +4,7 @@ run the machine is as before, no finished trial is gone, each trial is of the se
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -160,6 +161,7 @@ class NightsThatChange(attack.AttackCase):
                 self.account.survived += 1
             self.asked_otherwise(story, chance)
             self.put_to_use(story)
+            self.narrower(story)
             self.a_month_later(story)
             if story.method == "full":
                 self.on_a_second_machine(story)
@@ -251,6 +253,29 @@ class NightsThatChange(attack.AttackCase):
             else:
                 self.assertNotEqual(used.returncode, 0)
                 self.assertEqual(used.stdout, "")
+
+    def narrower(self, story):
+        """The sweep around what was found can be run as it is written: with the setting and the reference, between the neighbours, without what is left out."""
+        for scenario in self.scenarios_of("night.sqlite"):
+            if not scenario["best"]:
+                continue
+            text = self.call("setting", "night.sqlite", "--as", "yaml", "--workload", scenario["scenario"])
+            (self.folder / "narrow.yaml").write_text(text)
+            plan = json.loads(self.call("check", "narrow.yaml", "-o", "narrow.sqlite", "--json"))
+            planned = [(story.of(point["point"]), point["reference"]) for point in plan["points"]]
+            swept = sorted({self.mtu_of(point["point"]) for point in scenario["points"]})
+            at = swept.index(self.mtu_of(scenario["best"]))
+            between = range(swept[max(at - 1, 0)], swept[min(at + 1, len(swept) - 1)] + 1)
+            mtus = {int(point.split()[1]) for point, _ in planned}
+            self.assertLessEqual(mtus, {*between, self.mtu_of(scenario["reference"] or scenario["best"])}, text)
+            self.assertNotIn(story.exclude, mtus, text)
+            self.assertIn(story.of(scenario["best"]), [point for point, _ in planned], text)
+            if scenario["reference"]:
+                self.assertIn((story.of(scenario["reference"]), True), planned, text)
+
+    @staticmethod
+    def mtu_of(point):
+        return int(re.search(r"sysfs\.mtu=(\d+)", point)[1])
 
     def bests(self):
         return {scenario["scenario"]: scenario["best"] for scenario in self.scenarios_of("night.sqlite")}

@@ -74,13 +74,16 @@ settle: 5 msec
   assert.equal(said.code, 0, said.faults);
   const run = onTerminal(80, home, "dvfs-plan", "pack.yaml", "--state-folder", join(home, "state"));
   assert.equal(run.code, 0, run.faults);
-  assert.match(run.text.replace(/\s+/g, " "), /pack: the least time at size = 2 /);
+  // Which size is the quickest is the machine's to say: each form names the one that the result has.
+  const answer = JSON.parse(execFileSync(join(bin, "dvfs-plan"), ["report", "pack.sqlite", "--json"], { cwd: home, encoding: "utf8" })).answer[0];
+  const least = /^pack: the least time at size = (2|6|20)\b/.exec(answer)?.[0];
+  assert.ok(least, answer);
+  assert.ok(run.text.replace(/\s+/g, " ").includes(least), run.text);
   for (const columns of [80, 120]) {
     const report = onTerminal(columns, home, "dvfs-plan", "report", "pack.sqlite").text.replace(/\s+/g, " ");
-    for (const words of ["size", "trials", "slowdown", "the least time at size = 2"]) assert.ok(report.includes(words), `${columns}: ${words}`);
+    for (const words of ["size", "trials", "slowdown", least]) assert.ok(report.includes(words), `${columns}: ${words}`);
     assert.match(onTerminal(columns, home, "dvfs-plan", "status", "pack.sqlite").text, /\ndone\n/);
   }
-  const answer = JSON.parse(execFileSync(join(bin, "dvfs-plan"), ["report", "pack.sqlite", "--json"], { cwd: home, encoding: "utf8" })).answer[0];
   await looksRight(join(home, "pack.html"), [answer.replace(/\s+/g, " ")]);
 });
 
