@@ -66,7 +66,7 @@ TEST_F(ChildrenTest, NoneBeginsBeforeTheLastIsReady) {
 }
 
 TEST_F(ChildrenTest, TheFirstToEndWellLeavesTheOthersAlone) {
-  const auto result = run({"exit 0", "sleep 0.3; echo all", "sleep 0.1"}, Seconds{20}, false);
+  const auto result = run({"exit 0", "sleep 2; echo all", "sleep 1"}, Seconds{20}, false);
   for (const ChildResult& one : result.each) EXPECT_EQ(one.end, End::exited);
   EXPECT_EQ(result.each[1].output.tail, "all\n");
   EXPECT_FALSE(result.gate_opened);
@@ -75,7 +75,9 @@ TEST_F(ChildrenTest, TheFirstToEndWellLeavesTheOthersAlone) {
 }
 
 TEST_F(ChildrenTest, WhereOneFailsTheOthersAreEnded) {
-  const auto result = run({"sleep 1000", "sleep 0.1; exit 3", "trap '' TERM; sleep 1000 & wait; sleep 1000"},
+  const std::string file = folder_ / "deaf";
+  const auto result = run({"sleep 1000", "until [ -e " + file + " ]; do sleep 0.05; done; exit 3",
+                           "trap '' TERM; : >" + file + "; sleep 1000 & wait; sleep 1000"},
                           Seconds{0}, false);
   EXPECT_EQ(result.each[0].end, End::ended_with_others);
   EXPECT_EQ(result.each[1].end, End::exited);

@@ -1,4 +1,4 @@
-"""count_reports.py FOLDER: adds up ctest's JUnit reports; names each skipped test with its reason.
+"""count_reports.py FOLDER: adds up ctest's JUnit reports; names each skipped test with its reason, and each that was run again (testbed.on_a_busy_host).
 
 The last line is "N passed, N failed, N skipped". Exit code 1 if any failed or none ran.
 """
@@ -8,13 +8,14 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 passed = failed = 0
-skipped = []
+skipped, again = [], []
 for report in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         output = case.findtext("system-out") or ""
         status = case.get("status")
         if status == "run":
             passed += 1
+            again += [(report.stem, line) for line in re.findall(r"^RUN AGAIN (.*)$", output, re.M)]
             # A Python test that skips inside an otherwise green file says so: "SKIPPED name: reason".
             skipped += [(report.stem, line) for line in re.findall(r"^SKIPPED (.*)$", output, re.M)]
         elif status in ("notrun", "disabled"):
@@ -25,5 +26,7 @@ for report in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
             print(f"failed: {report.stem}: {case.get('name')}")
 for where, what in skipped:
     print(f"skipped: {where}: {' '.join(what.split())}")
+for where, what in again:
+    print(f"run again: {where}: {what}")
 print(f"{passed} passed, {failed} failed, {len(skipped)} skipped")
 sys.exit(1 if failed or passed == 0 else 0)

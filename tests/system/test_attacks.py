@@ -252,6 +252,7 @@ class Attacks(unittest.TestCase):
         self.restored()  # it says nothing any more
         self.session(BOB)
 
+    @testbed.on_a_busy_host
     def test_ten_thousand_connections(self):
         client = self.armed()
         client.ask("set", MTU, "1400")

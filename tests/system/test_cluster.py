@@ -16,6 +16,7 @@ class Cluster(OnACluster):
     def setUp(self):
         self.set_up(more="MaxArraySize=101")
 
+    @testbed.on_a_busy_host
     def test_a_sweep_over_three_nodes(self):
         """n2 dies twice; the least energy is where arithmetic says, the nodes' scatter within its interval, each planned trial there once."""
         self.write(experiment())
@@ -75,6 +76,7 @@ class Cluster(OnACluster):
         self.assertEqual(self.rows(counted), before)
         self.assertLessEqual(set(there), set(self.rows(all_of_them)))
 
+    @testbed.on_a_busy_host
     def test_submitted_left_and_collected_while_the_controller_restarts(self):
         self.write(experiment(blocks=3, clocks=CLOCKS[:4]))
         status, out, err = self.run_all("submit", "sweep.yaml", "--quiet")
@@ -92,6 +94,7 @@ class Cluster(OnACluster):
         self.assertIn("asked again until it answers, the nodes go on meanwhile", err)
         self.require_each_trial_once(3, CLOCKS[:4])
 
+    @testbed.on_a_busy_host
     def test_a_search_that_three_nodes_share(self):
         """Each node asks for its next trial when its last is finished, nobody being logged in; n2 dies on the way."""
         clocks = [0.5 + 0.125 * i for i in range(24)]
@@ -193,6 +196,7 @@ class Cluster(OnACluster):
         self.assertEqual({row[0] for row in self.rows("SELECT DISTINCT node FROM block_run WHERE left_out IS NULL")} & set(left_out), set())
         self.assertTrue(left_out, err)
 
+    @testbed.on_a_busy_host
     def test_a_night_over_nodes_grows(self):
         """More values and blocks run beside the reference in blocks of their own, nothing that is there is run again or changed; a question alone submits no block."""
         all_trials = "SELECT key, block, energy_j, time_s FROM trials WHERE left_out IS NULL AND role NOT IN ('warm_up', 'idle_before', 'idle_after') ORDER BY key"

@@ -41,6 +41,7 @@ repeat: 1
 
 
 class Faults(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_each_fault_is_named_and_none_wins(self):
         files = {"cap.yaml": CAP, "meter.yaml": METER, "vanish.yaml": VANISH, "denied.yaml": PLAIN % "denied", "dead.yaml": PLAIN % "dead", "frozen.yaml": PLAIN % "frozen", "gone.yaml": PLAIN % "gone"}
         code, console = self.testbed.run("""

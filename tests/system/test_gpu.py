@@ -120,6 +120,7 @@ class Gpu(unittest.TestCase):
             self.assertLess(time.monotonic(), until)
             time.sleep(0.05)
 
+    @testbed.on_a_busy_host
     def test_a_sweep_is_run_reported_and_put_back(self):
         self.board()
         self.sweep()
@@ -132,9 +133,9 @@ class Gpu(unittest.TestCase):
         self.assertGreater(judged, 0)
         scenario = report["scenarios"][0]
         self.assertEqual(scenario["best_settings"]["gpu.core"], "1395 MHz")
-        energies = {point["point"]: point["energy_j"]["mean"] for point in scenario["points"]}
+        watts = {point["point"]: point["energy_j"]["mean"] / point["time_s"]["mean"] for point in scenario["points"]}
         for clock in (1395, 1695, 1980):
-            measured = energies[f"w gpu.core={clock} MHz gpu.memory=3201 MHz"] / 0.4
+            measured = watts[f"w gpu.core={clock} MHz gpu.memory=3201 MHz"]
             self.assertAlmostEqual(measured / (100 + 400 * (clock / 1980) ** 2), 1, delta=0.1)
         rows = testbed.rows(self.folder / "sweep.sqlite", "SELECT axis, requested, applied, delivered, as_requested FROM settings")
         self.assertEqual(len(rows), 24)
@@ -249,6 +250,7 @@ class Gpu(unittest.TestCase):
         time.sleep(4)  # by now it would have set its clock, had it been left alone
         self.assertIn(self.state(), [None, {"lgc": None, "lmc": None, "ac": "3201,1980", "pl": 700.0}])
 
+    @testbed.on_a_busy_host
     def test_a_clock_that_the_power_limit_does_not_let_through_is_filed_under_what_ran(self):
         self.board()
         (self.gpu / "cap").write_text("1395")
@@ -297,6 +299,7 @@ class Gpu(unittest.TestCase):
                          [{"verdict": "not_in_force", "verdict_text": "nothing shows that 1395 MHz was in force on gpu-0: such a lock cannot be read back, and no clock was read while it worked"}])
         self.assertEqual(testbed.recomputed(self.folder / "rests.sqlite")[0], [])
 
+    @testbed.on_a_busy_host
     def test_a_power_limit_that_somebody_resets_spoils_that_trial(self):
         for library in (True, False):
             self.board(library)
@@ -383,6 +386,7 @@ class Gpu(unittest.TestCase):
         self.assertEqual(run.returncode, 3)
         self.assertIn("gpu-0 is busy (97 %) although nothing of this run is on it", run.stderr)
 
+    @testbed.on_a_busy_host
     def test_memory_that_a_trial_leaves_is_waited_for(self):
         self.board()
         # The driver is slow to give back what the workload took: it is no process that anybody here could see.
@@ -398,6 +402,7 @@ class Gpu(unittest.TestCase):
         self.assertGreater(trial["slot_s"] - trial["process_s"], 0.9)
         self.assertEqual(testbed.rows(self.folder / "sweep.sqlite", "SELECT * FROM event WHERE kind = 'gpu_memory_held'"), [])
 
+    @testbed.on_a_busy_host
     def test_without_the_library_a_stream_of_nvidia_smi_measures(self):
         self.board(library=False)
         self.sweep("1.2", busy=('touch "$GPU/busy"', 'touch "$GPU/busy"; echo 97 > "$GPU/utilisation"'), done=('rm -f "$GPU/busy"', 'rm -f "$GPU/busy"; echo 0 > "$GPU/utilisation"'), axes=("{gpu.core: [1395 MHz, 1695 MHz, 1980 MHz], gpu.memory: [2201 MHz, 3201 MHz]}", "{gpu.core: [1395 MHz, 1980 MHz]}"),

@@ -3,12 +3,14 @@ import json
 import os
 import unittest
 
+import testbed
 from whole import Whole
 
 SECONDS = {1: 0.30, 2: 0.25, 3: 0.19, 4: 0.16, 5: 0.13}
 EXPERIMENT = """
 name: night
 objective: time
+measure: {{region: work}}
 conditions: {{warm up: 0, idle: none, foreign load: off, temperature: off, reruns: 0}}
 settle: 1 ms
 reference: {{set.f: 1}}
@@ -21,8 +23,12 @@ set: {{f: {{command: [sh, -c, "echo {{value}} >knob"], read: [cat, knob], values
 
 @unittest.skipIf(os.geteuid() != 0, "folders of its own need root (tests/system/apart)")
 class Growth(Whole):
+    def setUp(self):
+        super().setUp()
+        testbed.made_up_times(self.folder)
+
     def night(self, method, most, values, works):
-        cases = " ".join(f"{f}) sleep {s};;" for f, s in SECONDS.items())
+        cases = " ".join(f"{f}) exec /usr/bin/python3 -S -E takes.py {s};;" for f, s in SECONDS.items())
         listed = ", ".join(f"{{name: {work}, shell: 'case {{set.f}} in {cases} esac'}}" for work in works)
         self.write("night.yaml", EXPERIMENT.format(method=method, most=most, values=values, works=listed))
         run = self.call("night.yaml", "--no-html", "--json")
@@ -55,7 +61,7 @@ class Growth(Whole):
 
     def test_a_joined_result_is_not_gone_on_with(self):
         """Of what one machine ran for it nobody could say whose it is."""
-        text = EXPERIMENT.format(method="adaptive", most=9, values=[1, 2], works="{name: w, shell: 'sleep 0.0{set.f}'}").replace("search: {method: adaptive, at most: 9 trials}", "repeat: 2")
+        text = EXPERIMENT.format(method="adaptive", most=9, values=[1, 2], works="{name: w, shell: 'exec /usr/bin/python3 -S -E takes.py 0.0{set.f}'}").replace("search: {method: adaptive, at most: 9 trials}", "repeat: 2")
         self.write("knob", "1\n")
         self.write("night.yaml", text)
         for name in ("a", "b"):

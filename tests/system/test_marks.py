@@ -93,6 +93,7 @@ exit 0
             self.assertAlmostEqual(everybody["energy_per_unit_j"] + longer, leader["energy_per_unit_j"], delta=half_widths)
             self.assertEqual(len(self.rows(f"all{n}.sqlite", "SELECT DISTINCT process FROM regions")), n)
 
+    @testbed.on_a_busy_host
     def test_marks_that_do_not_pair_do_not_count_and_are_told(self):
         self.write("half.py", "import dvfs_plan_regions as r, os, time\nr.begin('train'); time.sleep(0.3)\nif os.environ.get('RANK') != '1': r.end('train')\nr.metric('samples', 5)\n")
         run, trial = self.marked("half", 'sh, -c, "RANK=0 python3 half.py & RANK=1 python3 half.py & wait"')
@@ -108,6 +109,7 @@ exit 0
                       "a value of metric 'loss' cannot be read", "2 marks brought a time before the trial or after it; the arrival was taken"):
             self.told_everywhere("inner.sqlite", words)
 
+    @testbed.on_a_busy_host
     def test_marks_that_cannot_be_written_do_not_count_and_are_told(self):
         self.write("lost.py", "import dvfs_plan_regions as r\nwith r.region('train'): pass\nprint('samples 5')\n")
         run, trial = self.marked("lost", "env, DVFS_PLAN_REGIONS=/nowhere/fifo, python3, lost.py")

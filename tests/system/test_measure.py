@@ -37,6 +37,7 @@ conditions: {idle: none, temperature: {band: 2 C, limit: 1 s}, foreign load: off
 
 
 class Measure(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_regions_units_and_constraints(self):
         code, console = self.testbed.run("dvfs-plan /regions.yaml --quiet --json >regions.json && dvfs-plan /short.yaml",
                                          {"regions.yaml": REGIONS, "short.yaml": SHORT})

@@ -232,6 +232,7 @@ class Meters(Whole):
         self.night(f'{{name: bmc, meter: redfish, at: "{at}/redfish/v1/Chassis/System"}}')
         self.assertEqual(self.call("night.yaml", "--no-html", "--fresh").returncode, 0)
 
+    @testbed.on_a_busy_host
     def test_one_that_hangs_talks_nonsense_or_goes_away_in_the_night(self):
         state = ["well"]
 
@@ -271,8 +272,9 @@ class Meters(Whole):
         self.assertIn("absent", by_trial["w n=2 #1"])
         self.assertIn("absent", by_trial["w n=3 #1"])
         self.assertIn("gone", by_trial["w n=4 #1"])
-        energies = {row["key"]: row["energy_j"] for row in json.loads(self.call("sql", "night.sqlite", "SELECT key, energy_j FROM trials", "--json").stdout)}
-        self.assertAlmostEqual(energies["w n=1 #1"], 100, delta=2)
+        energies = {row["key"]: row["energy_j"] for row in json.loads(self.call("sql", "night.sqlite", "SELECT key, energy_j, time_s FROM trials", "--json").stdout)}
+        first, = self.rows("night.sqlite", "SELECT energy_j / time_s AS watts FROM trials WHERE key = 'w n=1 #1'")
+        self.assertAlmostEqual(first["watts"], 50, delta=1)
         for key in ("w n=3 #1", "w n=4 #1"):
             self.assertIsNone(energies[key], "nothing is made up where nothing was said")
         # And one that is not there at all.
@@ -287,6 +289,7 @@ class Meters(Whole):
         self.addCleanup(server.close)
         return meter, server.at
 
+    @testbed.on_a_busy_host
     def test_a_power_analyser_by_scpi(self):
         for headers in (True, False):
             meter, at = self.scpi(headers=headers)
@@ -298,22 +301,23 @@ class Meters(Whole):
             values = self.watts("wall:power")
             self.assertGreater(len(values), 20, "its update interval of 0.1 s is how often it is asked")
             self.assertEqual(set(values), {(99.99, None), (100, None), (100.01, None)})
-            rows = json.loads(self.call("sql", "night.sqlite", "SELECT channel, domain, energy_j, half_width_j FROM energy", "--json").stdout)
+            rows = json.loads(self.call("sql", "night.sqlite", "SELECT channel, domain, e.energy_j / t.time_s AS watts, half_width_j FROM energy e JOIN trials t USING (trial)", "--json").stdout)
             self.assertEqual({(row["channel"], row["domain"]) for row in rows}, {("wall:power", "system")})
             for row in rows:
-                self.assertAlmostEqual(row["energy_j"], 200, delta=8)  # 2 s, and what a busy host takes to end them
+                self.assertAlmostEqual(row["watts"], 100, delta=1)
                 self.assertIsNotNone(row["half_width_j"], "its update interval says over how long a value is a mean")
             self.assertEqual(meter.settings, before, "nothing is set at it")
             self.assertFalse([query for query in meter.asked if "?" not in query])
 
+    @testbed.on_a_busy_host
     def test_an_analyser_that_integrates_is_a_counter(self):
         meter, at = self.scpi(integrates=True)
         said = self.night(f'{{name: wall, meter: scpi, at: "{at}"}}')
         self.assertEqual(said.returncode, 0, said.stderr)
-        rows = json.loads(self.call("sql", "night.sqlite", "SELECT channel, energy_j, half_width_j FROM energy WHERE channel = 'wall:energy'", "--json").stdout)
+        rows = json.loads(self.call("sql", "night.sqlite", "SELECT channel, e.energy_j, half_width_j, t.time_s FROM energy e JOIN trials t USING (trial) WHERE channel = 'wall:energy'", "--json").stdout)
         self.assertEqual(len(rows), 2)
         for row in rows:
-            self.assertAlmostEqual(row["energy_j"], 200, delta=max(3, 2 * row["half_width_j"]))
+            self.assertAlmostEqual(row["energy_j"], 100 * row["time_s"], delta=max(3, 2 * row["half_width_j"]))
         self.assertIn('"energy_source":"system"', self.call("report", "night.sqlite", "--json").stdout.replace(" ", ""))
 
     def test_an_analyser_that_is_not_to_be_trusted_is_refused_and_told_how_to_mend(self):
@@ -372,6 +376,7 @@ class Meters(Whole):
         said = self.call("check", "night.yaml")
         self.assertIn("probe 'lmg': 'power query' is one question to the instrument, which ends with '?'; found ':FETC:POW:ACT'\n", said.stderr)
 
+    @testbed.on_a_busy_host
     def test_an_analyser_over_its_range_reset_or_changed_in_the_night(self):
         now = self.folder / "now"
 
@@ -401,6 +406,7 @@ class Meters(Whole):
         self.assertIn("wall: :INPut:CURRent:RANGe? answers ':INPUT:CURRENT:RANGE 5.0E+00', and ':INPUT:CURRENT:RANGE 2.0E+00' as the night began: its values do not count until it is as before\n",
                       said.stderr)
 
+    @testbed.on_a_busy_host
     def test_a_meter_that_tells_late_and_says_so(self):
         """200 W while it works, 100 W beside it, and a meter that tells each value 0.5 s after it was so."""
         self.write("late.py", """
@@ -434,6 +440,7 @@ while True:
         refused = self.call("check", "wrong.yaml")
         self.assertIn("channel 'wall': 'late by' is a time above 0 s and up to 10 s: how long before it is told each value was so", refused.stderr)
 
+    @testbed.on_a_busy_host
     def test_another_program_of_a_meter_is_another_night(self):
         """Whoever goes on with a meter that was rewritten, and tells a tenth more, would mix the two."""
         meter = "import random, time\nwhile True:\n    print('wall', {0} + random.random(), 'W', flush=True)\n    time.sleep(0.01)\n"
@@ -454,6 +461,7 @@ while True:
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
         self.assertEqual(len(self.rows("night.sqlite", "SELECT key FROM trials WHERE counts")), 4)
 
+    @testbed.on_a_busy_host
     def test_what_a_program_says_is_shown_before_the_night_and_kept_when_it_dies(self):
         night = ("name: night\nobjective: time\nconditions: " + QUIET + "\nprobes: [{name: m, command: [sh, meter.sh], channels: {wall: {unit: W}, total: {unit: J}}}]\n"
                  "workloads: [{name: w, command: [sleep, '0.3']}]\nrepeat: 3\n")
@@ -469,11 +477,12 @@ while True:
         self.write("several.yaml", night.replace(night[night.index("probes:"):night.index("workloads:")], f"probes: [{several}]\n"))
         counts = re.findall(r"sensor m\d:wall: (\d+) values in 1 s", self.call("check", "several.yaml").stdout)
         self.assertEqual(len(counts), 3)
-        self.assertLessEqual(max(map(int, counts)), 13, counts)  # ten a second, and what came while they started
+        self.assertLessEqual(max(map(int, counts)), 2 * min(map(int, counts)), counts)  # ten a second, and what came while they started
         self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
         told = [row["message"] for row in self.rows("night.sqlite", "SELECT message FROM warnings")]
         self.assertTrue(any("it had ended, and said 'the device is /dev/x; it went away', and was started again" in one for one in told), told)
 
+    @testbed.on_a_busy_host
     def test_a_joulescope_by_its_maker_s_library(self):
         """A stand-in for pyjoulescope_driver, with the calls and the values of its own `statistics`: 8 W."""
         self.write("pyjoulescope_driver.py", """
@@ -499,10 +508,10 @@ class Driver:
         meter = testbed.ROOT / "experiments/meters/joulescope.py"
         probe = f"{{name: supply, command: [env, PYTHONPATH=., {meter}, DEVICE], channels: {{energy: {{unit: J}}}}}}"
         self.assertEqual(self.night(probe.replace("DEVICE", "u/js220/000415"), objective="energy", repeat=3).returncode, 0)
-        joules = [row["energy_j"] for row in self.rows("night.sqlite", "SELECT energy_j FROM trials WHERE counts")]
-        self.assertEqual(len(joules), 3)
-        for one in joules:
-            self.assertAlmostEqual(one, 16, delta=1.5)
+        watts = [row["watts"] for row in self.rows("night.sqlite", "SELECT energy_j / time_s AS watts FROM trials WHERE counts")]
+        self.assertEqual(len(watts), 3)
+        for one in watts:
+            self.assertAlmostEqual(one, 8, delta=0.7)
         alone = lambda *arguments: subprocess.run([str(meter), *arguments], env=self.environment(PYTHONPATH=str(self.folder)), capture_output=True, text=True, timeout=60)
         self.assertEqual(alone().stderr, "which Joulescope? wanted the only one, found u/js110/000032, u/js220/000415\n")
         self.assertEqual(alone("u/js220/1").stderr, "which Joulescope? wanted u/js220/1, found u/js110/000032, u/js220/000415\n")

@@ -18,6 +18,7 @@ conditions: {idle: none, warm up: 0, foreign load: off}
 
 
 class Recheck(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_it_stands_and_a_cap_is_found(self):
         code, console = self.testbed.run(
             f"""

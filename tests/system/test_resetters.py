@@ -16,6 +16,7 @@ seed: 5
 settle: 20 ms
 """
 
+    @testbed.on_a_busy_host
     def test_a_resetter_that_goes_on_ends_the_night_by_name_and_the_night_goes_on_without_it(self):
         code, console = self.testbed.run("""
             printf '#!/bin/sh\\nwhile :; do echo performance >/sys/devices/system/cpu/cpufreq/policy0/scaling_governor; usleep 300000; done\\n' >/tmp/auto-cpufreq
@@ -44,6 +45,7 @@ settle: 20 ms
         for trial in counted:  # powersave: 1 GHz
             self.assertAlmostEqual(trial["time_s"], 3.02 if "powersave" in trial["point"] else 1.02, delta=0.15)
 
+    @testbed.on_a_busy_host
     def test_one_change_spoils_one_trial_which_is_run_again(self):
         code, console = self.testbed.run("""
             (while ! pidof dvfs-mixed >/dev/null; do :; done; sleep 0.3

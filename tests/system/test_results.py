@@ -321,11 +321,12 @@ conditions: {warm up: 0, idle: none, foreign load: off}
 """
 
     def test_watching_a_night(self):
-        (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.3; true {n}"'))
+        (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.1; echo {n} >>count; [ $(wc -l <count) -lt 4 ] || while [ -e hold ]; do sleep 0.1; done"'))
+        (self.folder / "hold").touch()  # from the third trial on they wait until all was looked at
         run = subprocess.Popen([testbed.BIN / "dvfs-plan", "slow.yaml", "--state-folder", self.folder / "state"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            for _ in range(100):
-                if (self.folder / "slow.sqlite").exists() and self.call("status", "slow.sqlite").stdout.startswith("slow: 2"):
+            for _ in range(300):
+                if (self.folder / "slow.sqlite").exists() and self.call("status", "slow.sqlite").stdout.startswith("slow: 3"):
                     break
                 time.sleep(0.1)
             watch = subprocess.Popen([testbed.BIN / "dvfs-plan", "status", "--watch", "slow.sqlite"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
@@ -335,7 +336,14 @@ conditions: {warm up: 0, idle: none, foreign load: off}
             self.assertRegex(report.stdout, r"Unfinished: \d+ of 18 trials are still to be run")
             self.assertEqual(self.call("report", "slow.sqlite", "--html", "now.html").returncode, 0)
             self.assertEqual(self.call("export", "slow.sqlite").returncode, 0)
-            seen, _ = watch.communicate(timeout=60)
+            seen = ""
+            while "ETA" not in seen:
+                line = watch.stdout.readline()
+                self.assertTrue(line, seen)
+                seen += line
+            (self.folder / "hold").unlink()
+            seen += watch.stdout.read()
+            watch.wait(timeout=60)
             out, err = run.communicate(timeout=60)
         finally:
             run.kill()
@@ -346,7 +354,7 @@ conditions: {warm up: 0, idle: none, foreign load: off}
         self.assertTrue(seen.rstrip().endswith("done"), seen)
         # Nobody who looked made the run wait or fail, and at the end it left the page, in one file without a log.
         self.assertIn(f"the page for a browser is {self.folder.resolve()}/slow.html", err)
-        self.assertEqual(sorted(p.name for p in self.folder.iterdir() if p.is_file()), ["now.html", "slow.html", "slow.sqlite", "slow.yaml"])
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir() if p.is_file()), ["count", "now.html", "slow.html", "slow.sqlite", "slow.yaml"])
 
     def test_a_killed_night_is_not_running(self):
         (self.folder / "slow.yaml").write_text(self.SLOW.replace('command: [sleep, "0.3"]', 'shell: "sleep 0.5; true {n}"'))
@@ -454,6 +462,7 @@ settle: 0 s
     def call(self, *arguments):
         return subprocess.run([testbed.BIN / "dvfs-plan", *arguments], capture_output=True, text=True, cwd=self.folder)
 
+    @testbed.on_a_busy_host
     def test_two_results_become_one(self):
         result = self.call("merge", "left=a.sqlite", "right=b.sqlite", "-o", "all.sqlite")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "12 of 12 trials of 2 results are in all.sqlite\n", ""))
@@ -514,6 +523,7 @@ settle: 0 s
         result = self.call("compare", "--fail-if-worse=-2%", "a.sqlite", "b.sqlite")
         self.assertEqual((result.returncode, result.stderr), (2, "error: --fail-if-worse '-2%' is no share of 0 % or more\n  hint: as in 2% or '2 %'\n"))
 
+    @testbed.on_a_busy_host
     def test_a_setting_of_parameters_alone_is_no_script(self):
         for form in ("sysfs", "systemd", "tuned", "cpupower", "nvidia-smi", "slurm"):
             result = self.call("setting", "a.sqlite", "--as", form)

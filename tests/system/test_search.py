@@ -15,6 +15,7 @@ conditions: {foreign load: off}
 
 
 class Search(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_it_finds_the_optimum_within_twelve_trials_killed_twice_on_the_way(self):
         # SIGKILL in the middle of a trial, twice; then to the end. Each time the kernel's settings are put back.
         code, console = self.testbed.run(
@@ -79,6 +80,7 @@ class Search(testbed.TestbedCase):
         with self.subTest("a finished search is not begun again"):
             self.assertIn("adaptive.sqlite is finished; --fresh runs it again", (out / "again.txt").read_text())
 
+    @testbed.on_a_busy_host
     def test_earlier_results_of_the_machine_are_a_start(self):
         mixes = [("a", "0.2", "0.02"), ("b", "0.16", "0.06"), ("c", "0.12", "0.1"), ("d", "0.08", "0.14"), ("e", "0.2", "0.1")]
         workloads = ", ".join(f'{{name: {name}, command: [dvfs-mixed, "{core}", "{memory}"]}}' for name, core, memory in mixes)

@@ -171,6 +171,7 @@ class Services(Whole):
         self.assertEqual(run.returncode, 3)
         self.assertIn("service 'server' exited with 7 before it was ready; it said: no such model; 3 times in a row", run.stderr)
 
+    @testbed.on_a_busy_host
     def test_one_that_dies_in_trial_after_trial_ends_the_night(self):
         self.experiment("  - {name: helper, command: [sh, -c, 'exit 5']}", client="[sleep, '0.05']", axes="", repeat=20)
         run = self.call("s.yaml")
@@ -273,6 +274,7 @@ class Services(Whole):
         self.assertEqual(run.returncode, 3, run.stderr)
         self.assertRegex(run.stderr, r"error: service 'server': .*/serve.sh changed during the night: it was SHA-256 ")
 
+    @testbed.on_a_busy_host
     def test_attached_by_an_address_of_its_own(self):
         other = subprocess.Popen(["python3", "server.py", "8101"], cwd=self.folder, stdout=subprocess.DEVNULL)
         self.addCleanup(other.wait)

@@ -49,6 +49,7 @@ dvfs-plan setting night.sqlite --as sysfs --sysfs-root /nowhere >other.txt 2>oth
 
 
 class Setting(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_each_form_is_applied_and_read_back(self):
         cpupower = pathlib.Path("/usr/bin/cpupower")
         code, console = self.testbed.run(JOB, {"night.yaml": EXPERIMENT, "bin/cpupower": cpupower, "bin/sudo": '#!/bin/sh\nexec "$@"\n'})

@@ -8,6 +8,7 @@ STATE = testbed.STATE_OF_CLOCKS
 
 
 class Sweep(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_the_quickstart_finds_the_optimum_and_leaves_no_trace(self):
         # A state of the machine's owner that is not the default must come back too.
         code, console = self.testbed.run(

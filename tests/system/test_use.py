@@ -16,6 +16,7 @@ reference: {cpu.frequency: 3 GHz}
 
 
 class Use(testbed.TestbedCase):
+    @testbed.on_a_busy_host
     def test_a_command_runs_at_the_setting_that_was_found(self):
         code, console = self.testbed.run(
             f"""
