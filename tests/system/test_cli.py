@@ -136,7 +136,9 @@ workloads:
     SLOW = "name: slow\nrepeat: 4\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, command: [sleep, \"{t}\"]}]\naxes: {t: [0.1, %s]}\n"
 
     def test_an_interrupted_run_resumes_to_exactly_the_planned_trials(self):
-        self.write("slow.yaml", self.SLOW % "0.2")
+        # From the second trial on they wait until it was looked at and interrupted.
+        self.write("slow.yaml", (self.SLOW % "0.2").replace('command: [sleep, "{t}"]', "shell: 'echo x >>count; [ $(wc -l <count) = 1 ] || while [ -e hold ]; do sleep 0.05; done; sleep {t}'"))
+        self.write("hold", "")
         state = ["--state-folder", str(self.folder / "state")]
         running = subprocess.Popen([PROGRAM, "slow.yaml", *state], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in running.stderr:
@@ -153,6 +155,7 @@ workloads:
         done = self.query("slow.sqlite", "SELECT count(*) AS n FROM trials")[0]["n"]
         self.assertGreaterEqual(done, 1)
         self.assertLess(done, 8)
+        (self.folder / "hold").unlink()
         status = json.loads(self.call("status", "slow.sqlite", "--json").stdout)
         self.assertEqual((status["running"], status["finished_trials"], status["last_session_ended"]), (False, done, "interrupted"))
         self.assertEqual(self.call("slow.yaml").returncode, 0)

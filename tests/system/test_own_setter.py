@@ -158,9 +158,10 @@ class OwnSetter(Whole):
                     file.unlink()
                 run = self.start()
                 self.wait_for(lambda: self.is_set() and self.guardian_of(run.pid) and (self.folder / "ran-at").exists())
-                found = {"run": run.pid, "guardian": self.guardian_of(run.pid)}
-                for victim in victims:
-                    os.kill(found[victim], signal.SIGKILL)
+                if victims == ["run", "guardian"]:
+                    self.kill_both(run)
+                else:
+                    os.kill(run.pid if victims == ["run"] else self.guardian_of(run.pid), signal.SIGKILL)
                 run.wait(timeout=60)
                 if victims == ["run", "guardian"]:
                     self.assertTrue(self.is_set())
