@@ -14,10 +14,24 @@
 namespace dvfs_plan {
 namespace {
 
-// What is not known is not drawn: gnuplot leaves out rows with NaN.
-std::string half_width(const Estimate& estimate) {
-  return estimate.half_width ? fmt::format("{:.9g}", *estimate.half_width) : "NaN";
+// What is drawn of a quantity: its mean with its 95 % half-width; where not all points count in the same blocks, and their means do not
+// compare, what is left with the blocks' level taken out, of which there is none.
+struct Drawn {
+  double value = 0;
+  std::optional<double> half;
+
+  Drawn(const Estimate& mean, const std::optional<double>& level)
+      : value(level.value_or(mean.mean)), half(level ? std::nullopt : mean.half_width) {}
+  // What is not known is not drawn: gnuplot leaves out rows with NaN.
+  std::string half_width() const { return half ? fmt::format("{:.9g}", *half) : "NaN"; }
+};
+
+bool levelled(const ScenarioSummary& scenario) {
+  return std::any_of(scenario.points.begin(), scenario.points.end(),
+                     [](const PointSummary& p) { return p.energy_level || p.time_level; });
 }
+
+constexpr const char* without_blocks = "with the blocks' level taken out";
 
 // In single quotes gnuplot expands nothing: no escapes, no variables, no `commands`.
 std::string gnuplot_quoted(std::string_view text) {
@@ -142,8 +156,9 @@ std::optional<std::string> settings_script(const ScenarioSummary& scenario, cons
     if (setting == nullptr || !point.work_energy) continue;
     const std::string group = others(point, *axis, varying);
     if (!lines.contains(group)) order.push_back(group);
+    const Drawn energy(*point.work_energy, point.energy_level);
     const std::string row = fmt::format("{:.9g} {:.9g} {}\n", clock_that_ran(point, *setting) / unit.factor,
-                                        point.work_energy->mean, half_width(*point.work_energy));
+                                        energy.value, energy.half_width());
     lines[group] += row;
     if (scenario.best == i) best = row;
   }
@@ -152,7 +167,8 @@ std::optional<std::string> settings_script(const ScenarioSummary& scenario, cons
   script += fmt::format(
       "set xlabel {}\nset ylabel {}\n",
       gnuplot_quoted(unit.name.empty() ? *axis : fmt::format("{} ({})", *axis, unit.name)),
-      gnuplot_quoted(fmt::format("energy{} (J), 95 % intervals where known", per_text(scenario))));
+      gnuplot_quoted(fmt::format("energy{} (J), {}", per_text(scenario),
+                                 levelled(scenario) ? without_blocks : "95 % intervals where known")));
   std::vector<std::string> plots;
   for (std::size_t g = 0; g < order.size(); ++g) {
     script += fmt::format("$line{} << END\n{}END\n", g, lines[order[g]]);
@@ -178,13 +194,13 @@ std::optional<std::string> trade_off_script(const ScenarioSummary& scenario, con
     const PointSummary& point = scenario.points[i];
     if (!point.work_energy || !point.work_time) continue;
     ++known;
-    const std::string row =
-        fmt::format("{:.9g} {:.9g} {} {}\n", point.work_time->mean, point.work_energy->mean,
-                    half_width(*point.work_time), half_width(*point.work_energy));
+    const Drawn time(*point.work_time, point.time_level), energy(*point.work_energy, point.energy_level);
+    const std::string row = fmt::format("{:.9g} {:.9g} {} {}\n", time.value, energy.value, time.half_width(),
+                                        energy.half_width());
     all += row;
     if (scenario.best == i) best = row;
     if (point.is_reference) reference = row;
-    if (point.on_pareto_front) front.emplace_back(point.work_time->mean, row);
+    if (point.on_pareto_front) front.emplace_back(time.value, row);
   }
   if (known < 2) return std::nullopt;
   std::sort(front.begin(), front.end());
@@ -198,7 +214,9 @@ std::optional<std::string> trade_off_script(const ScenarioSummary& scenario, con
   script += fmt::format("$all << END\n{}END\n$front << END\n{}END\n", all, on_front);
   std::vector<std::string> plots{
       "$front using 1:2 with lines lw 2 lc rgb '#e69f00' title 'Pareto front'",
-      "$all using 1:2 with points lc rgb '#56b4e9' pt 7 ps 0.6 title 'settings, 95 % intervals where known'",
+      fmt::format("$all using 1:2 with points lc rgb '#56b4e9' pt 7 ps 0.6 title {}",
+                  gnuplot_quoted(fmt::format(
+                      "settings, {}", levelled(scenario) ? without_blocks : "95 % intervals where known"))),
       "$all using 1:2:3:4 with xyerrorbars lc rgb '#56b4e9' pt 7 ps 0.6 notitle"};
   for (const auto& [name, rows, style] :
        {std::tuple{"reference", reference, "pt 5 ps 1.6 lc rgb '#0072b2'"}, std::tuple{"best", best, star}}) {

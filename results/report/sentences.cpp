@@ -49,6 +49,12 @@ std::string objective_words(const ScenarioSummary& scenario) {
   return words;
 }
 
+// "time per answer": what is compared.
+std::string what_is_least(const ScenarioSummary& scenario) {
+  return fmt::format("{}{}", to_string(scenario.objective.minimise),
+                     scenario.objective.per.empty() ? "" : " per " + unit_of_work(scenario));
+}
+
 std::string percent(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
@@ -106,6 +112,13 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   if (best.is_reference) return ". This is the reference point itself.";
   const bool is_best = scenario.best && &best == &scenario.points[*scenario.best];
   const std::optional<Change> gain = is_best ? scenario.gain_of_best : std::nullopt;
+  const PointSummary* const reference = scenario.reference ? &scenario.points[*scenario.reference] : nullptr;
+  if (reference != nullptr && !reference->objective && reference->censored > 0)
+    return fmt::format(". The reference did not reach {} in each of its trials, so no saving can be stated.",
+                       scenario.target);
+  if (reference != nullptr && !reference->objective && reference->counted > 0)
+    return fmt::format(". Of the reference no {} is known, so no saving can be stated.",
+                       what_is_least(scenario));
   if (!scenario.reference || !(best.saving || best.slowdown || gain))
     return ". No trial of the reference point counts together with one of this point, so no saving can be "
            "stated.";
@@ -169,6 +182,17 @@ std::string not_comparable(const ScenarioSummary& scenario);
 
 std::string not_told_apart(const ScenarioSummary& scenario) {
   if (scenario.points.size() == 1) return {};
+  const bool some_bounded = std::any_of(scenario.points.begin(), scenario.points.end(),
+                                        [](const PointSummary& p) { return p.censored > 0; });
+  // Those that count, and of which what is compared is not known.
+  const bool some_without =
+      std::any_of(scenario.points.begin(), scenario.points.end(),
+                  [](const PointSummary& p) { return p.counted > 0 && p.censored == 0 && !p.objective; });
+  const bool is_alone = std::count_if(scenario.points.begin(), scenario.points.end(),
+                                      [](const PointSummary& p) { return p.objective.has_value(); }) == 1;
+  if (is_alone && (some_bounded || some_without))
+    return some_bounded ? " No other point reached the target in each of its trials."
+                        : fmt::format(" Of no other point is the {} known.", what_is_least(scenario));
   if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
   std::vector<std::string> others;
   for (std::size_t i = 0; i < scenario.points.size(); ++i) {
@@ -195,7 +219,7 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
           !point.feasible && point.objective &&
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& check) { return check.holds == true || check.may_hold(); });
-      if (may_hold && point.objective->mean < scenario.points[*scenario.best].objective->mean)
+      if (may_hold && point.objective_level < scenario.points[*scenario.best].objective_level)
         perhaps.push_back(settings_text(point));
     }
     if (!perhaps.empty()) {
@@ -208,16 +232,17 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
                              count == 1 ? "s" : "", count == 1 ? "it" : "they");
     }
     if (alone && constrained)
-      return (all && perhaps.empty() ? " No other point holds the constraints."
-                                     : " No other point is known to hold the constraints.") +
-             unknown;
-    const bool some_bounded = std::any_of(scenario.points.begin(), scenario.points.end(),
-                                          [](const PointSummary& p) { return p.censored > 0; });
+      return fmt::format(" No other point{} {} the constraints.{}",
+                         some_bounded   ? " that reached the target in each of its trials"
+                         : some_without ? fmt::format(" of which the {} is known", what_is_least(scenario))
+                                        : "",
+                         all && perhaps.empty() ? "holds" : "is known to hold", unknown);
     return fmt::format(
         " Every other point{}{} is worse, at the 5 % level.{}",
-        some_bounded ? " that reached the target"
-        : all        ? ""
-                     : " that counts",
+        some_bounded   ? " that reached the target"
+        : some_without ? fmt::format(" of which the {} is known", what_is_least(scenario))
+        : all          ? ""
+                       : " that counts",
         constrained ? (all ? " found to hold the constraints" : " and is found to hold the constraints") : "",
         unknown);
   }
@@ -243,7 +268,7 @@ std::string censored_points(const ScenarioSummary& scenario, const PointSummary*
     text += fmt::format(" At {} {} of {} trials did not reach {}: more than {} there", settings_text(point),
                         point.censored, point.censored + point.counted, scenario.target,
                         amount(*point.more_than, unit));
-    if (best != nullptr && best->objective && *point.more_than <= best->objective->mean)
+    if (best != nullptr && best->objective && !point.worse_by_bound)
       text += ", so that it is not shown to be worse";
     text += ".";
   }
@@ -319,19 +344,32 @@ std::string not_comparable(const ScenarioSummary& scenario) {
   return join(std::vector<std::string>(texts.begin(), texts.end()), "");
 }
 
+std::string of_no_point(const ScenarioSummary& scenario) {
+  const bool some_bounded = std::any_of(scenario.points.begin(), scenario.points.end(),
+                                        [](const PointSummary& p) { return p.censored > 0; });
+  return some_bounded
+             ? fmt::format("{}: no point reached {} in each of its trials, so there is no best point.",
+                           scenario.scenario, scenario.target)
+             : fmt::format("{}: of none of the {} that count is the {} known, so there is no best point.",
+                           scenario.scenario, counted(scenario.counted, "trial"), what_is_least(scenario));
+}
+
 std::string without_best(const ScenarioSummary& scenario) {
   const bool any = std::any_of(scenario.points.begin(), scenario.points.end(),
                                [](const PointSummary& p) { return p.objective.has_value(); });
   std::string text;
   if (!any) {
     text = scenario.counted > 0
-               ? fmt::format("{}: of none of the {} that count is the {} known, so there is no best point.",
-                             scenario.scenario, counted(scenario.counted, "trial"),
-                             to_string(scenario.objective.minimise))
+               ? of_no_point(scenario)
                : fmt::format("{}: no trial counts, so there is no best point.", scenario.scenario);
   } else {
-    text = fmt::format("{}: no point is known to hold all constraints, so there is no best point.",
-                       scenario.scenario);
+    const bool held = std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& p) {
+      return p.feasible && p.counted + p.censored > 0;
+    });
+    text = fmt::format("{}: {}, so there is no best point.", scenario.scenario,
+                       held ? fmt::format("of no point that is known to hold all constraints is the {} known",
+                                          what_is_least(scenario))
+                            : "no point is known to hold all constraints");
     text += not_comparable(scenario);
   }
   text += censored_points(scenario, nullptr);
@@ -383,7 +421,7 @@ std::string unfinished_text(const PointSummary& point) {
   return fmt::format(
       "{} of its {} did not finish their work ({}) and are in no mean: what is said of it is of those that "
       "did",
-      failed, counted(failed + point.counted, "trial"), causes(causes_of_it));
+      failed, counted(point.trials, "trial"), causes(causes_of_it));
 }
 
 std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
@@ -420,7 +458,7 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(scenario);
     text += censored_points(scenario, &best);
     if (const std::string unfinished = unfinished_text(best); !unfinished.empty())
-      text += fmt::format(" At that setting {}.", unfinished);
+      text += fmt::format(" At {}, {}.", settings_text(best), unfinished);
     if (scenario.reference && *scenario.reference != *scenario.best) {
       const PointSummary& reference = scenario.points[*scenario.reference];
       if (const std::string unfinished = unfinished_text(reference); !unfinished.empty())
@@ -541,18 +579,24 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       within.push_back(fmt::format("{:g} %: {}{}", 100 * one.limit, settings_text(point),
                                    !point.saving ? "" : " (" + own_saving(*point.saving) + ")"));
     }
-    std::vector<std::string> unknown;
+    std::vector<std::string> apart, without;
+    const bool compares = scenario.reference && scenario.points[*scenario.reference].work_time;
     for (const PointSummary& point : scenario.points) {
-      if (point.energy && !point.is_reference && !point.slowdown) unknown.push_back(settings_text(point));
+      if (point.energy && !point.is_reference && !point.slowdown)
+        (compares && point.work_time ? apart : without).push_back(settings_text(point));
     }
+    const auto left_out = [](const std::string& why, const std::vector<std::string>& those) {
+      return those.empty() ? "" : fmt::format("; left out, since {}: {}", why, join(those, ", "));
+    };
     if (scenario.points.size() > 1 && !within.empty())
       say(among + "least energy within a slowdown of " + join(within, "; ") +
           (scenario.points.size() > 2
                ? "; savings here are by each setting's own trials, not corrected for its having been chosen"
                : "") +
-          (unknown.empty()
-               ? ""
-               : "; left out, since no block has them together with the reference: " + join(unknown, ", ")));
+          left_out("no block has them together with the reference", apart) +
+          left_out(fmt::format("the time per {} is not known of {}", unit_of_work(scenario),
+                               compares ? "them" : "the reference"),
+                   without));
     if (const auto share = sensor_share_of_a_trial(scenario); share && *share > sensor_share_to_tell) {
       say(fmt::format(
           "the sensors alone add up to ±{:.2g} % to the energy of one trial; a longer region is known better "

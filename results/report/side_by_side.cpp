@@ -143,7 +143,7 @@ std::string without_constraints(const ScenarioSummary& scenario) {
   if (scenario.objective.constraints.empty() || scenario.search) return {};
   const PointSummary* least = nullptr;
   for (const PointSummary& point : scenario.points) {
-    if (point.objective && (least == nullptr || point.objective->mean < least->objective->mean))
+    if (point.objective_level && (least == nullptr || *point.objective_level < *least->objective_level))
       least = &point;
   }
   if (least == nullptr || (scenario.best && &scenario.points[*scenario.best] == least)) return {};

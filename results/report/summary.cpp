@@ -135,7 +135,7 @@ class Scenario {
         });
     if (nameless) nodes_.emplace("", static_cast<int>(nodes_.size()));
     std::vector<GroupedValue> energy, time, objective, fresh;
-    std::map<int, std::set<int>> where;  // of each point that counts, the blocks with an objective
+    std::map<int, std::set<int>> where;  // of each point, the blocks with an objective
     for (const TrialRow* trial : trials_) {
       if (!trial->counts() || result_.points[static_cast<std::size_t>(index_of(*trial))].censored > 0)
         continue;
@@ -148,12 +148,14 @@ class Scenario {
       add(objective, work.objective_in_logs);
       // Before the experiment grew others were confirmed, or against others.
       if (trial->confirms && trial->block >= grown_from_) add(fresh, work.objective_in_logs);
-      auto& mine = where[index_of(*trial)];
-      if (work.objective_in_logs) mine.insert(several_nodes() ? node_of(*trial) : trial->block);
+      // A work that did nothing in any of its trials has no objective, and nothing to be compared by.
+      if (work.objective_in_logs)
+        where[index_of(*trial)].insert(several_nodes() ? node_of(*trial) : trial->block);
     }
     energy_ = by_replicate(energy);
     time_ = by_replicate(time);
     objective_ = by_replicate(objective);
+    grouped_objective_ = objective;
     fresh_ = by_replicate(fresh);
     result_.connected =
         where.empty() || reached_by_blocks(where, where.begin()->first).size() == where.size();
@@ -270,7 +272,8 @@ class Scenario {
     const auto times = times_of_points();
     int known = 0;
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
-      const PointSummary& point = result_.points[i];
+      PointSummary& point = result_.points[i];
+      if (point.objective) point.objective_level = value(i);
       const bool constraints_known =
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& c) { return c.holds.has_value(); });
@@ -281,7 +284,7 @@ class Scenario {
         result_.best = i;
         continue;
       }
-      const double difference = value(i) - value(*result_.best);
+      const double difference = *point.objective_level - *result_.points[*result_.best].objective_level;
       const auto mine = times[i], best = times[*result_.best];
       const bool faster = mine && best && *mine < *best;
       if (difference < 0 || (difference == 0 && faster)) result_.best = i;
@@ -292,6 +295,7 @@ class Scenario {
                                  : planned->second;
     result_.unknown_points = std::max(0, result_.planned_points - known);
     if (!result_.best) return;
+    judge_bounds(model);
     result_.spread_known = model.degrees_of_freedom() > 0;
     for (const int i : model.not_worse_than_best(feasible, level_of_the_set, sensor_shares(), asked_))
       result_.points[static_cast<std::size_t>(i)].not_told_apart = true;
@@ -323,6 +327,58 @@ class Scenario {
     }
     if (asked_.empty()) claim_gain(feasible);
     after_ranking();
+  }
+
+  // What trials of point `i` take at the least, those that reached the target too; by machine and block.
+  std::vector<GroupedValue> bounds_of(std::size_t i) const {
+    std::vector<GroupedValue> bounds;
+    for (const TrialRow* trial : trials_of_[i]) {
+      const auto bound = trial->censored() ? trial->more_than
+                         : trial->counts() ? work_of(*trial).objective_in_logs
+                                           : std::nullopt;
+      // Of a machine on which nothing counts there is nothing to compare with.
+      const bool of_one = !several_nodes() || nodes_.contains(trial->node);
+      if (bound && *bound > 0 && of_one)
+        bounds.push_back({static_cast<int>(i), node_of(*trial), trial->block, *bound});
+    }
+    return bounds;
+  }
+
+  // Of several machines each with its blocks' level taken out, as what is compared with (by_replicate).
+  std::vector<BlockedValue> bounds_by_replicate(const std::vector<GroupedValue>& bounds, int best) const {
+    std::map<int, std::vector<BlockedValue>> of_machines, counted;
+    for (const GroupedValue& one : bounds)
+      of_machines[one.group].push_back({one.point, one.block, one.value});
+    if (!several_nodes()) return of_machines[0];
+    for (const GroupedValue& one : grouped_objective_)
+      counted[one.group].push_back({one.point, one.block, one.value});
+    std::vector<BlockedValue> of_each;
+    for (const auto& [machine, mine] : of_machines) {
+      const BlockModel model(counted[machine], static_cast<int>(result_.points.size()));
+      if (const auto level = model.level(best) ? model.level_of(mine, best) : std::nullopt)
+        of_each.push_back({mine.front().point, machine, *level});
+    }
+    return of_each;
+  }
+
+  // Of points that did not always reach the target: whether what they take at the least is more than the best takes.
+  void judge_bounds(const BlockModel& model) {
+    const int best = static_cast<int>(*result_.best);
+    std::set<int> of_best;
+    for (const BlockedValue& value : objective_) {
+      if (value.point == best) of_best.insert(value.block);
+    }
+    for (std::size_t i = 0; i < result_.points.size(); ++i) {
+      PointSummary& point = result_.points[i];
+      if (!point.more_than) continue;
+      const auto bounds = bounds_by_replicate(bounds_of(i), best);
+      const bool by_means = result_.balanced && std::all_of(bounds.begin(), bounds.end(), [&](const auto& b) {
+                              return of_best.contains(b.block);
+                            });
+      const auto mine = by_means ? point.more_than : model.level_of(bounds, best);
+      const auto least = by_means ? result_.points[*result_.best].objective_level : model.level(best);
+      point.worse_by_bound = mine && least && *mine > *least;
+    }
   }
 
   // How much less of the objective the best has than `other`: by blocks that confirm it, or with what it owes to having been
@@ -413,6 +469,20 @@ class Scenario {
     }
   }
 
+  // For what a tolerated slowdown buys. Where means do not compare, each by what is stated of it, which is its saving against the
+  // reference: a wider limit is not to save less.
+  std::vector<std::optional<double>> energy_by_savings(std::vector<std::optional<double>> energy) const {
+    if (result_.balanced && !result_.search) return energy;
+    for (std::size_t i = 0; i < energy.size(); ++i) {
+      const PointSummary& point = result_.points[i];
+      if (point.is_reference && energy[i])
+        energy[i] = 1;
+      else
+        energy[i] = point.saving ? std::optional(1 - point.saving->value) : std::nullopt;
+    }
+    return energy;
+  }
+
   void trade_offs() {
     auto& points = result_.points;
     std::vector<GroupedValue> edp, ed2p;
@@ -444,7 +514,7 @@ class Scenario {
     result_.best_edp = least(of_edp, always);
     result_.best_ed2p = least(of_ed2p, always);
     if (result_.reference) {
-      result_.by_slowdown = least_energy_by_slowdown(points, energy);
+      result_.by_slowdown = least_energy_by_slowdown(points, energy_by_savings(energy));
       result_.at_slowdown = at_usual_slowdowns(result_.by_slowdown);
     }
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -467,10 +537,11 @@ class Scenario {
   WorkOfTrials unequal_;                                 // of points whose trials did unequal work
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
-  std::vector<BlockedValue> fresh_;   // of the objective, in blocks that confirm
-  int grown_from_ = 0;                // first block of what was added last
-  std::map<std::string, int> nodes_;  // machines, numbered, where there are any by name
-  std::vector<int> asked_;            // in brief: the points that are asked about; empty: all
+  std::vector<GroupedValue> grouped_objective_;  // by machine and block
+  std::vector<BlockedValue> fresh_;              // of the objective, in blocks that confirm
+  int grown_from_ = 0;                           // first block of what was added last
+  std::map<std::string, int> nodes_;             // machines, numbered, where there are any by name
+  std::vector<int> asked_;                       // in brief: the points that are asked about; empty: all
 };
 
 }  // namespace

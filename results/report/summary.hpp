@@ -74,6 +74,8 @@ struct PointSummary {
   std::optional<Estimate> work_energy, work_time;  // per unit of work, where the objective is; else per run
   // Of these, with the blocks' level taken out: where not all points count in the same blocks. Means do not compare then.
   std::optional<double> energy_level, time_level;
+  // Of the objective: what points are ranked by. The mean where all count in the same blocks; by a search there is none.
+  std::optional<double> objective_level;
   std::optional<Estimate> energy_per_unit, edp, ed2p;
   std::optional<Change> saving;    // of energy (per unit of work, if the objective is) against the reference
   std::optional<Change> slowdown;  // of time, likewise; positive is slower
@@ -97,6 +99,8 @@ struct PointSummary {
   // Trials that did not reach the target, and what its objective is more than by them and those that did: the mean of all.
   int censored = 0;
   std::optional<double> more_than;
+  // Whether that is beyond the best's; where not all count in the same blocks, with the blocks' level taken out of both.
+  bool worse_by_bound = false;
   bool feasible = true;          // all constraints hold
   bool not_told_apart = false;   // from the best, at 5 %
   bool on_pareto_front = false;  // no other point has both less energy and less time

@@ -9,7 +9,7 @@
 namespace dvfs_plan {
 
 // The points of least energy by tolerated slowdown, ascending, of those that hold every constraint but the
-// slowdown's own. `energy`: each point's level, by index.
+// slowdown's own. `energy`: each point's, by index: a level, or what it is of the reference's.
 std::vector<SlowdownOptimum> least_energy_by_slowdown(const std::vector<PointSummary>& points,
                                                       const std::vector<std::optional<double>>& energy);
 

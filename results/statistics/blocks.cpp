@@ -158,6 +158,10 @@ BlockModel::BlockModel(std::span<const BlockedValue> values, int points) {
       Eigen::Map<const Eigen::VectorXd>(block_effects.data(), static_cast<Eigen::Index>(block_effects.size()))
           .mean();
   for (double& effect : effects_) effect += level;
+  for (const auto& [block, index] : sums.block_index) {
+    const auto i = static_cast<std::size_t>(index);
+    blocks_[block] = {block_effects[i] - level, of_blocks[i]};
+  }
 }
 
 // Effects of points and of blocks; those of the blocks add up to 0 where they hang together.
@@ -212,6 +216,20 @@ std::optional<double> BlockModel::level(int point) const {
   const auto i = static_cast<std::size_t>(point);
   if (!(counts_.at(i) > 0)) return std::nullopt;
   return std::exp(effects_[i]);
+}
+
+std::optional<double> BlockModel::level_of(std::span<const BlockedValue> values, int like) const {
+  if (!(counts_.at(static_cast<std::size_t>(like)) > 0)) return std::nullopt;
+  double sum = 0;
+  int count = 0;
+  for (const BlockedValue& value : values) {
+    const auto block = blocks_.find(value.block);
+    if (block == blocks_.end() || block->second.component != component_.at(static_cast<std::size_t>(like)))
+      continue;
+    sum += std::log(value.value) - block->second.effect;
+    ++count;
+  }
+  return count > 0 ? std::optional(std::exp(sum / count)) : std::nullopt;
 }
 
 double BlockModel::contrast_variance(int a, int b) const {

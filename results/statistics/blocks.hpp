@@ -2,6 +2,7 @@
 // of 1/2 and one of 2 are equally far from "no change". Distributions by Boost.Math, algebra by Eigen.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -57,6 +58,9 @@ class BlockModel {
 
   // Geometric mean of the point over all blocks, as if it had run in each; nullopt if it has no value.
   std::optional<double> level(int point) const;
+  // The same of values that are no point's of this model, by the blocks that hang together with those of point `like`; nullopt where none
+  // of theirs does. `point` of a value says nothing.
+  std::optional<double> level_of(std::span<const BlockedValue> values, int like) const;
   int degrees_of_freedom() const { return degrees_of_freedom_; }
   double error_variance() const { return error_variance_; }  // of a logarithm; 0 without degrees of freedom
 
@@ -87,7 +91,12 @@ class BlockModel {
   bool by_points_ = false;                     // which of the two was solved
   std::vector<std::vector<double>> in_block_;  // share of a point's trials in each block; by blocks alone
   std::vector<double> effects_;                // of points, on the logarithm
-  std::vector<std::vector<double>> inverse_;   // pseudo-inverse of the information matrix that was solved
+  struct Block {
+    double effect = 0;  // on the logarithm; the mean of all is 0
+    int component = 0;
+  };
+  std::map<int, Block> blocks_;
+  std::vector<std::vector<double>> inverse_;  // pseudo-inverse of the information matrix that was solved
   double error_variance_ = 0;
   int degrees_of_freedom_ = 0;
   std::vector<BlockedValue> values_;

@@ -215,6 +215,14 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   const double wider = std::max(1.0, std::log((1 - *own->low) / (1 - *own->high)) / (down + up));
   change.low = share_of_log_ratio(-(middle - wider * down), ChangeOf::saving);
   change.high = share_of_log_ratio(-(middle + wider * up), ChangeOf::saving);
+  // Where a point's ratio to the others changed from block to block (a cap that came at midnight), and not all ran in each, the levels
+  // say another thing than the pairs do: which of the two is so is not known, and both are in the interval.
+  const double by_pairs = -std::log1p(-own->value);
+  if (std::abs(saving - by_pairs) > rounding_of_shares &&
+      (own->value < *change.low || own->value > *change.high)) {
+    change.low = std::min(*change.low, *own->low);
+    change.high = std::max(*change.high, *own->high);
+  }
   return with_value();
 }
 

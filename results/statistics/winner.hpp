@@ -5,7 +5,7 @@
 // This is the hybrid interval of Andrews, Kitagawa and McCloskey (Quarterly Journal of Economics 139, 2024:
 // "Inference on Winners"): it conditions on the point having won, within a simultaneous band of 99.5 %. Where
 // one point wins clearly it is the usual interval; among points that are alike it is moved to where the truth
-// is. It is never narrower than that of the point's own pairs.
+// is. It is never narrower than that of the point's own pairs, and holds these where levels and pairs disagree.
 #pragma once
 
 #include <map>

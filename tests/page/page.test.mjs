@@ -505,7 +505,7 @@ test("a night of 2000 trials with traces stays under 5 MB", async () => {
   };
   const shown = async () => series(await drawn(opened.page), "trace", "nvidia:gpu-0/power").rows.length;
   await opened.page.selectOption("#trace .choices select >> nth=0", { index: 1 });
-  assert.match(await opened.page.textContent("#trace-drawn"), /^Every reading is drawn/);
+  assert.match(await opened.page.textContent("#trace-drawn"), /^Every reading of a gauge is drawn, and of a counter its mean power over each five of its updates,/);
   assert.equal(await shown(), await readings());
   assert.ok((await shown()) > 500);
   await opened.page.selectOption("#trace .choices select >> nth=0", { index: 0 });

@@ -449,7 +449,7 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         said = self.call("t.yaml", "--no-html", "--quiet")
         self.assertEqual(said.returncode, 1, said.stderr)
         text = " ".join(said.stdout.split())
-        self.assertIn("At that setting 2 of its 4 trials did not finish their work (2 timed_out) and are in no mean: what is said of it is of those that did.", text)
+        self.assertIn("At n = 2, 2 of its 4 trials did not finish their work (2 timed_out) and are in no mean: what is said of it is of those that did.", text)
         self.assertIn("w: the trials ran in the order of the file (order: listed): what drifts within a block is in the savings, and in no interval", text)
         put = self.call("use", "t.sqlite", "--", "true")
         self.assertIn("warning: 2 of its 4 trials did not finish their work (2 timed_out) and are in no mean: what is said of it is of those that did\n", put.stderr)

@@ -52,7 +52,7 @@ export function traceSection(report: Report, all: AllTraces): HTMLElement | null
     held.textContent = causes.size === 0 ? "" : `Shaded red, throttled: ${[...causes].map(([cause, spans]) => `${printable(cause)}, in stretches of ${significant(lengthOf(spans), 3)} s together`).join("; ")} (a second counts once, however many boards it held).`;
     about.textContent = printable(`${chosen.key}: ${chosen.counts ? "counts" : chosen.role === "warm_up" ? "a warm-up, which does not count" : chosen.left_out ? `does not count: ${chosen.left_out}` : `does not count (${chosen.verdict}: ${chosen.verdict_text})`}`);
     drawn.textContent = all.trials[String(chosen.trial)]!.whole
-      ? "Every reading is drawn: the slider below the chart, or Ctrl and the wheel, zooms in."
+      ? "Every reading of a gauge is drawn, and of a counter its mean power over each five of its updates, since of one alone the moment is not known closely enough: the slider below the chart, or Ctrl and the wheel, zooms in."
       : `Of each stretch of time the least and the most are drawn, so that no peak is lost; every reading: dvfs-plan sql RESULT.sqlite 'select * from readings where trial = ${chosen.trial}'`;
     one.show();
   };
