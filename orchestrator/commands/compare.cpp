@@ -34,6 +34,7 @@ ComparedResult read_result(const std::string& file) {
   auto trials = store.trials();
   auto summary = summary_of(store, trials);
   set_work_of_totals(trials, summary.experiment);
+  leave_out_bounded_points(trials);
   return {file, store.plan_hash(), store.machine_facts(), commands, std::move(summary), std::move(trials)};
 }
 

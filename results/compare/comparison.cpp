@@ -372,7 +372,10 @@ class ScenarioComparison {
       const std::string& key = side->points[*side->reference].point;
       const auto found = std::find_if(result_.points.begin(), result_.points.end(),
                                       [&](const ComparedPoint& one) { return one.point == key; });
-      if (found == result_.points.end() || found->before.counted == 0 || found->after.counted == 0) continue;
+      const auto has_mean = [](const PointSummary& point) {
+        return point.counted > 0 && point.censored == 0;
+      };
+      if (found == result_.points.end() || !has_mean(found->before) || !has_mean(found->after)) continue;
       result_.base = key;
       result_.base_called = found->called;
       return;
@@ -689,6 +692,10 @@ std::vector<std::string> no_longer_counting(const Comparison& comparison) {
   for (const ComparedScenario& scenario : comparison.scenarios) {
     for (const ComparedPoint& point : scenario.points) {
       const PointSummary& after = point.after;
+      if (point.before.counted > 0 && point.before.censored == 0 && after.counted > 0 && after.censored > 0)
+        texts.push_back(fmt::format("{}, {}: {} of its {} did not reach the target after; before all did",
+                                    scenario.scenario, point.called, after.censored,
+                                    counted(after.counted + after.censored, "trial")));
       if (point.before.counted == 0 || after.counted > 0 || after.trials == 0) continue;
       std::vector<std::string> causes;
       for (const auto& [verdict, count] : after.not_counted)

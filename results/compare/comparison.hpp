@@ -99,7 +99,8 @@ double sensor_share(const std::optional<Estimate>& estimate);
 
 // Whether energy or time rose by more than `limit` at any point, beyond the noise and by its whole interval.
 bool worse_by_more_than(const Comparison& comparison, double limit);
-// Settings of which trials counted before, and of those that were run after none does; a line each, with what became of them.
+// Settings of which trials counted before, and of those that were run after none does, or some did not reach the target; a line each, with
+// what became of them.
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
 // Settings of which trials counted before and that were not run after; a line each.
 std::vector<std::string> not_run_after(const Comparison& comparison);

@@ -297,8 +297,13 @@ std::vector<RecheckRow> judge_recheck(const Summary& night, const std::vector<Tr
   // Of several answers together as seldom wrong as of one (Bonferroni).
   const double confidence =
       1 - (1 - confidence_of_recheck) / static_cast<double>(std::max<std::size_t>(1, judged.size()));
+  // Per unit of work as the savings are: a trial that did nothing took what it took.
+  std::vector<TrialRow> then_by_totals = trials, now_by_totals = again;
+  set_work_of_totals(then_by_totals, experiment);
+  set_work_of_totals(now_by_totals, experiment);
   std::vector<RecheckRow> rows;
-  for (const auto& [was, is] : judged) rows.push_back(judge(*was, *is, trials, again, confidence));
+  for (const auto& [was, is] : judged)
+    rows.push_back(judge(*was, *is, then_by_totals, now_by_totals, confidence));
   return rows;
 }
 

@@ -102,8 +102,8 @@ void set_drift_of_reference(ScenarioSummary& scenario, const TrialsOfNight& nigh
   const TrialRow *first = nullptr, *last = nullptr;
   std::vector<const TrialRow*> references;
   for (const TrialRow* trial : night.trials) {
-    if (!trial->counts() || !trial->is_reference || !work_of(*trial, night.unequal).objective_in_logs)
-      continue;
+    // Of each trial's own work: what a unit took in it.
+    if (!trial->counts() || !trial->is_reference || !trial->objective_value) continue;
     if (first == nullptr || trial->id < first->id) first = trial;
     if (last == nullptr || trial->id > last->id) last = trial;
     references.push_back(trial);
@@ -111,16 +111,13 @@ void set_drift_of_reference(ScenarioSummary& scenario, const TrialsOfNight& nigh
     if (trial->role == TrialRole::reference_first) blocks[trial->block].first = trial;
     if (trial->role == TrialRole::reference_last) blocks[trial->block].second = trial;
   }
-  if (first != nullptr && last != first && *work_of(*first, night.unequal).objective_in_logs > 0 &&
-      !night.several_nodes)
-    scenario.drift_of_night =
-        *work_of(*last, night.unequal).objective_in_logs / *work_of(*first, night.unequal).objective_in_logs -
-        1;
+  if (first != nullptr && last != first && *first->objective_value > 0 && !night.several_nodes)
+    scenario.drift_of_night = *last->objective_value / *first->objective_value - 1;
   std::sort(references.begin(), references.end(),
             [](const TrialRow* a, const TrialRow* b) { return a->id < b->id; });
   std::map<std::string, double> begins;  // by node
   for (const TrialRow* trial : references) {
-    const double value = *work_of(*trial, night.unequal).objective_in_logs;
+    const double value = *trial->objective_value;
     const double begin = begins.try_emplace(trial->node, value).first->second;
     const auto ends = blocks.find(trial->block);
     const bool of_drift =
@@ -133,11 +130,11 @@ void set_drift_of_reference(ScenarioSummary& scenario, const TrialsOfNight& nigh
     BlockDrift one;
     one.block = block;
     if (ends.first != nullptr) {
-      one.first_value = work_of(*ends.first, night.unequal).objective_in_logs;
+      one.first_value = ends.first->objective_value;
       one.first_temperature_c = ends.first->temperature_c;
     }
     if (ends.second != nullptr) {
-      one.last_value = work_of(*ends.second, night.unequal).objective_in_logs;
+      one.last_value = ends.second->objective_value;
       one.last_temperature_c = ends.second->temperature_c;
     }
     if (one.first_value && one.last_value && *one.first_value > 0) {

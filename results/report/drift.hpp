@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "results/report/of_totals.hpp"
 #include "results/report/summary.hpp"
 
 namespace dvfs_plan {
@@ -12,7 +11,6 @@ namespace dvfs_plan {
 struct TrialsOfNight {
   const ExperimentRow& experiment;
   const std::vector<const TrialRow*>& trials;  // of the scenario
-  const WorkOfTrials& unequal;                 // of points whose trials did unequal work
   bool several_nodes;  // then each block is of another machine, and no later hour of the same
 };
 // Fills `drift`, `drift_of_night`, `reference_trials` and `metric_drift`.

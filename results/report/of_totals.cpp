@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "results/trial/judge.hpp"
@@ -113,6 +114,16 @@ void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& expe
       trial->objective_value = found->second.objective_in_logs;
     }
   }
+}
+
+void leave_out_bounded_points(std::vector<TrialRow>& trials) {
+  std::set<std::pair<std::string, std::string>> bounded;
+  for (const TrialRow& trial : trials) {
+    if (trial.censored()) bounded.insert({trial.scenario, trial.point});
+  }
+  std::erase_if(trials, [&](const TrialRow& trial) {
+    return bounded.contains({trial.scenario, trial.point});
+  });
 }
 
 }  // namespace dvfs_plan

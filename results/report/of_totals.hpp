@@ -31,4 +31,7 @@ WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const Ob
 // The same of all points: each trial's own amounts per unit and objective are replaced by those whose geometric mean is the totals'.
 void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& experiment);
 
+// Takes out all trials of points of which one did not reach the target: no mean is made of those that did, which were the lucky ones.
+void leave_out_bounded_points(std::vector<TrialRow>& trials);
+
 }  // namespace dvfs_plan

@@ -62,7 +62,7 @@ class Scenario {
     rank();
     if (!asked_.empty()) return std::move(result_);
     trade_offs();
-    set_drift(result_, {experiment_, trials_, unequal_, several_nodes()});
+    set_drift(result_, {experiment_, trials_, several_nodes()});
     return std::move(result_);
   }
 
@@ -92,8 +92,17 @@ class Scenario {
       index_of_trial_[trial] = index;
       trials_of_[static_cast<std::size_t>(index)].push_back(trial);
     }
-    for (const auto& of_point : trials_of_) unequal_.merge(work_of_totals(of_point, objective_spec_));
+    for (const auto& of_point : trials_of_) {
+      unequal_.merge(work_of_totals(of_point, objective_spec_));
+      std::vector<const TrialRow*> fresh;
+      std::copy_if(of_point.begin(), of_point.end(), std::back_inserter(fresh),
+                   [&](const TrialRow* trial) { return confirms(*trial); });
+      unequal_fresh_.merge(work_of_totals(fresh, objective_spec_));
+    }
   }
+
+  // Before the experiment grew others were confirmed, or against others.
+  bool confirms(const TrialRow& trial) const { return trial.confirms && trial.block >= grown_from_; }
 
   int index_of(const TrialRow& trial) const { return index_of_trial_.at(&trial); }
 
@@ -146,8 +155,7 @@ class Scenario {
       add(energy, work.energy_in_logs);
       add(time, work.time_in_logs);
       add(objective, work.objective_in_logs);
-      // Before the experiment grew others were confirmed, or against others.
-      if (trial->confirms && trial->block >= grown_from_) add(fresh, work.objective_in_logs);
+      if (confirms(*trial)) add(fresh, dvfs_plan::work_of(*trial, unequal_fresh_).objective_in_logs);
       // A work that did nothing in any of its trials has no objective, and nothing to be compared by.
       if (work.objective_in_logs)
         where[index_of(*trial)].insert(several_nodes() ? node_of(*trial) : trial->block);
@@ -229,8 +237,9 @@ class Scenario {
     point.gain = as_change(known->second.gain);
   }
 
-  // Each point's level for comparisons: its mean where all points count in the same blocks, else with the
-  // blocks' level taken out.
+  // Each point's level for comparisons: its mean where all points count in the same blocks, else with the blocks' level taken out: by what it
+  // is of the reference in the blocks that both ran in, as its row says, so that what other points did there has no part in it; where
+  // there is none, by the model of all points and blocks.
   std::vector<std::optional<double>> levels(const std::vector<BlockedValue>& values,
                                             std::optional<Estimate> PointSummary::*mean) const {
     std::vector<std::optional<double>> levels;
@@ -241,6 +250,16 @@ class Scenario {
       std::optional<double>& level = levels.emplace_back();
       if (estimate) level = estimate->mean;
       if (estimate && model) level = model->level(static_cast<int>(i)).value_or(estimate->mean);
+    }
+    if (model && result_.reference && !result_.search) {
+      const int reference = static_cast<int>(*result_.reference);
+      const auto base = model->level(reference);
+      for (std::size_t i = 0; i < levels.size(); ++i) {
+        const auto saved = base && levels[i] && static_cast<int>(i) != reference
+                               ? paired_change(values, static_cast<int>(i), reference, ChangeOf::saving)
+                               : std::nullopt;
+        if (saved) levels[i] = *base * (1 - saved->value);
+      }
     }
     return levels;
   }
@@ -265,15 +284,12 @@ class Scenario {
     if (result_.search) return rank_by_search();
     const BlockModel model(objective_, static_cast<int>(result_.points.size()));
     std::vector<int> feasible;
-    const auto value = [&](std::size_t i) {
-      return result_.balanced ? result_.points[i].objective->mean
-                              : model.level(static_cast<int>(i)).value_or(result_.points[i].objective->mean);
-    };
+    const auto levels_of_points = levels(objective_, &PointSummary::objective);
     const auto times = times_of_points();
     int known = 0;
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       PointSummary& point = result_.points[i];
-      if (point.objective) point.objective_level = value(i);
+      point.objective_level = levels_of_points[i];
       const bool constraints_known =
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& c) { return c.holds.has_value(); });
@@ -361,6 +377,24 @@ class Scenario {
     return of_each;
   }
 
+  // As of points that did.
+  std::optional<double> level_of_bounds(const std::vector<BlockedValue>& bounds,
+                                        const BlockModel& model) const {
+    if (bounds.empty()) return std::nullopt;
+    if (result_.reference) {
+      const int reference = static_cast<int>(*result_.reference);
+      std::vector<BlockedValue> both = bounds;
+      std::copy_if(objective_.begin(), objective_.end(), std::back_inserter(both),
+                   [&](const BlockedValue& value) { return value.point == reference; });
+      const auto base = model.level(reference);
+      const auto saved = bounds.front().point == reference
+                             ? std::nullopt
+                             : paired_change(both, bounds.front().point, reference, ChangeOf::saving);
+      if (base && saved) return *base * (1 - saved->value);
+    }
+    return model.level_of(bounds, static_cast<int>(*result_.best));
+  }
+
   // Of points that did not always reach the target: whether what they take at the least is more than the best takes.
   void judge_bounds(const BlockModel& model) {
     const int best = static_cast<int>(*result_.best);
@@ -375,9 +409,8 @@ class Scenario {
       const bool by_means = result_.balanced && std::all_of(bounds.begin(), bounds.end(), [&](const auto& b) {
                               return of_best.contains(b.block);
                             });
-      const auto mine = by_means ? point.more_than : model.level_of(bounds, best);
-      const auto least = by_means ? result_.points[*result_.best].objective_level : model.level(best);
-      point.worse_by_bound = mine && least && *mine > *least;
+      const auto mine = by_means ? point.more_than : level_of_bounds(bounds, model);
+      point.worse_by_bound = mine && *mine > *result_.points[*result_.best].objective_level;
     }
   }
 
@@ -535,6 +568,7 @@ class Scenario {
   std::map<std::string, int> index_;
   std::unordered_map<const TrialRow*, int> index_of_trial_;
   WorkOfTrials unequal_;                                 // of points whose trials did unequal work
+  WorkOfTrials unequal_fresh_;                           // the same of those alone that confirm
   std::vector<std::vector<const TrialRow*>> trials_of_;  // by point
   std::vector<BlockedValue> energy_, time_, objective_;
   std::vector<GroupedValue> grouped_objective_;  // by machine and block
