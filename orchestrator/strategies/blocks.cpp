@@ -12,6 +12,7 @@
 #include "results/statistics/blocks.hpp"
 #include "results/statistics/estimate.hpp"
 #include "results/statistics/noise_model.hpp"
+#include "results/trial/unequal_work.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -326,12 +327,19 @@ class RandomisedBlocks : public Strategy {
 
   std::vector<BlockedValue> first_blocks(const std::string& scenario, const History& history) const {
     std::vector<BlockedValue> values;
-    for (const FinishedTrial& trial : history.trials()) {
+    for (const FinishedTrial& trial : by_totals(history.trials(), objective_of_point())) {
       const bool mine = plan_.points[static_cast<std::size_t>(trial.point)].scenario == scenario;
       if (mine && is_planned(trial.block) && trial.counts && trial.objective && *trial.objective > 0)
         values.push_back({trial.point, trial.block, *trial.objective});
     }
     return values;
+  }
+
+  std::function<const ObjectiveSpec&(int point)> objective_of_point() const {
+    return [this](int point) -> const ObjectiveSpec& {
+      const auto workload = static_cast<std::size_t>(plan_.points[static_cast<std::size_t>(point)].workload);
+      return objective_of(plan_.experiment, plan_.experiment.workloads[workload]);
+    };
   }
 
   // Not one that was added, to this form of the experiment or an earlier one.
@@ -364,7 +372,7 @@ class RandomisedBlocks : public Strategy {
 
   std::vector<Candidate> find_candidates(int number, const History& history) const {
     std::map<int, std::set<int>> blocks_of_point, counted_blocks;
-    for (const FinishedTrial& trial : history.trials()) {
+    for (const FinishedTrial& trial : by_totals(history.trials(), objective_of_point())) {
       if (trial.block >= number) continue;
       if (!is_idle(trial.role) && trial.role != TrialRole::warm_up)
         blocks_of_point[trial.point].insert(trial.block);

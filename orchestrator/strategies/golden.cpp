@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "orchestrator/strategies/one_by_one.hpp"
+#include "results/trial/unequal_work.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -34,7 +35,8 @@ class GoldenSection : public OneByOne {
   std::map<int, double> means(std::size_t s, const std::vector<int>& candidates,
                               const History& history) const {
     std::map<int, std::pair<double, int>> sums;
-    for (const FinishedTrial& trial : history.trials()) {
+    const auto objective = [&](int) -> const ObjectiveSpec& { return plan_.experiment.objective; };
+    for (const FinishedTrial& trial : by_totals(history.trials(), objective)) {
       if (!counts_for_its_point(trial.role) || scenario_of(trial.point) != s ||
           !measures_surface(trial, minimise()))
         continue;

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/report/of_totals.hpp"
 #include "results/surface/earlier_results.hpp"
 #include "results/surface/plan_surface.hpp"
 
@@ -87,7 +88,9 @@ void read_file(const std::string& path, const std::string& name, const Operating
     return;
   }
   std::map<std::string, std::vector<TrialRow>> scenarios;
-  for (const TrialRow& trial : store.trials()) {
+  auto rows = store.trials();
+  set_work_of_totals(rows, store.experiment());
+  for (const TrialRow& trial : rows) {
     if (trial.counts()) scenarios[trial.scenario].push_back(trial);
   }
   for (const auto& [scenario, trials] : scenarios) {

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "results/compare/comparison.hpp"
 #include "results/report/json_values.hpp"
+#include "results/report/of_totals.hpp"
 #include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "results/trial/judge.hpp"
+#include "results/trial/unequal_work.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -15,33 +16,22 @@ bool is_one(const TrialRow& trial) {
   return trial.counts() && trial.units && trial.time_s;
 }
 
-// The ratio of the totals, and of each trial the departure x.
-struct Ratio {
-  double ratio = 0, mean_units = 0;
-  double departure(double used, double units) const { return (used / ratio - units) / mean_units; }
-};
-
-template <class Used>
-std::optional<Ratio> ratio_of(const std::vector<const TrialRow*>& trials, Used used) {
-  double all = 0, units = 0;
-  int count = 0;
-  for (const TrialRow* trial : trials) {
-    const std::optional<double> one = is_one(*trial) ? used(*trial) : std::nullopt;
-    if (!one) continue;
-    all += *one;
-    units += *trial->units;
-    ++count;
-  }
-  if (!(units > 0) || !(all > 0)) return std::nullopt;
-  return Ratio{all / units, units / count};
-}
-
 // Of all runs of the trial: a row has them per run.
 std::optional<double> energy_used(const TrialRow& trial) {
   return trial.energy_j ? std::optional(*trial.energy_j * trial.runs) : std::nullopt;
 }
 std::optional<double> time_used(const TrialRow& trial) {
   return trial.time_s ? std::optional(*trial.time_s * trial.runs) : std::nullopt;
+}
+
+template <class Used>
+std::optional<TotalsRatio> ratio_of(const std::vector<const TrialRow*>& trials, Used used) {
+  std::vector<UsedForUnits> known;
+  for (const TrialRow* trial : trials) {
+    const std::optional<double> one = is_one(*trial) ? used(*trial) : std::nullopt;
+    if (one) known.push_back({*one, *trial->units});
+  }
+  return TotalsRatio::of(known);
 }
 
 // By the trial's own ratio.
@@ -67,33 +57,30 @@ WorkOfTrial work_of(const TrialRow& trial, const WorkOfTrials& unequal) {
 WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const ObjectiveSpec& objective) {
   WorkOfTrials work;
   if (objective.per.empty()) return work;
-  double least = INFINITY, most = 0;
+  std::vector<double> units;
   for (const TrialRow* trial : trials) {
-    if (!is_one(*trial)) continue;
-    least = std::min(least, *trial->units);
-    most = std::max(most, *trial->units);
+    if (is_one(*trial)) units.push_back(*trial->units);
   }
-  constexpr double rounding = 1e-12;
-  if (!(most > 0) || most - least <= rounding * most) return work;
+  if (!is_unequal(units)) return work;
   const auto energy = ratio_of(trials, energy_used), time = ratio_of(trials, time_used);
   for (const TrialRow* trial : trials) {
     if (!is_one(*trial) || !time) continue;
     WorkOfTrial& one = work[trial];
-    const double x_time = time->departure(*time_used(*trial), *trial->units);
-    one.time = time->ratio * (1 + x_time);
-    one.time_in_logs = time->ratio * std::exp(x_time);
+    const double x_time = time->departure({*time_used(*trial), *trial->units});
+    one.time = time->ratio() * (1 + x_time);
+    one.time_in_logs = time->ratio() * std::exp(x_time);
     std::optional<double> mean;
     if (const auto used = energy_used(*trial); used && energy) {
-      const double x_energy = energy->departure(*used, *trial->units);
-      one.energy = energy->ratio * (1 + x_energy);
-      one.energy_in_logs = energy->ratio * std::exp(x_energy);
-      mean = energy->ratio;
-      const double product = energy->ratio * time->ratio;
+      const double x_energy = energy->departure({*used, *trial->units});
+      one.energy = energy->ratio() * (1 + x_energy);
+      one.energy_in_logs = energy->ratio() * std::exp(x_energy);
+      mean = energy->ratio();
+      const double product = energy->ratio() * time->ratio();
       one.edp = product * (1 + x_energy + x_time);
-      one.ed2p = product * time->ratio * (1 + x_energy + 2 * x_time);
+      one.ed2p = product * time->ratio() * (1 + x_energy + 2 * x_time);
     }
     one.objective_in_logs = objective_value(objective, one.energy_in_logs, *one.time_in_logs);
-    const auto middle = objective_value(objective, mean, time->ratio);
+    const auto middle = objective_value(objective, mean, time->ratio());
     if (one.objective_in_logs && middle)
       one.objective = *middle * (1 + std::log(*one.objective_in_logs / *middle));
   }

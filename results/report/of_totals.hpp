@@ -1,10 +1,4 @@
-// Per unit of work, where trials do unequal work: what a point's trials used together, by what they did together. The mean of each
-// trial's own ratio is another thing: of 500 and 1500 units for 90 J each it is 0.12 J a unit, and 2000 units took 180 J, 0.09 J each;
-// and a trial that did no work at all has no ratio of its own, but what it used was used.
-//
-// Each trial gets a value of which that ratio R is the mean, R (1 + x), or the geometric mean, R exp(x), with
-// x = (used / R - units) / mean units: the linearised ratio estimator (W. G. Cochran, Sampling Techniques, 3rd ed., 6.4), whose scatter
-// is that of the ratio. Where all did the same work it is the trial's own ratio.
+// Of trials as a result has them, per unit of work by the totals of their point (results/trial/unequal_work.hpp).
 #pragma once
 
 #include <optional>

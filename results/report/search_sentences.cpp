@@ -63,10 +63,10 @@ std::string bound_sentences(const SearchSummary& search) {
         printable(worst->first));
   }
   if (search.hopeless > 0)
-    text +=
-        fmt::format(" {} setting{} failed or {} disturbed each time {} tried, and {} left out.",
-                    search.hopeless, search.hopeless == 1 ? "" : "s", search.hopeless == 1 ? "was" : "were",
-                    search.hopeless == 1 ? "it was" : "they were", search.hopeless == 1 ? "is" : "are");
+    text += fmt::format(" {} setting{} failed{} or {} disturbed each time {} tried, and {} left out.",
+                        search.hopeless, search.hopeless == 1 ? "" : "s",
+                        search.per_unit ? ", did no work" : "", search.hopeless == 1 ? "was" : "were",
+                        search.hopeless == 1 ? "it was" : "they were", search.hopeless == 1 ? "is" : "are");
   if (search.constraints_hold < search.rule.confidence)
     text += fmt::format(
         " That it holds the constraints is only {:.0f} % sure, and the bound is for the case that it does.",

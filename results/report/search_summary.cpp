@@ -35,6 +35,7 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   std::vector<int> runs(rows.size(), 0);
   for (const SurfaceTrial& trial : trials) ++runs[static_cast<std::size_t>(trial.point)];
   search.constrained = !objective.constraints.empty();
+  search.per_unit = !objective.per.empty();
   const std::vector<int> all = mine;
   // The model takes what trials that were not repeated scatter by for a rough surface: nothing of it is an interval.
   constexpr int fewest_repeats =
@@ -150,6 +151,17 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
                                     *experiment.search, static_cast<int>(s), experiment.objective, nodes))
         .first->second.broke_off =
         nodes.size() < 2 && failures_at_the_end(history, minimise, {all.begin(), all.end()}).hopeless();
+    // One that did no work at a setting that never did any is in no model, and counts.
+    SearchSummary& search = searches.at(points[static_cast<std::size_t>(all.front())].scenario);
+    std::set<int> run;
+    search.trials = 0;
+    for (const FinishedTrial& trial : history) {
+      if (!trial.counts || question.scenario[static_cast<std::size_t>(trial.point)] != static_cast<int>(s))
+        continue;
+      ++search.trials;
+      run.insert(trial.point);
+    }
+    search.settings_run = static_cast<int>(run.size());
   }
   return searches;
 }

@@ -92,7 +92,8 @@ struct PointSummary {
   std::vector<std::string>
       outliers;  // keys of trials whose objective lies far from the others': flagged, counted
   std::map<std::string, MetricSummary> metrics;
-  std::map<std::string, int> in_other_units;  // by metric, counted trials whose value is not in there (one_unit.hpp)
+  std::map<std::string, int>
+      in_other_units;  // by metric, counted trials whose value is not in there (one_unit.hpp)
   std::map<std::string, Estimate> joules_of_boards;  // per run, by domain ("gpu-0")
   std::vector<InstanceSummary> instances;            // empty: one ran alone
   std::optional<Estimate> all_running_share;         // of the time that counts, in which all of them ran
@@ -151,6 +152,7 @@ struct SearchSummary {
   double bound = 0;                  // no other point is better by more, with the rule's confidence: a share
   double constraints_hold = 1;       // probability, at the best
   int settings_run = 0, trials = 0;  // that count
+  bool per_unit = false;             // the objective is
   int hopeless = 0;  // points that fail or are disturbed each time: no alternatives, and not in `points`
   bool broke_off = false;     // too many trials failed in a row
   bool scatter_known = true;  // some setting ran more than once: else no trial tells how trials scatter

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "results/trial/unequal_work.hpp"
+
 namespace dvfs_plan {
 namespace {
 
@@ -92,7 +94,7 @@ std::set<int> hopeless_points(std::span<const FinishedTrial> history, Objective 
     int own = 0, disturbed = 0;  // since the last good trial
   };
   std::map<int, Past> past;
-  for (const FinishedTrial& trial : history) {
+  for (const FinishedTrial& trial : by_totals(history, minimise)) {
     if (!counts_for_its_point(trial.role)) continue;
     Past& mine = past[trial.point];
     if (measures_surface(trial, minimise))
@@ -125,7 +127,7 @@ std::set<int> hopeless_points_of_nodes(std::span<const FinishedTrial> history, O
 FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objective minimise,
                                    const std::set<int>& points) {
   FailuresInARow failures;
-  for (const FinishedTrial& trial : history) {
+  for (const FinishedTrial& trial : by_totals(history, minimise)) {
     if (!counts_for_its_point(trial.role) || !points.contains(trial.point)) continue;
     if (measures_surface(trial, minimise))
       failures = {};
@@ -137,7 +139,7 @@ FailuresInARow failures_at_the_end(std::span<const FinishedTrial> history, Objec
 
 std::vector<std::string> nodes_of(std::span<const FinishedTrial> history, Objective minimise) {
   std::set<std::string> nodes;
-  for (const FinishedTrial& one : history) {
+  for (const FinishedTrial& one : by_totals(history, minimise)) {
     if (measures_surface(one, minimise)) nodes.insert(one.node);
   }
   return {nodes.begin(), nodes.end()};
@@ -147,7 +149,7 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
   std::vector<SurfaceTrial> trials;
   const auto nodes = nodes_of(history, minimise);
   const bool several = nodes.size() > 1;
-  for (const FinishedTrial& one : history) {
+  for (const FinishedTrial& one : by_totals(history, minimise)) {
     if (!measures_surface(one, minimise)) continue;
     SurfaceTrial trial;
     trial.point = one.point;

@@ -196,6 +196,8 @@ struct FinishedTrial : PlannedTrial {
   std::optional<double> sensor_share;  // the sensors' half-width of its energy, relative
   std::optional<double> work_time_s = {},
                         work_energy_j = {};  // per unit of work where the objective is, else per run
+  // Where the objective is per unit: what all its runs did, and used.
+  std::optional<double> units = {}, used_s = {}, used_j = {};
   std::map<std::string, double> other =
       {};                 // metrics, and `time` and `energy` of a run: what constraints may name
   std::string node = {};  // of several machines, the one that ran it; empty: there is one
