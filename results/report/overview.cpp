@@ -26,7 +26,7 @@ std::string how_sure(const ScenarioSummary& scenario) {
   }
   if (!scenario.spread_known) return "not known: too few trials";
   // Of each other setting what is known: who is not compared is not worse.
-  int not_told_apart = 0, worse = 0, breaks = 0, missed = 0,
+  int not_told_apart = 0, worse = 0, breaks = 0, by_mean = 0, missed = 0,
       unknown = std::max(0, scenario.planned_points - static_cast<int>(scenario.points.size()));
   for (std::size_t i = 0; i < scenario.points.size(); ++i) {
     if (i == *scenario.best) continue;
@@ -34,22 +34,30 @@ std::string how_sure(const ScenarioSummary& scenario) {
     const bool constraints_known =
         std::all_of(point.constraints.begin(), point.constraints.end(),
                     [](const ConstraintCheck& check) { return check.holds.has_value(); });
+    const auto any = [&](auto condition) {
+      return std::any_of(point.constraints.begin(), point.constraints.end(), condition);
+    };
     if (point.censored > 0)
       ++missed;
+    else if (any([](const ConstraintCheck& check) { return check.holds == false && !check.may_hold(); }))
+      ++breaks;
+    else if (constraints_known && !point.feasible)
+      ++by_mean;
     else if (!point.objective || !constraints_known)
       ++unknown;
-    else if (!point.feasible)
-      ++breaks;
     else
       ++(point.not_told_apart ? not_told_apart : worse);
   }
   std::vector<std::string> parts;
   if (not_told_apart > 0)
     parts.push_back(fmt::format("not told apart from {}", counted(not_told_apart, "other")));
-  if (breaks + missed + unknown == 0) return parts.empty() ? "all others are worse" : parts.front();
+  if (breaks + by_mean + missed + unknown == 0) return parts.empty() ? "all others are worse" : parts.front();
   if (not_told_apart == 0 && worse > 0)
     parts.push_back(worse == 1 ? "1 other is worse" : fmt::format("{} others are worse", worse));
   if (breaks > 0) parts.push_back(fmt::format("{} break{} the constraints", breaks, breaks == 1 ? "s" : ""));
+  if (by_mean > 0)
+    parts.push_back(
+        fmt::format("{} break{} the constraints by the mean alone", by_mean, by_mean == 1 ? "s" : ""));
   if (missed > 0) parts.push_back(fmt::format("{} did not reach the target", missed));
   if (unknown > 0) parts.push_back(fmt::format("{} not known", unknown));
   return join(parts, ", ");

@@ -202,9 +202,10 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
       point.more_than =
           std::accumulate(bounds.begin(), bounds.end(), 0.0) / static_cast<double>(bounds.size());
     // The mean of those that did reach it is of the lucky ones.
-    for (auto quantity : {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,
-                          &PointSummary::energy, &PointSummary::time, &PointSummary::energy_per_unit,
-                          &PointSummary::edp, &PointSummary::ed2p, &PointSummary::above_idle})
+    for (auto quantity :
+         {&PointSummary::objective, &PointSummary::work_energy, &PointSummary::work_time,
+          &PointSummary::energy, &PointSummary::time, &PointSummary::energy_per_unit, &PointSummary::edp,
+          &PointSummary::ed2p, &PointSummary::above_idle, &PointSummary::power})
       (point.*quantity).reset();
   }
   delivered_instead(point, of.trials);

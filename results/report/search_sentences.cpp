@@ -31,7 +31,7 @@ std::string settings_of_point(const SearchSummary& search, const std::string& ke
 
 }  // namespace
 
-std::string bound_sentences(const SearchSummary& search) {
+std::string bound_sentences(const SearchSummary& search, bool certainly_holds) {
   const auto settings = search.points.size();
   if (settings < 2) return {};
   if (!search.scatter_known)
@@ -67,7 +67,7 @@ std::string bound_sentences(const SearchSummary& search) {
                         search.hopeless, search.hopeless == 1 ? "" : "s",
                         search.per_unit ? ", did no work" : "", search.hopeless == 1 ? "was" : "were",
                         search.hopeless == 1 ? "it was" : "they were", search.hopeless == 1 ? "is" : "are");
-  if (search.constraints_hold < search.rule.confidence)
+  if (search.constraints_hold < search.rule.confidence && !certainly_holds)
     text += fmt::format(
         " That it holds the constraints is only {:.0f} % sure, and the bound is for the case that it does.",
         100 * search.constraints_hold);

@@ -169,7 +169,9 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
         of_product ? "product" : to_string(objective),
         // A reference that breaks a limit was compared with nothing.
         scenario.spread_known && !scenario.search && !scenario.points[*scenario.reference].not_told_apart &&
-                scenario.points[*scenario.reference].feasible && scenario.chosen_among > 1
+                scenario.points[*scenario.reference].feasible && scenario.chosen_among > 1 &&
+                std::count_if(scenario.points.begin(), scenario.points.end(),
+                              [](const PointSummary& p) { return p.not_told_apart; }) > 1
             ? ", though one of those that cannot be told apart is"
             : "");
   }
@@ -455,7 +457,11 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
     text += fmt::format(" ({} {} count{})", best.counted, best.counted == 1 ? "trial" : "trials",
                         best.counted == 1 ? "s" : "");
     text += against_the_reference(scenario, best);
-    text += scenario.search ? " " + bound_sentences(*scenario.search) : not_told_apart(scenario);
+    // By its own trials it may be certain where a model of the whole surface is not.
+    const bool holds = std::all_of(
+        best.constraints.begin(), best.constraints.end(),
+        [](const ConstraintCheck& check) { return check.holds == true && check.certain == true; });
+    text += scenario.search ? " " + bound_sentences(*scenario.search, holds) : not_told_apart(scenario);
     text += censored_points(scenario, &best);
     if (const std::string unfinished = unfinished_text(best); !unfinished.empty())
       text += fmt::format(" At {}, {}.", settings_text(best), unfinished);

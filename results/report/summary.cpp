@@ -293,7 +293,9 @@ class Scenario {
       const bool constraints_known =
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& c) { return c.holds.has_value(); });
-      known += (point.objective && constraints_known) || point.more_than ? 1 : 0;
+      const bool breaks = std::any_of(point.constraints.begin(), point.constraints.end(),
+                                      [](const ConstraintCheck& c) { return c.holds == false; });
+      known += (point.objective && constraints_known) || breaks || point.more_than ? 1 : 0;
       if (!point.objective || !point.feasible) continue;
       feasible.push_back(static_cast<int>(i));
       if (!result_.best) {

@@ -306,7 +306,8 @@ std::vector<std::string> further_sentences(const Summary& summary);
 // That trials are left, and why; empty: none is.
 std::string unfinished_sentence(const Summary& summary);
 // The bound of an adaptive search and what would narrow it (search_sentences.cpp).
-std::string bound_sentences(const SearchSummary& search);
+// `certainly_holds`: the best holds all constraints by its own trials, with their whole intervals.
+std::string bound_sentences(const SearchSummary& search, bool certainly_holds);
 // What no other setting does: "is more than 1.2 % better".
 std::string at_most_better(double bound);
 // ". Against the reference (cpu.frequency = 2.4 GHz): 12.3 % less energy (95 % interval 11.2 to 13.4 %), 3.1 % slower (...)."; for one of

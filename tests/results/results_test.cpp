@@ -789,7 +789,7 @@ TEST(SearchSentences, NothingIsSaidToBeFourHundredPerCentBetter) {
   search.trials = 3;
   const auto said = [&](double bound) {
     search.bound = bound;
-    return bound_sentences(search);
+    return bound_sentences(search, false);
   };
   EXPECT_EQ(said(0.0001),
             "With 95 % confidence no other of the 40 settings is more than 0.1 % better; 40 of 40 settings "
