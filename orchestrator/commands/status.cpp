@@ -22,6 +22,7 @@
 #include "results/report/json_values.hpp"
 #include "results/report/report.hpp"
 #include "results/store/parts.hpp"
+#include "results/store/writer_lock.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -43,8 +44,10 @@ bool is_dead(int pid) {
          (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
-bool is_running(const Store::Progress& progress, const Sysfs& sysfs) {
+bool is_running(const std::string& file, const Store::Progress& progress, const Sysfs& sysfs) {
   if (!progress.session_ended_how.empty() || progress.session_pid <= 0) return false;
+  if (const auto written = is_being_written(file, progress.session_pid)) return *written;
+  // Beside a copy there is nobody to ask but the process itself.
   // After a reboot the same number is somebody else's.
   if (progress.session_boot_id != boot_id(sysfs)) return false;
   if (is_dead(progress.session_pid)) return false;
@@ -230,7 +233,7 @@ std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::strin
   auto progress = store.progress();
   auto cluster = cluster_progress(store, file);
   // A night under way tells what it knows; of one that was cut off, or of an earlier version, nobody has concluded yet.
-  if (!cluster && progress.best.empty() && !is_running(progress, sysfs)) {
+  if (!cluster && progress.best.empty() && !is_running(file, progress, sysfs)) {
     try {
       conclude_for_reading(store);
       progress = store.progress();
@@ -249,7 +252,7 @@ int status_command(const StatusOptions& options) {
   while (true) {
     const auto [progress, cluster] = look(options.file, sysfs);
     // A cluster's sessions were others' processes.
-    const bool running = !cluster         ? is_running(progress, sysfs)
+    const bool running = !cluster         ? is_running(options.file, progress, sysfs)
                          : cluster->tasks ? cluster->tasks->running + cluster->tasks->waiting > 0
                                           : progress.finished < progress.planned;
     // Over what was there before, where a terminal can; below it elsewhere.

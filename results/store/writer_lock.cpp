@@ -56,7 +56,9 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
       // Who took it a moment ago has not yet said who that is.
       for (int i = 0; i < 10 && ::pread(lock_.get(), text, sizeof text - 1, 0) <= 0; ++i) ::usleep(10'000);
       lock_.reset();
-      if (has_ended(text) && waited < patience_with_the_dead) {
+      // Who asks whether it is written has it for a moment.
+      constexpr int patience_with_who_asks = 10;
+      if (waited < patience_with_who_asks || (has_ended(text) && waited < patience_with_the_dead)) {
         ++waited;
         ::usleep(10'000);
         continue;
@@ -86,6 +88,20 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
   if (::ftruncate(lock_.get(), 0) != 0 || ::pwrite(lock_.get(), text.data(), text.size(), 0) < 0) {
     // It is locked all the same; who has it is a courtesy.
   }
+}
+
+std::optional<bool> is_being_written(const std::string& result, int pid) {
+  const UniqueFd file(::open((result + ".lock").c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  char text[200] = {};
+  if (!file || ::pread(file.get(), text, sizeof text - 1, 0) <= 0 ||
+      !std::string_view(text).starts_with("pid "))
+    return std::nullopt;
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
+    ::flock(file.get(), LOCK_UN);
+    return false;
+  }
+  if (errno != EWOULDBLOCK) return std::nullopt;
+  return std::string_view(text).starts_with(fmt::format("pid {} on ", pid));
 }
 
 WriterLock::~WriterLock() {

@@ -26,4 +26,8 @@ class WriterLock {
   UniqueFd lock_;
 };
 
+// Whether the process that was `pid` as it began writes it now, wherever one looks from: from another container the number says
+// nothing, and behind its end it may be somebody else's. nullopt: not known (there is no such file, as beside a copy, or no locks here).
+std::optional<bool> is_being_written(const std::string& result, int pid);
+
 }  // namespace dvfs_plan
