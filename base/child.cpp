@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process_tree.hpp"
 #include "base/spawn.hpp"
 #include "base/text.hpp"
 
@@ -29,10 +30,6 @@ bool open_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   write_end.reset(fds[1]);
   ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
   return true;
-}
-
-Seconds as_seconds(const timeval& t) {
-  return Seconds{static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6};
 }
 
 }  // namespace
@@ -106,8 +103,12 @@ void Child::reap(ChildResult& result) {
   while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
   }
   // The leader is gone but its group's number stays taken while members live, so this hits only them.
+  const bool any = ::kill(-pid_, 0) == 0 || errno == EPERM;
+  const std::set<pid_t> background = any && group_ != nullptr ? living_of_group(pid_) : std::set<pid_t>{};
   ::kill(-pid_, SIGKILL);
-  if (group_ != nullptr) result.leftovers = group_->left(pid_);
+  ProcessGroup::Left left;
+  if (group_ != nullptr) left = group_->left(pid_, background);
+  result.leftovers = left.processes;
   pid_ = -1;
   if (WIFSIGNALED(status))
     result.signal = WTERMSIG(status);
@@ -116,8 +117,8 @@ void Child::reap(ChildResult& result) {
   if (result.end == ChildResult::End::not_launched) {
     result.end = WIFSIGNALED(status) ? ChildResult::End::signalled : ChildResult::End::exited;
   }
-  result.user_time = as_seconds(usage.ru_utime);
-  result.system_time = as_seconds(usage.ru_stime);
+  result.user_time = as_seconds(usage.ru_utime) + left.user;
+  result.system_time = as_seconds(usage.ru_stime) + left.system;
   result.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 

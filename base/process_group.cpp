@@ -1,6 +1,7 @@
 #include "base/process_group.hpp"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,19 +39,22 @@ bool ProcessGroup::is_own(pid_t pid) const {
 
 // Ends and reaps what was orphaned to us since it began: daemons that a workload left. What is older is somebody else's: a service's, that took
 // its marks away. False if one is left.
-bool ProcessGroup::end_orphans(std::set<pid_t>& ended) const {
+bool ProcessGroup::end_orphans(Left& left) {
   bool all = true;
   for (const pid_t pid : children_of(::getpid())) {
     if (is_own(pid)) continue;
-    // One that had ended by itself was left by nobody.
-    if (::waitpid(pid, nullptr, WNOHANG) == pid) {
+    // One that had ended by itself was left by nobody; what it used is the trial's all the same.
+    rusage usage{};
+    if (::wait4(pid, nullptr, WNOHANG, &usage) == pid) {
+      left.user = left.user + as_seconds(usage.ru_utime);
+      left.system = left.system + as_seconds(usage.ru_stime);
       all = false;  // it may have had children of its own, which come to us now
       continue;
     }
     if (started_at_tick(pid).value_or(began_) < began_) continue;
     // One that we may not end (the workload used sudo) must not hold the night up.
     if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
-    ended.insert(pid);
+    ended_.insert(pid);
     all = false;
   }
   return all;
@@ -65,9 +69,10 @@ void ProcessGroup::entered(pid_t pid, int outside_because) {
   members_.insert(pid);
 }
 
-int ProcessGroup::left(pid_t pid) {
+ProcessGroup::Left ProcessGroup::left(pid_t pid, const std::set<pid_t>& ended) {
   members_.erase(pid);
-  return members_.empty() ? end_rest() : 0;
+  ended_.insert(ended.begin(), ended.end());
+  return members_.empty() ? end_rest() : Left{};
 }
 
 void ProcessGroup::end_left_behind(std::int64_t since) {
@@ -75,8 +80,8 @@ void ProcessGroup::end_left_behind(std::int64_t since) {
   if (members_.empty()) end_rest();
 }
 
-int ProcessGroup::end_rest() {
-  std::set<pid_t> ended;
+ProcessGroup::Left ProcessGroup::end_rest() {
+  Left left;
   // Of a millisecond: a fork bomb is cut short, not chased for ever, and who sits in the kernel must not hold
   // the night up.
   constexpr int rounds = 1000;
@@ -85,13 +90,15 @@ int ProcessGroup::end_rest() {
     // group.
     bool in_group = false;
     if (control_group_ && !control_group_->empty()) {
-      for (const pid_t pid : control_group_->processes()) ended.insert(pid);
+      for (const pid_t pid : control_group_->processes()) ended_.insert(pid);
       in_group = kill_control_group(*control_group_);
     }
-    if (end_orphans(ended) && !in_group) break;
+    if (end_orphans(left) && !in_group) break;
     ::usleep(1000);
   }
-  return static_cast<int>(ended.size());
+  left.processes = static_cast<int>(ended_.size());
+  ended_.clear();
+  return left;
 }
 
 }  // namespace dvfs_plan

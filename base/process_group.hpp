@@ -14,6 +14,7 @@
 
 #include "base/control_group.hpp"
 #include "base/end_processes.hpp"
+#include "base/units.hpp"
 
 namespace dvfs_plan {
 
@@ -48,19 +49,25 @@ class ProcessGroup {
   // A child of it was started; `outside_because`: errno of why it is not in the control group, which is then
   // given up.
   void entered(pid_t pid, int outside_because);
-  // A child of it has ended and is reaped. With the last one all that it left running is ended. Returns how
-  // many processes that were.
-  int left(pid_t pid);
+  // What was left running, and ended; and what all used that came to us, those too that had ended by themselves.
+  struct Left {
+    int processes = 0;
+    Seconds user{0}, system{0};
+  };
+  // A child of it has ended and is reaped, and `ended` was ended with it. With the last one all that it left running is ended, and told
+  // with what of all of them was.
+  Left left(pid_t pid, const std::set<pid_t>& ended = {});
   // What children that are none of it left running is ended, where it was started at this tick (process_tree.hpp) or later: at once, or
   // with the last of it.
   void end_left_behind(std::int64_t since);
 
  private:
-  int end_rest();
-  bool end_orphans(std::set<pid_t>& ended) const;
+  Left end_rest();
+  bool end_orphans(Left& left);
   std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
   std::optional<ControlGroup> control_group_;  // of the trials
   std::set<pid_t> own_, members_;
+  std::set<pid_t> ended_;  // since it began
   std::set<std::string> own_marks_;
   std::set<const ControlGroup*> own_groups_;
   std::int64_t began_ = 0;  // tick: with its first child

@@ -1,6 +1,7 @@
 // Processes and their descendants, as /proc shows them (proc(5)): who they are, what they used.
 #pragma once
 
+#include <sys/time.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -17,10 +18,18 @@ std::vector<pid_t> children_of(pid_t pid);
 // These and all that descend from them.
 std::set<pid_t> with_descendants(const std::set<pid_t>& roots);
 
+// Those of a process group (setpgid(2)) that live; what has ended and was not waited for is none.
+std::set<pid_t> living_of_group(pid_t group);
+
 // When it was started, in the kernel's ticks since the machine's start (10 ms); nullopt: it is not there.
 std::optional<std::int64_t> started_at_tick(pid_t pid);
 // The tick that it is.
 std::int64_t current_tick();
+
+// As wait4(2) and getrusage(2) tell CPU time.
+inline Seconds as_seconds(const timeval& t) {
+  return Seconds{static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec)};
+}
 
 struct ProcessUse {
   Seconds cpu{0};  // of threads that live, and of children that were waited for

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/process_tree.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -50,10 +51,7 @@ Seconds process_time_between(const CpuTimesOfAll& before, const CpuTimesOfAll& a
 Seconds own_cpu_time() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto of = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return Seconds{of(usage.ru_utime) + of(usage.ru_stime)};
+  return as_seconds(usage.ru_utime) + as_seconds(usage.ru_stime);
 }
 
 std::optional<int> run_queue(const Sysfs& sysfs) {
