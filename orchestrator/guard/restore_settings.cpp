@@ -152,12 +152,12 @@ class Restorer {
   // Where it is not known what the run had set there somebody's own value may be gone by it.
   void note_overwritten() {
     if (overwritten_.empty()) return;
-    std::string text = overwritten_.front();
-    if (overwritten_.size() > 1) text += fmt::format(", and {} more like it", overwritten_.size() - 1);
-    outcome_.notes.push_back(
-        text +
-        " before it was put back: that the run had set this is not on record; if somebody "
-        "else did, it is to be set again");
+    const bool one = overwritten_.size() == 1;
+    outcome_.notes.push_back(fmt::format(
+        "{} before {} put back: that the run had set {} is not on record; if somebody else did, {} "
+        "to be set again",
+        join(overwritten_, ", "), one ? "it was" : "they were", one ? "this" : "these",
+        one ? "it is" : "they are"));
   }
 
   bool is_back(const SavedSetting& setting) {

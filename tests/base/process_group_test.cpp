@@ -75,6 +75,27 @@ TEST_P(Group, ADaemonIsEndedWithTheLastChildAndNotBefore) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child, zombies included
 }
 
+TEST_P(Group, WhatStaysInTheWorksOwnProcessGroupIsCountedToo) {
+  for (int i = 0; i < 10; ++i) {
+    auto child = start("sleep 60 & sleep 60 & sleep 0.05");
+    EXPECT_EQ(wait(child).leftovers, 2);
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+// It computes, and ends before the work does or is what the work leaves: its CPU time is the work's.
+TEST_P(Group, WhatAnOrphanUsedIsTold) {
+  const std::string done = folder_.path() + "/done";
+  const std::string computes = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; : >" + done + "; ";
+  for (const char* then : {"", "exec sleep 60"}) {
+    auto child = start("(sh -c '" + computes + then + "' &); until [ -e " + done + " ]; do sleep 0.01; done");
+    const auto result = wait(child);
+    EXPECT_GT((result.user_time + result.system_time).value(), 0.05);
+    EXPECT_EQ(result.leftovers, *then == 0 ? 0 : 1);
+    ::unlink(done.c_str());
+  }
+}
+
 TEST_P(Group, ADaemonThatWasMovedOutOfTheGroupIsEndedAllTheSame) {
   const std::string group = launcher_.group().control_group();
   const std::string out =

@@ -120,9 +120,11 @@ TEST(Restore, WhatIsKnownToBeSomebodyElsesIsLeftAndAnythingElsePutBack) {
   const auto nothing = restore_settings(saved, access);
   EXPECT_EQ(read(), "40 40 40");
   EXPECT_EQ(counts_text(nothing), "2 settings put back, 1 were as before");
-  EXPECT_THAT(nothing.notes, ElementsAre("/sys/a/power1_cap read '10', and 1 more like it before it was put "
-                                         "back: that the run had set this is not "
-                                         "on record; if somebody else did, it is to be set again"));
+  EXPECT_THAT(
+      nothing.notes,
+      ElementsAre("/sys/a/power1_cap read '10', /sys/b/power1_cap read '30' before they were put back: that "
+                  "the run had set these is not on record; if somebody else did, they are to be set "
+                  "again"));
   // The kernel changes such files by each other.
   root.attribute("/sys/limit", "30");
   const AppliedByUs of_file{{"/sys/limit", {"10"}}};

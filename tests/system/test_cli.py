@@ -196,6 +196,35 @@ workloads:
         again = self.call("twice.yaml")
         self.assertIn("is finished", again.stderr)
 
+    def test_a_process_number_that_is_somebody_else_s_by_now_is_no_night(self):
+        """Behind a `docker kill` the night's number is another process's, and in another container it is none at all: its lock says what is so."""
+        self.write("one.yaml", "name: one\nrepeat: 2\nobjective: time\nconditions: {warm up: 0, idle: none, references: false, foreign load: off, reruns: 0}\nworkloads: [{name: w, command: [sleep, '60']}]\n")
+        running = subprocess.Popen([PROGRAM, "one.yaml", "--state-folder", str(self.folder / "state")], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(lambda: subprocess.run(["pgrep", "-P", str(running.pid), "-x", "sleep"], capture_output=True).returncode == 0)
+
+        def looked_at():
+            status = json.loads(self.call("status", "one.sqlite", "--json").stdout)
+            return status["running"], status["pid"]
+
+        self.assertEqual(looked_at(), (True, running.pid))
+        # As from another container, in which nobody has that number.
+        elsewhere = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", PROGRAM, "status", "one.sqlite", "--json"], cwd=self.folder, capture_output=True, text=True)
+        if elsewhere.returncode:
+            print("SKIPPED looking from another container: " + elsewhere.stderr.strip())
+        else:
+            self.assertTrue(json.loads(elsewhere.stdout)["running"])
+        running.kill()
+        running.wait()
+        self.wait_for(lambda: not looked_at()[0])
+        # The number of a process that lives, as if it had been given to it: ours.
+        with contextlib.closing(sqlite3.connect(self.folder / "one.sqlite")) as result, result:
+            result.execute("UPDATE session SET pid = ?", (os.getpid(),))
+        lock = self.folder / "one.sqlite.lock"
+        lock.write_text(re.sub(r"^pid \d+", f"pid {os.getpid()}", lock.read_text()))
+        self.assertEqual(looked_at(), (False, None))
+        self.assertIn("\nnot running; the last run was killed.", self.call("status", "one.sqlite").stdout)
+        self.assertEqual(self.call("status", "one.sqlite", "--watch").returncode, 0)
+
     def test_a_changed_file_goes_on_with_what_it_adds_and_asks(self):
         self.write("slow.yaml", self.SLOW % "0.11")
         self.assertEqual(self.call("slow.yaml").returncode, 0)

@@ -1,0 +1,180 @@
+// Works of which what counts is what they did: a trial that did nothing took what it took, wherever trials are looked at.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "results/compare/comparison.hpp"
+#include "results/compare/recheck.hpp"
+#include "results/report/of_totals.hpp"
+#include "results/report/report.hpp"
+#include "results/surface/plan_surface.hpp"
+#include "results/trial/unequal_work.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+FinishedTrial did(int point, int block, double seconds, double units) {
+  FinishedTrial one;
+  one.point = point;
+  one.block = block;
+  one.role = TrialRole::point;
+  one.counts = true;
+  set_work(one, seconds, std::nullopt, 1, units);
+  if (units > 0) one.objective = seconds / units;
+  return one;
+}
+
+TEST(UnequalWork, IsByTheTotalsOfThePoint) {
+  // 4 s for 20 units together: 0.2 s each, though half of the trials did none.
+  const std::vector<FinishedTrial> history{did(0, 1, 1, 10), did(0, 2, 1, 0),  did(0, 3, 1, 10),
+                                           did(0, 4, 1, 0),  did(1, 1, 3, 10), did(1, 2, 5, 10),
+                                           did(2, 1, 1, 0)};
+  const auto all = by_totals(history, Objective::time);
+  double logs = 0;
+  for (int i = 0; i < 4; ++i) logs += std::log(*all[static_cast<std::size_t>(i)].work_time_s) / 4;
+  EXPECT_NEAR(std::exp(logs), 0.2, 1e-12);
+  EXPECT_GT(*all[1].work_time_s, *all[0].work_time_s);
+  EXPECT_TRUE(all[1].objective);
+  // Where all did the same it is each trial's own; where none did anything it is not known.
+  EXPECT_DOUBLE_EQ(*all[4].work_time_s, 0.3);
+  EXPECT_DOUBLE_EQ(*all[5].work_time_s, 0.5);
+  EXPECT_FALSE(all[6].work_time_s);
+}
+
+TEST(UnequalWork, OfASearchIsInItsModelAndNoFailure) {
+  const std::vector<FinishedTrial> history{did(0, 1, 1, 10), did(0, 2, 1, 0), did(0, 3, 1, 0),
+                                           did(1, 1, 1, 0)};
+  EXPECT_EQ(surface_trials(history, Objective::time).size(), 3U);
+  EXPECT_THAT(hopeless_points(history, Objective::time), ElementsAre(1));
+}
+
+// A scenario `w` per `ok`, of clocks in GHz; 3 is the reference.
+class UsefulWork : public testing::Test {
+ protected:
+  UsefulWork() {
+    experiment_.name = "useful";
+    experiment_.objective.minimise = Objective::time;
+    experiment_.objective.per = "ok";
+    experiment_.drift_limit = 0.01;
+  }
+  TrialRow& add(std::vector<TrialRow>& into, int ghz, int block, double seconds, double units,
+                TrialRole role = TrialRole::point) {
+    TrialRow one;
+    one.id = static_cast<int>(into.size()) + 1;
+    one.workload = one.scenario = "w";
+    const std::string clock = fmt::format("{} GHz", ghz);
+    one.point = "w cpu.frequency=" + clock;
+    one.key = fmt::format("{} #{} {}", one.point, block, one.id);
+    one.block = block;
+    one.role = role;
+    one.is_reference = ghz == 3;
+    one.settings = {{"cpu.frequency", clock, ghz * 1e9}};
+    one.verdict = "ok";
+    one.time_s = seconds;
+    one.units = units;
+    if (units > 0) one.time_per_unit_s = one.objective_value = seconds / units;
+    into.push_back(one);
+    return into.back();
+  }
+  Summary summary(const std::vector<TrialRow>& trials) {
+    experiment_.planned_trials = static_cast<int>(trials.size());
+    return summarise(experiment_, trials);
+  }
+  ComparedResult result(const std::string& file, const std::vector<TrialRow>& trials) {
+    auto rows = trials;
+    set_work_of_totals(rows, experiment_);
+    leave_out_bounded_points(rows);
+    return {file, "plan", {}, {}, summary(trials), rows};
+  }
+
+  ExperimentRow experiment_;
+};
+
+TEST_F(UsefulWork, DriftIsOfTheTwoTrialsOwnWork) {
+  std::vector<TrialRow> trials;
+  for (int block = 1; block <= 3; ++block) {
+    add(trials, 3, block, 1, 10, TrialRole::reference_first);
+    add(trials, 2, block, 1, 20);
+    add(trials, 3, block, 1.2, block == 2 ? 0 : 12, TrialRole::reference_last);
+  }
+  const auto drift = summary(trials).scenarios.at(0).drift;
+  ASSERT_EQ(drift.size(), 3U);
+  EXPECT_NEAR(*drift[0].change, 0, 1e-12);  // 0.1 s a unit, both
+  EXPECT_FALSE(drift[0].flagged);
+  EXPECT_FALSE(drift[1].change);  // of a unit nothing is known at its end
+  EXPECT_NEAR(*drift[2].last_value, 0.1, 1e-12);
+}
+
+TEST_F(UsefulWork, FreshBlocksWithoutWorkConfirmNothing) {
+  std::vector<TrialRow> trials;
+  for (int block = 1; block <= 7; ++block) {
+    const bool fresh = block > 3;
+    const double noise = 1 + 0.002 * (block % 3);
+    add(trials, 3, block, 1, fresh ? 0 : 10).confirms = fresh;
+    add(trials, 2, block, 0.7 * noise, 10).confirms = fresh;
+    if (!fresh) add(trials, 1, block, 0.9 * noise, 10);
+  }
+  const Summary is = summary(trials);
+  EXPECT_FALSE(is.scenarios.at(0).from_fresh_blocks);
+  for (const std::string& sentence : answer_sentences(is))
+    EXPECT_THAT(sentence, testing::Not(testing::HasSubstr("fresh blocks")));
+}
+
+TEST_F(UsefulWork, ARecheckSeesThatHalfOfTheTrialsDoNothingNow) {
+  std::vector<TrialRow> trials, again;
+  for (int block = 1; block <= 6; ++block) {
+    const double noise = 1 + 0.002 * (block % 3);
+    add(trials, 3, block, 1, 10);
+    add(trials, 2, block, 0.6 * noise, 10);
+    add(again, 3, block, 1, 10);
+    add(again, 2, block, 0.6 * noise, block % 2 == 0 ? 10 : 0);
+  }
+  const auto rows = judge_recheck(summary(trials), trials, again);
+  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_TRUE(rows[0].saving.value && rows[0].change.value);
+  // Twice as much a unit.
+  EXPECT_NEAR(*rows[0].saving.value, -0.2, 0.05);
+  EXPECT_NEAR(*rows[0].change.value, 1, 0.05);
+}
+
+TEST_F(UsefulWork, WhatMissedItsTargetIsComparedByNoMeanAndTold) {
+  experiment_.objective.per.clear();
+  std::vector<TrialRow> before, after;
+  for (int block = 1; block <= 3; ++block) {
+    for (auto* night : {&before, &after}) {
+      const double noise = 1 + 0.001 * block;
+      for (const int ghz : {3, 2, 1}) {
+        TrialRow& one = add(*night, ghz, block, ghz * noise, 1);
+        one.objective_value = one.time_s;
+        one.units.reset();
+      }
+    }
+  }
+  for (TrialRow& one : after) {
+    if (one.point != "w cpu.frequency=2 GHz") continue;
+    one.time_s = one.objective_value = 1.4;
+    if (one.block == 3) {
+      one.verdict = "censored";
+      one.more_than = 5;
+      one.objective_value.reset();
+    }
+  }
+  const Comparison comparison = compare(result("a", before), result("b", after));
+  for (const ComparedPoint& point : comparison.scenarios.at(0).points) {
+    if (point.point == "w cpu.frequency=3 GHz") continue;
+    EXPECT_EQ(point.time.change.has_value(), point.point == "w cpu.frequency=1 GHz") << point.point;
+  }
+  EXPECT_THAT(
+      no_longer_counting(comparison),
+      ElementsAre(
+          "w, cpu.frequency = 2 GHz: 1 of its 3 trials did not reach the target after; before all did"));
+  EXPECT_THAT(no_longer_counting(compare(result("a", before), result("b", before))), IsEmpty());
+}
+
+}  // namespace
+}  // namespace dvfs_plan
