@@ -103,7 +103,9 @@ void Child::reap(ChildResult& result) {
   while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
   }
   // The leader is gone but its group's number stays taken while members live, so this hits only them.
-  const bool any = ::kill(-pid_, 0) == 0 || errno == EPERM;
+  // What we ended ourselves left nothing behind: it was still about to end.
+  const bool by_itself = result.end == ChildResult::End::not_launched;
+  const bool any = by_itself && (::kill(-pid_, 0) == 0 || errno == EPERM);
   const std::set<pid_t> background = any && group_ != nullptr ? living_of_group(pid_) : std::set<pid_t>{};
   ::kill(-pid_, SIGKILL);
   ProcessGroup::Left left;
@@ -117,8 +119,10 @@ void Child::reap(ChildResult& result) {
   if (result.end == ChildResult::End::not_launched) {
     result.end = WIFSIGNALED(status) ? ChildResult::End::signalled : ChildResult::End::exited;
   }
-  result.user_time = as_seconds(usage.ru_utime) + left.user;
-  result.system_time = as_seconds(usage.ru_stime) + left.system;
+  result.user_time = as_seconds(usage.ru_utime);
+  result.system_time = as_seconds(usage.ru_stime);
+  result.left_user_time = left.user;
+  result.left_system_time = left.system;
   result.max_rss_bytes = static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 

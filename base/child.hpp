@@ -71,6 +71,8 @@ struct ChildResult {
   std::string problem;  // for `not_launched`: "exec /bin/x: Permission denied"
   Nanoseconds started = 0;
   Nanoseconds ended = 0;
+  Seconds left_user_time{0},
+      left_system_time{0};  // of what the trial's processes left to us, told with the last of them
   Seconds user_time{0};
   Seconds system_time{0};
   std::int64_t max_rss_bytes = 0;

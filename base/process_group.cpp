@@ -44,14 +44,18 @@ bool ProcessGroup::end_orphans(Left& left) {
   for (const pid_t pid : children_of(::getpid())) {
     if (is_own(pid)) continue;
     // One that had ended by itself was left by nobody; what it used is the trial's all the same.
+    const bool older =
+        started_at_tick(pid).value_or(began_) < began_;  // somebody else's, such as a service's
     rusage usage{};
     if (::wait4(pid, nullptr, WNOHANG, &usage) == pid) {
-      left.user = left.user + as_seconds(usage.ru_utime);
-      left.system = left.system + as_seconds(usage.ru_stime);
+      if (!older) {
+        left.user = left.user + as_seconds(usage.ru_utime);
+        left.system = left.system + as_seconds(usage.ru_stime);
+      }
       all = false;  // it may have had children of its own, which come to us now
       continue;
     }
-    if (started_at_tick(pid).value_or(began_) < began_) continue;
+    if (older) continue;
     // One that we may not end (the workload used sudo) must not hold the night up.
     if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
     ended_.insert(pid);

@@ -47,14 +47,12 @@ std::vector<std::string> stat_words(pid_t pid) {
 
 std::set<pid_t> living_of_group(pid_t group) {
   std::set<pid_t> living;
-  for (const std::string& name : Sysfs().list("/proc")) {
-    const auto pid = parse_number(name);
-    if (!pid) continue;
+  for (const pid_t pid : with_descendants({::getpid()})) {
     // state ppid pgrp
-    const auto words = stat_words(static_cast<pid_t>(*pid));
+    const auto words = stat_words(pid);
     if (words.size() > 2 && words[0] != "Z" && words[0] != "X" &&
         parse_number(words[2]) == static_cast<double>(group))
-      living.insert(static_cast<pid_t>(*pid));
+      living.insert(pid);
   }
   return living;
 }

@@ -18,7 +18,7 @@ std::vector<pid_t> children_of(pid_t pid);
 // These and all that descend from them.
 std::set<pid_t> with_descendants(const std::set<pid_t>& roots);
 
-// Those of a process group (setpgid(2)) that live; what has ended and was not waited for is none.
+// Those of a process group (setpgid(2)) that live and descend from us; what has ended and was not waited for is none.
 std::set<pid_t> living_of_group(pid_t group);
 
 // When it was started, in the kernel's ticks since the machine's start (10 ms); nullopt: it is not there.

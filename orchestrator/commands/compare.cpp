@@ -34,7 +34,6 @@ ComparedResult read_result(const std::string& file) {
   auto trials = store.trials();
   auto summary = summary_of(store, trials);
   set_work_of_totals(trials, summary.experiment);
-  leave_out_bounded_points(trials);
   return {file, store.plan_hash(), store.machine_facts(), commands, std::move(summary), std::move(trials)};
 }
 
@@ -65,6 +64,10 @@ Sides sides_of(const CompareOptions& options) {
 std::vector<ComparedResult> read_results(const std::vector<std::string>& files) {
   std::vector<ComparedResult> results;
   for (const std::string& file : files) results.push_back(read_result(file));
+  // What missed its target in one night of a side has no mean over them.
+  BoundedPoints bounded;
+  for (const ComparedResult& one : results) bounded.merge(bounded_points(one.trials));
+  for (ComparedResult& one : results) leave_out(one.trials, bounded);
   return results;
 }
 

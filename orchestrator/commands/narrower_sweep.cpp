@@ -112,7 +112,7 @@ YamlNode limited(const YamlNode* limits, double slowdown) {
 
 NarrowAxis narrowed(const std::string& axis, const ChosenAnswer& answer,
                     const std::vector<ExcludeRule>& rules) {
-  constexpr int parts = 8;
+  constexpr int parts = 8, digits = 10;  // a rule names a clock by all of its digits
   const PlanAxis swept = as_swept(axis, answer);
   const AxisSetting& best = *setting_of(answer.point, axis);
   const AxisSetting* const reference =
@@ -141,7 +141,12 @@ NarrowAxis narrowed(const std::string& axis, const ChosenAnswer& answer,
     for (const double value : left_out(rules, swept)) {
       if (value >= low && value <= high) finer.insert(value);
     }
-    for (const double value : finer) add(format_quantity(value, dimension_of(best)));
+    const auto text_of = [&](double value) {
+      const auto known = std::find_if(swept.values.begin(), swept.values.end(),
+                                      [&](const AxisValue& one) { return one.number == value; });
+      return known == swept.values.end() ? format_quantity(value, dimension_of(best), digits) : known->text;
+    };
+    for (const double value : finer) add(text_of(value));
     if (reference != nullptr) add(reference->text);
   } else {
     // A batch of 12.5 is none: the values that were run, and no others.

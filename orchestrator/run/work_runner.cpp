@@ -52,8 +52,8 @@ struct WorkRunner::Totals {
     const bool first = child.end == ChildResult::End::not_launched && child.started == 0;
     child.started = first ? one.started : std::min(child.started, one.started);
     child.ended = std::max(child.ended, one.ended);
-    child.user_time = child.user_time + one.user_time;
-    child.system_time = child.system_time + one.system_time;
+    child.user_time = child.user_time + one.user_time + one.left_user_time;
+    child.system_time = child.system_time + one.system_time + one.left_system_time;
     child.max_rss_bytes = std::max(child.max_rss_bytes, one.max_rss_bytes);
     child.leftovers += one.leftovers;
     child.stopped_meanwhile = child.stopped_meanwhile || one.stopped_meanwhile;

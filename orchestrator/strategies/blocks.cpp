@@ -327,9 +327,14 @@ class RandomisedBlocks : public Strategy {
 
   std::vector<BlockedValue> first_blocks(const std::string& scenario, const History& history) const {
     std::vector<BlockedValue> values;
-    for (const FinishedTrial& trial : by_totals(history.trials(), objective_of_point())) {
-      const bool mine = plan_.points[static_cast<std::size_t>(trial.point)].scenario == scenario;
-      if (mine && is_planned(trial.block) && trial.counts && trial.objective && *trial.objective > 0)
+    // Of these blocks alone: what ran later must not move what they said.
+    std::vector<FinishedTrial> first;
+    for (const FinishedTrial& trial : history.trials()) {
+      if (plan_.points[static_cast<std::size_t>(trial.point)].scenario == scenario && is_planned(trial.block))
+        first.push_back(trial);
+    }
+    for (const FinishedTrial& trial : by_totals(first, objective_of_point())) {
+      if (trial.counts && trial.objective && *trial.objective > 0)
         values.push_back({trial.point, trial.block, *trial.objective});
     }
     return values;
@@ -372,8 +377,11 @@ class RandomisedBlocks : public Strategy {
 
   std::vector<Candidate> find_candidates(int number, const History& history) const {
     std::map<int, std::set<int>> blocks_of_point, counted_blocks;
-    for (const FinishedTrial& trial : by_totals(history.trials(), objective_of_point())) {
-      if (trial.block >= number) continue;
+    std::vector<FinishedTrial> before;
+    for (const FinishedTrial& trial : history.trials()) {
+      if (trial.block < number) before.push_back(trial);
+    }
+    for (const FinishedTrial& trial : by_totals(before, objective_of_point())) {
       if (!is_idle(trial.role) && trial.role != TrialRole::warm_up)
         blocks_of_point[trial.point].insert(trial.block);
       if (trial.counts && trial.objective && *trial.objective > 0)

@@ -1,4 +1,5 @@
 #include "orchestrator/strategies/one_by_one.hpp"
+#include "results/trial/unequal_work.hpp"
 
 #include <fmt/format.h>
 
@@ -53,7 +54,7 @@ int OneByOne::most_trials(std::size_t s) const {
 void OneByOne::look_at(const History& history, bool for_others) {
   past_.assign(scenarios_.size(), {});
   points_.assign(plan_.points.size(), {});
-  for (const FinishedTrial& trial : history.trials()) {
+  for (const FinishedTrial& trial : by_totals(history.trials(), minimise())) {
     if (!counts_for_its_point(trial.role)) continue;
     ScenarioPast& scenario = past_[scenario_of(trial.point)];
     PointPast& point = points_[static_cast<std::size_t>(trial.point)];

@@ -306,12 +306,18 @@ class ScenarioComparison {
       else if (point.*field)
         (point.*field)->mean = std::exp(estimate(logs)->mean);
     }
-    point.trials = point.counted = 0;
+    point.trials = point.counted = point.censored = 0;
     std::vector<double> savings;
     for (const PointSummary* one : all) {
       point.trials += one->trials;
       point.counted += one->counted;
+      point.censored += one->censored;
       if (one->saving) savings.push_back(one->saving->value);
+    }
+    if (point.censored > 0) {
+      savings.clear();
+      for (auto field : {&PointSummary::work_energy, &PointSummary::work_time, &PointSummary::power})
+        (point.*field).reset();
     }
     // Savings against several references have no mean.
     if (savings.empty() || references_of(nights, before_.scenario).size() > 1)

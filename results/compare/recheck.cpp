@@ -168,6 +168,13 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   row.saving_before = range_of(was.gain_of_best);
   row.verdict = not_known_yet;
 
+  if (reference.censored > 0) {
+    row.why = fmt::format(
+        "in the night the reference did not reach {} in each of its trials: there is no saving that could "
+        "stand",
+        was.target);
+    return row;
+  }
   const PointSummary *best_now = point_of(is, best.point), *reference_now = point_of(is, reference.point);
   for (const auto& [name, point, then] :
        {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
@@ -196,6 +203,14 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
     return row;
   }
   row.saving = range_of(best_now->gain);
+  for (const auto& [name, now, then] :
+       {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
+    if (now->objective || !then->objective || was.objective.per.empty()) continue;
+    row.verdict = has_changed;
+    row.why = fmt::format("{} ({}) did no work in any of its {}", name, settings_text(*now),
+                          counted(now->counted, "trial"));
+    return row;
+  }
   std::string fails_more;
   for (const auto& [name, now, then] :
        {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {

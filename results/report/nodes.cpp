@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "results/report/of_totals.hpp"
 #include "results/report/text_table.hpp"
 
 namespace dvfs_plan {
@@ -122,6 +123,19 @@ void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment
   scenario.nodes = std::move(all);
 }
 
+// The same trials, with what a unit took by what each machine's trials of a point did together.
+std::vector<TrialRow> by_totals_of_each_machine(const std::vector<TrialRow>& trials,
+                                                const ExperimentRow& experiment) {
+  std::map<std::string, std::vector<TrialRow>> machines;
+  for (const TrialRow& trial : trials) machines[trial.node].push_back(trial);
+  std::vector<TrialRow> all;
+  for (auto& [node, mine] : machines) {
+    set_work_of_totals(mine, experiment);
+    std::move(mine.begin(), mine.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 }  // namespace
 
 void compare_nodes(Summary& summary, const std::vector<TrialRow>& trials) {
@@ -131,7 +145,12 @@ void compare_nodes(Summary& summary, const std::vector<TrialRow>& trials) {
     if (!trial.node.empty()) nodes.insert(trial.node);
   }
   if (nodes.size() < 2) return;
-  for (ScenarioSummary& scenario : summary.scenarios) compare_nodes_of(scenario, summary.experiment, trials);
+  std::vector<TrialRow> by_machine;
+  for (ScenarioSummary& scenario : summary.scenarios) {
+    if (!scenario.objective.per.empty() && by_machine.empty())
+      by_machine = by_totals_of_each_machine(trials, summary.experiment);
+    compare_nodes_of(scenario, summary.experiment, scenario.objective.per.empty() ? trials : by_machine);
+  }
 }
 
 std::string against_others_text(const Departure& departure) {

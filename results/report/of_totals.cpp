@@ -103,13 +103,17 @@ void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& expe
   }
 }
 
-void leave_out_bounded_points(std::vector<TrialRow>& trials) {
-  std::set<std::pair<std::string, std::string>> bounded;
+BoundedPoints bounded_points(const std::vector<TrialRow>& trials) {
+  BoundedPoints bounded;
   for (const TrialRow& trial : trials) {
-    if (trial.censored()) bounded.insert({trial.scenario, trial.point});
+    if (trial.left_out.empty() && trial.censored()) bounded.insert({trial.scenario, trial.point});
   }
+  return bounded;
+}
+
+void leave_out(std::vector<TrialRow>& trials, const BoundedPoints& points) {
   std::erase_if(trials, [&](const TrialRow& trial) {
-    return bounded.contains({trial.scenario, trial.point});
+    return points.contains({trial.scenario, trial.point});
   });
 }
 

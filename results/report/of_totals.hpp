@@ -2,7 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "results/store/rows.hpp"
@@ -25,7 +28,10 @@ WorkOfTrials work_of_totals(const std::vector<const TrialRow*>& trials, const Ob
 // The same of all points: each trial's own amounts per unit and objective are replaced by those whose geometric mean is the totals'.
 void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& experiment);
 
-// Takes out all trials of points of which one did not reach the target: no mean is made of those that did, which were the lucky ones.
-void leave_out_bounded_points(std::vector<TrialRow>& trials);
+// Scenario and point of those of which a trial did not reach the target; trials that are left out, a recheck's among them, tell of none.
+using BoundedPoints = std::set<std::pair<std::string, std::string>>;
+BoundedPoints bounded_points(const std::vector<TrialRow>& trials);
+// Takes out all trials of these points: no mean is made of those that did reach it, which were the lucky ones.
+void leave_out(std::vector<TrialRow>& trials, const BoundedPoints& points);
 
 }  // namespace dvfs_plan

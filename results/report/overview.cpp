@@ -15,7 +15,9 @@ namespace dvfs_plan {
 std::string how_sure(const ScenarioSummary& scenario) {
   if (!scenario.best) {
     if (scenario.counted == 0) return "no trial counts";
-    return scenario.objective.constraints.empty() ? "not known" : "none is known to hold the constraints";
+    return scenario.objective.constraints.empty() || holds_without_a_mean(scenario)
+               ? "not known"
+               : "none is known to hold the constraints";
   }
   if (scenario.search && !scenario.search->scatter_known) return "not known: too few trials";
   if (scenario.search) {

@@ -159,7 +159,7 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
       if (!trial.counts || question.scenario[static_cast<std::size_t>(trial.point)] != static_cast<int>(s))
         continue;
       ++search.trials;
-      run.insert(trial.point);
+      if (!hopeless.contains(trial.point)) run.insert(trial.point);
     }
     search.settings_run = static_cast<int>(run.size());
   }

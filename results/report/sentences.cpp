@@ -106,6 +106,16 @@ std::string share_less(double gain) {
 
 }  // namespace
 
+bool holds_without_a_mean(const ScenarioSummary& scenario) {
+  bool any = false;
+  for (const PointSummary& point : scenario.points) {
+    if (!point.feasible || point.counted + point.censored == 0) continue;
+    if (point.objective) return false;
+    any = true;
+  }
+  return any;
+}
+
 std::string against_the_reference(const ScenarioSummary& scenario, const PointSummary& best) {
   if (scenario.planned_points == 1) return ". It is the only point.";
   if (scenario.points.size() == 1) return ". No other point has been run yet.";
@@ -192,9 +202,10 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
                   [](const PointSummary& p) { return p.counted > 0 && p.censored == 0 && !p.objective; });
   const bool is_alone = std::count_if(scenario.points.begin(), scenario.points.end(),
                                       [](const PointSummary& p) { return p.objective.has_value(); }) == 1;
-  if (is_alone && (some_bounded || some_without))
-    return some_bounded ? " No other point reached the target in each of its trials."
-                        : fmt::format(" Of no other point is the {} known.", what_is_least(scenario));
+  if (is_alone && some_bounded && !some_without)
+    return " No other point reached the target in each of its trials.";
+  if (is_alone && some_without)
+    return fmt::format(" Of no other point is the {} known.", what_is_least(scenario));
   if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
   std::vector<std::string> others;
   for (std::size_t i = 0; i < scenario.points.size(); ++i) {
@@ -365,13 +376,11 @@ std::string without_best(const ScenarioSummary& scenario) {
                ? of_no_point(scenario)
                : fmt::format("{}: no trial counts, so there is no best point.", scenario.scenario);
   } else {
-    const bool held = std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& p) {
-      return p.feasible && p.counted + p.censored > 0;
-    });
     text = fmt::format("{}: {}, so there is no best point.", scenario.scenario,
-                       held ? fmt::format("of no point that is known to hold all constraints is the {} known",
-                                          what_is_least(scenario))
-                            : "no point is known to hold all constraints");
+                       holds_without_a_mean(scenario)
+                           ? fmt::format("of no point that is known to hold all constraints is the {} known",
+                                         what_is_least(scenario))
+                           : "no point is known to hold all constraints");
     text += not_comparable(scenario);
   }
   text += censored_points(scenario, nullptr);

@@ -293,8 +293,9 @@ class Scenario {
       const bool constraints_known =
           std::all_of(point.constraints.begin(), point.constraints.end(),
                       [](const ConstraintCheck& c) { return c.holds.has_value(); });
-      const bool breaks = std::any_of(point.constraints.begin(), point.constraints.end(),
-                                      [](const ConstraintCheck& c) { return c.holds == false; });
+      const bool breaks =
+          std::any_of(point.constraints.begin(), point.constraints.end(),
+                      [](const ConstraintCheck& c) { return c.holds == false && !c.may_hold(); });
       known += (point.objective && constraints_known) || breaks || point.more_than ? 1 : 0;
       if (!point.objective || !point.feasible) continue;
       feasible.push_back(static_cast<int>(i));
@@ -408,9 +409,10 @@ class Scenario {
       PointSummary& point = result_.points[i];
       if (!point.more_than) continue;
       const auto bounds = bounds_by_replicate(bounds_of(i), best);
-      const bool by_means = result_.balanced && std::all_of(bounds.begin(), bounds.end(), [&](const auto& b) {
-                              return of_best.contains(b.block);
-                            });
+      std::set<int> of_bounds;
+      for (const BlockedValue& bound : bounds) of_bounds.insert(bound.block);
+      if (of_bounds.empty()) continue;
+      const bool by_means = result_.balanced && of_bounds == of_best;
       const auto mine = by_means ? point.more_than : level_of_bounds(bounds, model);
       point.worse_by_bound = mine && *mine > *result_.points[*result_.best].objective_level;
     }

@@ -299,6 +299,9 @@ ScenarioSummary summarise_in_brief(const ExperimentRow& experiment, const std::s
 // the setting, unlike a disturbance; empty: it never did.
 std::string unfinished_text(const PointSummary& point);
 
+// Whether points hold all constraints, and of none of them the objective is known: they missed the target, or did no work.
+bool holds_without_a_mean(const ScenarioSummary& scenario);
+
 // The answer in words, some sentences a scenario (sentences.cpp).
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.

@@ -219,6 +219,7 @@ std::optional<Change> winners_saving(std::span<const BlockedValue> values, int p
   // say another thing than the pairs do: which of the two is so is not known, and both are in the interval.
   const double by_pairs = -std::log1p(-own->value);
   if (std::abs(saving - by_pairs) > rounding_of_shares &&
+      (1 - std::exp(-saving) < *own->low || 1 - std::exp(-saving) > *own->high) &&
       (own->value < *change.low || own->value > *change.high)) {
     change.low = std::min(*change.low, *own->low);
     change.high = std::max(*change.high, *own->high);

@@ -28,8 +28,14 @@ bool is_unequal(std::span<const double> units) {
   return *most > 0 && *most - *least > rounding * *most;
 }
 
-std::vector<FinishedTrial> by_totals(std::span<const FinishedTrial> trials,
-                                     const std::function<const ObjectiveSpec&(int point)>& objective) {
+TrialsByTotals by_totals(std::span<const FinishedTrial> trials,
+                         const std::function<const ObjectiveSpec&(int point)>& objective) {
+  std::map<int, std::vector<double>> units_of;
+  for (const FinishedTrial& trial : trials) {
+    if (trial.counts && trial.units && trial.used_s) units_of[trial.point].push_back(*trial.units);
+  }
+  if (std::none_of(units_of.begin(), units_of.end(), [](const auto& one) { return is_unequal(one.second); }))
+    return TrialsByTotals(trials);
   std::vector<FinishedTrial> all(trials.begin(), trials.end());
   std::map<int, std::vector<FinishedTrial*>> points;
   for (FinishedTrial& trial : all) {
@@ -53,10 +59,10 @@ std::vector<FinishedTrial> by_totals(std::span<const FinishedTrial> trials,
       trial->objective = objective_value(objective(point), trial->work_energy_j, *trial->work_time_s);
     }
   }
-  return all;
+  return TrialsByTotals(std::move(all));
 }
 
-std::vector<FinishedTrial> by_totals(std::span<const FinishedTrial> trials, Objective minimise) {
+TrialsByTotals by_totals(std::span<const FinishedTrial> trials, Objective minimise) {
   ObjectiveSpec spec;
   spec.minimise =
       minimise == Objective::cost ? Objective::energy : minimise;  // only whether it is known matters here

@@ -36,10 +36,25 @@ class TotalsRatio {
 // Whether these did unequal work, and some at all.
 bool is_unequal(std::span<const double> units);
 
+// Trials as they are, or as copies of their own.
+class TrialsByTotals {
+ public:
+  explicit TrialsByTotals(std::span<const FinishedTrial> as_they_are) : seen_(as_they_are) {}
+  explicit TrialsByTotals(std::vector<FinishedTrial> own) : own_(std::move(own)), seen_(own_) {}
+  TrialsByTotals(TrialsByTotals&&) = default;  // a vector's elements stay where they are
+  auto begin() const { return seen_.begin(); }
+  auto end() const { return seen_.end(); }
+  const FinishedTrial& operator[](std::size_t i) const { return seen_[i]; }
+
+ private:
+  std::vector<FinishedTrial> own_;
+  std::span<const FinishedTrial> seen_;
+};
+
 // The same trials, those that count with the time and energy of a unit by the totals of their point where it did unequal work: R exp(x).
-// `objective`: that of a point; its value is set with them.
-std::vector<FinishedTrial> by_totals(std::span<const FinishedTrial> trials,
-                                     const std::function<const ObjectiveSpec&(int point)>& objective);
-std::vector<FinishedTrial> by_totals(std::span<const FinishedTrial> trials, Objective minimise);
+// `objective`: that of a point; its value is set with them. `trials` must outlive what is returned.
+TrialsByTotals by_totals(std::span<const FinishedTrial> trials,
+                         const std::function<const ObjectiveSpec&(int point)>& objective);
+TrialsByTotals by_totals(std::span<const FinishedTrial> trials, Objective minimise);
 
 }  // namespace dvfs_plan

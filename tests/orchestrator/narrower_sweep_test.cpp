@@ -105,6 +105,22 @@ TEST(NarrowerSweep, LeavesOutWhatWasLeftOutAltogetherBetweenItsValues) {
   EXPECT_EQ(kept(night, rules), "- {set.f: 30}\n");
 }
 
+TEST(NarrowerSweep, KnowsClocksByAllOfTheirDigits) {
+  ScenarioSummary scenario;
+  for (const auto& [text, hertz] :
+       {std::pair{"1.1904 GHz", 1.1904e9}, {"1.2672 GHz", 1.2672e9}, {"1.3824 GHz", 1.3824e9}}) {
+    PointSummary one;
+    one.settings = {{"cpu.frequency", text, hertz}};
+    scenario.points.push_back(one);
+  }
+  const ChosenAnswer answer{scenario, scenario.points[1]};
+  const std::vector<ExcludeRule> rules{rule({{"cpu.frequency", {"1.2288 GHz"}}})};
+  const NarrowAxis axis = narrowed("cpu.frequency", answer, rules);
+  for (const char* text : {"1.1904 GHz", "1.2288 GHz", "1.2672 GHz", "1.3824 GHz"})
+    EXPECT_THAT(axis.values, testing::Contains(text));
+  EXPECT_EQ(narrowed_rules(rules, {{"cpu.frequency", axis}}, answer), std::nullopt);
+}
+
 TEST(NarrowerSweep, ExcludesTheSameByTheWordForTheHighestValue) {
   // 80 is the highest here and there; written as the number it was, not as what is the highest then.
   EXPECT_EQ(kept(SweptTwo({"80quick"}), {rule({{"set.f", {"max"}}, {"set.g", {"quick"}}})}),
