@@ -105,11 +105,15 @@ void Child::reap(ChildResult& result) {
   // The leader is gone but its group's number stays taken while members live, so this hits only them.
   // What we ended ourselves left nothing behind: it was still about to end.
   const bool by_itself = result.end == ChildResult::End::not_launched;
-  const bool any = by_itself && (::kill(-pid_, 0) == 0 || errno == EPERM);
-  const std::set<pid_t> background = any && group_ != nullptr ? living_of_group(pid_) : std::set<pid_t>{};
+  const bool any = group_ != nullptr && (::kill(-pid_, 0) == 0 || errno == EPERM);
+  std::set<pid_t> background = any ? living_of_group(pid_) : std::set<pid_t>{};
+  // Of another user's nothing is ended.
+  std::erase_if(background, [](pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; });
   ::kill(-pid_, SIGKILL);
   ProcessGroup::Left left;
-  if (group_ != nullptr) left = group_->left(pid_, background);
+  const std::set<pid_t> none;
+  if (group_ != nullptr)
+    left = group_->left(pid_, by_itself ? background : none, by_itself ? none : background);
   result.leftovers = left.processes;
   pid_ = -1;
   if (WIFSIGNALED(status))

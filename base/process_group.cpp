@@ -73,9 +73,11 @@ void ProcessGroup::entered(pid_t pid, int outside_because) {
   members_.insert(pid);
 }
 
-ProcessGroup::Left ProcessGroup::left(pid_t pid, const std::set<pid_t>& ended) {
+ProcessGroup::Left ProcessGroup::left(pid_t pid, const std::set<pid_t>& ended,
+                                      const std::set<pid_t>& not_left) {
   members_.erase(pid);
   ended_.insert(ended.begin(), ended.end());
+  not_left_.insert(not_left.begin(), not_left.end());
   return members_.empty() ? end_rest() : Left{};
 }
 
@@ -100,8 +102,10 @@ ProcessGroup::Left ProcessGroup::end_rest() {
     if (end_orphans(left) && !in_group) break;
     ::usleep(1000);
   }
+  for (const pid_t pid : not_left_) ended_.erase(pid);
   left.processes = static_cast<int>(ended_.size());
   ended_.clear();
+  not_left_.clear();
   return left;
 }
 

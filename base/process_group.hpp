@@ -54,9 +54,10 @@ class ProcessGroup {
     int processes = 0;
     Seconds user{0}, system{0};
   };
-  // A child of it has ended and is reaped, and `ended` was ended with it. With the last one all that it left running is ended, and told
+  // A child of it has ended and is reaped; `ended` was ended with it, and of `not_left` nothing is counted: it was about to end by our own
+  // doing. With the last one all that it left running is ended, and told
   // with what of all of them was.
-  Left left(pid_t pid, const std::set<pid_t>& ended = {});
+  Left left(pid_t pid, const std::set<pid_t>& ended = {}, const std::set<pid_t>& not_left = {});
   // What children that are none of it left running is ended, where it was started at this tick (process_tree.hpp) or later: at once, or
   // with the last of it.
   void end_left_behind(std::int64_t since);
@@ -67,7 +68,7 @@ class ProcessGroup {
   std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
   std::optional<ControlGroup> control_group_;  // of the trials
   std::set<pid_t> own_, members_;
-  std::set<pid_t> ended_;  // since it began
+  std::set<pid_t> ended_, not_left_;  // since it began
   std::set<std::string> own_marks_;
   std::set<const ControlGroup*> own_groups_;
   std::int64_t began_ = 0;  // tick: with its first child

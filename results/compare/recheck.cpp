@@ -168,13 +168,6 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   row.saving_before = range_of(was.gain_of_best);
   row.verdict = not_known_yet;
 
-  if (reference.censored > 0) {
-    row.why = fmt::format(
-        "in the night the reference did not reach {} in each of its trials: there is no saving that could "
-        "stand",
-        was.target);
-    return row;
-  }
   const PointSummary *best_now = point_of(is, best.point), *reference_now = point_of(is, reference.point);
   for (const auto& [name, point, then] :
        {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
@@ -202,13 +195,23 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
                           best_now->trials + reference_now->trials, was.target);
     return row;
   }
+  if (reference.censored > 0 || (reference.counted > 0 && !reference.objective)) {
+    row.why =
+        fmt::format("in the night the reference {}: there is no saving that could stand",
+                    reference.censored > 0 ? fmt::format("did not reach {} in each of its trials", was.target)
+                                           : "did no work");
+    return row;
+  }
   row.saving = range_of(best_now->gain);
   for (const auto& [name, now, then] :
        {std::tuple{"the best", best_now, &best}, {"the reference", reference_now, &reference}}) {
     if (now->objective || !then->objective || was.objective.per.empty()) continue;
-    row.verdict = has_changed;
-    row.why = fmt::format("{} ({}) did no work in any of its {}", name, settings_text(*now),
-                          counted(now->counted, "trial"));
+    // One trial may have done nothing by chance.
+    const bool is_one = now->counted < 2;
+    if (!is_one) row.verdict = has_changed;
+    row.why = fmt::format("{} ({}) did no work in {}{}", name, settings_text(*now),
+                          is_one ? "its only trial" : "any of its " + counted(now->counted, "trial"),
+                          is_one ? ": more blocks would tell" : "");
     return row;
   }
   std::string fails_more;

@@ -106,7 +106,8 @@ void set_work_of_totals(std::vector<TrialRow>& trials, const ExperimentRow& expe
 BoundedPoints bounded_points(const std::vector<TrialRow>& trials) {
   BoundedPoints bounded;
   for (const TrialRow& trial : trials) {
-    if (trial.left_out.empty() && trial.censored()) bounded.insert({trial.scenario, trial.point});
+    if (trial.left_out.empty() && trial.role != TrialRole::warm_up && trial.censored())
+      bounded.insert({trial.scenario, trial.point});
   }
   return bounded;
 }

@@ -192,6 +192,12 @@ namespace {
 
 std::string not_comparable(const ScenarioSummary& scenario);
 
+std::string too_little_is_known(const ScenarioSummary& scenario) {
+  if (scenario.unknown_points == 0) return {};
+  return fmt::format(" Of {} other point{} too little is known to say.{}", scenario.unknown_points,
+                     scenario.unknown_points == 1 ? "" : "s", not_comparable(scenario));
+}
+
 std::string not_told_apart(const ScenarioSummary& scenario) {
   if (scenario.points.size() == 1) return {};
   const bool some_bounded = std::any_of(scenario.points.begin(), scenario.points.end(),
@@ -202,22 +208,21 @@ std::string not_told_apart(const ScenarioSummary& scenario) {
                   [](const PointSummary& p) { return p.counted > 0 && p.censored == 0 && !p.objective; });
   const bool is_alone = std::count_if(scenario.points.begin(), scenario.points.end(),
                                       [](const PointSummary& p) { return p.objective.has_value(); }) == 1;
-  if (is_alone && some_bounded && !some_without)
-    return " No other point reached the target in each of its trials.";
-  if (is_alone && some_without)
-    return fmt::format(" Of no other point is the {} known.", what_is_least(scenario));
+  if (is_alone && (some_bounded || some_without)) {
+    const std::string unknown = too_little_is_known(scenario);
+    const std::string_view that_counts = unknown.empty() ? "" : " that counts";
+    return (some_without
+                ? fmt::format(" Of no other point{} is the {} known.", that_counts, what_is_least(scenario))
+                : fmt::format(" No other point{} reached the target in each of its trials.", that_counts)) +
+           unknown;
+  }
   if (!scenario.spread_known) return " With so few trials nothing can be told apart: no spread is known.";
   std::vector<std::string> others;
   for (std::size_t i = 0; i < scenario.points.size(); ++i) {
     if (i != *scenario.best && scenario.points[i].not_told_apart)
       others.push_back(settings_text(scenario.points[i]));
   }
-  std::string unknown;
-  if (scenario.unknown_points > 0) {
-    unknown = fmt::format(" Of {} other point{} too little is known to say.", scenario.unknown_points,
-                          scenario.unknown_points == 1 ? "" : "s");
-    unknown += not_comparable(scenario);
-  }
+  std::string unknown = too_little_is_known(scenario);
   if (others.empty()) {
     const bool all = scenario.unknown_points == 0;
     const bool constrained = !scenario.objective.constraints.empty();
