@@ -51,10 +51,6 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   // What cannot be run is no alternative.
   search.hopeless = static_cast<int>(std::erase_if(mine, [&](int p) { return hopeless.contains(p); }));
   if (mine.empty()) return search;
-  for (const int p : mine) {
-    search.trials += runs[static_cast<std::size_t>(p)];
-    search.settings_run += runs[static_cast<std::size_t>(p)] > 0 ? 1 : 0;
-  }
   const auto optimum = model.optimum(mine, rule.confidence);
   if (optimum) {
     search.best = rows[static_cast<std::size_t>(optimum->point)].key;
@@ -154,7 +150,6 @@ Searches summarise_searches(const ExperimentRow& experiment, const std::vector<F
     // One that did no work at a setting that never did any is in no model, and counts.
     SearchSummary& search = searches.at(points[static_cast<std::size_t>(all.front())].scenario);
     std::set<int> run;
-    search.trials = 0;
     for (const FinishedTrial& trial : history) {
       if (!trial.counts || question.scenario[static_cast<std::size_t>(trial.point)] != static_cast<int>(s))
         continue;

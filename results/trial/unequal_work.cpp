@@ -30,33 +30,33 @@ bool is_unequal(std::span<const double> units) {
 
 TrialsByTotals by_totals(std::span<const FinishedTrial> trials,
                          const std::function<const ObjectiveSpec&(int point)>& objective) {
-  std::map<int, std::vector<double>> units_of;
-  for (const FinishedTrial& trial : trials) {
-    if (trial.counts && trial.units && trial.used_s) units_of[trial.point].push_back(*trial.units);
-  }
-  if (std::none_of(units_of.begin(), units_of.end(), [](const auto& one) { return is_unequal(one.second); }))
-    return TrialsByTotals(trials);
-  std::vector<FinishedTrial> all(trials.begin(), trials.end());
-  std::map<int, std::vector<FinishedTrial*>> points;
-  for (FinishedTrial& trial : all) {
-    if (trial.counts && trial.units && trial.used_s) points[trial.point].push_back(&trial);
-  }
-  for (const auto& [point, mine] : points) {
+  struct Work {
+    std::vector<std::size_t> trials;
     std::vector<double> units;
+  };
+  std::map<int, Work> points;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (!trials[i].counts || !trials[i].units || !trials[i].used_s) continue;
+    points[trials[i].point].trials.push_back(i);
+    points[trials[i].point].units.push_back(*trials[i].units);
+  }
+  std::erase_if(points, [](const auto& one) { return !is_unequal(one.second.units); });
+  if (points.empty()) return TrialsByTotals(trials);
+  std::vector<FinishedTrial> all(trials.begin(), trials.end());
+  for (const auto& [point, mine] : points) {
     std::vector<UsedForUnits> seconds, joules;
-    for (const FinishedTrial* trial : mine) {
-      units.push_back(*trial->units);
-      seconds.push_back({*trial->used_s, *trial->units});
-      if (trial->used_j) joules.push_back({*trial->used_j, *trial->units});
+    for (const std::size_t i : mine.trials) {
+      seconds.push_back({*all[i].used_s, *all[i].units});
+      if (all[i].used_j) joules.push_back({*all[i].used_j, *all[i].units});
     }
-    if (!is_unequal(units)) continue;
     const auto time = TotalsRatio::of(seconds), energy = TotalsRatio::of(joules);
     if (!time) continue;
-    for (FinishedTrial* trial : mine) {
-      trial->work_time_s = time->ratio() * std::exp(time->departure({*trial->used_s, *trial->units}));
-      if (energy && trial->used_j)
-        trial->work_energy_j = energy->ratio() * std::exp(energy->departure({*trial->used_j, *trial->units}));
-      trial->objective = objective_value(objective(point), trial->work_energy_j, *trial->work_time_s);
+    for (const std::size_t i : mine.trials) {
+      FinishedTrial& trial = all[i];
+      trial.work_time_s = time->ratio() * std::exp(time->departure({*trial.used_s, *trial.units}));
+      if (energy && trial.used_j)
+        trial.work_energy_j = energy->ratio() * std::exp(energy->departure({*trial.used_j, *trial.units}));
+      trial.objective = objective_value(objective(point), trial.work_energy_j, *trial.work_time_s);
     }
   }
   return TrialsByTotals(std::move(all));

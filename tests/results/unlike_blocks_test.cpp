@@ -37,6 +37,12 @@ class UnlikeBlocks : public testing::Test {
       one.objective_value = joules;
     trials_.push_back(one);
   }
+  void limit_slowdown() {
+    ConstraintSpec slowdown;
+    slowdown.name = "slowdown";
+    slowdown.limit = 0.1;
+    objective_.constraints = {slowdown};
+  }
   Summary summary() {
     ExperimentRow experiment;
     experiment.name = "unlike";
@@ -52,10 +58,7 @@ class UnlikeBlocks : public testing::Test {
 };
 
 TEST_F(UnlikeBlocks, WhatWouldBeTheLeastWithoutTheConstraintsIsByLevels) {
-  ConstraintSpec slowdown;
-  slowdown.name = "slowdown";
-  slowdown.limit = 0.1;
-  objective_.constraints = {slowdown};
+  limit_slowdown();
   for (int block = 1; block <= 3; ++block) {
     add(3, block, 100 + block);
     add(1, block, 80 + block, 2);  // the lowest mean of all, and too slow
@@ -152,10 +155,7 @@ TEST_F(UnlikeBlocks, ASavingThatItsOwnPairsContradictHoldsBoth) {
 
 TEST_F(UnlikeBlocks, WhoMissedTheTargetIsNotToldToBreakALimit) {
   target_ = "loss <= 1";
-  ConstraintSpec slowdown;
-  slowdown.name = "slowdown";
-  slowdown.limit = 0.1;
-  objective_.constraints = {slowdown};
+  limit_slowdown();
   for (int block = 1; block <= 3; ++block) {
     add(3, block, 100 + block);
     add(2, block, 80, 1, block == 2 ? "censored" : "ok");
