@@ -1,5 +1,6 @@
 #include "base/foreground_child.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
@@ -26,6 +27,10 @@ bool asks_to_end(int signal) {
 }  // namespace
 
 ForegroundChild::ForegroundChild() {
+  for (const int fd : open_descriptors()) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (fd > STDERR_FILENO && flags >= 0 && (flags & FD_CLOEXEC) == 0) inherited_.push_back(fd);
+  }
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : passed_on) {
@@ -64,6 +69,7 @@ ForegroundChild::Ended ForegroundChild::run(SpawnSpec spec, const std::function<
   spec.output = STDOUT_FILENO;
   spec.errors = STDERR_FILENO;
   spec.own_session = false;
+  spec.inherited = inherited_;
   const Spawned child = spawn(spec);
   if (child.pid < 0) return {-1, child.problem};
   ran(child.pid);

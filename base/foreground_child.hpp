@@ -1,11 +1,13 @@
 // One child in the foreground, as env(1) or nice(1) would have it: it has our terminal, standard input and
-// outputs, gets the signals that we get, and its exit code is ours.
+// outputs and what else our caller left open for it (make's job server), gets the signals that we get, and its exit
+// code is ours.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/spawn.hpp"
 #include "base/unique_fd.hpp"
@@ -14,7 +16,8 @@ namespace dvfs_plan {
 
 class ForegroundChild {
  public:
-  // Blocks the signals that it passes on, for this thread and all that it starts. Once, before any thread.
+  // Blocks the signals that it passes on, for this thread and all that it starts, and notes what is open. Once, before
+  // any thread and any file of ours.
   ForegroundChild();
 
   // Signals that asked us to end before there was a child: the number of the last one; 0: none.
@@ -30,6 +33,7 @@ class ForegroundChild {
 
  private:
   void pass_on(pid_t child);
+  std::vector<int> inherited_;
   UniqueFd signals_;
   int pending_ = 0;
 };

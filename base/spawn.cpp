@@ -1,5 +1,6 @@
 #include "base/spawn.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/process/v2/environment.hpp>
@@ -17,7 +19,10 @@
 #include <boost/process/v2/stdio.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
+#include <limits>
+#include <memory>
 #include <optional>
 
 #include "base/end_processes.hpp"
@@ -163,7 +168,25 @@ UniqueFd moved_up(int fd) {
   return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, above_all_places));
 }
 
+// Of all that is open here, also by libraries that know no O_CLOEXEC.
+void close_on_exec_but(const std::vector<int>& kept) {
+  for (const int fd : open_descriptors()) {
+    if (fd > STDERR_FILENO && std::find(kept.begin(), kept.end(), fd) == kept.end())
+      ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+}
+
 }  // namespace
+
+std::vector<int> open_descriptors() {
+  std::vector<int> open;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    const int fd = std::atoi(entry->d_name);
+    if (entry->d_name[0] != '.' && fd != ::dirfd(folder.get())) open.push_back(fd);
+  }
+  return open;
+}
 
 Spawned spawn(const SpawnSpec& spec) {
   static thread_local SharedPage page;
@@ -205,6 +228,12 @@ Spawned spawn(const SpawnSpec& spec) {
   }
   // Boost 1.81 closes only what lies behind the last descriptor it is told to keep.
   launcher.fd_whitelist.push_back(first_place + static_cast<int>(places.size()) - 1);
+  if (!spec.inherited.empty()) {
+    close_on_exec_but(spec.inherited);
+    // The pipe stays where it is, out of the way of theirs: execve(2) closes it there too.
+    places.clear();
+    launcher.fd_whitelist.push_back(std::numeric_limits<int>::max() - 1);
+  }
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
   const auto limit = marked_limit(spec);
   PrepareChild prepare{spec, spec.cpus.empty() ? nullptr : &cpus, said, places, limit, ::getpid()};

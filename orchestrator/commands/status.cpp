@@ -46,7 +46,7 @@ bool is_dead(int pid) {
 
 bool is_running(const std::string& file, const Store::Progress& progress, const Sysfs& sysfs) {
   if (!progress.session_ended_how.empty() || progress.session_pid <= 0) return false;
-  if (const auto written = is_being_written(file, progress.session_pid)) return *written;
+  if (const auto writer = writer_of(file)) return *writer == progress.session_pid;
   // Beside a copy there is nobody to ask but the process itself.
   // After a reboot the same number is somebody else's.
   if (progress.session_boot_id != boot_id(sysfs)) return false;
@@ -154,7 +154,14 @@ std::string so_far(const Store::Progress& p) {
   return text;
 }
 
-std::string status_text(const Store::Progress& p, bool running, const Sysfs& sysfs) {
+// Somebody else than the last session of the night's own.
+std::optional<int> other_writer(const std::string& file, const Store::Progress& progress) {
+  const int writer = writer_of(file).value_or(0);
+  return writer != 0 && writer != progress.session_pid ? std::optional(writer) : std::nullopt;
+}
+
+std::string status_text(const Store::Progress& p, bool running, std::optional<int> other,
+                        const Sysfs& sysfs) {
   std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
                                  p.finished, p.planned, p.counted);
   text += so_far(p);
@@ -175,6 +182,9 @@ std::string status_text(const Store::Progress& p, bool running, const Sysfs& sys
         "not running; the last run {}. The same command goes on.\n",
         p.session_ended_how.empty() ? "was killed" : "ended as '" + printable(p.session_ended_how) + "'");
   }
+  if (other)
+    text += fmt::format("process {} is writing the result now: a recheck, or a run that has just begun\n",
+                        *other);
   for (const EventRecord& event : p.last_warnings)
     text += fmt::format("warning: {}: {}\n", printable(event.kind), printable(event.message));
   return text;
@@ -182,11 +192,12 @@ std::string status_text(const Store::Progress& p, bool running, const Sysfs& sys
 
 // `lines`: all of it in one, for those who read a stream.
 std::string status_json(const Store::Progress& p, const std::optional<ClusterProgress>& cluster, bool running,
-                        bool lines) {
+                        std::optional<int> other, bool lines) {
   Json json{
       {"experiment", p.name},        {"planned_trials", p.planned},      {"finished_trials", p.finished},
       {"counted_trials", p.counted}, {"may_end_early", p.may_end_early}, {"running", running}};
   json["pid"] = running && !cluster ? Json(p.session_pid) : Json(nullptr);
+  json["other_writer"] = or_null(other);  // a recheck, or a run that has just begun
   if (cluster) {
     json["jobs"] = cluster->jobs;
     json["not_collected"] = cluster->not_collected;
@@ -255,12 +266,13 @@ int status_command(const StatusOptions& options) {
     const bool running = !cluster         ? is_running(options.file, progress, sysfs)
                          : cluster->tasks ? cluster->tasks->running + cluster->tasks->waiting > 0
                                           : progress.finished < progress.planned;
+    const auto other = cluster ? std::nullopt : other_writer(options.file, progress);
     // Over what was there before, where a terminal can; below it elsewhere.
     const bool over = options.watch && !options.json && is_terminal_stdout();
-    write_answer((over ? "\x1b[H\x1b[2J" : "") + (options.json
-                                                      ? status_json(progress, cluster, running, options.watch)
-                                                  : cluster ? fitted(cluster_text(progress, *cluster))
-                                                            : fitted(status_text(progress, running, sysfs))));
+    write_answer((over ? "\x1b[H\x1b[2J" : "") +
+                 (options.json ? status_json(progress, cluster, running, other, options.watch)
+                  : cluster    ? fitted(cluster_text(progress, *cluster))
+                               : fitted(status_text(progress, running, other, sysfs))));
     if (!options.watch || !running) return static_cast<int>(ExitCode::done);
     if (!interruption->sleep_until(clock.now() + nanoseconds(between_lines), clock))
       return static_cast<int>(ExitCode::interrupted);

@@ -13,7 +13,7 @@ namespace dvfs_plan {
 namespace {
 
 const std::string applied_name = "applied";
-constexpr std::string_view applied_begins = "dvfs-plan applied 1", applied_ends = "end";
+constexpr std::string_view applied_begins = "dvfs-plan applied 2";
 
 std::string text_of(const AppliedRecord& record) {
   std::string text = fmt::format("{}\nrun\t{}\n", applied_begins, escaped_part(record.run));
@@ -26,16 +26,16 @@ std::string text_of(const AppliedRecord& record) {
     }
   }
   for (const std::string& path : record.unsettled) text += "unsettled\t" + escaped_part(path) + "\n";
-  return text + std::string(applied_ends) + "\n";
+  return sealed(std::move(text));
 }
 
 std::optional<AppliedRecord> record_in(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  const auto lines = split_lines(*text);
-  if (lines.empty() || lines.front() != applied_begins || lines.back() != applied_ends) return std::nullopt;
   AppliedRecord record;
   try {
-    for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+    const auto lines = split_lines(unsealed(*text));
+    if (lines.front() != applied_begins) return std::nullopt;
+    for (std::size_t i = 1; i < lines.size(); ++i) {
       const auto parts = parts_of_line(lines[i]);
       if (parts.size() < 2) return std::nullopt;
       if (parts.front() == "run")

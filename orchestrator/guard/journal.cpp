@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -17,15 +18,22 @@ namespace {
 const std::string file_name = "journal", aside_name = "journal.discarded", session_name = "session";
 // Of versions before the guardian was a program of its own.
 const std::string former_name = "journal.json";
-constexpr std::string_view first_line = "dvfs-plan journal 2";
-constexpr std::string_view last_line = "end";
+constexpr std::string_view first_line = "dvfs-plan journal 3";
+// Of versions up to 1.2.2, without a checksum.
+constexpr std::string_view first_line_2 = "dvfs-plan journal 2", last_line_2 = "end\n";
+
+std::string_view lines_of_journal(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  if (first == first_line) return unsealed(text);
+  if (first != first_line_2) throw std::runtime_error("its first line is another");
+  if (!text.ends_with(fmt::format("\n{}", last_line_2))) throw std::runtime_error("its end is missing");
+  return text.substr(0, text.size() - last_line_2.size());
+}
 
 Journal parse(std::string_view text) {
-  const auto lines = split_lines(text);
-  if (lines.empty() || lines.front() != first_line) throw std::runtime_error("its first line is another");
-  if (lines.back() != last_line) throw std::runtime_error("its end is missing");
+  const auto lines = split_lines(lines_of_journal(text));
   Journal journal;
-  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+  for (std::size_t i = 1; i < lines.size(); ++i) {
     const auto parts = parts_of_line(lines[i]);
     const std::string& name = parts.front();
     const bool setting = name == "setting" && parts.size() == 4;
@@ -46,6 +54,8 @@ Journal parse(std::string_view text) {
       journal.user = static_cast<unsigned>(std::strtoul(parts[1].c_str(), nullptr, 10));
     else if (name == "run")
       journal.run = parts[1];
+    else if (name == "started")
+      journal.started = std::atoll(parts[1].c_str());
     else
       throw std::runtime_error(fmt::format("line {} is none of its", i + 1));
   }
@@ -80,6 +90,29 @@ std::string settings_in(const std::string& text) {
                                  "the file under another name");
 }
 
+std::optional<SessionRecord> session_record_in(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::map<std::string, std::string> fields;
+  try {
+    for (const std::string& line : split_lines(unsealed(*text))) {
+      const auto parts = parts_of_line(line);
+      if (parts.size() == 2) fields[parts[0]] = parts[1];
+    }
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return SessionRecord{fields["experiment"],
+                       fields["since"],
+                       fields["boot_id"],
+                       std::atoi(fields["pid"].c_str()),
+                       static_cast<unsigned>(std::strtoul(fields["user"].c_str(), nullptr, 10)),
+                       fields["run"],
+                       fields["region_folder"],
+                       fields["control_group"],
+                       std::strtoul(fields["settings"].c_str(), nullptr, 10),
+                       std::atoll(fields["started"].c_str())};
+}
+
 }  // namespace
 
 std::string boot_id(const Sysfs& sysfs) {
@@ -88,14 +121,15 @@ std::string boot_id(const Sysfs& sysfs) {
 
 void write_journal(StateFolder& folder, const Journal& journal) {
   std::string text = fmt::format(
-      "{}\nexperiment\t{}\nsaved_at\t{}\nboot_id\t{}\nsysfs_root\t{}\npid\t{}\nuser\t{}\nrun\t{}\n",
+      "{}\nexperiment\t{}\nsaved_at\t{}\nboot_id\t{}\nsysfs_root\t{}\npid\t{}\nuser\t{}\nrun\t{}\nstarted\t{}"
+      "\n",
       first_line, escaped_part(journal.experiment), escaped_part(journal.saved_at),
       escaped_part(journal.boot_id), escaped_part(journal.sysfs_root), journal.pid, journal.user,
-      escaped_part(journal.run));
+      escaped_part(journal.run), journal.started);
   for (const SavedSetting& setting : journal.settings)
     text += fmt::format("setting\t{}\t{}\t{}\n", escaped_part(setting.knob), escaped_part(setting.path),
                         escaped_part(setting.value));
-  folder.write_durably(file_name, text + std::string(last_line) + "\n");
+  folder.write_durably(file_name, sealed(std::move(text)));
 }
 
 std::optional<Journal> read_journal(const StateFolder& folder) {
@@ -116,34 +150,17 @@ std::optional<Journal> read_journal(const StateFolder& folder) {
 void write_session_record(StateFolder& folder, const SessionRecord& record) {
   folder.write_durably(
       session_name,
-      fmt::format("experiment\t{}\nsince\t{}\nboot_id\t{}\npid\t{}\nuser\t{}\nrun\t{}\nregion_folder\t{}\n"
-                  "control_group\t{}\nsettings\t{}\n",
-                  escaped_part(record.experiment), escaped_part(record.since), escaped_part(record.boot_id),
-                  record.pid, record.user, escaped_part(record.run), escaped_part(record.region_folder),
-                  escaped_part(record.control_group), record.settings));
+      sealed(fmt::format(
+          "experiment\t{}\nsince\t{}\nboot_id\t{}\npid\t{}\nuser\t{}\nrun\t{}\nregion_folder\t{}\n"
+          "control_group\t{}\nsettings\t{}\nstarted\t{}\n",
+          escaped_part(record.experiment), escaped_part(record.since), escaped_part(record.boot_id),
+          record.pid, record.user, escaped_part(record.run), escaped_part(record.region_folder),
+          escaped_part(record.control_group), record.settings, record.started)));
 }
 
 std::optional<SessionRecord> read_session_record(const StateFolder& folder) {
-  const auto text = folder.read(session_name);
-  if (!text) return std::nullopt;
-  std::map<std::string, std::string> fields;
-  try {
-    for (const std::string& line : split_lines(*text)) {
-      const auto parts = parts_of_line(line);
-      if (parts.size() == 2) fields[parts[0]] = parts[1];
-    }
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-  return SessionRecord{fields["experiment"],
-                       fields["since"],
-                       fields["boot_id"],
-                       std::atoi(fields["pid"].c_str()),
-                       static_cast<unsigned>(std::strtoul(fields["user"].c_str(), nullptr, 10)),
-                       fields["run"],
-                       fields["region_folder"],
-                       fields["control_group"],
-                       std::strtoul(fields["settings"].c_str(), nullptr, 10)};
+  const auto record = session_record_in(folder.read(session_name));
+  return record ? record : session_record_in(folder.read_copy(session_name));
 }
 
 void remove_session_record(StateFolder& folder) {

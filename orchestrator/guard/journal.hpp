@@ -4,6 +4,8 @@
 // Lines of state_lines.hpp. What was set since is beside it (applied_record.hpp), and goes with it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@ struct Journal {
   unsigned user = 0;                   // whose run it is
   std::string run;                     // marks the workload's processes: base/process_group.hpp
   std::vector<SavedSetting> settings;  // in the order to put them back
+  std::int64_t started = 0;            // of process `pid`: see SessionRecord
 };
 
 // What is known of a session while it lasts, beside former values: what its workload is known by, and how many
@@ -33,6 +36,9 @@ struct SessionRecord {
   unsigned user = 0;
   std::string run, region_folder, control_group;  // of the workload
   std::size_t settings = 0;
+  // The tick at which process `pid` was started (proc_pid_stat(5)): another may have its number since, or have it here
+  // where that was of a container's own numbers. 0: not known.
+  std::int64_t started = 0;
 };
 
 void write_session_record(StateFolder& folder, const SessionRecord& record);

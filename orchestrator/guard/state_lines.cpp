@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -25,7 +26,30 @@ std::string unescaped(std::string_view text) {
   return plain;
 }
 
+std::string last_line(std::string_view lines) {
+  // CRC-32 of IEEE 802.3, bit by bit: these files are small, and the part with rights has no library for it.
+  std::uint32_t crc = ~0U;
+  for (const char c : lines) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1U) != 0 ? 0xedb88320U : 0U);
+  }
+  return fmt::format("end\t{:08x}\n", ~crc);
+}
+
 }  // namespace
+
+std::string sealed(std::string lines) {
+  return lines + last_line(lines);
+}
+
+std::string_view unsealed(std::string_view text) {
+  const auto at = text.rfind("\nend\t");
+  if (at == std::string_view::npos || text.back() != '\n') throw std::runtime_error("its end is missing");
+  const std::string_view lines = text.substr(0, at + 1);
+  if (text.substr(at + 1) != last_line(lines))
+    throw std::runtime_error("it was changed since it was written: its checksum is another");
+  return lines;
+}
 
 std::string escaped_part(std::string_view text) {
   std::string safe;

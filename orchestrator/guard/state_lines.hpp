@@ -8,6 +8,11 @@
 
 namespace dvfs_plan {
 
+// With a last line "end<TAB>CRC-32 of what stands before it": a byte that changed on a disk is not to become a former value.
+std::string sealed(std::string lines);
+// Without that line. Throws std::runtime_error where it is missing or says otherwise.
+std::string_view unsealed(std::string_view text);
+
 std::string escaped_part(std::string_view text);
 // Of one line, without its end. Throws std::runtime_error if it is none.
 std::vector<std::string> parts_of_line(std::string_view line);

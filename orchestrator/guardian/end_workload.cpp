@@ -12,6 +12,7 @@
 
 #include "base/control_group.hpp"
 #include "base/end_processes.hpp"
+#include "base/process_tree.hpp"
 #include "base/region_fifo.hpp"
 #include "base/sysfs.hpp"
 
@@ -39,7 +40,8 @@ bool end_all(const Workload& workload, int rounds) {
 
 }  // namespace
 
-bool is_alive(pid_t run) {
+bool is_alive(pid_t run, std::int64_t started) {
+  if (started != 0 && started_at_tick(run) != started) return false;
   constexpr int looks =
       50;  // 10 ms apart: a process that was killed closes its connections before it is gone
   for (int i = 0; i < looks; ++i) {

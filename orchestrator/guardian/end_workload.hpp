@@ -3,13 +3,15 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 namespace dvfs_plan {
 
 // Whether the run still is, after it was given a moment to end: then what carries its mark is its own business, meters
-// above all, which it would not start again.
-bool is_alive(pid_t run);
+// above all, which it would not start again. `started`: the tick at which it was started, not another of its number; 0:
+// not known.
+bool is_alive(pid_t run, std::int64_t started);
 
 struct Workload {
   std::string run;  // its mark; empty: the run is alive, and only the child's group is ended

@@ -41,7 +41,7 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
 // Unless the run is alive, and only its guardian is not. False: a process does not end.
 bool end_what_it_left(const SessionRecord& record) {
   constexpr int rounds = 20;
-  if (record.run.empty() || is_alive(record.pid)) return true;
+  if (record.run.empty() || is_alive(record.pid, record.started)) return true;
   return end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
 }
 
@@ -168,7 +168,8 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     return std::nullopt;
   }
   if (!record && !rebooted)
-    alone = end_what_it_left({{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0});
+    alone = end_what_it_left(
+        {{}, {}, {}, journal->pid, journal->user, journal->run, {}, {}, 0, journal->started});
   before.note_what_changed();
   std::vector<SavedSetting> settings = journal->settings;
   // A clock lock does not outlive a reboot: one that is there now is its owner's.

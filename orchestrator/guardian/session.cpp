@@ -16,6 +16,7 @@
 #include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/process_tree.hpp"
 #include "base/text.hpp"
 #include "orchestrator/guardian/applied_on_disk.hpp"
 #include "orchestrator/guardian/end_workload.hpp"
@@ -459,7 +460,7 @@ class Session {
 
   void note_journal() {
     write_journal(*folder_, {us_.experiment, clock_.wall_time(), boot_id(sysfs_), sysfs_.root(), client_.pid,
-                             client_.user, workload_.run, saved_});
+                             client_.user, workload_.run, saved_, client_started_});
   }
 
   // Somebody may delete what is on disk while we live: who comes after us would find nothing to put back.
@@ -637,7 +638,7 @@ class Session {
   void note_session(std::size_t settings) {
     write_session_record(
         *folder_, {us_.experiment, us_.since, boot_id(sysfs_), client_.pid, client_.user, workload_.run,
-                   workload_.region_folder, workload_.control_group, settings});
+                   workload_.region_folder, workload_.control_group, settings, client_started_});
   }
   void note_session() { note_session(saved_.size()); }
 
@@ -653,7 +654,7 @@ class Session {
       constexpr int at_once = 20, as_long_as_a_setter_may_take = 2000;  // rounds of 5 ms
       // A run that says that it is done has ended its own.
       const bool nothing_left = in_order_ && !was_cut_off;
-      if (!nothing_left && is_alive(client_.pid)) workload_ = {{}, workload_.child, {}, {}};
+      if (!nothing_left && is_alive(client_.pid, client_started_)) workload_ = {{}, workload_.child, {}, {}};
       bool alone = nothing_left || end_workload(workload_, client_.user, at_once);
       // Only who has rights can set anything meanwhile, and one that sits in the driver may do so late.
       if (!alone && was_cut_off && client_.user == ::geteuid())
@@ -703,6 +704,7 @@ class Session {
 
   Connection connection_;
   const Client client_;
+  const std::int64_t client_started_ = started_at_tick(client_.pid).value_or(0);
   const GuardianOptions& options_;
   const Policy policy_;
   const Sysfs sysfs_;

@@ -17,9 +17,9 @@
 namespace dvfs_plan {
 namespace {
 
-// Every point in `repeat.min` randomised complete blocks; then, where the experiment asks for an interval or
-// has a budget, further blocks of the points whose intervals are widest; then `repeat.confirm` blocks of the
-// finalists alone. Disturbed trials are run again at the end of their block.
+// Every point in `repeat.min` randomised complete blocks; then further ones: where the experiment has a budget of the points
+// whose intervals are widest, where it asks for an interval without one of all points that compare; then `repeat.confirm`
+// blocks of the finalists alone. Disturbed trials are run again at the end of their block.
 class RandomisedBlocks : public Strategy {
  public:
   RandomisedBlocks(const Plan& plan, Finalists finalists, std::optional<int> only_block)
@@ -76,8 +76,13 @@ class RandomisedBlocks : public Strategy {
     const auto& budget = plan_.experiment.budget;
     const int fixed = static_cast<int>(std::count_if(plan_.trials.begin(), plan_.trials.end(),
                                                      [](const PlannedTrial& t) { return !is_idle(t.role); }));
-    std::string rest = fmt::format("where the intervals are widest (at most {} blocks a point", repeat_.max);
-    rest += repeat_.until ? fmt::format(", until ±{:g} %)", 100 * *repeat_.until) : ")";
+    std::string rest = fmt::format(
+        "{} (at most {} blocks a point",
+        budget.any() ? "where the intervals are widest" : "of all points that compare", repeat_.max);
+    if (repeat_.until)
+      rest += fmt::format(", {} ±{:g} % by the scatter of the first ones",
+                          budget.any() ? "until" : "as many as take savings to", 100 * *repeat_.until);
+    rest += ")";
     const std::string buys = what_it_buys(history, fixed, rest);
     const int of_a_block = most_of_a_confirming_block();
     if (repeat_.confirm == 0 || of_a_block == 0) return buys;

@@ -157,7 +157,7 @@ CREATE VIEW block_runs AS
 -- Requested, applied (read back) and delivered (sampled while the workload ran) are three things; a row a trial, axis and target.
 --| trial: trials.trial
 --| axis: its name
---| kind: 'knob' or 'parameter'
+--| kind: 'knob': what the workload's own parameters are is in point_values
 --| target: 'policy0', 'machine', 'gpu-0', 'workload'
 --| requested: as written, with its unit
 --| applied: as it was read back
@@ -242,7 +242,9 @@ CREATE VIEW points AS
                 AND t.session_id IN (SELECT s.id FROM session s LEFT JOIN block_run r ON r.id = s.block_run_id WHERE NOT s.recheck AND r.left_out IS NULL)) THEN NULL
               ELSE a.feasible END AS feasible,
          CASE WHEN a.not_told_apart OR EXISTS (SELECT 1 FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'objective_value') THEN a.not_told_apart END AS not_told_apart,
-         CASE WHEN a.on_pareto_front OR (SELECT count(*) FROM point_quantity q WHERE q.point_id = p.id AND q.quantity IN ('energy_j', 'time_s')) = 2 THEN a.on_pareto_front END AS on_pareto_front
+         CASE WHEN a.on_pareto_front OR (SELECT count(*) FROM point_quantity q WHERE q.point_id = p.id
+           AND q.quantity IN (CASE WHEN coalesce(w.per_metric, (SELECT per_metric FROM experiment), '') = '' THEN 'energy_j' ELSE 'energy_per_unit_j' END,
+                              CASE WHEN coalesce(w.per_metric, (SELECT per_metric FROM experiment), '') = '' THEN 'time_s' ELSE 'time_per_unit_s' END)) = 2 THEN a.on_pareto_front END AS on_pareto_front
   FROM point p JOIN workload w ON w.id = p.workload_id LEFT JOIN point_answer a ON a.point_id = p.id
   LEFT JOIN point_change saving ON saving.point_id = p.id AND saving.change = 'saving'
   LEFT JOIN point_change slowdown ON slowdown.point_id = p.id AND slowdown.change = 'slowdown'
@@ -269,15 +271,27 @@ CREATE VIEW quantities AS
 CREATE VIEW changes AS
   SELECT p.key AS point, p.scenario, c.change, c.value, c.low, c.high, c.pairs FROM point_change c JOIN point p ON p.id = c.point_id;
 
--- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of.
+-- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of. Where the
+-- trials of a point did unequal work it is by what they did together: log(ratio of the totals) + each trial's departure from it.
 --| point: its key
 --| scenario: its scenario
 --| is_reference: 1: the reference
 --| block: which
 --| log_time: natural logarithm of seconds
 CREATE VIEW block_times AS
-  SELECT point, scenario, is_reference, block, avg(ln(coalesce(time_per_unit_s, time_s))) AS log_time
-  FROM trials WHERE counts AND time_s > 0 GROUP BY point, block;
+  WITH used AS (
+    SELECT v.point, v.scenario, v.is_reference, v.block, v.time_s, t.region_s AS seconds, t.units
+    FROM trials v JOIN trial t ON t.id = v.trial WHERE v.counts AND v.time_s > 0),
+  work AS (
+    SELECT point, sum(seconds) / sum(units) AS ratio, avg(units) AS mean_units,
+           max(units) - min(units) > 1e-12 * max(units) AS unequal
+    FROM used WHERE units IS NOT NULL GROUP BY point HAVING sum(units) > 0)
+  SELECT u.point, u.scenario, u.is_reference, u.block,
+         avg(CASE WHEN u.units IS NULL THEN ln(u.time_s)
+                  WHEN w.unequal THEN ln(w.ratio) + (u.seconds / w.ratio - u.units) / w.mean_units
+                  ELSE ln(u.seconds / u.units) END) AS log_time
+  FROM used u LEFT JOIN work w ON w.point = u.point
+  GROUP BY u.point, u.block HAVING log_time IS NOT NULL;
 
 -- Each constraint at each point: its value, and whether it holds (NULL: not known).
 --| point: its key

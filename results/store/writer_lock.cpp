@@ -23,11 +23,15 @@ std::string host_name() {
   return host;
 }
 
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 // Whether who took it, by what he wrote into it, was a process of this machine and has ended.
 bool has_ended(const std::string& holder) {
   int pid = 0, length = 0;
   return std::sscanf(holder.c_str(), "pid %d on %n", &pid, &length) == 1 && length > 0 && pid > 0 &&
-         holder.substr(static_cast<std::size_t>(length)) == host_name() && ::kill(pid, 0) != 0 &&
+         first_line(holder).substr(static_cast<std::size_t>(length)) == host_name() && ::kill(pid, 0) != 0 &&
          errno == ESRCH;
 }
 
@@ -63,7 +67,7 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
         ::usleep(10'000);
         continue;
       }
-      const std::string who = printable(text);
+      const std::string who = printable(first_line(text));
       throw Error(
           ExitCode::machine_refuses,
           fmt::format("{}: another dvfs-plan is writing it{}", result, who.empty() ? "" : " (" + who + ")"),
@@ -84,24 +88,29 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
                 fmt::format("{} is no lock of dvfs-plan: something else is in it", file_),
                 "give that file another name, or choose another place for the result with --output");
   }
-  const std::string text = fmt::format("pid {} on {}", ::getpid(), host_name());
+  struct stat own {};
+  ::fstat(lock_.get(), &own);
+  // Of a copy of this file the last line is not so: nobody holds that one, and it says nothing.
+  const std::string text = fmt::format("pid {} on {}\ninode {}\n", ::getpid(), host_name(), own.st_ino);
   if (::ftruncate(lock_.get(), 0) != 0 || ::pwrite(lock_.get(), text.data(), text.size(), 0) < 0) {
     // It is locked all the same; who has it is a courtesy.
   }
 }
 
-std::optional<bool> is_being_written(const std::string& result, int pid) {
+std::optional<int> writer_of(const std::string& result) {
   const UniqueFd file(::open((result + ".lock").c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   char text[200] = {};
-  if (!file || ::pread(file.get(), text, sizeof text - 1, 0) <= 0 ||
-      !std::string_view(text).starts_with("pid "))
+  struct stat here {};
+  int pid = 0;
+  unsigned long long inode = 0;
+  if (!file || ::fstat(file.get(), &here) != 0 || ::pread(file.get(), text, sizeof text - 1, 0) <= 0 ||
+      std::sscanf(text, "pid %d on %*s inode %llu", &pid, &inode) < 1 || (inode != 0 && inode != here.st_ino))
     return std::nullopt;
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
     ::flock(file.get(), LOCK_UN);
-    return false;
+    return 0;
   }
-  if (errno != EWOULDBLOCK) return std::nullopt;
-  return std::string_view(text).starts_with(fmt::format("pid {} on ", pid));
+  return errno == EWOULDBLOCK ? std::optional(pid) : std::nullopt;
 }
 
 WriterLock::~WriterLock() {

@@ -26,8 +26,9 @@ class WriterLock {
   UniqueFd lock_;
 };
 
-// Whether the process that was `pid` as it began writes it now, wherever one looks from: from another container the number says
-// nothing, and behind its end it may be somebody else's. nullopt: not known (there is no such file, as beside a copy, or no locks here).
-std::optional<bool> is_being_written(const std::string& result, int pid);
+// Who writes it now, as its own number, wherever one looks from: from another container that says nothing of processes here, and
+// behind its end it may be somebody else's. 0: nobody. nullopt: not known (there is no such file, or one that was copied with
+// the result, or there are no locks here).
+std::optional<int> writer_of(const std::string& result);
 
 }  // namespace dvfs_plan

@@ -112,6 +112,10 @@ TEST(Blocks, RunADisturbedTrialAgainAtTheBlocksEndAndNotForEver) {
 
 TEST(Blocks, GoOnUntilTheIntervalsAreNarrowEnough) {
   Night night(4, "objective: time\nrepeat: {min: 3, max: 20, until: 2 %}\n");
+  EXPECT_EQ(night.strategy_->announcement(night.history_),
+            "3 blocks (15 trials), then more of all points that compare (at most 20 blocks a point, as many "
+            "as take savings to "
+            "±2 % by the scatter of the first ones)");
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise;
   // Point 1 scatters by 3 %, the others by 0.3 %.

@@ -150,8 +150,34 @@ TEST(AppliedRecord, ComesBackAsWrittenAndIsOfOneRun) {
     state.write_whole("applied", text.substr(0, size));
     EXPECT_EQ(read_applied_record(state, "1-2"), std::nullopt) << size;
   }
+  // Nor one in which a disk changed a bit: a '1' becomes a '0' or a '3'.
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = text;
+      changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
+      state.write_whole("applied", changed);
+      EXPECT_EQ(read_applied_record(state, "1-2"), std::nullopt) << i << ' ' << bit;
+    }
+  }
   remove_applied_record(state);
   EXPECT_FALSE(state.read("applied"));
+}
+
+// Which process was the run, by its number and when it was started: who is it now?
+TEST(SessionRecord, ComesBackAsWrittenOrNotAtAll) {
+  TemporaryFolder folder;
+  StateFolder state(folder / "state");
+  write_session_record(state,
+                       {"a.yaml", "now", "boot", 42, 1000, "42-1", "/run/r", "/sys/fs/cgroup/x", 2, 77});
+  const auto record = read_session_record(state);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->pid, 42);
+  EXPECT_EQ(record->started, 77);
+  EXPECT_EQ(record->control_group, "/sys/fs/cgroup/x");
+  std::string changed = *state.read("session");
+  changed.replace(changed.find("42-1"), 1, "5");
+  state.write_whole("session", changed);
+  EXPECT_FALSE(read_session_record(state));
 }
 
 TEST(StateFolder, MustBeOursAlone) {
@@ -215,6 +241,33 @@ TEST(Journal, ADamagedOneIsNeverThrownAway) {
     EXPECT_THAT(message_of([&] { read_journal(state); }), HasSubstr("journal cannot be understood")) << size;
     EXPECT_TRUE(state.read("journal"));
   }
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = whole;
+      changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
+      state.write_durably("journal", changed);
+      EXPECT_THAT(message_of([&] { read_journal(state); }), HasSubstr("journal cannot be understood"))
+          << i << ' ' << bit;
+    }
+  }
+  std::string changed = whole;
+  changed.replace(changed.find("/sys/a\t1") + 7, 1, "3");
+  state.write_durably("journal", changed);
+  EXPECT_THAT(
+      message_of([&] { read_journal(state); }),
+      HasSubstr("it was changed since it was written: its checksum is another; it says:\n  /sys/a was '3'"));
+}
+
+TEST(Journal, OneOfTheVersionBeforeIsUnderstood) {
+  TemporaryFolder folder;
+  StateFolder state(folder / "state");
+  state.write_durably(
+      "journal",
+      "dvfs-plan journal 2\nexperiment\ta.yaml\nsaved_at\tnow\nboot_id\tb\nsysfs_root\t\npid\t7\n"
+      "user\t0\nrun\t7-1\nsetting\tk\t/sys/a\t1\nend\n");
+  const auto read = read_journal(state);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->settings, (std::vector<SavedSetting>{{"k", "/sys/a", "1"}}));
 }
 
 GuardWish wish(const TemporaryFolder& root, const TemporaryFolder& folder, const std::string& experiment) {

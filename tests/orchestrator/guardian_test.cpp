@@ -2,13 +2,16 @@
 // whole of it under attack is in tests/system/test_attacks.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <random>
 
 #include "base/error.hpp"
+#include "base/process_tree.hpp"
 #include "orchestrator/guard/connection.hpp"
 #include "orchestrator/guard/message.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
+#include "orchestrator/guardian/end_workload.hpp"
 #include "orchestrator/guardian/known_settings.hpp"
 #include "orchestrator/guardian/policy.hpp"
 
@@ -29,6 +32,15 @@ std::string fault_of(const std::string& text) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+// The number of a run that was killed is another program's soon, and that of a container's own counting was one here all along.
+TEST(DeadRun, IsNotTheOneThatHasItsNumberNow) {
+  const auto started = started_at_tick(::getpid());
+  ASSERT_TRUE(started);
+  EXPECT_TRUE(is_alive(::getpid(), *started));
+  EXPECT_TRUE(is_alive(::getpid(), 0));
+  EXPECT_FALSE(is_alive(::getpid(), *started + 1));
 }
 
 TEST(Message, ComesThroughInPiecesOfAnySize) {

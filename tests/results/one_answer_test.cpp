@@ -26,6 +26,7 @@ struct NightShape {
   std::string objective;  // of the experiment file
   bool adaptive = false, per_unit = false;
   double excluded = 0, unknown_energy = 0, missing = 0, disturbed = 0;  // shares of trials
+  double idle = 0;                                                      // of those that do no unit of work
 };
 
 class RandomNight {
@@ -38,6 +39,7 @@ class RandomNight {
     shape_.adaptive = shape_.clocks > 1 && chance(0.05);  // a model is fitted: it takes longer
     for (double* share : {&shape_.excluded, &shape_.unknown_energy, &shape_.missing, &shape_.disturbed})
       *share = chance(0.5) ? 0 : 0.4 * unit_(random_);
+    if (shape_.per_unit && chance(0.5)) shape_.idle = 0.4 * unit_(random_);
     const std::string minimise =
         std::vector<std::string>{"energy", "time", "edp", "ed2p"}[static_cast<std::size_t>(whole(4))];
     std::string rules;
@@ -132,12 +134,15 @@ class RandomNight {
       t.energy_systematic_j = 0.005 * *t.energy_j;
     }
     t.fresh_readings = 20;
-    if (shape_.per_unit) t.units = 100.0 * (1 + whole(2));
+    if (shape_.per_unit) t.units = chance(shape_.idle) ? 0 : 100.0 * (1 + whole(2));
     t.metrics = {{"samples", t.units.value_or(1), ""}, {"accuracy", 0.6 + 0.05 * whole(5), ""}};
-    const double share = t.units ? 1 / *t.units : 1;
+    const bool useless = t.units == 0.0;
+    const double share = t.units && !useless ? 1 / *t.units : 1;
     const auto& objective = plan.experiment.objective.minimise;
     const double e = t.energy_j.value_or(0) * share, d = seconds * share;
-    if (objective == Objective::time)
+    if (useless)
+      t.objective = std::nullopt;
+    else if (objective == Objective::time)
       t.objective = d;
     else if (t.energy_j)
       t.objective = objective == Objective::energy ? e : objective == Objective::edp ? e * d : e * d * d;
@@ -306,6 +311,23 @@ void expect_least_mean(Store& store, const ScenarioSummary& scenario) {
   EXPECT_NEAR(scenario.points[*scenario.best].objective->mean, least.real(0), 1e-9 * least.real(0));
 }
 
+// A slowdown is the mean, over the blocks that a point shares with the reference, of what view block_times says.
+void expect_slowdowns(Store& store, const ScenarioSummary& scenario) {
+  Statement paired = store.database().prepare(
+      "SELECT exp(avg(mine.log_time - other.log_time)) - 1, count(*) FROM block_times mine JOIN block_times "
+      "other "
+      "ON other.scenario = mine.scenario AND other.block = mine.block AND other.is_reference "
+      "WHERE mine.point = ?");
+  for (const PointSummary& point : scenario.points) {
+    if (point.is_reference || !point.slowdown || scenario.search) continue;
+    paired.reset();
+    paired.bind(point.point);
+    ASSERT_TRUE(paired.step());
+    EXPECT_NEAR(paired.real(0), point.slowdown->value, 1e-9) << point.point;
+    EXPECT_GT(paired.integer(1), 0);
+  }
+}
+
 class OneAnswer : public testing::Test {
  protected:
   Store create(const Plan& plan) {
@@ -349,6 +371,7 @@ TEST_F(OneAnswer, IsGivenBySqlJsonAndTheTerminalOnRandomNights) {
       expect_drift(store, scenario);
       expect_answer(store, scenario, json["scenarios"][i], terminal);
       expect_least_mean(store, scenario);
+      expect_slowdowns(store, scenario);
       ++(scenario.best ? named : unnamed);
       unbalanced += scenario.balanced ? 0 : 1;
       searched += scenario.search ? 1 : 0;

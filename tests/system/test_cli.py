@@ -213,14 +213,25 @@ workloads:
             print("SKIPPED looking from another container: " + elsewhere.stderr.strip())
         else:
             self.assertTrue(json.loads(elsewhere.stdout)["running"])
+        # A copy that was made of all its files: the lock's says nothing, the process itself lives.
+        (self.folder / "copy").mkdir()
+        for file in self.folder.glob("one.sqlite*"):
+            shutil.copy(file, self.folder / "copy")
+        self.assertTrue(json.loads(self.call("status", "copy/one.sqlite", "--json").stdout)["running"])
         running.kill()
         running.wait()
         self.wait_for(lambda: not looked_at()[0])
+        # A recheck, which is no session of the night's.
+        lock = self.folder / "one.sqlite.lock"
+        lock.write_text(re.sub(r"^pid \d+", f"pid {os.getpid()}", lock.read_text()))
+        with lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertEqual(json.loads(self.call("status", "one.sqlite", "--json").stdout)["other_writer"], os.getpid())
+            self.assertIn(f"\nprocess {os.getpid()} is writing the result now: a recheck, or a run that has just begun\n", self.call("status", "one.sqlite").stdout)
+        self.assertIsNone(json.loads(self.call("status", "one.sqlite", "--json").stdout)["other_writer"])
         # The number of a process that lives, as if it had been given to it: ours.
         with contextlib.closing(sqlite3.connect(self.folder / "one.sqlite")) as result, result:
             result.execute("UPDATE session SET pid = ?", (os.getpid(),))
-        lock = self.folder / "one.sqlite.lock"
-        lock.write_text(re.sub(r"^pid \d+", f"pid {os.getpid()}", lock.read_text()))
         self.assertEqual(looked_at(), (False, None))
         self.assertIn("\nnot running; the last run was killed.", self.call("status", "one.sqlite").stdout)
         self.assertEqual(self.call("status", "one.sqlite", "--watch").returncode, 0)

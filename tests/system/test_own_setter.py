@@ -82,6 +82,14 @@ class OwnSetter(Whole):
         self.assertIn(used.stdout, ("100.000\n", "120.000\n"))
         self.assertIn(f"dvfs-plan: set.cap is set by: {self.folder}/tool set {{value}}; it is read by: {self.folder}/tool get\n", used.stderr)
         self.assertEqual(self.cap.read_text(), "140.000\n")
+        # What its caller left open for it (make's job server) it has, and nothing of the program's own.
+        read, write = os.pipe()
+        at_seven = os.dup2(write, 7, inheritable=True) if write != 7 else write
+        self.addCleanup(lambda: [os.close(fd) for fd in {read, write, at_seven}])
+        opened = subprocess.run([PROGRAM, "use", "--quiet", "own.sqlite", "--state-folder", str(self.folder / "state"), "--", "sh", "-c", "echo token >&7; readlink /proc/$$/fd/*"],
+                              cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, pass_fds=(at_seven,))
+        self.assertEqual(os.read(read, 100), b"token\n", opened.stderr)
+        self.assertEqual(len(opened.stdout.splitlines()), 4, opened.stdout)
         script = self.write("found.sh", self.call("setting", "own.sqlite", "--as", "sysfs").stdout)
         subprocess.run(["sh", script], check=True)
         self.assertEqual(self.cap.read_text(), used.stdout)

@@ -1,0 +1,1 @@
+-- Views alone: a time of a block is by what its trials did together where they did unequal work.
