@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -336,6 +337,10 @@ struct Experiment {
   std::optional<RawValue> result;
   std::optional<SlurmSpec> slurm;  // nullopt: this machine
 
+  // Where the file is, absolute where `folder` is.
+  std::string path() const {
+    return (std::filesystem::path(folder) / std::filesystem::path(file).filename()).string();
+  }
   OwnKnobs own_knobs() const { return {sysfs, set, folder}; }
 };
 

@@ -27,6 +27,7 @@ LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, con
   launch.run_as = user_of(fmt::format("probe '{}'", spec.name), spec.run_as);
   auto environment = environment_for(launch.run_as, {});
   launch.executable = find_executable(spec.command[0], experiment.folder, environment["PATH"]);
+  launch.folder = experiment.folder;
   for (const auto& [name, value] : environment) launch.environment.push_back(name + "=" + value);
   launch.environment.push_back(std::string(run_variable) + "=" + run);
   return launch;

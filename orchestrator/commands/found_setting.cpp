@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
@@ -11,6 +12,7 @@
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/stored_experiment.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/report/question_text.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
 
@@ -28,9 +30,9 @@ double parse_slowdown(const std::string& text) {
 // What the last look at this answer found, where it did not find that it stands; empty: nobody looked, or it does.
 std::string doubt_of_recheck(Store& store, const ChosenAnswer& answer) {
   Statement s = store.database().prepare(
-      "SELECT substr(at, 1, 10), verdict, why FROM rechecks WHERE scenario = ? AND point = ? ORDER BY at "
-      "DESC LIMIT 1");
-  s.bind(answer.scenario.scenario).bind(answer.point.point);
+      "SELECT substr(at, 1, 10), verdict, why FROM rechecks WHERE scenario = ? AND point = ? AND "
+      "(question IS NULL OR question = ?) ORDER BY at DESC LIMIT 1");
+  s.bind(answer.scenario.scenario).bind(answer.point.point).bind(question_text(answer.scenario));
   if (!s.step() || s.text(1) == "stands") return {};
   return printable(
       s.text(1) == "changed"
@@ -40,7 +42,8 @@ std::string doubt_of_recheck(Store& store, const ChosenAnswer& answer) {
 
 }  // namespace
 
-FoundSetting::FoundSetting(const std::string& file, const std::string& workload, const std::string& slowdown)
+FoundSetting::FoundSetting(const std::string& file, const std::string& workload, const std::string& slowdown,
+                           const std::string& experiment)
     : file_(file) {
   AnswerWish wish{workload, {}};
   if (!slowdown.empty()) wish.slowdown = parse_slowdown(slowdown);
@@ -55,6 +58,8 @@ FoundSetting::FoundSetting(const std::string& file, const std::string& workload,
     doubts_.insert(doubts_.begin(), since);
   there_ = store.machine_facts();
   experiment_ = stored_experiment(store, file);
+  place_ = experiment_place(store, file, experiment);
+  experiment_.folder = std::filesystem::path(place_.file).parent_path().string();
   measured_at_ = store.experiment().created_at;
 }
 
@@ -68,6 +73,14 @@ void FoundSetting::find_here(const Sysfs& sysfs) {
   std::vector<std::string> axes;
   for (const AxisSetting& one : settings()) {
     if (is_knob_axis(one.axis)) axes.push_back(one.axis);
+    // Another project's program of that name is not to be run as root on a guess.
+    if (one.axis.starts_with("set.") && !place_.known)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("{}: axis '{}' is set by programs of the experiment's folder, and where that "
+                              "is by now is not known: {} "
+                              "is not there as the result has it",
+                              file_, one.axis, place_.file),
+                  "nothing was set; say where the experiment's file is: --experiment FILE");
   }
   boards_ = find_used_boards(experiment_, sysfs, current_environment());
   knobs_ = find_knobs(axes, sysfs, experiment_.own_knobs(), boards_);

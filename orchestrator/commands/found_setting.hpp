@@ -9,6 +9,7 @@
 
 #include "base/sysfs.hpp"
 #include "experiments/plan/experiment.hpp"
+#include "orchestrator/commands/stored_experiment.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
 #include "orchestrator/machine/used_boards.hpp"
 #include "results/report/chosen_answer.hpp"
@@ -18,7 +19,9 @@ namespace dvfs_plan {
 class FoundSetting {
  public:
   // `workload`: whose answer, where there are several; `slowdown`: "5%", or empty. Throws Error where the result has no such answer.
-  FoundSetting(const std::string& file, const std::string& workload, const std::string& slowdown);
+  // `experiment`: where the experiment's file is; empty: where it was.
+  FoundSetting(const std::string& file, const std::string& workload, const std::string& slowdown,
+               const std::string& experiment);
 
   const std::string& file() const { return file_; }
   const ChosenAnswer& answer() const { return *answer_; }
@@ -48,6 +51,7 @@ class FoundSetting {
   std::optional<double> slowdown_;
   std::vector<std::string> doubts_, changes_;
   Experiment experiment_;
+  ExperimentPlace place_;
   std::map<std::string, std::string> there_;
   UsedBoards boards_;
   std::vector<KnobFinding> knobs_;

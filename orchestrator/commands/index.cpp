@@ -63,13 +63,17 @@ std::string share_of_reference(Store& store, const std::string& best, const std:
 // Of the scenario's best (a point's key) as it was then: where another is the best since, of which.
 std::string last_recheck(Store& store, const std::string& scenario, const std::string& best) {
   Statement s = store.database().prepare(
-      "SELECT substr(at, 1, 10) || ' ' || verdict, point FROM rechecks WHERE scenario = ? ORDER BY at DESC "
-      "LIMIT 1");
+      "SELECT substr(k.at, 1, 10) || ' ' || k.verdict, k.point, coalesce(k.question <> s.question, 0) AS "
+      "other "
+      "FROM rechecks k JOIN scenarios s ON s.scenario = k.scenario WHERE k.scenario = ? ORDER BY other, k.at "
+      "DESC LIMIT 1");
   s.bind(scenario);
   if (!s.step()) return {};
-  if (s.text(1) == best) return s.text(0);
+  const bool other = s.integer(2) != 0;
+  if (s.text(1) == best) return s.text(0) + (other ? " (asked otherwise)" : "");
   const std::string setting = settings_of_point(store, s.text(1));
-  return fmt::format("{} (of {})", s.text(0), setting.empty() ? s.text(1) : setting);
+  return fmt::format("{} (of {}{})", s.text(0), setting.empty() ? s.text(1) : setting,
+                     other ? ", asked otherwise" : "");
 }
 
 // A value and the ends of its interval, from column `at` on.

@@ -14,6 +14,7 @@
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/page_beside.hpp"
 #include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/commands/stored_experiment.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/strategies/recheck_blocks.hpp"
 #include "results/compare/recheck.hpp"
@@ -62,9 +63,7 @@ class Recheck : public RunPart {
     hash_ = store.plan_hash();
     canonical_ = store.canonical_plan();
     text_ = store.experiment_file();
-    Statement source = store.database().prepare("SELECT source_file FROM experiment");
-    source.step();
-    experiment_ = options.experiment.empty() ? where_it_was(source.text(0)) : options.experiment;
+    experiment_ = experiment_place(store, file_, options.experiment).file;
   }
 
   // The experiment's file, which need not be there any more; programs that it names by their way are sought from its folder.
@@ -94,7 +93,7 @@ class Recheck : public RunPart {
     for (const auto& [name, digest] : there_) {
       const std::string_view begin = name.starts_with(meter_file_fact) ? meter_file_fact : work_file_fact;
       if (!name.starts_with(begin)) continue;
-      const auto now = facts.find(name);
+      const auto now = now_of(facts, name, plan.experiment.folder);
       if (now == facts.end())
         files.push_back(name.substr(begin.size()) + " is not there");
       else if (now->second != digest)
@@ -167,6 +166,23 @@ class Recheck : public RunPart {
   }
 
  private:
+  // A file goes by its absolute way, and the experiment's folder may have been moved with it: then by its way from there.
+  std::map<std::string, std::string>::const_iterator now_of(const std::map<std::string, std::string>& facts,
+                                                            const std::string& name,
+                                                            const std::string& folder) const {
+    if (const auto same = facts.find(name); same != facts.end()) return same;
+    return std::find_if(facts.begin(), facts.end(), [&](const auto& fact) {
+      for (const std::string_view begin : {work_file_fact, meter_file_fact}) {
+        if (!name.starts_with(begin) || !fact.first.starts_with(begin) || there_.contains(fact.first))
+          continue;
+        const std::string way =
+            std::filesystem::path(fact.first.substr(begin.size())).lexically_relative(folder).string();
+        return !way.empty() && !way.starts_with("..") && name.ends_with("/" + way);
+      }
+      return false;
+    });
+  }
+
   void keep(Store& store, const std::vector<RecheckRow>& rows, const std::vector<TrialRow>& trials) const {
     try {
       store.write_rechecks(rows);
@@ -217,16 +233,6 @@ class Recheck : public RunPart {
                             night.scenarios.empty() ? "it has no trials"
                                                     : "no best is known, or the reference is the best"),
                 "`dvfs-plan report` says why");
-  }
-
-  // As the run named it: from where the result lies, as it does by default, else from here.
-  std::string where_it_was(const std::string& source) const {
-    const std::filesystem::path way(source);
-    const std::string beside = (std::filesystem::path(file_).parent_path() / way).string();
-    std::error_code none;
-    return way.is_absolute() || (!std::filesystem::exists(beside, none) && std::filesystem::exists(way, none))
-               ? source
-               : beside;
   }
 
   const RecheckOptions& options_;

@@ -18,7 +18,7 @@ namespace dvfs_plan {
 namespace {
 
 struct SettingOptions : CommonOptions {
-  std::string as = "sysfs", workload, slowdown;
+  std::string as = "sysfs", workload, slowdown, experiment;
 };
 
 std::string forms_text() {
@@ -75,7 +75,7 @@ int setting_command(const SettingOptions& options) {
                             did_you_mean(options.as, names)),
                 "there are: " + join(names, ", "));
   }
-  FoundSetting found(options.file, options.workload, options.slowdown);
+  FoundSetting found(options.file, options.workload, options.slowdown, options.experiment);
   require_a_knob(found, *form);
   FormRequest request{.found = found, .comment = {}};
   request.comment.push_back(answer_text(found.answer()));
@@ -120,6 +120,10 @@ const Registered<CommandKind> setting(
        app.add_option(
            "--slowdown", options->slowdown,
            "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
+       app.add_option("--experiment", options->experiment,
+                      "where the experiment's file is, if it was moved: programs that set something are "
+                      "sought from there")
+           ->type_name("FILE");
        return declared(app, options, setting_command);
      }});
 

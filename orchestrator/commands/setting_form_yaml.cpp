@@ -125,6 +125,9 @@ std::string as_yaml(const FormRequest& request) {
     refuse(fmt::format("the experiment in {} has no  axes:  on a line of its own", found.file()));
   put_axes(*axes, found, blocks);
   put_question(*root, found, blocks);
+  // By its name a run would find the old result and go on with that.
+  blocks.put("name", fmt::format("name: {}\n", yaml_word(found.experiment().name + "-narrower")));
+  if (blocks.has("result")) blocks.put("result", "");
   std::string narrow = blocks.text();
   Diagnostics faults(found.file());
   // An alias may stand for what was in a block that is written anew.
@@ -134,8 +137,8 @@ std::string as_yaml(const FormRequest& request) {
                     "written anew (an anchor in one, its alias in another)",
                     found.file()));
   return as_comment(request.comment) +
-         "# The experiment again, between the neighbours of the setting that was found. A sweep of its own: "
-         "give it\n# a file of its own.\n" +
+         "# The experiment again, between the neighbours of the setting that was found. A sweep of its own, by "
+         "another name.\n" +
          narrow;
 }
 

@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "base/acting_as.hpp"
 #include "base/error.hpp"
+#include "base/invoking_user.hpp"
 #include "orchestrator/commands/vocabulary.hpp"
 
 namespace dvfs_plan {
@@ -14,6 +21,33 @@ Experiment stored_experiment(Store& store, const std::string& file) {
   std::string text = diagnostics.text();
   if (!text.empty()) text.pop_back();
   throw Error(ExitCode::bad_experiment, text, "it was written for another version of dvfs-plan");
+}
+
+ExperimentPlace experiment_place(Store& store, const std::string& result, const std::string& named) {
+  namespace fs = std::filesystem;
+  const auto absolute = [](const fs::path& way) { return fs::absolute(way).lexically_normal(); };
+  if (!named.empty()) return {absolute(named).string(), true};
+  Statement source = store.database().prepare("SELECT source_file FROM experiment");
+  source.step();
+  const fs::path was(source.text(0));
+  std::error_code none;
+  const fs::path there = fs::canonical(result, none);
+  const fs::path beside = (none ? absolute(result) : there).parent_path();
+  // Programs before 1.2.3 kept its way from the folder that the run was started in, where the result lies by default.
+  const std::vector<fs::path> places = was.is_absolute()
+                                           ? std::vector{was, beside / was.filename()}
+                                           : std::vector{(beside / was).lexically_normal(), absolute(was)};
+  const ActingAs owner(invoking_owner());
+  const std::string text = store.experiment_file();
+  for (const fs::path& place : places) {
+    std::ifstream file(place, std::ios::binary);
+    if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return {place.string(), true};
+  }
+  if (was.is_absolute() && fs::is_directory(was.parent_path(), none)) return {was.string(), true};
+  for (const fs::path& place : places) {
+    if (fs::exists(place, none)) return {place.string(), false};
+  }
+  return {places.front().string(), false};
 }
 
 }  // namespace dvfs_plan

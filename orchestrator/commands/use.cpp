@@ -21,7 +21,7 @@ namespace dvfs_plan {
 namespace {
 
 struct UseOptions : CommonOptions {
-  std::string workload, slowdown;
+  std::string workload, slowdown, experiment;
   std::optional<std::string> run_as;
   std::vector<std::string> keep;
   bool wait = false, quiet = false;
@@ -34,7 +34,7 @@ class Use {
       : options_(options),
         command_(options.behind.empty() ? options.words : options.behind),
         sysfs_(options.sysfs_root),
-        found_(options.file, options.workload, options.slowdown) {}
+        found_(options.file, options.workload, options.slowdown, options.experiment) {}
 
   int run() {
     say(answer_text(found_.answer()));
@@ -193,6 +193,10 @@ const Registered<CommandKind> use(
        app.add_option(
            "--slowdown", options->slowdown,
            "the least energy within this slowdown, such as 5%, in place of the experiment's objective");
+       app.add_option("--experiment", options->experiment,
+                      "where the experiment's file is, if it was moved: programs that set something are "
+                      "sought from there")
+           ->type_name("FILE");
        app.add_option("--run-as", options->run_as, "the user that the command runs as");
        app.add_option("--keep", options->keep, "under sudo: variables of root's environment that it gets");
        app.add_flag("--wait", options->wait,

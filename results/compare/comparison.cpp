@@ -412,6 +412,13 @@ class ScenarioComparison {
     if (old == nullptr || !energies_compare_) return;
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
+    const std::vector<ConstraintCheck>& then = before_.points[*before_.best].constraints;
+    result_.old_best_held =
+        std::any_of(old->constraints.begin(), old->constraints.end(), [&](const ConstraintCheck& now) {
+          return now.holds == false && std::any_of(then.begin(), then.end(), [&](const ConstraintCheck& was) {
+                   return was.text == now.text && was.holds != false;
+                 });
+        });
     result_.old_best_known = old->objective.has_value() &&
                              std::all_of(old->constraints.begin(), old->constraints.end(),
                                          [](const ConstraintCheck& one) { return one.holds.has_value(); });
@@ -451,13 +458,25 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
          "their energies are of different things and do not compare");
   differ("objective", std::string(to_string(a.objective.minimise)),
          std::string(to_string(b.objective.minimise)), "the best points answer different questions");
+  const auto limits = [](const ObjectiveSpec& o) {
+    std::vector<std::string> texts;
+    for (const ConstraintSpec& one : o.constraints) texts.push_back(constraint_text(one));
+    return texts.empty() ? std::string("none") : join(texts, ", ");
+  };
+  differ("limits", limits(a.objective), limits(b.objective), "the best points answer different questions");
+  const auto price = [](const ObjectiveSpec& o) {
+    return o.price ? fmt::format("{:.6g} {} a joule and {:.6g} a second", o.price->per_joule,
+                                 o.price->currency, o.price->per_second)
+                   : std::string("none");
+  };
+  differ("price", price(a.objective), price(b.objective), "the best points answer different questions");
   differ("unit of work", a.objective.per, b.objective.per, "their energies are per different units");
   // Of single workloads, where they have one of their own: "decode: time per tokens", "train: to loss <= 0.35".
-  const auto own = [](const ExperimentRow& e) {
+  const auto own = [&](const ExperimentRow& e) {
     std::vector<std::string> texts;
     for (const auto& [name, o] : e.own_objectives)
-      texts.push_back(
-          fmt::format("{}: {}{}{}", name, to_string(o.minimise), o.per.empty() ? "" : " per ", o.per));
+      texts.push_back(fmt::format("{}: {}{}{}{}", name, to_string(o.minimise), o.per.empty() ? "" : " per ",
+                                  o.per, o.constraints.empty() ? "" : " with " + limits(o)));
     for (const auto& [name, target] : e.targets) texts.push_back(fmt::format("{}: to {}", name, target));
     return join(texts, ", ");
   };

@@ -48,7 +48,8 @@ struct ComparedScenario {
   std::optional<Change>
       cost_of_old_best;           // in `after`: the objective at the best of before against that of after
   bool old_best_feasible = true;  // in `after` it holds the constraints
-  bool old_best_known = true;     // in `after` its objective is, and whether it holds them
+  bool old_best_held = true;   // what it does not hold it held before; else another limit was asked for then
+  bool old_best_known = true;  // in `after` its objective is, and whether it holds them
   bool old_best_not_told_apart = false;  // in `after`, from its best
   ChangeOfPoint all_energy, all_time;    // geometric mean of all points' changes; no interval
   int compared = 0;                      // points with an interval

@@ -81,7 +81,10 @@ std::string best_text(const ComparedScenario& scenario) {
   std::string text =
       fmt::format(" The best was {} and is {}", called(*scenario.best_before), called(*scenario.best_after));
   if (!scenario.old_best_known) return text + "; after, too little is known of the former best.";
-  if (!scenario.old_best_feasible) return text + "; after, the former best no longer holds the constraints.";
+  if (!scenario.old_best_feasible)
+    return text + (scenario.old_best_held
+                       ? "; after, the former best no longer holds the constraints."
+                       : "; the former best does not hold the constraints that are asked for after.");
   if (scenario.old_best_not_told_apart) return text + "; after, the two cannot be told apart.";
   if (scenario.cost_of_old_best)
     text += fmt::format("; after, the former best's objective is {} against the new one",

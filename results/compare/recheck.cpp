@@ -12,6 +12,7 @@
 #include "results/compare/comparison.hpp"
 #include "results/report/json_values.hpp"
 #include "results/report/of_totals.hpp"
+#include "results/report/question_text.hpp"
 #include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {
@@ -121,6 +122,22 @@ Change against_both(const Change& change, const ScenarioSummary& was, double con
           std::max(*change.high, std::expm1(middle + up))};
 }
 
+// Of a night whose own blocks do not tell how they scatter (a search, one block): what it states against what is now. Where its statement
+// has an interval (a search's model) that is its part; else its blocks are taken to scatter as the recheck's do.
+std::optional<Change> against_stated(const std::optional<Change>& stated, const std::optional<Change>& now,
+                                     double confidence) {
+  const auto own = log_half_width(now);
+  if (!stated || stated->value >= 1 || !own || now->pairs < 2) return std::nullopt;
+  const int df = now->pairs - 1;
+  const double error = *own / student_t(0.95, df), t = student_t(confidence, df);
+  const auto of_night = log_half_width(stated);
+  const double more = of_night ? *of_night * normal_quantile(confidence) / normal_quantile(0.95)
+                               : t * error * std::sqrt(now->pairs / std::max(1.0, 1.0 * stated->pairs));
+  const double middle = std::log1p(-now->value) - std::log1p(-stated->value),
+               half = std::hypot(t * error, more);
+  return Change{now->pairs, std::expm1(middle), std::expm1(middle - half), std::expm1(middle + half)};
+}
+
 // Constraints that the best is known to break now, or is not known to hold any more.
 struct Broken {
   std::vector<std::string> certainly, perhaps;
@@ -166,6 +183,7 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   }
   row.blocks = static_cast<int>(blocks.size());
   row.saving_before = range_of(was.gain_of_best);
+  row.question = question_text(was);
   row.verdict = not_known_yet;
 
   const PointSummary *best_now = point_of(is, best.point), *reference_now = point_of(is, reference.point);
@@ -231,11 +249,14 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
     return change_against_reference(trials, again, was.scenario, best.point, level,
                                     sensor_share(best.objective), sensor_share(best_now->objective));
   };
-  auto change = as_measured(confidence_of_recheck);
-  if (change) change = against_both(*change, was, confidence_of_recheck);
+  const auto change_at = [&](double level) -> std::optional<Change> {
+    const auto change = as_measured(level);
+    return change && change->low ? against_both(*change, was, level)
+                                 : against_stated(was.gain_of_best, best_now->gain, level);
+  };
+  const auto change = change_at(confidence_of_recheck);
   row.change = range_of(change);
-  auto strict = as_measured(confidence);
-  if (strict) strict = against_both(*strict, was, confidence);
+  const auto strict = change_at(confidence);
   if (strict && is_beyond_zero(*strict)) {
     row.verdict = has_changed;
     row.why = fmt::format(
@@ -356,6 +377,7 @@ std::string recheck_json(const std::vector<RecheckRow>& rows) {
   for (const RecheckRow& row : rows)
     json.push_back({{"scenario", row.scenario},
                     {"best", row.point},
+                    {"question", row.question},
                     {"verdict", row.verdict},
                     {"why", row.why},
                     {"blocks", row.blocks},

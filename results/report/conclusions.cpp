@@ -1,5 +1,7 @@
 #include "results/report/conclusions.hpp"
 
+#include "results/report/question_text.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -79,6 +81,7 @@ Conclusions::Scenario concluded(const ScenarioSummary& scenario, bool per_unit) 
   row.trials = scenario.trials;
   row.counted = scenario.counted;
   row.drift_of_night = scenario.drift_of_night;
+  row.question = question_text(scenario);
   for (const PointSummary& point : scenario.points) row.points.push_back(concluded(point, per_unit));
   for (const BlockDrift& one : scenario.drift)
     row.drift.push_back({one.block, one.first_value, one.last_value, one.change, one.sensor_half_width,

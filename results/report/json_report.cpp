@@ -1,5 +1,6 @@
 // The report as JSON: what `--json` prints and the page is made from.
 #include "results/report/json_report.hpp"
+#include "results/report/question_text.hpp"
 
 #include <fmt/format.h>
 
@@ -221,6 +222,7 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
   one["gain_corrected_for_choice"] = scenario.gain_corrected;
   one["best_chosen_among"] = scenario.chosen_among;
   one["how_sure"] = how_sure(scenario);
+  one["question"] = question_text(scenario);
   one["gain_from_fresh_blocks"] = scenario.from_fresh_blocks;
   one["best_at_edge_of"] = scenario.best_at_edge_of;
   one["reference"] = named(scenario.reference);

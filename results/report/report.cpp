@@ -1,5 +1,6 @@
 #include "results/report/report.hpp"
 #include "results/report/against_meter.hpp"
+#include "results/report/question_text.hpp"
 
 #include <fmt/format.h>
 
@@ -150,20 +151,29 @@ std::string rechecked_setting(const Summary& summary, const std::string& scenari
   return key + ", which the experiment has no more";
 }
 
+std::string question_of(const Summary& summary, const std::string& scenario) {
+  for (const ScenarioSummary& one : summary.scenarios) {
+    if (one.scenario == scenario) return question_text(one);
+  }
+  return {};
+}
+
 // "2026-12-24 w at cpu.frequency = 1.8 GHz: stands: 26.8 % [25.9, 27.7] less of the objective than the reference (27.1 % then)".
 std::vector<std::string> rechecked_lines(Store& store, const Summary& summary) {
   std::vector<std::string> lines;
   Statement s = store.database().prepare(
       "SELECT substr(at, 1, 10), scenario, verdict, why, saving, saving_low, saving_high, saving_before, "
-      "point FROM rechecks");
+      "point, question FROM rechecks");
   while (s.step()) {
-    std::string line =
-        fmt::format("{} {} at {}: {}", s.text(0), s.text(1), rechecked_setting(summary, s.text(1), s.text(8)),
-                    s.text(2) == "not_known" ? "not known yet" : s.text(2));
+    const bool same = s.is_null(9) || s.text(9) == question_of(summary, s.text(1));
+    std::string line = fmt::format(
+        "{} {} at {}{}: {}", s.text(0), s.text(1), rechecked_setting(summary, s.text(1), s.text(8)),
+        same ? "" : fmt::format(", asked then for {}, which is another question than here", s.text(9)),
+        s.text(2) == "not_known" ? "not known yet" : s.text(2));
     if (const auto saving = s.maybe_real(4)) {
       line += fmt::format(": {:.1f} %", 100 * *saving);
       if (s.maybe_real(5)) line += fmt::format(" [{:.1f}, {:.1f}]", 100 * s.real(5), 100 * s.real(6));
-      line += " less of the objective than the reference";
+      line += same ? " less of the objective than the reference" : " less of that than its reference";
       if (const auto then = s.maybe_real(7)) line += fmt::format(" ({:.1f} % then)", 100 * *then);
     }
     if (s.text(2) != "stands") line += "; " + s.text(3);

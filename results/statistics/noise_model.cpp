@@ -139,7 +139,9 @@ class Posterior {
       squares += one.squares;
       degrees += one.degrees;
     }
-    if (own.empty() || squares <= 0) return;
+    if (own.empty()) return;
+    // Works that repeat to the last place scatter by what rounding leaves, be that nothing: as their intervals say too.
+    squares = std::max(squares, degrees * rounding_of_shares * rounding_of_shares);
     const double total = squares / degrees, median = std::max(quantile(own, 0.5), 1e-3 * total);
     const double low = std::log(std::min(median / 30, total / 2)),
                  high = std::log(std::max(30 * median, 3 * total));

@@ -50,6 +50,7 @@ struct Conclusions {
     bool gain_corrected = false, from_fresh_blocks = false;
     int chosen_among = 0, planned_points = 0, unknown_points = 0, trials = 0, counted = 0;
     std::optional<double> drift_of_night;
+    std::string question;
     std::vector<Point> points;
     std::vector<Drift> drift;
   };

@@ -306,7 +306,7 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
       .bind(workload_trials(scheduled))
       .bind(plan.hash)
       .bind(plan.canonical)
-      .bind(e.file)
+      .bind(e.path())
       .bind(e.text)
       .run();
   if (e.search.one_by_one())

@@ -741,7 +741,7 @@ void note_experiment_text(Store& store, const Experiment& experiment) {
   LaterSeal later(store.database());
   store.database()
       .prepare("UPDATE experiment SET source_file = ?, source_text = ?")
-      .bind(experiment.file)
+      .bind(experiment.path())
       .bind(experiment.text)
       .run();
   seal_plan(store.database());

@@ -20,8 +20,8 @@ void Store::write_rechecks(const std::vector<RecheckRow>& rows) {
         "INSERT INTO recheck (session_id, scenario, verdict, why, best_point_id, blocks, trials, counted, "
         "saving_before, "
         "saving_before_low, saving_before_high, saving, saving_low, saving_high, change, change_low, "
-        "change_high) VALUES "
-        "(?,?,?,?,(SELECT id FROM point WHERE key = ?),?,?,?,?,?,?,?,?,?,?,?,?)");
+        "change_high, question) VALUES "
+        "(?,?,?,?,(SELECT id FROM point WHERE key = ?),?,?,?,?,?,?,?,?,?,?,?,?,?)");
     for (const RecheckRow& one : rows) {
       row.bind(session_)
           .bind(one.scenario)
@@ -40,6 +40,7 @@ void Store::write_rechecks(const std::vector<RecheckRow>& rows) {
           .bind(one.change.value)
           .bind(one.change.low)
           .bind(one.change.high)
+          .bind(one.question)
           .run();
     }
     later.seal();

@@ -176,6 +176,7 @@ struct RecheckRow {
   int blocks = 0, trials = 0, counted = 0;
   Range saving_before, saving;  // of the objective against the reference, shares, 95 %
   Range change;                 // of the ratio of the two since then, 99 %
+  std::string question;         // that it is of, in words
 };
 
 }  // namespace dvfs_plan

@@ -94,7 +94,8 @@ CREATE TABLE recheck (
   saving_high    REAL,
   change         REAL,              -- of the objective at the best relative to the reference, since then, a share; 99 %
   change_low     REAL,
-  change_high    REAL
+  change_high    REAL,
+  question       TEXT               -- that it was of, in words; NULL: of a program before 1.2.3
 ) STRICT;
 
 -- Where blocks were run on several machines (a cluster's nodes, or results that were merged): each block as one of them ran it.
@@ -212,7 +213,8 @@ CREATE TABLE answer (
   unknown_points INTEGER NOT NULL, -- of them, those of which nothing is known
   trials         INTEGER NOT NULL, -- run, warm-ups apart
   counted        INTEGER NOT NULL, -- of them, with verdict ok
-  drift_of_night REAL              -- of the reference's objective from its first trial to its last, a share
+  drift_of_night REAL,             -- of the reference's objective from its first trial to its last, a share
+  question       TEXT              -- that it answers, in words
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE point_answer (
   point_id  INTEGER PRIMARY KEY REFERENCES point,

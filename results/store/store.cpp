@@ -387,7 +387,7 @@ void Store::write_plan(const Plan& plan, const ExperimentFacts& facts) {
       .bind(workload_trials(plan))
       .bind(plan.hash)
       .bind(plan.canonical)
-      .bind(e.file)
+      .bind(e.path())
       .bind(e.text)
       .bind(facts.tool_version)
       .bind(facts.created_at)

@@ -12,7 +12,7 @@
 --| finished_trials: of them, warm-ups and idle windows apart
 --| concluded: 1: what is concluded (best, points, drift and the like) is of all trials in the file; 0: of those up to the end of the last block, while a night is under way or was killed. `dvfs-plan sql` and `report` always know of all
 --| plan_hash: SHA-256 of all that decides what is run
---| source_file: the experiment file
+--| source_file: the experiment file; of programs before 1.2.3 as it was named, else its absolute path
 --| tool_version: of dvfs-plan that made the result
 --| created_at: UTC, ISO 8601
 CREATE VIEW experiments AS
@@ -359,9 +359,10 @@ CREATE VIEW best AS
 --| trials: run, warm-ups apart
 --| counted: of them, with verdict ok
 --| drift_of_night: of the reference's objective from its first trial to its last, a share
+--| question: that its best answers, in words: the objective, the limits, the reference
 CREATE VIEW scenarios AS
   SELECT a.scenario, b.key AS best, r.key AS reference, e.key AS best_edp, e2.key AS best_ed2p, f.key AS fastest_not_told_apart,
-         a.planned_points, a.unknown_points, a.trials, a.counted, a.drift_of_night
+         a.planned_points, a.unknown_points, a.trials, a.counted, a.drift_of_night, a.question
   FROM answer a LEFT JOIN point b ON b.id = a.best_point_id LEFT JOIN point r ON r.id = a.reference_point_id
   LEFT JOIN point e ON e.id = a.best_edp_point_id LEFT JOIN point e2 ON e2.id = a.best_ed2p_point_id
   LEFT JOIN point f ON f.id = a.fastest_point_id;
@@ -427,10 +428,11 @@ CREATE VIEW drift AS
 --| change: of the objective at the best relative to the reference, since then, a share; positive is worse
 --| change_low_99: 99 %
 --| change_high_99: 99 %
+--| question: that it was of, in words (scenarios.question): of another it says nothing; NULL: of a program before 1.2.3
 CREATE VIEW rechecks AS
   SELECT k.session_id AS session, s.started_at AS at, k.scenario, p.key AS point, k.verdict, k.why, k.blocks, k.trials, k.counted,
          k.saving_before, k.saving_before_low, k.saving_before_high, k.saving, k.saving_low, k.saving_high,
-         k.change, k.change_low AS change_low_99, k.change_high AS change_high_99
+         k.change, k.change_low AS change_low_99, k.change_high AS change_high_99, k.question
   FROM recheck k JOIN session s ON s.id = k.session_id JOIN point p ON p.id = k.best_point_id ORDER BY k.id;
 
 -- What a workload marked, or each run of it.

@@ -67,8 +67,9 @@ void write_scenario(Database& database, const Conclusions::Scenario& scenario) {
           "INSERT INTO answer (scenario, best_point_id, reference_point_id, best_edp_point_id, "
           "best_ed2p_point_id, fastest_point_id, gain, gain_low, gain_high, gain_corrected, "
           "gain_from_fresh_blocks, "
-          "chosen_among, planned_points, unknown_points, trials, counted, drift_of_night) VALUES (?," +
-          id + "," + id + "," + id + "," + id + "," + id + ",?,?,?,?,?,?,?,?,?,?,?)")
+          "chosen_among, planned_points, unknown_points, trials, counted, drift_of_night, question) VALUES "
+          "(?," +
+          id + "," + id + "," + id + "," + id + "," + id + ",?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(scenario.scenario)
       .bind(scenario.best)
       .bind(scenario.reference)
@@ -86,6 +87,7 @@ void write_scenario(Database& database, const Conclusions::Scenario& scenario) {
       .bind(scenario.trials)
       .bind(scenario.counted)
       .bind(scenario.drift_of_night)
+      .bind(scenario.question)
       .run();
   Statement drift = database.prepare(
       "INSERT INTO block_drift (scenario, block, first_value, last_value, change, sensor_half_width, "

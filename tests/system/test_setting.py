@@ -81,7 +81,7 @@ class Setting(testbed.TestbedCase):
                                                      "  hint: --as sysfs writes all of it as commands; `dvfs-plan use` runs a command at it\n")
             self.assertEqual((text("nothing.code"), text("nothing.err")), ("2\n", "error: --as nothing: there is no such form\n  hint: there are: sysfs, cpupower, nvidia-smi, slurm, systemd, tuned, yaml\n"))
         with self.subTest("the narrower sweep is an experiment that this machine can run"):
-            self.assertIn("# an experiment of mine\nname: night\n", text("yaml"))
+            self.assertIn("# an experiment of mine\nname: night-narrower\n", text("yaml"))
             self.assertIn("\n  cpu.frequency: {values: [1 GHz, 1.25 GHz, 1.5 GHz, 1.75 GHz, 1.8 GHz, 2 GHz, 2.25 GHz, 2.5 GHz, 2.75 GHz, 3 GHz], nearest: true}\nrepeat: 3\n", text("yaml"))
             self.assertEqual(text("check.code"), "0\n", text("check"))
         with self.subTest("a first experiment for a command"):

@@ -1,1 +1,4 @@
--- Views alone: a time of a block is by what its trials did together where they did unequal work.
+-- Which question a recheck was of, and an answer is of. Views: a time of a block is by what its trials did together where they did
+-- unequal work.
+ALTER TABLE recheck ADD COLUMN question TEXT;
+ALTER TABLE answer ADD COLUMN question TEXT;

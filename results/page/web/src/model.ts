@@ -21,7 +21,7 @@ export interface Drift { block: number; change: number | null; flagged: boolean;
 export interface ReferenceTrial { key: string; node: string | null; block: number; of_drift: boolean; change: number }
 export interface Scenario {
   scenario: string; objective: string; per: string | null; per_one?: string | null; per_many?: string | null; target: string | null; constraint_rules: { name: string; relation: string; bound: number }[]; search: Search | null; best: string | null; reference: string | null; points: Point[]; pareto_front: string[];
-  sentence?: string; gain_of_best: Change | null; how_sure?: string; axis_effects?: AxisEffect[]; by_slowdown: { from: number; point: string }[]; drift: Drift[]; reference_trials: ReferenceTrial[]; trials: number; counted: number;
+  sentence?: string; gain_of_best: Change | null; how_sure?: string; question?: string; axis_effects?: AxisEffect[]; by_slowdown: { from: number; point: string }[]; drift: Drift[]; reference_trials: ReferenceTrial[]; trials: number; counted: number;
   nodes?: NodeOf[]; spread_between_nodes?: { deviation: number | null; low_95: number | null; high_95: number | null };
 }
 export interface AxisEffect { axis: string; best: string; reference: string; alone_point: string | null; gain_alone: Change | null; without_point: string | null; gain_on_top: Change | null }
@@ -44,7 +44,7 @@ export interface Noticed { trial: number; key: string; kind: string; message: st
 export interface Recheck {
   session: number; at: string; scenario: string; point: string; verdict: "stands" | "changed" | "not_known"; why: string; blocks: number; trials: number; counted: number;
   saving_before: number | null; saving_before_low: number | null; saving_before_high: number | null; saving: number | null; saving_low: number | null; saving_high: number | null;
-  change: number | null; change_low_99: number | null; change_high_99: number | null;
+  change: number | null; change_low_99: number | null; change_high_99: number | null; question?: string | null;
 }
 // Of a scenario asked otherwise: what differs from it as it stands in the report.
 export interface OtherQuestion { scenario: string; objective: string; reference: string; sentence: string; changes: Partial<Scenario>; points: Partial<Point>[] }

@@ -17,13 +17,19 @@ export function rechecks(report: Report, scenario: Scenario): HTMLElement | null
   // dots are of.
   const gain = scenario.objective === "energy" ? "saving" : `less ${words[scenario.objective] ?? scenario.objective} than the reference`;
   const called = (point: string): string => scenario.points.find((p) => p.point === point)?.called ?? point;
-  const now = mine[mine.length - 1]!.point, of_it = mine.filter((r) => r.point === now);
-  const first = of_it[0]!, shown = of_it.filter((r) => r.saving !== null), others = mine.length - of_it.length;
+  // One that was asked something else (another objective, limit or reference, before the file changed) is in the table alone.
+  const same = (r: Recheck): boolean => r.question === null || r.question === undefined || r.question === scenario.question;
+  const asked = mine.filter(same), table = plainTable("each recheck", ["when (UTC)", "setting", "verdict", "saving then", "saving", "trials that count", "asked for", "why"],
+    mine.map((r) => [r.at.slice(0, 16).replace("T", " "), called(r.point), verdicts[r.verdict] ?? r.verdict, saving(r.saving_before, r.saving_before_low, r.saving_before_high), saving(r.saving, r.saving_low, r.saving_high), `${r.counted} of ${r.trials}`, r.question ?? scenario.question, r.why]));
+  const small = el("p", { class: "small" }, "Only the best then, its nearest rivals and the reference are run again: whether another setting has become better is not seen by it. A saving is of the objective that was asked for, against the reference then.");
+  if (asked.length === 0) return section("rechecks", "Rechecked", el("p", {}, "It was rechecked for other questions than the one that is answered here."), table, small);
+  const now = asked[asked.length - 1]!.point, of_it = asked.filter((r) => r.point === now);
+  const first = of_it[0]!, shown = of_it.filter((r) => r.saving !== null), others = asked.length - of_it.length, otherwise = mine.length - asked.length;
   const dots = (verdict: Recheck["verdict"], symbol: string, colour: string): object => ({
     type: "scatter", name: verdicts[verdict], symbol, symbolSize: 11, itemStyle: { color: colour },
     data: shown.filter((r) => r.verdict === verdict).map((r) => ({ value: [Date.parse(r.at), 100 * r.saving!], name: r.why })),
   });
-  const one = chart("rechecks", `${gain === "saving" ? "The saving against the reference" : gain[0]!.toUpperCase() + gain.slice(1)} of ${called(now)}, as it was found and each time that it was looked at again, with 95 % intervals${others > 0 ? `; ${others} of another setting ${others === 1 ? "is" : "are"} in the table alone` : ""}`, 300, () => ({
+  const one = chart("rechecks", `${gain === "saving" ? "The saving against the reference" : gain[0]!.toUpperCase() + gain.slice(1)} of ${called(now)}, as it was found and each time that it was looked at again, with 95 % intervals${others > 0 ? `; ${others} of another setting ${others === 1 ? "is" : "are"} in the table alone` : ""}${otherwise > 0 ? `; ${otherwise} asked otherwise, in the table alone` : ""}`, 300, () => ({
     grid: { left: 56, right: 16, top: 60, bottom: 48 }, legend: { top: 0, data: ["the sweep", "stands", "changed", "not known yet"] },
     xAxis: { type: "time", name: "UTC", axisLabel: { hideOverlap: true } }, yAxis: { type: "value", scale: true, name: `${gain} (%)`, nameTextStyle: { align: "left" } },
     tooltip: { formatter: (i: { seriesName: string; data: { name: string; value: number[] } }) => `${new Date(i.data.value[0]!).toISOString().slice(0, 10)} UTC: ${i.seriesName}, ${i.data.value[1]!.toFixed(1)} %\n${printable(i.data.name)}` },
@@ -34,7 +40,5 @@ export function rechecks(report: Report, scenario: Scenario): HTMLElement | null
         ...shown.filter((r) => r.saving_low !== null && r.saving_high !== null).map((r) => [Date.parse(r.at), 100 * r.saving_low!, 100 * r.saving_high!])], colours.grey, { name: "95 %" }),
     ],
   }));
-  return section("rechecks", "Rechecked", one.box, plainTable("each recheck", ["when (UTC)", "setting", "verdict", `${gain} then`, gain, "trials that count", "why"],
-    mine.map((r) => [r.at.slice(0, 16).replace("T", " "), called(r.point), verdicts[r.verdict] ?? r.verdict, saving(r.saving_before, r.saving_before_low, r.saving_before_high), saving(r.saving, r.saving_low, r.saving_high), `${r.counted} of ${r.trials}`, r.why])),
-    el("p", { class: "small" }, "Only the best then, its nearest rivals and the reference are run again: whether another setting has become better is not seen by it."));
+  return section("rechecks", "Rechecked", one.box, table, small);
 }
