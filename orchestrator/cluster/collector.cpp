@@ -111,7 +111,7 @@ Collected Collector::collect() {
       const std::string& name = names[at];
       const std::string bytes = folder_.read(name);
       if (bytes.empty()) continue;  // not to be read just now
-      const TakenPart part = taker_.take(name, bytes);
+      const TakenPart part = taker_->take(name, bytes);
       if (part.how == TakenPart::How::waits) continue;
       done.push_back(name);
       if (part.how == TakenPart::How::refused)
@@ -120,7 +120,7 @@ Collected Collector::collect() {
       ++collected.parts;
       collected.trials += name.find(".t") != std::string::npos ? 1 : 0;
     }
-    taker_.settle();
+    taker_->settle();
     transaction.commit();
     done_.insert(done.begin(), done.end());
   }

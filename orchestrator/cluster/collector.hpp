@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,14 +39,17 @@ struct Collected {
 
 class Collector {
  public:
-  Collector(SharedFolder folder, Store& store) : folder_(std::move(folder)), store_(store), taker_(store) {}
+  Collector(SharedFolder folder, Store& store)
+      : folder_(std::move(folder)), store_(store), taker_(std::make_unique<PartTaker>(store)) {}
   Collected collect();
+  // The result goes on in another file.
+  void begin_anew() { taker_ = std::make_unique<PartTaker>(store_); }
 
  private:
   bool is_new(const std::string& name);
   SharedFolder folder_;
   Store& store_;
-  PartTaker taker_;
+  std::unique_ptr<PartTaker> taker_;
   std::set<std::string> done_;  // names that need not be looked at again
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/interruption.hpp"
+#include "base/invoking_user.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/cluster/collector.hpp"
@@ -56,6 +57,8 @@ constexpr Seconds between_looks{0.5}, between_questions{2}, between_conclusions{
 constexpr int most_fruitless = 3;
 // Time that a finished file may take to be seen on another machine before its task counts as gone without it.
 constexpr Seconds patience_of_folder{5};
+// A node that reboots is there again after some minutes, and Slurm gives it its task.
+constexpr Seconds patience_with_a_node{60};
 
 class ClusterNight {
  public:
@@ -80,14 +83,27 @@ class ClusterNight {
     if (options_.fresh) set_aside();
     if (exists() ? grows_ && !grow() : !look()) return static_cast<int>(ExitCode::interrupted);
     Store store = Store::open(path_, Database::Mode::read_write);
+    store.look_after_file(path_, invoking_owner());
     Collector collector(folder_, store);
     const bool waits = options_.what == ClusterOptions::Do::all;
     const bool all_there = watch(store, collector, waits);
     if (options_.what == ClusterOptions::Do::submit) return say_submitted(store, all_there);
+    go_on_elsewhere_if_taken_away(store, collector);
     return report(store, all_there);
   }
 
  private:
+  // All that was collected is still open here, and what is handed in from now on would go into a file that nobody can find.
+  void go_on_elsewhere_if_taken_away(Store& store, Collector& collector) {
+    if (store.was_taken_away().empty()) return;
+    const auto rescued = store.go_on_elsewhere_if_lost();
+    if (!rescued) return;
+    progress_.say(fmt::format("warning: {}: {}; it goes on in {}", path_, rescued->what, rescued->where));
+    path_ = rescued->where;
+    rescued_ = true;
+    collector.begin_anew();
+  }
+
   bool submits() const {
     return options_.what == ClusterOptions::Do::all || options_.what == ClusterOptions::Do::submit;
   }
@@ -407,6 +423,7 @@ class ClusterNight {
     const int groups = (nodes + at_once - 1) / at_once;
     const int most = std::max(1, slurm_.most_array_index());
     const std::string plan = plan_name(store);
+    chosen_ = {choice.chosen.begin(), choice.chosen.end()};
     for (int group = 0; group < groups; ++group) {
       std::vector<std::string> without = choice.others;
       for (int i = 0; i < nodes; ++i) {
@@ -460,6 +477,34 @@ class ClusterNight {
     } catch (const Error&) {
       // It runs its block for nothing then; whose counts is settled.
     }
+  }
+
+  // Its job may run on the nodes that were chosen when it was submitted, and waits for one that is down: where another one of the
+  // partition works, it is submitted anew.
+  bool waits_for_a_dead_node(const SlurmTask& task) {
+    const std::pair id{task.job, task.index};
+    const bool unavailable = task.node.empty() && (task.reason.find("Unavailable") != std::string::npos ||
+                                                   task.reason.find("ReqNodeNotAvail") != std::string::npos ||
+                                                   task.reason.find("DOWN") != std::string::npos);
+    if (!unavailable) {
+      unavailable_since_.erase(id);
+      return false;
+    }
+    const auto [since, is_new] = unavailable_since_.try_emplace(id, clock_.now());
+    if (is_new)
+      progress_.say(fmt::format("task {}_{} waits: {}", task.job, task.index, printable(task.reason)));
+    if (is_new || clock_.now() - since->second < nanoseconds(patience_with_a_node)) return false;
+    since->second = clock_.now();  // asked again as much later
+    try {
+      const NodeChoice choice = choose();
+      const auto is_other = [&](const std::string& node) { return !chosen_.contains(node); };
+      if (std::none_of(choice.chosen.begin(), choice.chosen.end(), is_other)) return false;
+    } catch (const Error&) {  // fewer work than are asked for: it waits for one
+      return false;
+    }
+    progress_.say(
+        fmt::format("task {}_{} is submitted anew, for the nodes that work now", task.job, task.index));
+    return true;
   }
 
   void tell_if_queued_again(const SlurmTask& task, int block) {
@@ -521,11 +566,19 @@ class ClusterNight {
       const bool is_open = std::find(open.begin(), open.end(), block) != open.end();
       if (task.ended()) {
         // Under our eyes, by somebody who had a reason: it is not ours to undo.
-        if (task.state == "CANCELLED" && is_open && !over && alive_.contains({task.job, task.index}))
+        if (task.state == "CANCELLED" && is_open && !over && alive_.contains({task.job, task.index}) &&
+            !moved_.contains({task.job, task.index}))
           cancelled_ = task.job;
         continue;
       }
+      if (moved_.contains({task.job, task.index})) continue;
       alive_.emplace(task.job, task.index);
+      if (is_open && !over && waits_for_a_dead_node(task)) {
+        cancel_waiting(task);
+        moved_.emplace(task.job, task.index);
+        gone_since_.try_emplace(block, clock_.now() - nanoseconds(patience_of_folder));
+        continue;
+      }
       taken.insert(block);
       // Thought dead it was queued again, and has finished meanwhile.
       if (task.state == "PENDING" && !is_open) cancel_waiting(task);
@@ -578,6 +631,7 @@ class ClusterNight {
     Nanoseconds asked = 0, concluded = clock_.now();
     for (;;) {
       lock_->touch();
+      go_on_elsewhere_if_taken_away(store, collector);
       const bool news = take(store, collector);
       if (open_blocks(store).empty()) return true;
       if (submits && clock_.now() - asked > nanoseconds(between_questions)) {
@@ -702,6 +756,7 @@ class ClusterNight {
       return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
     }
     progress_.say(fmt::format("all of it is in {}; {} is not needed any more", path_, folder_.path()));
+    if (rescued_) return static_cast<int>(ExitCode::result_rescued);
     return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
   }
 
@@ -720,7 +775,11 @@ class ClusterNight {
   std::map<std::string, std::string> left_out_;  // node -> why
   std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
   std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
-  std::map<int, std::string> began_on_;          // by block: the node where its task was seen running
+  std::set<std::string> chosen_;  // nodes, when blocks were submitted last; empty: not by this program
+  std::set<std::pair<std::string, int>>
+      moved_;  // tasks that waited for a node that is down, and are submitted anew
+  std::map<std::pair<std::string, int>, Nanoseconds> unavailable_since_;
+  std::map<int, std::string> began_on_;  // by block: the node where its task was seen running
   struct Tries {
     int count = 0, trials = -1;  // submissions since `trials` of the block were finished
   };
@@ -728,7 +787,8 @@ class ClusterNight {
   std::string last_fault_, shown_;
   std::string cancelled_;                     // a job that somebody else cancelled; empty: none
   std::optional<Nanoseconds> drained_since_;  // a search is over: since when no task runs
-  bool silent_ = false, interrupted_ = false, drained_ = false, found_over_ = false;
+  bool silent_ = false, interrupted_ = false, drained_ = false, found_over_ = false,
+       rescued_ = false;  // the result was removed or replaced meanwhile, and goes on in another file
 };
 
 }  // namespace

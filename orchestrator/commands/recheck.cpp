@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
@@ -64,6 +65,10 @@ class Recheck : public RunPart {
     canonical_ = store.canonical_plan();
     text_ = store.experiment_file();
     experiment_ = experiment_place(store, file_, options.experiment).file;
+    Statement source = store.database().prepare("SELECT source_file FROM experiment");
+    source.step();
+    if (const std::filesystem::path was(source.text(0)); was.is_absolute())
+      was_in_ = was.parent_path().string();
   }
 
   // The experiment's file, which need not be there any more; programs that it names by their way are sought from its folder.
@@ -80,7 +85,7 @@ class Recheck : public RunPart {
                   fmt::format("{} was measured on another kind of machine:\n  {}", options_.file,
                               printable(join(kind, "\n  "), true)),
                   "nothing was run; recheck it where it was measured, or sweep here and compare the two");
-    if (plan.hash != hash_) {
+    if (plan.hash != hash_ && !is_moved(plan)) {
       std::vector<std::string> differences = plan_differences(canonical_, plan.canonical);
       throw Error(
           ExitCode::bad_experiment,
@@ -166,6 +171,19 @@ class Recheck : public RunPart {
   }
 
  private:
+  // The same plan in another folder: it names programs by their absolute way.
+  bool is_moved(const Plan& plan) const {
+    if (was_in_.empty()) return false;
+    const auto moved = [&](std::string text) {
+      const std::string from = "\"" + was_in_ + "/", to = "\"" + plan.experiment.folder + "/";
+      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+      return nlohmann::json::parse(text, nullptr, false);
+    };
+    const nlohmann::json there = moved(canonical_);
+    return !there.is_discarded() && there == nlohmann::json::parse(plan.canonical, nullptr, false);
+  }
+
   // A file goes by its absolute way, and the experiment's folder may have been moved with it: then by its way from there.
   std::map<std::string, std::string>::const_iterator now_of(const std::map<std::string, std::string>& facts,
                                                             const std::string& name,
@@ -237,7 +255,7 @@ class Recheck : public RunPart {
 
   const RecheckOptions& options_;
   Seconds budget_;
-  std::string file_, experiment_, text_, hash_, canonical_;
+  std::string file_, experiment_, text_, hash_, canonical_, was_in_;  // the folder; empty: not known
   std::map<std::string, std::string> there_;
   std::vector<std::string> differences_;
   std::set<std::string> chosen_;  // keys of points

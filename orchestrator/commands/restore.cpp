@@ -1,6 +1,9 @@
 // dvfs-plan restore: puts back what a cut-off run left set.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -62,6 +65,11 @@ int restore(const RestoreOptions& options) {
     for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
   }
   if (hidden && !options.json) write_stdout(fmt::format("note: {}\n", unknown));
+  if (!outcome && !options.json && options.state_folder.empty() && std::getenv("XDG_STATE_HOME") == nullptr &&
+      ::geteuid() != 0)
+    write_stdout(fmt::format(
+        "note: it was looked for in {}; a run with an XDG_STATE_HOME of its own kept its record there\n",
+        default_state_folder()));
   return static_cast<int>(ExitCode::done);
 }
 

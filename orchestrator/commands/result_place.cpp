@@ -126,6 +126,14 @@ PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, st
         fmt::format("{} is of several machines ('merge'), and the experiment asks for further trials: {}",
                     path, printable(join(change.adds, "; "))),
         "nothing was run; go on with each machine's own result, and merge them again");
+  const Store::Progress so_far = store.progress();
+  if (!plan.experiment.slurm && !plan.experiment.search.one_by_one() && so_far.finished < so_far.planned &&
+      !block_runs(store).empty())
+    throw Error(
+        ExitCode::bad_experiment,
+        fmt::format("{} is of several machines ('merge'), and {} of its {} trials are still to be run", path,
+                    so_far.planned - so_far.finished, so_far.planned),
+        "nothing was run; go on with each machine's own result, and merge them again");
   return change;
 }
 

@@ -1,14 +1,19 @@
 // dvfs-plan FILE.yaml: here or on a cluster, as the file says; submit and collect do the parts for those who log out.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/error.hpp"
+#include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/cluster_experiment.hpp"
 #include "orchestrator/commands/cluster_run.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/experiment_text.hpp"
 #include "orchestrator/commands/run_here.hpp"
+#include "orchestrator/commands/stored_experiment.hpp"
 #include "orchestrator/commands/vocabulary.hpp"
+#include "results/store/parts.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -25,6 +30,31 @@ int run_blocks(const RunOptions& options, ClusterOptions::Do what, const Experim
   return run_on_cluster(cluster, experiment);
 }
 
+// The result that was submitted with this file, where that cannot be read any more (it is being edited): what is asked of its tasks
+// goes by the result alone. Empty: there is none here.
+std::string submitted_result(const RunOptions& options) {
+  namespace fs = std::filesystem;
+  const std::string file = fs::absolute(options.file).lexically_normal().string();
+  std::vector<std::string> candidates;
+  if (!options.output.empty()) candidates.push_back(options.output);
+  std::error_code none;
+  if (options.output.empty()) {
+    for (const auto& entry : fs::directory_iterator(".", none)) {
+      if (entry.path().extension() == ".sqlite") candidates.push_back(entry.path().filename().string());
+    }
+  }
+  for (const std::string& candidate : candidates) {
+    try {
+      Store store = Store::open(candidate, Database::Mode::read_only);
+      Statement source = store.database().prepare("SELECT source_file FROM experiment");
+      if (!submissions(store).empty() && source.step() && (source.text(0) == file || !options.output.empty()))
+        return candidate;
+    } catch (const Error&) {  // somebody else's file
+    }
+  }
+  return {};
+}
+
 int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
   Diagnostics diagnostics(options.file);
   const auto experiment = parse_experiment(read_experiment_file(options.file), options.file,
@@ -33,6 +63,20 @@ int on_cluster(const RunOptions& options, ClusterOptions::Do what) {
   if (what == ClusterOptions::Do::cancel && experiment && experiment->slurm)
     return run_blocks(options, what, *experiment);
   if (diagnostics.has_errors()) {
+    const std::string result = what == ClusterOptions::Do::submit ? std::string() : submitted_result(options);
+    if (!result.empty()) {
+      const Experiment submitted = [&] {
+        Store store = Store::open(result, Database::Mode::read_only);
+        return stored_experiment(store, options.file);
+      }();
+      if (submitted.slurm && !submitted.slurm->each_type) {
+        RunOptions of_result = options;
+        of_result.output = result;
+        if (!options.quiet)
+          write_stderr(fmt::format("note: {} has faults now; this is of what was submitted\n", options.file));
+        return run_blocks(of_result, what, submitted);
+      }
+    }
     std::string text = diagnostics.text();
     text.pop_back();
     throw Error(ExitCode::bad_experiment, text, "nothing was submitted");

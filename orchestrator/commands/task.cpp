@@ -216,7 +216,7 @@ class Block : public RunPart {
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
     if (how == RunEnd::interrupted) return static_cast<int>(ExitCode::interrupted);
-    hand_in(fmt::format("{}.z.part", origin_), end_part(store));
+    hand_in(fmt::format("{}.z.part", origin_), end_part(store, system_clock().wall_time()));
     if (search_.over) hand_in(origin_ + std::string(over_ending), "over\n");
     if (!problem_.empty()) throw Error(ExitCode::machine_refuses, problem_);
     std::error_code none;

@@ -115,6 +115,23 @@ void add(RestoreOutcome& all, const RestoreOutcome& more) {
   all.notes.insert(all.notes.end(), more.notes.begin(), more.notes.end());
 }
 
+// Where a run of this boot, and so of this machine, left a journal under another host name or $HOME (a name by DHCP, a new container over
+// the same home). Those of other nodes that share the home are of their own boots.
+std::vector<std::string> left_under_another_name() {
+  std::vector<std::string> folders;
+  const Sysfs machine;
+  for (const std::string& path : former_state_folders()) {
+    try {
+      StateFolder folder(path);
+      const auto journal = read_journal(folder);
+      // Of one that is held whoever holds it puts back.
+      if (journal && journal->boot_id == boot_id(machine) && folder.try_lock()) folders.push_back(path);
+    } catch (const Error&) {  // not ours alone, or not to be understood: nothing is known of whose it is
+    }
+  }
+  return folders;
+}
+
 // Whether an earlier run of this user's was cut off after its own programs had set something.
 bool may_have_left_settings() {
   try {
@@ -154,7 +171,12 @@ auto in_two(const std::vector<SettingText>& requests,
 
 GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
   run_ = fmt::format("{}-{}", ::getpid(), SystemClock().now());
+  const auto of_before = put_back_left_under_another_name();
   begin_session();
+  if (of_before && found_)
+    add(*found_, *of_before);
+  else if (of_before)
+    found_ = of_before;
   if (door_ == GuardDoor::own || wish_.mode == GuardWish::Mode::looks || !may_have_left_settings()) return;
   try {
     const auto& left = beside().found_journal();
@@ -166,6 +188,27 @@ GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_fo
     hang_up();
     throw;
   }
+}
+
+std::optional<RestoreOutcome> GuardClient::put_back_left_under_another_name() const {
+  const bool takes = wish_.mode == GuardWish::Mode::now || wish_.mode == GuardWish::Mode::waits;
+  if (!takes || !wish_.state_folder.empty() || !wish_.sysfs_root.empty()) return std::nullopt;
+  std::optional<RestoreOutcome> all;
+  for (const std::string& folder : left_under_another_name()) {
+    GuardWish wish = wish_;
+    wish.state_folder = folder;
+    try {
+      const GuardClient guard(std::move(wish));
+      if (!guard.found_journal()) continue;
+      if (!all) all.emplace();
+      add(*all, *guard.found_journal());
+      all->notes.push_back(fmt::format("they were on record in {}, under another host name or home", folder));
+    } catch (const Error& error) {
+      // Another sweep has the machine: who waits or is refused is told so by what follows.
+      if (error.code() != ExitCode::machine_refuses) throw;
+    }
+  }
+  return all;
 }
 
 bool GuardClient::is_for_another(const std::string& path) const {

@@ -109,6 +109,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::vector<WriteAnswer> write_ours(const std::vector<SettingText>& requests);
   bool keep_ours();
   RestoreOutcome restore_ours();
+  std::optional<RestoreOutcome> put_back_left_under_another_name() const;
   void begin_session();
   bool try_session();
   bool greet();  // takes the machine

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/sysfs.hpp"
@@ -185,6 +187,24 @@ std::string default_state_folder() {
     return of_this_machine(std::string(home) + "/.local/state");
   throw Error(ExitCode::machine_refuses, "neither $XDG_STATE_HOME nor $HOME says where to keep the journal",
               "set one of them, or use --state-folder");
+}
+
+std::vector<std::string> former_state_folders() {
+  namespace fs = std::filesystem;
+  std::vector<std::string> folders;
+  if (::geteuid() == 0) return folders;  // the machine's own, whatever it is called
+  const fs::path own(default_state_folder());
+  std::set<fs::path> bases{own.parent_path()};
+  if (const passwd* const entry = ::getpwuid(::geteuid()); entry != nullptr && entry->pw_dir[0] == '/')
+    bases.insert(fs::path(entry->pw_dir) / ".local/state/dvfs-plan");
+  std::error_code none;
+  for (const fs::path& base : bases) {
+    for (const auto& entry : fs::directory_iterator(base, none)) {
+      if (entry.path() != own && entry.is_directory(none) && !entry.is_symlink(none))
+        folders.push_back(entry.path().string());
+    }
+  }
+  return folders;
 }
 
 std::string state_folder_option(const std::string& path) {

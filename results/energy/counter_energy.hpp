@@ -9,7 +9,7 @@
 //
 // The half-width (95 %) has two parts. That of the shape: what of a divided interval either side may have
 // drawn, by how much power varies from interval to interval on that side. It may be the same in all trials of
-// a workload. That of the timing: when each renewal happened, by the looks and by how late the counter is.
+// a workload. That of the timing: when each renewal happened, by the looks and by how late the counter is, and the unit that it counts in.
 #pragma once
 
 #include <span>

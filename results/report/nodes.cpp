@@ -10,6 +10,8 @@
 #include "base/text.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/text_table.hpp"
+#include "results/statistics/blocks.hpp"
+#include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -47,6 +49,45 @@ double share(double logarithm) {
   return std::exp(logarithm) - 1;
 }
 
+// What a machine's own trials deny of what the model says of it, which takes the machines' curves to be alike but for their level and
+// slopes: a setting that it is odd at is outside of that. Its own trials are the stronger word where they tell two settings apart.
+void correct_by_own_trials(SearchSummary::OnNode& said, const std::string& named,
+                           const std::vector<const TrialRow*>& own, double confidence) {
+  std::map<std::string, std::vector<double>> points;
+  for (const TrialRow* trial : own) {
+    if (trial->counts() && trial->objective_value && *trial->objective_value > 0)
+      points[trial->point].push_back(std::log(*trial->objective_value));
+  }
+  double squares = 0;
+  int df = 0;
+  std::map<std::string, double> means;
+  for (const auto& [point, logs] : points) {
+    means[point] = mean_of(logs);
+    for (const double one : logs) squares += (one - means[point]) * (one - means[point]);
+    df += static_cast<int>(logs.size()) - 1;
+  }
+  if (df < 2) return;
+  // At the 5 % level, of all its settings together (Bonferroni).
+  const double sure = 1 - 0.05 / std::max(1.0, static_cast<double>(points.size()) - 1);
+  const auto error = [&](const std::string& a, const std::string& b) {
+    return std::sqrt(
+        squares / df *
+        (1.0 / static_cast<double>(points[a].size()) + 1.0 / static_cast<double>(points[b].size())));
+  };
+  const auto is_worse = [&](const std::string& point, const std::string& other) {
+    return points.contains(point) &&
+           means[point] - means[other] > student_t(sure, df) * error(point, other) + rounding_of_shares;
+  };
+  const auto least = std::min_element(means.begin(), means.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (is_worse(said.best, least->first)) said.best = least->first;
+  if (!is_worse(named, least->first)) return;
+  said.best = least->first;
+  said.told_apart = true;
+  said.bound = std::max(said.bound, std::expm1(means[named] - means[least->first] +
+                                               student_t(confidence, df) * error(named, least->first)));
+}
+
 void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment,
                       const std::vector<TrialRow>& trials) {
   std::vector<const TrialRow*> mine;
@@ -80,6 +121,9 @@ void compare_nodes_of(ScenarioSummary& scenario, const ExperimentRow& experiment
       // Of a search each machine ran some settings only: the model says what its own best is.
       const auto known = scenario.search->on_nodes.find(node);
       if (known != scenario.search->on_nodes.end()) {
+        // With limits the least of the objective need not be the best.
+        if (scenario.objective.constraints.empty())
+          correct_by_own_trials(known->second, named, own, scenario.search->rule.confidence);
         one.best = known->second.best;
         one.agrees = !known->second.told_apart;
       }

@@ -650,6 +650,11 @@ std::string unfinished_sentence(const Summary& summary) {
                                 s.search->bound <= s.search->rule.regret;
                        });
   if (reached) return {};
+  // Whether machines are still at work on it the file does not know; a joined result is not gone on with.
+  if (e.of_machines)
+    return fmt::format(
+        "{} of {} {} are not there; where nodes are at work on them `dvfs-plan status` says so.",
+        summary.left, summary.planned, e.search ? "trials at most" : "planned trials");
   if (e.search) return "Unfinished: the same command goes on with the search; this is what is known so far.";
   if (e.last_session_ended == "done")
     return fmt::format("{}{} of {} planned trials were not run.",

@@ -250,12 +250,14 @@ std::string trial_part(Store& own, const std::string& key) {
                     PartReader(own.database()).trial(trial.integer(0), trial.integer(1)));
 }
 
-std::string end_part(Store& own) {
-  Statement last = own.database().prepare("SELECT max(id) FROM session");
+std::string end_part(Store& own, const std::string& now) {
+  Statement last = own.database().prepare("SELECT max(id), (SELECT count(*) FROM trial) FROM session");
   last.step();
-  return part_bytes(
-      own, known_run(own),
-      {{"complete", true}, {"of_session", PartReader(own.database()).identity(last.integer(0))}});
+  return part_bytes(own, known_run(own),
+                    {{"complete", true},
+                     {"trials", last.integer(1)},
+                     {"ended_at", now},
+                     {"of_session", PartReader(own.database()).identity(last.integer(0))}});
 }
 
 struct PartTaker::Impl {
@@ -328,8 +330,18 @@ struct PartTaker::Impl {
     if (part.contains("complete")) {
       const auto session = session_id(run, part.at("of_session"));
       if (!session) return no_session_yet();
+      Statement there = db.prepare(
+          "SELECT count(*) FROM trial t JOIN session s ON s.id = t.session_id WHERE s.block_run_id = ?");
+      there.bind(run);
+      there.step();
+      // One that was damaged on its way never comes: then the block is not complete, and is run again.
+      if (there.integer(0) < part.at("trials").get<std::int64_t>())
+        return {TakenPart::How::waits, "not all of its trials have come yet"};
       will_change_later();
-      db.prepare("UPDATE session SET ended_how = 'done' WHERE id = ?").bind(*session).run();
+      db.prepare("UPDATE session SET ended_how = 'done', ended_at = ? WHERE id = ?")
+          .bind(part.at("ended_at").get<std::string>())
+          .bind(*session)
+          .run();
       db.prepare("UPDATE block_run SET complete = 1 WHERE id = ?").bind(run).run();
       return {};
     }

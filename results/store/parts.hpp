@@ -35,7 +35,7 @@ std::optional<BlockRun> block_run_of(Store& own);
 // Parts of the machine's own file, as bytes.
 std::string session_part(Store& own, const std::map<std::string, std::string>& facts);  // of the last session
 std::string trial_part(Store& own, const std::string& key);
-std::string end_part(Store& own);  // the block is complete
+std::string end_part(Store& own, const std::string& now);  // the block is complete
 
 struct TakenPart {
   enum class How {

@@ -23,7 +23,8 @@ std::vector<Reading> readings_of(Store& store, std::int64_t trial) {
 std::vector<RegionRecord> regions_of(Database& database, std::int64_t trial) {
   std::vector<RegionRecord> regions;
   Statement s = database.prepare(
-      "SELECT name, run, started_ns, ended_ns, counted, energy_j FROM region WHERE trial_id = ? ORDER BY "
+      "SELECT name, run, started_ns, ended_ns, counted, energy_j, energy_half_width_j FROM region WHERE "
+      "trial_id = ? ORDER BY "
       "ordinal");
   s.bind(trial);
   while (s.step()) {
@@ -34,6 +35,7 @@ std::vector<RegionRecord> regions_of(Database& database, std::int64_t trial) {
     region.ended = s.integer(3);
     region.counted = s.integer(4) != 0;
     region.joules = s.maybe_real(5);
+    region.half_width_j = s.maybe_real(6);
     regions.push_back(region);
   }
   return regions;

@@ -222,6 +222,7 @@ ExperimentRow Store::experiment() {
   while (points.step()) row.points_of_scenario[points.text(0)] = static_cast<int>(points.integer(1));
   Statement session = database_.prepare(
       "SELECT ended_how, trials_left FROM session WHERE NOT recheck ORDER BY id DESC LIMIT 1");
+  row.of_machines = database_.prepare("SELECT 1 FROM block_run UNION ALL SELECT 1 FROM submission").step();
   if (session.step()) {
     row.last_session_ended = session.text(0);
     if (const auto left = session.maybe_integer(1)) row.trials_left = static_cast<int>(*left);

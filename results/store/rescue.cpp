@@ -112,10 +112,17 @@ struct Store::Rescue {
     bus_errors_seen = bus_errors();
   }
 
-  std::string what_happened(Database& database) {
+  std::string taken_away(Database& database) const {
     const auto now = look_at(path);
     if (!now) return "it was removed or renamed";
     if (!file || !now->same_file(*file) || database.has_moved()) return "another file was put in its place";
+    return {};
+  }
+
+  std::string what_happened(Database& database) {
+    if (std::string gone = taken_away(database); !gone.empty()) return gone;
+    const auto now = look_at(path);
+    if (!now) return "it was removed or renamed";
     if (now->size < file->size)
       return fmt::format("it was cut short, from {} to {} bytes", file->size, now->size);
     if (header && header_of(database) != header) return "it was overwritten";
@@ -166,11 +173,19 @@ void Store::drop_copy() {
   if (rescue_) rescue_->copy.reset();
 }
 
-std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner) {
+void Store::look_after_file(const std::string& path, std::optional<FileOwner> owner) {
   rescue_ = std::make_shared<Rescue>();
   rescue_->first_path = rescue_->path = path;
   rescue_->owner = owner;
   rescue_->remember(database_);
+}
+
+std::string Store::was_taken_away() {
+  return rescue_ ? rescue_->taken_away(database_) : std::string();
+}
+
+std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner) {
+  look_after_file(path, owner);
   try {
     auto copy = std::unique_ptr<Store>(new Store(private_copy(database_)));
     copy->session_ = session_;
@@ -251,8 +266,14 @@ Store::Rescued Store::move_to(const std::string& where, const std::string& what,
     throw;
   }
   rescue.path = where;
-  write_event({"result_rescued",
-               fmt::format("the result file could not be used any more ({}); it goes on here", what)});
+  if (session_ == 0) {  // of a collector, which has none of its own
+    Statement last = database_.prepare("SELECT coalesce(max(id), 0) FROM session");
+    last.step();
+    session_ = last.integer(0);
+  }
+  if (session_ != 0)
+    write_event({"result_rescued",
+                 fmt::format("the result file could not be used any more ({}); it goes on here", what)});
   rescue.remember(database_);
   return {what, where};
 }

@@ -59,6 +59,7 @@ struct ExperimentRow {
   std::vector<Growth> grown = {};
   std::string
       last_session_ended;  // 'done', 'interrupted', 'gave_up', 'error'; '' while it runs or if it was killed
+  bool of_machines = false;  // several run its blocks: a cluster's nodes, or it was joined
 };
 
 struct AxisSetting {
@@ -128,7 +129,8 @@ struct TrialRow {
   // Of a metric that was told as a count: how many, of how many.
   std::map<std::string, std::pair<double, double>> counts_of_metrics = {};
   std::map<std::string, std::string> units_of_metrics = {};
-  std::set<std::string> in_other_units = {};  // metrics that are left out above: told in a unit that does not compare with the first trial's
+  std::set<std::string> in_other_units =
+      {};  // metrics that are left out above: told in a unit that does not compare with the first trial's
   std::optional<double> all_running_s = {}, all_running_j = {};  // where several ran at once
   struct Instance {
     std::string name, workload;

@@ -311,6 +311,7 @@ CREATE TABLE region (
   counted    INTEGER NOT NULL CHECK (counted IN (0, 1)),
   energy_j   REAL,                 -- NULL where it is shorter than the sensor can tell
   process    TEXT,                 -- that marked it: "4711", "4711/3" with its rank; NULL: it does not say
+  energy_half_width_j REAL,        -- 95 %, what the sensors alone add; NULL: not known
   PRIMARY KEY (trial_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 

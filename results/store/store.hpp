@@ -184,6 +184,10 @@ class Store {
   // the file's, `owner` who a new one will belong to. Without room for a copy there is none, and the reason
   // is returned.
   std::string keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner);
+  // Without a copy, where all that is in it can be had again: of a file that is only moved or removed what is open here is still ours.
+  void look_after_file(const std::string& path, std::optional<FileOwner> owner);
+  // "" or "it was removed or renamed", "another file was put in its place": what is open here is still ours.
+  std::string was_taken_away();
   // Whether the file still is what we made of it: the same file under its name, no shorter, with our header
   // and its log beside it. If not, all goes on in a new file beside the old name, and the old one is left as
   // it is.

@@ -444,8 +444,10 @@ CREATE VIEW rechecks AS
 --| time_s: its length
 --| energy_j: NULL: shorter than the sensor can tell
 --| process: that marked it: '4711', or '4711/3' for rank 3; NULL: it does not say. What several mark at once counts once
+--| energy_half_width_j: 95 %, what the sensors alone add: a gauge's values have in them what lies beside a short region; NULL: not known
 CREATE VIEW regions AS
-  SELECT trial_id AS trial, name AS region, run, counted, started_ns, (ended_ns - started_ns) / 1e9 AS time_s, energy_j, process
+  SELECT trial_id AS trial, name AS region, run, counted, started_ns, (ended_ns - started_ns) / 1e9 AS time_s, energy_j, process,
+         energy_half_width_j
   FROM region;
 
 -- Regions that occur many times in a trial. Energy is known for those long enough; known says for how many.
@@ -458,12 +460,15 @@ CREATE VIEW regions AS
 --| known: of how many the energy is known
 --| mean_j: of those
 --| sd_j: standard deviation
+--| mean_half_width_j: 95 %, what the sensors alone add to the mean, where it is the same in each: no repetition averages it out
 CREATE VIEW iterations AS
   SELECT trial, region, n, total_s, mean_s,
          CASE WHEN n > 1 THEN sqrt(max(0, squares_s - n * mean_s * mean_s) / (n - 1)) END AS sd_s,
-         known, mean_j, CASE WHEN known > 1 THEN sqrt(max(0, squares_j - known * mean_j * mean_j) / (known - 1)) END AS sd_j
+         known, mean_j, CASE WHEN known > 1 THEN sqrt(max(0, squares_j - known * mean_j * mean_j) / (known - 1)) END AS sd_j,
+         mean_half_width_j
   FROM (SELECT trial, region, count(*) AS n, sum(time_s) AS total_s, avg(time_s) AS mean_s, sum(time_s * time_s) AS squares_s,
-               count(energy_j) AS known, avg(energy_j) AS mean_j, sum(energy_j * energy_j) AS squares_j
+               count(energy_j) AS known, avg(energy_j) AS mean_j, sum(energy_j * energy_j) AS squares_j,
+               avg(energy_half_width_j) AS mean_half_width_j
         FROM regions GROUP BY trial, region);
 
 -- What the sensors were found to be worth at the start of each session.

@@ -61,8 +61,8 @@ Store::TrialStatements::TrialStatements(Database& db)
           "started_ns, ended_ns, region_s, units, user_s, system_s, output_tail, error_tail) VALUES "
           "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")),
       region(db.prepare("INSERT INTO region (trial_id, ordinal, name, run, started_ns, ended_ns, counted, "
-                        "energy_j, process) "
-                        "VALUES (?,?,?,?,?,?,?,?,?)")),
+                        "energy_j, process, energy_half_width_j) "
+                        "VALUES (?,?,?,?,?,?,?,?,?,?)")),
       event(db.prepare("INSERT INTO event (session_id, trial_id, kind, message) VALUES (?,?,?,?)")),
       next(db.prepare("UPDATE session SET current_trial = ?, trials_left = ? WHERE id = ?")) {}
 
@@ -163,6 +163,7 @@ void Store::write_trial(const TrialRecord& trial) {
         .bind(region.counted ? 1 : 0)
         .bind(region.joules)
         .bind(or_null(region.process))
+        .bind(region.half_width_j)
         .run();
   }
   for (const EventRecord& event : trial.events)

@@ -180,8 +180,8 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
 void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
                     const JudgeInput& input) {
   for (RegionRecord& region : trial.regions) {
-    double joules = 0;
-    bool known = !input.energy_channels.empty();
+    double joules = 0, half_width = 0;
+    bool known = !input.energy_channels.empty(), known_to = true;
     for (const std::uint32_t channel : input.energy_channels) {
       const auto curve = curves.find(channel);
       if (curve == curves.end()) {
@@ -195,8 +195,15 @@ void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurv
       known =
           known && one.joules && one.fresh >= 2 && (!update || length >= updates_to_tell * update->value());
       joules += one.joules.value_or(0);
+      known_to = known_to && one.half_width_j.has_value();
+      half_width += one.half_width_j.value_or(0);
+      // As where it is what counts (energy_of_regions): each value of a gauge has in it what lies beside.
+      const double resolves = curve->second.resolves();
+      if (!curve->second.counter() && !region.name.empty() && length < 2 * resolves)
+        half_width += std::abs(one.joules.value_or(0)) * std::min(1.0, resolves / length);
     }
     if (known) region.joules = joules;
+    if (known && known_to) region.half_width_j = half_width;
   }
 }
 

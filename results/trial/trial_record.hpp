@@ -110,6 +110,7 @@ struct RegionRecord {
   std::optional<double>
       joules;                // of the experiment's energy source; nullopt if shorter than the sensor can tell
   std::string process = {};  // that marked it: "4711", "4711/3" with its rank; empty: it does not say
+  std::optional<double> half_width_j = {};  // 95 %, what the sensors alone add
 };
 
 // One of those that ran at once, and how it went. A trial of one alone has none: it is the trial.

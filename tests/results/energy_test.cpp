@@ -105,6 +105,40 @@ TEST(Energy, ACounterInCoarseStepsIsKnownToAStep) {
   std::printf("%d of %d hold\n", held, known);
 }
 
+// Whole joules ten times a second, as Cray's pm_counters tell them: several of them each time, so that the smallest step that an idle machine
+// shows is not the unit. Told as they come, or looked at every 20 ms.
+TEST(Energy, ACounterOfWholeJoulesIsKnownToAJoule) {
+  Uniform uniform(29);
+  for (const bool told_when_new : {true, false}) {
+    SensorModel model = told;
+    model.told_when_new = told_when_new;
+    if (told_when_new) model.resolution = 2;
+    int known = 0, held = 0;
+    double widest = 0;
+    for (int trial = 0; trial < 500; ++trial) {
+      const double length = uniform(0.5, 1.5), watts = uniform(60, 200), phase = uniform(0, 0.1),
+                   offset = uniform(0, 1);
+      const auto joules = [&](double t) {
+        const double renewed = std::floor((t - phase) / 0.1) * 0.1 + phase;
+        return std::floor(1000 + offset + 25 * renewed + (watts - 25) * std::clamp(renewed, 0.0, length));
+      };
+      std::vector<Reading> readings;
+      for (double t = told_when_new ? phase - 2 : -2; t <= length + 2; t += told_when_new ? 0.1 : 0.02)
+        readings.push_back(at(nanoseconds(Seconds{10 + t}), joules(t + 1e-6)));
+      const auto energy =
+          energy_between(counter("cray"), readings, 10 * s, nanoseconds(Seconds{10 + length}), model);
+      if (!energy.joules) continue;
+      ++known;
+      widest = std::max(widest, *energy.half_width_j / *energy.joules);
+      held += std::abs(*energy.joules - watts * length) <= *energy.half_width_j ? 1 : 0;
+    }
+    EXPECT_GT(known, 400);
+    EXPECT_GE(held, known * 94 / 100) << told_when_new;
+    EXPECT_LT(widest, 0.12);
+    std::printf("%d of %d hold\n", held, known);
+  }
+}
+
 // Each value is a mean over the time before it, as its maker says, and what it is of lies half of that back: with 20 to 800 W beside.
 TEST(Energy, OfADeclaredMeanTheMiddleIsWhatItIsOf) {
   Uniform uniform(9);

@@ -387,6 +387,29 @@ TEST(Compare, TwoWithOtherReferencesAreComparedAgainstOneOfThem) {
   EXPECT_EQ(more.scenarios[0].cost_of_old_best->pairs, 2);
 }
 
+// The same trials under another question: the machine has not changed.
+TEST(Compare, ALimitThatWasNotAskedForBeforeIsNoChange) {
+  auto before = night("a.sqlite", 1, 7), after = before;
+  after.file = "b.sqlite";
+  ConstraintSpec limit;
+  limit.name = "time";
+  limit.relation = ConstraintSpec::Relation::at_most;
+  limit.limit = 1.5;
+  after.summary.experiment.objective.constraints.push_back(limit);
+  after.summary = summarise(after.summary.experiment, after.trials);
+  const Comparison c = compare(before, after);
+  EXPECT_THAT(c.warnings, testing::Contains(HasSubstr("limits: 'none' before, 'time <= ")));
+  EXPECT_THAT(c.warnings, testing::Contains(HasSubstr("the best points answer different questions")));
+  EXPECT_THAT(comparison_sentences(c).at(0),
+              HasSubstr("; the former best does not hold the constraints that are asked for after."));
+  // Asked before too, and held then.
+  before.summary.experiment.objective.constraints.push_back(limit);
+  for (TrialRow& t : before.trials) t.time_s = t.point == "1 GHz" ? 1.4 : 1;
+  before.summary = summarise(before.summary.experiment, before.trials);
+  EXPECT_THAT(comparison_sentences(compare(before, after)).at(0),
+              HasSubstr("; after, the former best no longer holds the constraints."));
+}
+
 TEST(Compare, AResultWithItself) {
   const auto a = night("a.sqlite", 1, 7);
   const Comparison c = compare(a, a);

@@ -103,6 +103,53 @@ TEST(Recheck, AHundredUnchangedMonthsGiveAtMostFiveFalseAlarms) {
   EXPECT_GT(stood, judged / 4);
 }
 
+// Of a night that does not tell how it scatters (one block, a golden section) the recheck's own blocks do; of a search its model says it.
+TEST(Recheck, ANightWithoutASpreadOfItsOwnIsJudgedAllTheSame) {
+  std::mt19937_64 random(20261127);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::normal_distribution<double> normal(0, 1);
+  for (const bool by_a_model : {false, true}) {
+    int alarms = 0, judged = 0, found = 0, changed = 0;
+    for (int i = 0; i < 600; ++i) {
+      Machine machine;
+      const int settings = 3 + static_cast<int>(5 * uniform(random));
+      for (int s = 0; s < settings; ++s)
+        machine.joules.push_back(100 * (0.5 + 0.5 * std::pow((s + 1.0) / settings, 2)) * (s == 1 ? 0.8 : 1));
+      machine.noise = 0.002 + 0.01 * uniform(random);
+      machine.of_blocks = 0.03 * uniform(random);
+      const auto trials = blocks_of(machine, all_of(machine), 1, 1, random);
+      Summary night = night_of_trials(trials);
+      ScenarioSummary& said = night.scenarios[0];
+      if (!said.best || !said.reference || said.best == said.reference || !said.gain_of_best) continue;
+      ASSERT_FALSE(said.gain_of_best->low);
+      if (by_a_model) {
+        // What is stated is the truth and what the model does not know of it.
+        const double deviation = 0.01, level = std::log(machine.joules[*said.best] / machine.joules.back()) +
+                                               deviation * normal(random);
+        said.gain_of_best = Change{0, -std::expm1(level), -std::expm1(level + 1.96 * deviation),
+                                   -std::expm1(level - 1.96 * deviation)};
+      }
+      const std::vector<std::size_t> chosen{*said.best, machine.joules.size() - 1};
+      const int blocks = 4 + i % 4;
+      const auto verdict = [&](const Machine& now) {
+        return judge_recheck(night, trials, blocks_of(now, chosen, blocks, 10'001, random)).at(0).verdict;
+      };
+      ++judged;
+      alarms += verdict(machine) == has_changed ? 1 : 0;
+      // Most of the saving is gone, and the best is still better than the reference.
+      Machine now = machine;
+      now.joules[*said.best] = 0.97 * now.joules.back();
+      if (machine.joules[*said.best] > 0.8 * now.joules.back()) continue;
+      ++changed;
+      found += verdict(now) == has_changed ? 1 : 0;
+    }
+    ASSERT_GT(judged, 300);
+    EXPECT_LE(alarms, 0.01 * judged + 4 * std::sqrt(0.01 * 0.99 * judged)) << "of " << judged;
+    ASSERT_GT(changed, 200);
+    EXPECT_GT(found, 0.9 * changed) << by_a_model << " of " << changed;
+  }
+}
+
 // Works that say themselves what they took, or meters that round: rounding of a logarithm is no change.
 TEST(Recheck, WhatIsAlikeToTheLastPlaceHasNotChanged) {
   std::mt19937_64 random(3);

@@ -165,6 +165,20 @@ TEST(BlockModel, TellsApartWhatLiesFurtherThanTheMargin) {
   EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0, 1));
 }
 
+// A work that repeats to the last digit (a simulator's) in two blocks: where the scatter is nothing at all it was taken for unknown, beside an
+// interval of no width.
+TEST(BlockModel, WhatRepeatsToTheLastPlaceIsToldApart) {
+  for (const int blocks : {2, 3, 5}) {
+    std::vector<BlockedValue> values;
+    for (int block = 1; block <= blocks; ++block) {
+      for (const auto& [point, value] : {std::pair{0, 18.0}, {1, 20.0}, {2, 18.0}})
+        values.push_back({point, block, value});
+    }
+    EXPECT_THAT(BlockModel(values, 3).not_worse_than_best(std::vector{0, 1, 2}, 0.05), ElementsAre(0, 2))
+        << blocks;
+  }
+}
+
 TEST(BlockModel, PointsThatNeverMetCannotBeToldApart) {
   const std::vector<BlockedValue> values{{0, 1, 1}, {0, 1, 1.01}, {1, 2, 50}, {1, 2, 51}};
   EXPECT_THAT(BlockModel(values, 2).not_worse_than_best(std::vector{0, 1}, 0.05), ElementsAre(0, 1));

@@ -20,7 +20,7 @@ export function rechecks(report: Report, scenario: Scenario): HTMLElement | null
   // One that was asked something else (another objective, limit or reference, before the file changed) is in the table alone.
   const same = (r: Recheck): boolean => r.question === null || r.question === undefined || r.question === scenario.question;
   const asked = mine.filter(same), table = plainTable("each recheck", ["when (UTC)", "setting", "verdict", "saving then", "saving", "trials that count", "asked for", "why"],
-    mine.map((r) => [r.at.slice(0, 16).replace("T", " "), called(r.point), verdicts[r.verdict] ?? r.verdict, saving(r.saving_before, r.saving_before_low, r.saving_before_high), saving(r.saving, r.saving_low, r.saving_high), `${r.counted} of ${r.trials}`, r.question ?? scenario.question, r.why]));
+    mine.map((r) => [r.at.slice(0, 16).replace("T", " "), called(r.point), verdicts[r.verdict] ?? r.verdict, saving(r.saving_before, r.saving_before_low, r.saving_before_high), saving(r.saving, r.saving_low, r.saving_high), `${r.counted} of ${r.trials}`, r.question ?? scenario.question ?? "", r.why]));
   const small = el("p", { class: "small" }, "Only the best then, its nearest rivals and the reference are run again: whether another setting has become better is not seen by it. A saving is of the objective that was asked for, against the reference then.");
   if (asked.length === 0) return section("rechecks", "Rechecked", el("p", {}, "It was rechecked for other questions than the one that is answered here."), table, small);
   const now = asked[asked.length - 1]!.point, of_it = asked.filter((r) => r.point === now);

@@ -1,0 +1,152 @@
+"""The experiment's folder is not the folder that one stands in: programs that the file names by their way are the experiment's, wherever it is started, put to use, moved or rechecked."""
+import os
+import shutil
+import subprocess
+import time
+import unittest
+
+import testbed
+from whole import NOBODY, PROGRAM, QUIET, Whole
+
+EXPERIMENT = f"""
+name: night
+objective: energy
+repeat: 3
+settle: 1 ms
+conditions: {QUIET}
+workloads: [{{name: w, command: [python3, work.py]}}]
+axes: {{set.k: [1, 2]}}
+reference: {{set.k: 1}}
+set: {{k: {{command: [sh, set.sh, "{{value}}"], read: [cat, knob], values: [1, 2, 3]}}}}
+probes: [{{name: wall, command: [sh, wall.sh], channels: {{power: {{unit: W, averages over: 20 ms}}}}}}]
+"""
+WORK = """import time
+time.sleep(0.6 if open("knob").read().strip() == "1" else 0.4)
+"""
+# Printed 50 times a second, without a process for each pause.
+METER = """exec python3 -u -c 'import time
+for i in range(10**9):
+    print("power", %s + i %% 2 / 10, "W"); time.sleep(0.02)'
+"""
+SETTER = 'echo "$1" >knob; pwd >>set-in\n'
+
+
+@unittest.skipIf(os.geteuid() != 0, "folders of its own need root (tests/system/apart)")
+class Elsewhere(Whole):
+    def setUp(self):
+        super().setUp()
+        self.project("exp", watts=50)
+        # Another project has programs of the same names.
+        self.project("other", watts=5000)
+        (self.folder / "other/night.yaml").unlink()
+        (self.folder / "where").mkdir()
+
+    def project(self, name, watts):
+        folder = self.folder / name
+        folder.mkdir()
+        for file, text in (("night.yaml", EXPERIMENT), ("work.py", WORK), ("wall.sh", METER % watts), ("set.sh", SETTER), ("knob", "3\n")):
+            (folder / file).write_text(text)
+
+    def knob(self, project):
+        return (self.folder / project / "knob").read_text().strip()
+
+    def watts(self, result):
+        return [round(row["w"]) for row in self.rows(result, "SELECT energy_j / time_s AS w FROM trials WHERE verdict = 'ok'")]
+
+    def use(self, *words):
+        return subprocess.run([PROGRAM, "use", "other/night.sqlite", "--state-folder", self.folder / "state", *words], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
+
+    def test_a_meter_is_the_experiments(self):
+        run = self.call("../exp/night.yaml", "--no-html", cwd=self.folder / "other")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(self.watts("other/night.sqlite"), [50] * 6)
+        self.assertEqual((self.knob("exp"), self.knob("other")), ("3", "3"))
+        # And where there is none of that name.
+        again = self.call("recheck", str(self.folder / "other/night.sqlite"), "--blocks", "2", "--no-html", cwd="/")
+        self.assertEqual(again.returncode, 0, again.stderr + again.stdout)
+        self.assertIn("the answer stands", again.stdout)
+
+    def test_an_answer_is_put_to_use_by_the_experiments_programs(self):
+        run = self.call("../exp/night.yaml", "--no-html", cwd=self.folder / "where")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        # Put into an archive where other programs lie.
+        shutil.move(self.folder / "where/night.sqlite", self.folder / "other/night.sqlite")
+        used = self.use("--", "cat", "exp/knob")
+        self.assertEqual((used.returncode, used.stdout), (0, "2\n"), used.stderr)
+        self.assertEqual((self.knob("exp"), self.knob("other")), ("3", "3"))
+        self.assertFalse((self.folder / "other/set-in").exists())
+        self.assertIn(f"cd {self.folder}/exp", self.call("setting", "other/night.sqlite").stdout)
+        # The experiment is gone, and what lies beside the result is not what it was: nothing is run on a guess.
+        (self.folder / "other/night.yaml").write_text("name: another\n")
+        shutil.move(self.folder / "exp", self.folder / "moved")
+        refused = self.use("--", "true")
+        self.assertEqual(refused.returncode, 3)
+        self.assertEqual(refused.stderr.splitlines()[-2:],
+                         [f"error: other/night.sqlite: axis 'set.k' is set by programs of the experiment's folder, and where that is by now is not known: {self.folder}/other/night.yaml "
+                          "is not there as the result has it", "  hint: nothing was set; say where the experiment's file is: --experiment FILE"])
+        used = self.use("--experiment", "moved/night.yaml", "--", "cat", "moved/knob")
+        self.assertEqual((used.returncode, used.stdout), (0, "2\n"), used.stderr)
+        self.assertEqual((self.knob("moved"), self.knob("other")), ("3", "3"))
+
+    def test_a_folder_that_was_moved_is_rechecked_where_it_is(self):
+        self.assertEqual(self.call("night.yaml", "--no-html", cwd=self.folder / "exp").returncode, 0)
+        shutil.move(self.folder / "exp", self.folder / "moved")
+        again = self.call("recheck", "moved/night.sqlite", "--blocks", "2", "--no-html")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        shutil.move(self.folder / "moved/night.sqlite", self.folder / "night.sqlite")
+        again = self.call("recheck", "night.sqlite", "--experiment", "moved/night.yaml", "--blocks", "2", "--no-html")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        (self.folder / "moved/work.py").write_text(WORK + "# another\n")
+        again = self.call("recheck", "night.sqlite", "--experiment", "moved/night.yaml", "--blocks", "2", "--no-html")
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("what night.sqlite ran is not the same any more:", again.stderr)
+
+    def test_a_recheck_is_of_what_was_asked_then(self):
+        self.assertEqual(self.call("night.yaml", "--no-html", cwd=self.folder / "exp").returncode, 0)
+        result = "exp/night.sqlite"
+        self.assertEqual(self.call("recheck", result, "--blocks", "2", "--no-html").returncode, 0)
+        self.assertIn("w at set.k = 2: stands: ", self.call("report", result).stdout)
+        asked = self.call("report", result, "--objective", "time").stdout
+        self.assertIn("w at set.k = 2, asked then for the least energy, against w set.k=1, which is another question than here: stands: ", asked)
+        self.assertNotIn("less of the objective than the reference", asked)
+        self.assertEqual([row["question"] for row in self.rows(result, "SELECT question FROM rechecks UNION ALL SELECT question FROM scenarios")], ["the least energy, against w set.k=1"] * 2)
+        self.assertIn(" stands", subprocess.run([PROGRAM, "index", "exp"], cwd=self.folder, capture_output=True, text=True).stdout)
+
+    def test_what_was_left_under_another_host_name_or_home_is_put_back(self):
+        """A name by DHCP, a new container over the same home: a user's record of what was set lies in a folder of that name."""
+        self.folder.chmod(0o755)
+        theirs = self.folder / "theirs"
+        shutil.copytree(self.folder / "exp", theirs)
+        (theirs / "work.py").write_text("import time\ntime.sleep(60)\n")
+        for path in (theirs, *theirs.iterdir()):
+            os.chown(path, int(NOBODY), int(NOBODY))
+        homes = [self.folder / "home", self.folder / "home/other"]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(homes[0])}
+        for home in homes:
+            home.mkdir()
+            os.chown(home, int(NOBODY), int(NOBODY))
+
+        def as_user(host, *words, **more):
+            return ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"', host, *words]
+
+        run = subprocess.Popen(as_user("one", str(PROGRAM), "night.yaml", "--no-html"), cwd=theirs, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: run.poll() is None and run.kill())
+        state = homes[0] / ".local/state/dvfs-plan/one"
+        deadline = time.monotonic() + 60
+        while (theirs / "knob").read_text().strip() not in ("1", "2") or not (state / "journal").exists():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        guardian = subprocess.run(["pgrep", "-P", str(run.pid), "dvfs-guardian"], capture_output=True, text=True).stdout.split()
+        for pid in (*guardian, str(run.pid)):
+            subprocess.run(["kill", "-KILL", pid])
+        run.wait()
+        restored = subprocess.run(as_user("two", str(PROGRAM), "restore"), cwd="/", env=environment, capture_output=True, text=True)
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.assertIn("1 settings put back", restored.stdout)
+        self.assertIn(f"note: they were on record in {state}, under another host name or home\n", restored.stdout)
+        self.assertEqual((theirs / "knob").read_text().strip(), "3")
+
+
+if __name__ == "__main__":
+    testbed.main()
