@@ -58,10 +58,10 @@ struct Guess {
 using Side = std::vector<std::size_t>;
 
 // The unit that a counter counts in, J, where it is coarse (Cray's pm_counters tell whole joules ten times a second): what is between two of
-// its values is known to that. 0: it tells to less than 1 mJ, or each of its renewals is one unit more, and happens as that is full.
+// its values is known to that. 0: it tells to less than 10 mJ, or each of its renewals is one unit more, and happens as that is full.
 double unit_of(std::span<const FreshValue> values) {
   double unit = 0;
-  for (double power = 1e3; power >= 1e-3 && unit == 0; power /= 10) {
+  for (double power = 1e3; power >= 1e-2 && unit == 0; power /= 10) {
     const bool all = std::all_of(values.begin(), values.end(), [&](const FreshValue& one) {
       const double of_it = one.value / power;
       return std::abs(of_it - std::round(of_it)) < 1e-6;

@@ -46,6 +46,49 @@ class BadDays(OnACluster):
         self.assertEqual(status, 0, out + err)
         self.require_each_trial_once(2)
 
+    def test_a_result_that_is_moved_while_it_is_collected(self):
+        """What was collected is still open: it goes on in another file, which is named, and exit code 5."""
+        self.set_up()
+        self.write(experiment(blocks=2, machines="nodes: 2"))
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: (self.folder / "sweep.sqlite").exists() and len(self.rows("SELECT name FROM handed_in")) > 4, "the collector at work")
+        (self.folder / "away").mkdir()
+        (self.folder / "sweep.sqlite").rename(self.folder / "away/sweep.sqlite")
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 5, out + err)
+        rescued = self.folder / "sweep.rescued.sqlite"
+        self.assertIn(f"it was removed or renamed; it goes on in {rescued}", err)
+        self.assertIn(f"all of it is in {rescued}; ", err)
+        rescued.rename(self.folder / "sweep.sqlite")
+        for ending in ("-wal", "-shm"):
+            self.assertFalse(pathlib.Path(str(rescued) + ending).exists())
+        self.require_each_trial_once(2)
+        self.assertEqual(self.rows("SELECT ended_how, ended_at IS NULL FROM session"), [("done", 0)] * 2)
+
+    def test_a_part_that_is_damaged_on_its_way_is_no_trial_and_its_block_is_run_again(self):
+        self.set_up()
+        self.write(experiment(blocks=2, machines="nodes: 2"))
+        self.assertEqual(self.run_all("submit", "sweep.yaml", "--quiet")[0], 0)
+        self.wait_for(lambda: self.handed_in("z") == 2, "both blocks are done")
+        part = sorted((self.folder / "sweep.nodes/in").glob("*.t*.part"))[2]
+        part.write_bytes(part.read_bytes()[:-100])
+        # A file that is being saved: what was submitted can be collected and ended all the same.
+        whole = (self.folder / "sweep.yaml").read_text()
+        self.write(whole[:whole.index("workloads")] + "workloads: [{")
+        status, out, err = self.run_all("collect", "sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.assertIn("note: sweep.yaml has faults now; this is of what was submitted\n", err)
+        self.assertIn("it is damaged: its checksum is another one", err)
+        self.assertRegex(out, r"\n\d of \d+ planned trials are not there; where nodes are at work on them `dvfs-plan status` says so\.\n")
+        self.assertNotIn("is not needed any more", err)
+        self.assertEqual(self.rows("SELECT sum(complete) FROM block_run"), [(1,)])
+        status, out, err = self.run_all("sweep.yaml", "--cancel")
+        self.assertEqual(status, 0, err)
+        self.write(whole)
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.require_each_trial_once(2)
+
     def test_two_types_of_nodes(self):
         """Refused, or a result of each, as the file says; compared as two partitions would be."""
         self.set_up(nodes={"n3": "Feature=big"})
