@@ -423,7 +423,6 @@ class ClusterNight {
     const int groups = (nodes + at_once - 1) / at_once;
     const int most = std::max(1, slurm_.most_array_index());
     const std::string plan = plan_name(store);
-    chosen_ = {choice.chosen.begin(), choice.chosen.end()};
     for (int group = 0; group < groups; ++group) {
       std::vector<std::string> without = choice.others;
       for (int i = 0; i < nodes; ++i) {
@@ -445,6 +444,7 @@ class ClusterNight {
         const std::string job = submit_job(indices, std::max(1, share), without,
                                            fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
         note_submission(store, {job, part, clock_.wall_time()});
+        chosen_of_[job] = {choice.chosen.begin(), choice.chosen.end()};
         progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s",
                                   blocks_text(part), nodes_without(choice, without)));
       }
@@ -497,7 +497,10 @@ class ClusterNight {
     since->second = clock_.now();  // asked again as much later
     try {
       const NodeChoice choice = choose();
-      const auto is_other = [&](const std::string& node) { return !chosen_.contains(node); };
+      const auto of_its_job = chosen_of_.find(task.job);
+      const auto is_other = [&](const std::string& node) {
+        return of_its_job == chosen_of_.end() || !of_its_job->second.contains(node);
+      };
       if (std::none_of(choice.chosen.begin(), choice.chosen.end(), is_other)) return false;
     } catch (const Error&) {  // fewer work than are asked for: it waits for one
       return false;
@@ -775,7 +778,8 @@ class ClusterNight {
   std::map<std::string, std::string> left_out_;  // node -> why
   std::map<int, Nanoseconds> gone_since_;        // by block: no task has it
   std::set<std::pair<std::string, int>> alive_;  // job and index: seen waiting or running
-  std::set<std::string> chosen_;  // nodes, when blocks were submitted last; empty: not by this program
+  // By job: the nodes that it may run on, where this program submitted it.
+  std::map<std::string, std::set<std::string>> chosen_of_;
   std::set<std::pair<std::string, int>>
       moved_;  // tasks that waited for a node that is down, and are submitted anew
   std::map<std::pair<std::string, int>, Nanoseconds> unavailable_since_;

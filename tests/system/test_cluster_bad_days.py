@@ -65,6 +65,21 @@ class BadDays(OnACluster):
         self.require_each_trial_once(2)
         self.assertEqual(self.rows("SELECT ended_how, ended_at IS NULL FROM session"), [("done", 0)] * 2)
 
+    def test_a_node_that_dies_for_good_is_another_ones_block(self):
+        """Its job may run on the nodes chosen alone: where another one of the partition works it is submitted anew."""
+        self.set_up()
+        self.write(experiment(blocks=2, machines="nodes: 1"))
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: self.handed_in() > 1, "the first trials")
+        node = next(name for name in ("n1", "n2", "n3") if self.running(name))
+        self.cluster.kill_node(node)
+        status, out, err = self.finish(process, 400)
+        self.assertEqual(status, 0, out + err)
+        self.assertRegex(err, r"task \d+_\d+ waits: .*\n")
+        self.assertIn("is submitted anew, for the nodes that work now", err)
+        self.require_each_trial_once(2)
+        self.assertNotIn(node, {row[0] for row in self.rows("SELECT node FROM block_run WHERE left_out IS NULL AND block = 2")})
+
     def test_a_part_that_is_damaged_on_its_way_is_no_trial_and_its_block_is_run_again(self):
         self.set_up()
         self.write(experiment(blocks=2, machines="nodes: 2"))
