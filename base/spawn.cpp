@@ -21,7 +21,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -232,7 +231,8 @@ Spawned spawn(const SpawnSpec& spec) {
     close_on_exec_but(spec.inherited);
     // The pipe stays where it is, out of the way of theirs: execve(2) closes it there too.
     places.clear();
-    launcher.fd_whitelist.push_back(std::numeric_limits<int>::max() - 1);
+    launcher.fd_whitelist.push_back(closed_by_exec.get());
+    launcher.fd_whitelist.insert(launcher.fd_whitelist.end(), spec.inherited.begin(), spec.inherited.end());
   }
   const std::vector<std::string> arguments(spec.argv.begin() + 1, spec.argv.end());
   const auto limit = marked_limit(spec);

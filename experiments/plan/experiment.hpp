@@ -337,9 +337,12 @@ struct Experiment {
   std::optional<RawValue> result;
   std::optional<SlurmSpec> slurm;  // nullopt: this machine
 
-  // Where the file is, absolute where `folder` is.
+  // Where the file is, absolute; empty: it is no file.
   std::string path() const {
-    return (std::filesystem::path(folder) / std::filesystem::path(file).filename()).string();
+    namespace fs = std::filesystem;
+    return file.empty()
+               ? ""
+               : fs::absolute(fs::path(folder) / fs::path(file).filename()).lexically_normal().string();
   }
   OwnKnobs own_knobs() const { return {sysfs, set, folder}; }
 };

@@ -57,7 +57,7 @@ constexpr Seconds between_looks{0.5}, between_questions{2}, between_conclusions{
 constexpr int most_fruitless = 3;
 // Time that a finished file may take to be seen on another machine before its task counts as gone without it.
 constexpr Seconds patience_of_folder{5};
-// A node that reboots is there again after some minutes, and Slurm gives it its task.
+// A node that is there again at once keeps its task; whose block a spare node has run does not matter.
 constexpr Seconds patience_with_a_node{60};
 
 class ClusterNight {
@@ -574,11 +574,15 @@ class ClusterNight {
           cancelled_ = task.job;
         continue;
       }
-      if (moved_.contains({task.job, task.index})) continue;
+      if (moved_.contains({task.job, task.index})) {
+        if (task.node.empty()) cancel_waiting(task);  // it did not work, or is not seen yet
+        continue;
+      }
       alive_.emplace(task.job, task.index);
       if (is_open && !over && waits_for_a_dead_node(task)) {
         cancel_waiting(task);
         moved_.emplace(task.job, task.index);
+        moved_blocks_.insert(block);
         gone_since_.try_emplace(block, clock_.now() - nanoseconds(patience_of_folder));
         continue;
       }
@@ -613,9 +617,13 @@ class ClusterNight {
       missing.push_back(block);
     }
     if (missing.empty()) return;
-    count_tries(store, missing);
+    std::vector<int> tried;  // whose task began and ended
+    std::copy_if(missing.begin(), missing.end(), std::back_inserter(tried),
+                 [&](int block) { return !moved_blocks_.contains(block); });
+    count_tries(store, tried);
     try {
       submit_blocks(store, missing);
+      moved_blocks_.clear();
     } catch (const SlurmSilent& silence) {
       // Who waits can ask again; if it was submitted all the same, one of two runs of a block counts.
       if (options_.what != ClusterOptions::Do::all) throw;
@@ -781,7 +789,8 @@ class ClusterNight {
   // By job: the nodes that it may run on, where this program submitted it.
   std::map<std::string, std::set<std::string>> chosen_of_;
   std::set<std::pair<std::string, int>>
-      moved_;  // tasks that waited for a node that is down, and are submitted anew
+      moved_;                   // tasks that waited for a node that is down, and are submitted anew
+  std::set<int> moved_blocks_;  // theirs, until they are submitted
   std::map<std::pair<std::string, int>, Nanoseconds> unavailable_since_;
   std::map<int, std::string> began_on_;  // by block: the node where its task was seen running
   struct Tries {

@@ -74,7 +74,7 @@ void FoundSetting::find_here(const Sysfs& sysfs) {
   for (const AxisSetting& one : settings()) {
     if (is_knob_axis(one.axis)) axes.push_back(one.axis);
     // Another project's program of that name is not to be run as root on a guess.
-    if (one.axis.starts_with("set.") && !place_.known)
+    if (!place_.known && is_set_from_the_folder(one.axis))
       throw Error(ExitCode::machine_refuses,
                   fmt::format("{}: axis '{}' is set by programs of the experiment's folder, and where that "
                               "is by now is not known: {} "
@@ -105,6 +105,26 @@ void FoundSetting::find_here(const Sysfs& sysfs) {
   for (const std::string& difference : differences_of_state(there_, here))
     changes_.push_back(fmt::format("since it was measured something changed that may move the answer: {}",
                                    printable(difference)));
+}
+
+// Programs that are named by an absolute way, or found on the PATH, and arguments that name no file there, are the same from anywhere.
+bool FoundSetting::is_set_from_the_folder(const std::string& axis) const {
+  namespace fs = std::filesystem;
+  for (const CommandKnobSpec& knob : experiment_.set) {
+    if (axis != "set." + knob.name) continue;
+    for (const std::vector<std::string>* words : {&knob.command, &knob.read, &knob.restore}) {
+      for (const std::string& word : *words) {
+        std::error_code none;
+        // What a shell is told may name anything.
+        const bool may_be_way = word.find(' ') != std::string::npos ||
+                                (word.find('/') != std::string::npos && !fs::path(word).is_absolute());
+        if (may_be_way ||
+            (word != words->front() && fs::exists(fs::path(place_.file).parent_path() / word, none)))
+          return true;
+      }
+    }
+  }
+  return false;
 }
 
 AxisValue FoundSetting::value_of(const KnobFinding& knob) const {

@@ -41,6 +41,7 @@ class FoundSetting {
   const std::vector<KnobFinding>& knobs() const { return knobs_; }
   const UsedBoards& boards() const { return boards_; }
   AxisValue value_of(const KnobFinding& knob) const;
+  bool is_set_from_the_folder(const std::string& axis) const;
   // What may have moved the answer since it was measured, in sentences.
   const std::vector<std::string>& changes() const { return changes_; }
 

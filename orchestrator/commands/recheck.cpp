@@ -189,16 +189,15 @@ class Recheck : public RunPart {
                                                             const std::string& name,
                                                             const std::string& folder) const {
     if (const auto same = facts.find(name); same != facts.end()) return same;
-    return std::find_if(facts.begin(), facts.end(), [&](const auto& fact) {
-      for (const std::string_view begin : {work_file_fact, meter_file_fact}) {
-        if (!name.starts_with(begin) || !fact.first.starts_with(begin) || there_.contains(fact.first))
-          continue;
-        const std::string way =
-            std::filesystem::path(fact.first.substr(begin.size())).lexically_relative(folder).string();
-        return !way.empty() && !way.starts_with("..") && name.ends_with("/" + way);
-      }
-      return false;
-    });
+    for (const std::string_view begin : {work_file_fact, meter_file_fact}) {
+      if (!name.starts_with(begin) || was_in_.empty()) continue;
+      const std::string way =
+          std::filesystem::path(name.substr(begin.size())).lexically_relative(was_in_).string();
+      if (!way.empty() && !way.starts_with(".."))
+        return facts.find(std::string(begin) +
+                          (std::filesystem::path(folder) / way).lexically_normal().string());
+    }
+    return facts.end();
   }
 
   void keep(Store& store, const std::vector<RecheckRow>& rows, const std::vector<TrialRow>& trials) const {

@@ -10,6 +10,7 @@
 #include "base/output.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/guard/guard_client.hpp"
+#include "orchestrator/guard/rights.hpp"
 #include "orchestrator/guard/state_folder.hpp"
 
 namespace dvfs_plan {
@@ -39,7 +40,9 @@ int restore(const RestoreOptions& options) {
                            .discards = options.discard});
   const auto& outcome = guard.found_journal();
   // Root's sweeps and those by the machine's guardian are on record where only root looks.
-  const bool hidden = options.state_folder.empty() && options.sysfs_root.empty() && machine_state_is_hidden();
+  // Under sudo root's guardian has looked there.
+  const bool hidden = options.state_folder.empty() && options.sysfs_root.empty() &&
+                      machine_state_is_hidden() && !is_stood_by_root();
   const std::string unknown = fmt::format(
       "{} is root's: whether a sweep by root or by the machine's guardian left something is not known to "
       "you; sudo "

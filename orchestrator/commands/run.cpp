@@ -1,6 +1,7 @@
 // dvfs-plan FILE.yaml: here or on a cluster, as the file says; submit and collect do the parts for those who log out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -43,16 +44,25 @@ std::string submitted_result(const RunOptions& options) {
       if (entry.path().extension() == ".sqlite") candidates.push_back(entry.path().filename().string());
     }
   }
+  // Of several (one that was set aside by --fresh, one that was rescued) the one that was submitted last.
+  std::string newest, submitted_at;
   for (const std::string& candidate : candidates) {
     try {
       Store store = Store::open(candidate, Database::Mode::read_only);
       Statement source = store.database().prepare("SELECT source_file FROM experiment");
-      if (!submissions(store).empty() && source.step() && (source.text(0) == file || !options.output.empty()))
-        return candidate;
+      const auto all = submissions(store);
+      if (all.empty() || !source.step() || (source.text(0) != file && options.output.empty())) continue;
+      const auto last = std::max_element(
+          all.begin(), all.end(),
+          [](const Submission& a, const Submission& b) { return a.submitted_at < b.submitted_at; });
+      if (newest.empty() || last->submitted_at > submitted_at) {
+        newest = candidate;
+        submitted_at = last->submitted_at;
+      }
     } catch (const Error&) {  // somebody else's file
     }
   }
-  return {};
+  return newest;
 }
 
 int on_cluster(const RunOptions& options, ClusterOptions::Do what) {

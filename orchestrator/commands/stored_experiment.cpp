@@ -40,10 +40,13 @@ ExperimentPlace experiment_place(Store& store, const std::string& result, const 
   const ActingAs owner(invoking_owner());
   const std::string text = store.experiment_file();
   for (const fs::path& place : places) {
+    // The name is the result's word, who may be anybody's: no device, no pipe, nothing larger.
+    if (!fs::is_regular_file(place, none) || fs::file_size(place, none) != text.size()) continue;
     std::ifstream file(place, std::ios::binary);
     if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return {place.string(), true};
   }
-  if (was.is_absolute() && fs::is_directory(was.parent_path(), none)) return {was.string(), true};
+  // It was edited since, and is where it was.
+  if (was.is_absolute() && fs::is_regular_file(was, none)) return {was.string(), true};
   for (const fs::path& place : places) {
     if (fs::exists(place, none)) return {place.string(), false};
   }

@@ -15,7 +15,7 @@ Experiment stored_experiment(Store& store, const std::string& file);
 // beside a result that was put into an archive lie other projects' programs.
 struct ExperimentPlace {
   std::string file;  // absolute; it need not be there any more
-  // The file is there as the result has it, or the folder is where it was. Else it is a guess.
+  // The file is there as the result has it, or, edited since, where it was. Else it is a guess.
   bool known = false;
 };
 // `result`: as given; `named`: where the user says that it is; empty: he does not. Read as the invoking user.

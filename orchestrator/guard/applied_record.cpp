@@ -14,6 +14,8 @@ namespace {
 
 const std::string applied_name = "applied";
 constexpr std::string_view applied_begins = "dvfs-plan applied 2";
+// Of versions up to 1.2.2, without a checksum.
+constexpr std::string_view applied_1_begins = "dvfs-plan applied 1\n", applied_1_ends = "\nend\n";
 
 std::string text_of(const AppliedRecord& record) {
   std::string text = fmt::format("{}\nrun\t{}\n", applied_begins, escaped_part(record.run));
@@ -33,8 +35,11 @@ std::optional<AppliedRecord> record_in(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   AppliedRecord record;
   try {
-    const auto lines = split_lines(unsealed(*text));
-    if (lines.front() != applied_begins) return std::nullopt;
+    const bool former = text->starts_with(applied_1_begins);
+    const auto of_former = former ? without_end(*text, applied_1_ends) : std::nullopt;
+    if (former && !of_former) return std::nullopt;
+    const auto lines = split_lines(former ? *of_former : unsealed(*text));
+    if (!former && lines.front() != applied_begins) return std::nullopt;
     for (std::size_t i = 1; i < lines.size(); ++i) {
       const auto parts = parts_of_line(lines[i]);
       if (parts.size() < 2) return std::nullopt;

@@ -125,7 +125,8 @@ std::vector<std::string> left_under_another_name() {
       StateFolder folder(path);
       const auto journal = read_journal(folder);
       // Of one that is held whoever holds it puts back.
-      if (journal && journal->boot_id == boot_id(machine) && folder.try_lock()) folders.push_back(path);
+      if (journal && journal->sysfs_root.empty() && journal->boot_id == boot_id(machine) && folder.try_lock())
+        folders.push_back(path);
     } catch (const Error&) {  // not ours alone, or not to be understood: nothing is known of whose it is
     }
   }

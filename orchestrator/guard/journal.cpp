@@ -26,8 +26,9 @@ std::string_view lines_of_journal(std::string_view text) {
   const std::string_view first = text.substr(0, text.find('\n'));
   if (first == first_line) return unsealed(text);
   if (first != first_line_2) throw std::runtime_error("its first line is another");
-  if (!text.ends_with(fmt::format("\n{}", last_line_2))) throw std::runtime_error("its end is missing");
-  return text.substr(0, text.size() - last_line_2.size());
+  const auto lines = without_end(text, last_line_2);
+  if (!lines || !lines->ends_with('\n')) throw std::runtime_error("its end is missing");
+  return *lines;
 }
 
 Journal parse(std::string_view text) {
@@ -93,8 +94,11 @@ std::string settings_in(const std::string& text) {
 std::optional<SessionRecord> session_record_in(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   std::map<std::string, std::string> fields;
+  // Of versions up to 1.2.2: its last line, and no checksum.
+  const auto last = text->find("\nsettings\t");
+  const bool former = last != std::string::npos && text->find('\n', last + 1) == text->size() - 1;
   try {
-    for (const std::string& line : split_lines(unsealed(*text))) {
+    for (const std::string& line : split_lines(former ? std::string_view(*text) : unsealed(*text))) {
       const auto parts = parts_of_line(line);
       if (parts.size() == 2) fields[parts[0]] = parts[1];
     }
@@ -161,6 +165,10 @@ void write_session_record(StateFolder& folder, const SessionRecord& record) {
 std::optional<SessionRecord> read_session_record(const StateFolder& folder) {
   const auto record = session_record_in(folder.read(session_name));
   return record ? record : session_record_in(folder.read_copy(session_name));
+}
+
+bool session_record_is_damaged(const StateFolder& folder) {
+  return (folder.read(session_name) || folder.read_copy(session_name)) && !read_session_record(folder);
 }
 
 void remove_session_record(StateFolder& folder) {

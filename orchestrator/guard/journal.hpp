@@ -44,6 +44,8 @@ struct SessionRecord {
 void write_session_record(StateFolder& folder, const SessionRecord& record);
 // nullopt if there is none, or it cannot be understood.
 std::optional<SessionRecord> read_session_record(const StateFolder& folder);
+// There is one, and it cannot be understood, nor its copy: what its run had set is not known.
+bool session_record_is_damaged(const StateFolder& folder);
 void remove_session_record(StateFolder& folder);
 
 // Of this boot of the machine (random(4)).

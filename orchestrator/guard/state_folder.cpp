@@ -199,9 +199,12 @@ std::vector<std::string> former_state_folders() {
     bases.insert(fs::path(entry->pw_dir) / ".local/state/dvfs-plan");
   std::error_code none;
   for (const fs::path& base : bases) {
-    for (const auto& entry : fs::directory_iterator(base, none)) {
-      if (entry.path() != own && entry.is_directory(none) && !entry.is_symlink(none))
-        folders.push_back(entry.path().string());
+    auto entry = fs::directory_iterator(base, none);
+    for (; !none && entry != fs::directory_iterator(); entry.increment(none)) {
+      std::error_code gone;
+      if (entry->is_symlink(gone) || !entry->is_directory(gone) || fs::equivalent(entry->path(), own, gone))
+        continue;
+      folders.push_back(entry->path().string());
     }
   }
   return folders;

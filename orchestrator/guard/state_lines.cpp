@@ -51,6 +51,11 @@ std::string_view unsealed(std::string_view text) {
   return lines;
 }
 
+std::optional<std::string_view> without_end(std::string_view text, std::string_view end) {
+  if (!text.ends_with(end)) return std::nullopt;
+  return text.substr(0, text.size() - end.size());
+}
+
 std::string escaped_part(std::string_view text) {
   std::string safe;
   for (const char c : text) {

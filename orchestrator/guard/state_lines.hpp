@@ -2,6 +2,7 @@
 // break a line stand as \xNN, so that the part with rights needs no parser of anything richer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@ namespace dvfs_plan {
 std::string sealed(std::string lines);
 // Without that line. Throws std::runtime_error where it is missing or says otherwise.
 std::string_view unsealed(std::string_view text);
+// What versions up to 1.2.2 wrote, without a checksum: that ends with this. nullopt: it does not.
+std::optional<std::string_view> without_end(std::string_view text, std::string_view end);
 
 std::string escaped_part(std::string_view text);
 // Of one line, without its end. Throws std::runtime_error if it is none.

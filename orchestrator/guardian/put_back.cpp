@@ -162,6 +162,17 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   // What it left running might set something yet, or be measured with the next one.
   bool alone = !record || record->boot_id != boot_id(sysfs) || end_what_it_left(*record);
   if (!journal) {
+    if (!record && session_record_is_damaged(folder)) {
+      if (!discard && own_run.empty())
+        throw Error(
+            ExitCode::not_restored,
+            fmt::format(
+                "{}/session cannot be understood, and there is no journal: whether the last sweep left "
+                "something set is not known",
+                folder.path()),
+            "look at what it set; then `dvfs-plan restore --discard`");
+      remove_session_record(folder);
+    }
     if (record && record->boot_id == boot_id(sysfs) && record->settings > 0 && !discard && !goes_on)
       refuse_lost_journal(folder, *record);
     if (record && alone) remove_session_record(folder);  // else whoever comes next tries again

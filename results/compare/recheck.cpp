@@ -125,7 +125,7 @@ Change against_both(const Change& change, const ScenarioSummary& was, double con
 // Of a night whose own blocks do not tell how they scatter (a search, one block): what it states against what is now. Where its statement
 // has an interval (a search's model) that is its part; else its blocks are taken to scatter as the recheck's do.
 std::optional<Change> against_stated(const std::optional<Change>& stated, const std::optional<Change>& now,
-                                     double confidence) {
+                                     int chosen_among, double confidence) {
   const auto own = log_half_width(now);
   if (!stated || stated->value >= 1 || !own || now->pairs < 2) return std::nullopt;
   const int df = now->pairs - 1;
@@ -135,7 +135,12 @@ std::optional<Change> against_stated(const std::optional<Change>& stated, const 
                                : t * error * std::sqrt(now->pairs / std::max(1.0, 1.0 * stated->pairs));
   const double middle = std::log1p(-now->value) - std::log1p(-stated->value),
                half = std::hypot(t * error, more);
-  return Change{now->pairs, std::expm1(middle), std::expm1(middle - half), std::expm1(middle + half)};
+  // It was chosen for being the least of so many: of N alike that lies below their mean by up to sqrt(2 ln N) standard deviations, and by so
+  // much it takes more when it is looked at again. A model's word has that in it.
+  const double luck = of_night ? 0
+                               : error * std::sqrt(now->pairs / std::max(1.0, 1.0 * stated->pairs)) *
+                                     std::sqrt(2 * std::log(std::max(1, chosen_among)));
+  return Change{now->pairs, std::expm1(middle), std::expm1(middle - half - luck), std::expm1(middle + half)};
 }
 
 // Constraints that the best is known to break now, or is not known to hold any more.
@@ -251,8 +256,9 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   };
   const auto change_at = [&](double level) -> std::optional<Change> {
     const auto change = as_measured(level);
-    return change && change->low ? against_both(*change, was, level)
-                                 : against_stated(was.gain_of_best, best_now->gain, level);
+    if (change && change->low) return against_both(*change, was, level);
+    const auto stated = against_stated(was.gain_of_best, best_now->gain, was.chosen_among, level);
+    return stated ? stated : change;
   };
   const auto change = change_at(confidence_of_recheck);
   row.change = range_of(change);

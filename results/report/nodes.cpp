@@ -74,9 +74,11 @@ void correct_by_own_trials(SearchSummary::OnNode& said, const std::string& named
         squares / df *
         (1.0 / static_cast<double>(points[a].size()) + 1.0 / static_cast<double>(points[b].size())));
   };
+  // A search runs a setting again when it likes: what a night drifts by need not be in the scatter of its repetitions.
+  constexpr double drift = 0.02;
   const auto is_worse = [&](const std::string& point, const std::string& other) {
     return points.contains(point) &&
-           means[point] - means[other] > student_t(sure, df) * error(point, other) + rounding_of_shares;
+           means[point] - means[other] > student_t(sure, df) * error(point, other) + drift;
   };
   const auto least = std::min_element(means.begin(), means.end(),
                                       [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -180,6 +180,31 @@ TEST(SessionRecord, ComesBackAsWrittenOrNotAtAll) {
   EXPECT_FALSE(read_session_record(state));
 }
 
+// A run that was killed under the version before, and the program was upgraded since.
+TEST(AppliedRecord, OneOfTheVersionBeforeIsUnderstood) {
+  TemporaryFolder folder;
+  StateFolder state(folder / "state");
+  state.write_whole("applied",
+                    "dvfs-plan applied 1\nrun\t7-1\napplied\t/sys/a\t10\t20\nunsettled\t/sys/b\nend\n");
+  EXPECT_EQ(read_applied_record(state, "7-1"),
+            (AppliedRecord{"7-1", {{"/sys/a", {"10", "20"}}}, {"/sys/b"}, {}}));
+  state.write_whole("applied", "dvfs-plan applied 1\nrun\t7-1\napplied\t/sys/a\t10\t2");
+  EXPECT_EQ(read_applied_record(state, "7-1"), std::nullopt);
+  state.write_whole(
+      "session",
+      "experiment\ta.yaml\nsince\tnow\nboot_id\tb\npid\t7\nuser\t0\nrun\t7-1\nregion_folder\t/run/x\n"
+      "control_group\t\nsettings\t2\n");
+  const auto session = read_session_record(state);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->run, "7-1");
+  EXPECT_EQ(session->settings, 2U);
+  EXPECT_EQ(session->started, 0);
+  EXPECT_FALSE(session_record_is_damaged(state));
+  state.write_whole("session", "experiment\ta.yaml\nsi");
+  EXPECT_FALSE(read_session_record(state));
+  EXPECT_TRUE(session_record_is_damaged(state));
+}
+
 TEST(StateFolder, MustBeOursAlone) {
   TemporaryFolder folder;
   const std::string path = folder / "state";
