@@ -95,11 +95,11 @@ class ClusterNight {
  private:
   // All that was collected is still open here, and what is handed in from now on would go into a file that nobody can find.
   void go_on_elsewhere_if_taken_away(Store& store, Collector& collector) {
-    if (store.was_taken_away().empty()) return;
-    const auto rescued = store.go_on_elsewhere_if_lost();
-    if (!rescued) return;
-    progress_.say(fmt::format("warning: {}: {}; it goes on in {}", path_, rescued->what, rescued->where));
-    path_ = rescued->where;
+    const std::string what = store.was_taken_away();
+    if (what.empty()) return;
+    const Store::Rescued rescued = store.go_on_elsewhere(what);
+    progress_.say(fmt::format("warning: {}: {}; it goes on in {}", path_, rescued.what, rescued.where));
+    path_ = rescued.where;
     rescued_ = true;
     collector.begin_anew();
   }

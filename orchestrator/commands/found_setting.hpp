@@ -41,11 +41,12 @@ class FoundSetting {
   const std::vector<KnobFinding>& knobs() const { return knobs_; }
   const UsedBoards& boards() const { return boards_; }
   AxisValue value_of(const KnobFinding& knob) const;
-  bool is_set_from_the_folder(const std::string& axis) const;
   // What may have moved the answer since it was measured, in sentences.
   const std::vector<std::string>& changes() const { return changes_; }
 
  private:
+  bool is_set_from_the_folder(const std::string& axis) const;
+
   std::string file_, measured_at_;
   std::unique_ptr<Summary> summary_;
   std::unique_ptr<ChosenAnswer> answer_;

@@ -64,11 +64,9 @@ class Recheck : public RunPart {
     hash_ = store.plan_hash();
     canonical_ = store.canonical_plan();
     text_ = store.experiment_file();
-    experiment_ = experiment_place(store, file_, options.experiment).file;
-    Statement source = store.database().prepare("SELECT source_file FROM experiment");
-    source.step();
-    if (const std::filesystem::path was(source.text(0)); was.is_absolute())
-      was_in_ = was.parent_path().string();
+    ExperimentPlace place = experiment_place(store, file_, options.experiment);
+    experiment_ = std::move(place.file);
+    was_in_ = std::move(place.was_in);
   }
 
   // The experiment's file, which need not be there any more; programs that it names by their way are sought from its folder.

@@ -119,21 +119,22 @@ void require_same_plan(Store& store, const Plan& plan, const std::map<std::strin
 PlanChange change_since(Store& store, Plan& plan, const std::map<std::string, std::string>& facts,
                         const std::string& path) {
   PlanChange change = change_between(store, plan, decisive_differences(store.machine_facts(), facts), path);
-  // Whose machine would the new trials be of?
-  if (!plan.experiment.slurm && !change.adds.empty() && !block_runs(store).empty())
+  // Whose machine would further trials be of?
+  if (plan.experiment.slurm || block_runs(store).empty()) return change;
+  const char* const next = "nothing was run; go on with each machine's own result, and merge them again";
+  if (!change.adds.empty())
     throw Error(
         ExitCode::bad_experiment,
         fmt::format("{} is of several machines ('merge'), and the experiment asks for further trials: {}",
                     path, printable(join(change.adds, "; "))),
-        "nothing was run; go on with each machine's own result, and merge them again");
+        next);
   const Store::Progress so_far = store.progress();
-  if (!plan.experiment.slurm && !plan.experiment.search.one_by_one() && so_far.finished < so_far.planned &&
-      !block_runs(store).empty())
+  if (!plan.experiment.search.one_by_one() && so_far.finished < so_far.planned)
     throw Error(
         ExitCode::bad_experiment,
         fmt::format("{} is of several machines ('merge'), and {} of its {} trials are still to be run", path,
                     so_far.planned - so_far.finished, so_far.planned),
-        "nothing was run; go on with each machine's own result, and merge them again");
+        next);
   return change;
 }
 

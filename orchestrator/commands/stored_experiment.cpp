@@ -26,10 +26,11 @@ Experiment stored_experiment(Store& store, const std::string& file) {
 ExperimentPlace experiment_place(Store& store, const std::string& result, const std::string& named) {
   namespace fs = std::filesystem;
   const auto absolute = [](const fs::path& way) { return fs::absolute(way).lexically_normal(); };
-  if (!named.empty()) return {absolute(named).string(), true};
   Statement source = store.database().prepare("SELECT source_file FROM experiment");
   source.step();
   const fs::path was(source.text(0));
+  const std::string was_in = was.is_absolute() ? was.parent_path().string() : "";
+  if (!named.empty()) return {absolute(named).string(), true, was_in};
   std::error_code none;
   const fs::path there = fs::canonical(result, none);
   const fs::path beside = (none ? absolute(result) : there).parent_path();
@@ -43,14 +44,15 @@ ExperimentPlace experiment_place(Store& store, const std::string& result, const 
     // The name is the result's word, who may be anybody's: no device, no pipe, nothing larger.
     if (!fs::is_regular_file(place, none) || fs::file_size(place, none) != text.size()) continue;
     std::ifstream file(place, std::ios::binary);
-    if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return {place.string(), true};
+    if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text)
+      return {place.string(), true, was_in};
   }
   // It was edited since, and is where it was.
-  if (was.is_absolute() && fs::is_regular_file(was, none)) return {was.string(), true};
+  if (was.is_absolute() && fs::is_regular_file(was, none)) return {was.string(), true, was_in};
   for (const fs::path& place : places) {
-    if (fs::exists(place, none)) return {place.string(), false};
+    if (fs::exists(place, none)) return {place.string(), false, was_in};
   }
-  return {places.front().string(), false};
+  return {places.front().string(), false, was_in};
 }
 
 }  // namespace dvfs_plan

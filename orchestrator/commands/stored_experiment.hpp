@@ -17,6 +17,7 @@ struct ExperimentPlace {
   std::string file;  // absolute; it need not be there any more
   // The file is there as the result has it, or, edited since, where it was. Else it is a guess.
   bool known = false;
+  std::string was_in = {};  // the folder, as the result has it; empty: a program before 1.2.3 made that
 };
 // `result`: as given; `named`: where the user says that it is; empty: he does not. Read as the invoking user.
 ExperimentPlace experiment_place(Store& store, const std::string& result, const std::string& named);

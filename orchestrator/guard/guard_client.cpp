@@ -115,6 +115,13 @@ void add(RestoreOutcome& all, const RestoreOutcome& more) {
   all.notes.insert(all.notes.end(), more.notes.begin(), more.notes.end());
 }
 
+void add(std::optional<RestoreOutcome>& all, const std::optional<RestoreOutcome>& more) {
+  if (all && more)
+    add(*all, *more);
+  else if (more)
+    all = more;
+}
+
 // Where a run of this boot, and so of this machine, left a journal under another host name or $HOME (a name by DHCP, a new container over
 // the same home). Those of other nodes that share the home are of their own boots.
 std::vector<std::string> left_under_another_name() {
@@ -174,17 +181,10 @@ GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_fo
   run_ = fmt::format("{}-{}", ::getpid(), SystemClock().now());
   const auto of_before = put_back_left_under_another_name();
   begin_session();
-  if (of_before && found_)
-    add(*found_, *of_before);
-  else if (of_before)
-    found_ = of_before;
+  add(found_, of_before);
   if (door_ == GuardDoor::own || wish_.mode == GuardWish::Mode::looks || !may_have_left_settings()) return;
   try {
-    const auto& left = beside().found_journal();
-    if (left && found_)
-      add(*found_, *left);
-    else if (left)
-      found_ = left;
+    add(found_, beside().found_journal());
   } catch (...) {
     hang_up();
     throw;
@@ -201,8 +201,7 @@ std::optional<RestoreOutcome> GuardClient::put_back_left_under_another_name() co
     try {
       const GuardClient guard(std::move(wish));
       if (!guard.found_journal()) continue;
-      if (!all) all.emplace();
-      add(*all, *guard.found_journal());
+      add(all, guard.found_journal());
       all->notes.push_back(fmt::format("they were on record in {}, under another host name or home", folder));
     } catch (const Error& error) {
       // Another sweep has the machine: who waits or is refused is told so by what follows.

@@ -131,15 +131,14 @@ std::optional<Change> against_stated(const std::optional<Change>& stated, const 
   const int df = now->pairs - 1;
   const double error = *own / student_t(0.95, df), t = student_t(confidence, df);
   const auto of_night = log_half_width(stated);
-  const double more = of_night ? *of_night * normal_quantile(confidence) / normal_quantile(0.95)
-                               : t * error * std::sqrt(now->pairs / std::max(1.0, 1.0 * stated->pairs));
+  const double of_its_blocks = error * std::sqrt(now->pairs / std::max(1.0, 1.0 * stated->pairs));
+  const double more =
+      of_night ? *of_night * normal_quantile(confidence) / normal_quantile(0.95) : t * of_its_blocks;
   const double middle = std::log1p(-now->value) - std::log1p(-stated->value),
                half = std::hypot(t * error, more);
   // It was chosen for being the least of so many: of N alike that lies below their mean by up to sqrt(2 ln N) standard deviations, and by so
   // much it takes more when it is looked at again. A model's word has that in it.
-  const double luck = of_night ? 0
-                               : error * std::sqrt(now->pairs / std::max(1.0, 1.0 * stated->pairs)) *
-                                     std::sqrt(2 * std::log(std::max(1, chosen_among)));
+  const double luck = of_night ? 0 : of_its_blocks * std::sqrt(2 * std::log(std::max(1, chosen_among)));
   return Change{now->pairs, std::expm1(middle), std::expm1(middle - half - luck), std::expm1(middle + half)};
 }
 

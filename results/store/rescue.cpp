@@ -112,17 +112,15 @@ struct Store::Rescue {
     bus_errors_seen = bus_errors();
   }
 
-  std::string taken_away(Database& database) const {
-    const auto now = look_at(path);
+  std::string taken_away(const std::optional<FileOnDisk>& now, Database& database) const {
     if (!now) return "it was removed or renamed";
     if (!file || !now->same_file(*file) || database.has_moved()) return "another file was put in its place";
     return {};
   }
 
   std::string what_happened(Database& database) {
-    if (std::string gone = taken_away(database); !gone.empty()) return gone;
     const auto now = look_at(path);
-    if (!now) return "it was removed or renamed";
+    if (std::string gone = taken_away(now, database); !gone.empty()) return gone;
     if (now->size < file->size)
       return fmt::format("it was cut short, from {} to {} bytes", file->size, now->size);
     if (header && header_of(database) != header) return "it was overwritten";
@@ -181,7 +179,7 @@ void Store::look_after_file(const std::string& path, std::optional<FileOwner> ow
 }
 
 std::string Store::was_taken_away() {
-  return rescue_ ? rescue_->taken_away(database_) : std::string();
+  return rescue_ ? rescue_->taken_away(look_at(rescue_->path), database_) : std::string();
 }
 
 std::string Store::keep_rescue_copy(const std::string& path, std::optional<FileOwner> owner) {
