@@ -202,7 +202,8 @@ std::optional<RestoreOutcome> GuardClient::put_back_left_under_another_name() co
       const GuardClient guard(std::move(wish));
       if (!guard.found_journal()) continue;
       add(all, guard.found_journal());
-      all->notes.push_back(fmt::format("they were on record in {}, under another host name or home", folder));
+      all->notes.push_back(
+          fmt::format("they were on record in {}, not in this session's own state folder", folder));
     } catch (const Error& error) {
       // Another sweep has the machine: who waits or is refused is told so by what follows.
       if (error.code() != ExitCode::machine_refuses) throw;

@@ -43,6 +43,13 @@ std::string read_all(int fd) {
   return text;
 }
 
+// Where copies of all state folders of this user's are, until the next boot; empty: nowhere.
+std::string folder_of_copies() {
+  if (::geteuid() == 0) return "/run/dvfs-plan/copies";
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  return runtime != nullptr && runtime[0] == '/' ? std::string(runtime) + "/dvfs-plan/copies" : "";
+}
+
 }  // namespace
 
 StateFolder::StateFolder(const std::string& path) : path_(path) {
@@ -67,15 +74,13 @@ StateFolder::StateFolder(const std::string& path) : path_(path) {
 void StateFolder::keep_copies() {
   std::string name = std::filesystem::absolute(path_).lexically_normal();
   std::replace(name.begin(), name.end(), '/', '%');
-  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-  std::string place = "/run/dvfs-plan";
-  if (::geteuid() != 0)
-    place = runtime != nullptr && runtime[0] == '/' ? std::string(runtime) + "/dvfs-plan" : "";
-  if (place.empty()) return;
+  const std::string copies = folder_of_copies();
+  if (copies.empty()) return;
   try {
     // Where the socket is, which all may see: the copies are in a folder of their own within.
+    const std::string place = std::filesystem::path(copies).parent_path();
     if (::mkdir(place.c_str(), 0755) == 0) ::chmod(place.c_str(), 0755);  // our umask lets nobody else in
-    StateFolder all(place + "/copies");
+    StateFolder all(copies);
     copies_ = std::make_unique<StateFolder>(all.path() + "/" + name);
   } catch (const Error&) {
   }
@@ -197,14 +202,20 @@ std::vector<std::string> former_state_folders() {
   std::set<fs::path> bases{own.parent_path()};
   if (const passwd* const entry = ::getpwuid(::geteuid()); entry != nullptr && entry->pw_dir[0] == '/')
     bases.insert(fs::path(entry->pw_dir) / ".local/state/dvfs-plan");
-  std::error_code none;
-  for (const fs::path& base : bases) {
-    auto entry = fs::directory_iterator(base, none);
-    for (; !none && entry != fs::directory_iterator(); entry.increment(none)) {
-      std::error_code gone;
-      if (entry->is_symlink(gone) || !entry->is_directory(gone) || fs::equivalent(entry->path(), own, gone))
-        continue;
-      folders.push_back(entry->path().string());
+  const auto look_at = [&](const fs::path& folder) {
+    std::error_code gone;
+    if (fs::is_symlink(folder, gone) || !fs::is_directory(folder, gone) || fs::equivalent(folder, own, gone))
+      return;
+    if (std::find(folders.begin(), folders.end(), folder.string()) == folders.end())
+      folders.push_back(folder.string());
+  };
+  for (const fs::path& base : bases)
+    for (const std::string& name : Sysfs().list(base.string())) look_at(base / name);
+  // Of a run that had an XDG_STATE_HOME of its own the copies tell.
+  if (const std::string copies = folder_of_copies(); !copies.empty()) {
+    for (std::string name : Sysfs().list(copies)) {
+      std::replace(name.begin(), name.end(), '%', '/');
+      if (name.starts_with('/')) look_at(name);
     }
   }
   return folders;

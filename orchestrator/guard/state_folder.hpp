@@ -60,7 +60,8 @@ class StateFolder {
 
 // The folder of the current user.
 std::string default_state_folder();
-// Others of his that were the default under another host name or another $HOME: in each of them a run may have left something.
+// Others of his, by another host name, another $HOME or $XDG_STATE_HOME, or of a --state-folder (as far as copies in $XDG_RUNTIME_DIR tell): in
+// each of them a run may have left something.
 std::vector<std::string> former_state_folders();
 // What a command that is printed needs behind it to mean this folder: nothing where that is the user's own, or where none is named.
 std::string state_folder_option(const std::string& path);

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "results/report/question_text.hpp"
 #include "results/report/units_told.hpp"
 #include "results/statistics/between_nights.hpp"
 #include "results/statistics/noise_model.hpp"
@@ -458,25 +459,18 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
          "their energies are of different things and do not compare");
   differ("objective", std::string(to_string(a.objective.minimise)),
          std::string(to_string(b.objective.minimise)), "the best points answer different questions");
-  const auto limits = [](const ObjectiveSpec& o) {
-    std::vector<std::string> texts;
-    for (const ConstraintSpec& one : o.constraints) texts.push_back(constraint_text(one));
-    return texts.empty() ? std::string("none") : join(texts, ", ");
-  };
-  differ("limits", limits(a.objective), limits(b.objective), "the best points answer different questions");
-  const auto price = [](const ObjectiveSpec& o) {
-    return o.price ? fmt::format("{:.6g} {} a joule and {:.6g} a second", o.price->per_joule,
-                                 o.price->currency, o.price->per_second)
-                   : std::string("none");
-  };
-  differ("price", price(a.objective), price(b.objective), "the best points answer different questions");
+  const auto or_none = [](std::string text) { return text.empty() ? std::string("none") : std::move(text); };
+  differ("limits", or_none(limits_text(a.objective)), or_none(limits_text(b.objective)),
+         "the best points answer different questions");
+  differ("price", or_none(price_text(a.objective)), or_none(price_text(b.objective)),
+         "the best points answer different questions");
   differ("unit of work", a.objective.per, b.objective.per, "their energies are per different units");
   // Of single workloads, where they have one of their own: "decode: time per tokens", "train: to loss <= 0.35".
   const auto own = [&](const ExperimentRow& e) {
     std::vector<std::string> texts;
     for (const auto& [name, o] : e.own_objectives)
       texts.push_back(fmt::format("{}: {}{}{}{}", name, to_string(o.minimise), o.per.empty() ? "" : " per ",
-                                  o.per, o.constraints.empty() ? "" : " with " + limits(o)));
+                                  o.per, o.constraints.empty() ? "" : " with " + limits_text(o)));
     for (const auto& [name, target] : e.targets) texts.push_back(fmt::format("{}: to {}", name, target));
     return join(texts, ", ");
   };

@@ -115,26 +115,24 @@ class Elsewhere(Whole):
         self.assertEqual([row["question"] for row in self.rows(result, "SELECT question FROM rechecks UNION ALL SELECT question FROM scenarios")], ["the least energy, against w set.k=1"] * 2)
         self.assertRegex(subprocess.run([PROGRAM, "index", "exp"], cwd=self.folder, capture_output=True, text=True).stdout, r" (stands|not_known)")
 
-    def test_what_was_left_under_another_host_name_or_home_is_put_back(self):
-        """A name by DHCP, a new container over the same home: a user's record of what was set lies in a folder of that name."""
+    def as_user(self, host, *words):
+        return ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"', host, *words]
+
+    def is_put_back(self, night, state, later):
+        """`night`, `later`: an ordinary user's host name and environment, as run and guardian were killed together, and as he calls `restore`."""
         self.folder.chmod(0o755)
         theirs = self.folder / "theirs"
         shutil.copytree(self.folder / "exp", theirs)
         (theirs / "work.py").write_text("import time\ntime.sleep(60)\n")
         for path in (theirs, *theirs.iterdir()):
             os.chown(path, int(NOBODY), int(NOBODY))
-        homes = [self.folder / "home", self.folder / "home/other"]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(homes[0])}
-        for home in homes:
-            home.mkdir()
-            os.chown(home, int(NOBODY), int(NOBODY))
-
-        def as_user(host, *words, **more):
-            return ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"', host, *words]
-
-        run = subprocess.Popen(as_user("one", str(PROGRAM), "night.yaml", "--no-html"), cwd=theirs, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for name in ("home", "home/state", "home/run"):
+            (self.folder / name).mkdir(mode=0o700)
+            os.chown(self.folder / name, int(NOBODY), int(NOBODY))
+        home = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home")}
+        run = subprocess.Popen(self.as_user(night[0], str(PROGRAM), "night.yaml", "--no-html"), cwd=theirs, env=home | night[1],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(lambda: run.poll() is None and run.kill())
-        state = homes[0] / ".local/state/dvfs-plan/one"
         deadline = time.monotonic() + 60
         while (theirs / "knob").read_text().strip() not in ("1", "2") or not (state / "journal").exists():
             self.assertLess(time.monotonic(), deadline)
@@ -143,11 +141,20 @@ class Elsewhere(Whole):
         for pid in (*guardian, str(run.pid)):
             subprocess.run(["kill", "-KILL", pid])
         run.wait()
-        restored = subprocess.run(as_user("two", str(PROGRAM), "restore"), cwd="/", env=environment, capture_output=True, text=True)
+        restored = subprocess.run(self.as_user(later[0], str(PROGRAM), "restore"), cwd="/", env=home | later[1], capture_output=True, text=True)
         self.assertEqual(restored.returncode, 0, restored.stderr)
         self.assertIn("1 settings put back", restored.stdout)
-        self.assertIn(f"note: they were on record in {state}, under another host name or home\n", restored.stdout)
+        self.assertIn(f"note: they were on record in {state}, not in this session's own state folder\n", restored.stdout)
         self.assertEqual((theirs / "knob").read_text().strip(), "3")
+
+    def test_what_was_left_under_another_host_name_is_put_back(self):
+        """A name by DHCP, a new container over the same home: a user's record of what was set lies in a folder of that name."""
+        self.is_put_back(("one", {}), self.folder / "home/.local/state/dvfs-plan/one", ("two", {}))
+
+    def test_what_was_left_under_another_state_folder_is_put_back(self):
+        """Set for the night alone: what the login has in memory tells of it."""
+        login = {"XDG_RUNTIME_DIR": str(self.folder / "home/run")}
+        self.is_put_back(("one", login | {"XDG_STATE_HOME": str(self.folder / "home/state")}), self.folder / "home/state/dvfs-plan/one", ("one", login))
 
 
 if __name__ == "__main__":
