@@ -220,10 +220,22 @@ GuardClient& GuardClient::beside() {
   if (!beside_) {
     GuardWish wish = wish_;
     wish.mode = GuardWish::Mode::beside;
-    beside_ = std::make_unique<GuardClient>(std::move(wish));
+    auto beside = std::make_unique<GuardClient>(std::move(wish));
+    {
+      const std::lock_guard lock(mutex_);
+      beside_ = std::move(beside);
+    }
     notes_.insert(notes_.end(), beside_->notes_.begin(), beside_->notes_.end());
   }
+  name_beside();
   return *beside_;
+}
+
+void GuardClient::name_beside() {
+  const pid_t now = beside_ ? beside_->child_ : -1;
+  if (now == named_beside_ || now < 0) return;
+  named_beside_ = now;
+  send({"beside", {std::to_string(now)}});
 }
 
 GuardClient::~GuardClient() {
@@ -242,14 +254,17 @@ std::vector<pid_t> GuardClient::guardian_pids() const {
   return pids;
 }
 
-void GuardClient::begin_session() {
+void GuardClient::begin_session(Begin why) {
   // Somebody may kill one before it has said a word; who is refused is refused.
-  constexpr int tries = 3;
+  constexpr int tries = 3, tries_to_put_back = 5;
   try {
     for (int attempt = 1; !try_session(); ++attempt) {
-      if (stop_requests() > 0)
-        throw Error(ExitCode::interrupted, "interrupted before the machine was had", "nothing was set");
-      if (attempt == tries)
+      if (stop_requests() > 0 && why == Begin::to_set)
+        throw Error(ExitCode::interrupted,
+                    begun_ > 0 ? "interrupted before the machine was had again"
+                               : "interrupted before the machine was had",
+                    nothing_is_set());
+      if (attempt == (why == Begin::to_set ? tries : tries_to_put_back))
         throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word",
                     "the system's journal may say why");
     }
@@ -263,6 +278,7 @@ void GuardClient::begin_session() {
 // False: the guardian ended before it answered.
 bool GuardClient::try_session() {
   hang_up();
+  named_beside_ = -1;
   OpenedGuardian opened = open_guardian(wish_, door_, std::move(first_));
   child_ = opened.child;
   connection_ = std::make_unique<Connection>(std::move(opened.socket));
@@ -287,8 +303,7 @@ bool GuardClient::greet() {
       wish_.tell(fmt::format("waiting for the machine, {} in the queue{}", answer->field(0),
                              answer->field(1).empty() ? "" : "; now: " + answer->field(1)));
     if (!wait_in_queue())
-      throw Error(ExitCode::interrupted, "interrupted while another sweep had the machine",
-                  "nothing was set");
+      throw Error(ExitCode::interrupted, "interrupted while another sweep had the machine", nothing_is_set());
     answer = wait_for_answer(nullptr);
   }
   if (!answer) return false;
@@ -344,6 +359,8 @@ void GuardClient::listen() {
     if (heard == Connection::Heard::end || !connection_->problem().empty()) {
       lost_ = true;
       ++lost_count_;
+      // Whoever has the machine next is not to find what our own programs have set.
+      if (beside_) beside_->end_session();
     }
     came_.notify_all();
     if (lost_) return;
@@ -354,6 +371,12 @@ void GuardClient::listen() {
 // the listener notices the end.
 void GuardClient::give_up_session() {
   if (connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
+}
+
+// Its guardian puts back.
+void GuardClient::end_session() {
+  const std::lock_guard lock(mutex_);
+  if (!lost_) give_up_session();
 }
 
 void GuardClient::send(const Message& message) {
@@ -535,9 +558,12 @@ int GuardClient::sessions_lost() const {
   return lost_count_ + of_the_other;
 }
 
+// Ours first: until the machine is ours again another sweep may set the same by its own programs.
 bool GuardClient::keep() {
+  const bool ours = keep_ours();
   const bool other = beside_ && beside_->keep();
-  return keep_ours() || other;
+  name_beside();
+  return ours || other;
 }
 
 bool GuardClient::keep_ours() {
@@ -581,6 +607,10 @@ RestoreOutcome GuardClient::restore() {
   if (!beside_) return restore_ours();
   RestoreOutcome outcome;
   std::optional<Error> fault;
+  {
+    const std::lock_guard lock(mutex_);
+    beside_->machine_lost_ = lost_;
+  }
   try {
     outcome = beside_->restore();
   } catch (const Error& error) {
@@ -612,20 +642,19 @@ RestoreOutcome GuardClient::restore_ours() {
 // by now, unless that is our own former guardian, which does not answer.
 RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>& settings) {
   try {
-    begin_session();
+    begin_session(Begin::to_put_back);
   } catch (const Error& error) {
     if (error.code() == ExitCode::not_restored && !former_.empty())
       tell_what_stays(error.what(), error.hint());
     if (error.code() != ExitCode::machine_refuses && error.code() != ExitCode::interrupted) throw;
-    const auto who = who_has_the_machine(wish_);
-    if (who.holder && who.holder->pid == ::getpid()) {
-      tell_what_stays("the guardian does not answer",
-                      "it goes on by itself if it can; look with: dvfs-plan restore" +
-                          state_folder_option(wish_.state_folder));
-    }
+    const std::string look = "it goes on by itself if it can; look with: dvfs-plan restore" +
+                             state_folder_option(wish_.state_folder);
+    const auto holder = machine_holder();
+    if (!holder) tell_what_stays("the guardian ended before it had said that it put back", look);
+    if (holder->pid == ::getpid()) tell_what_stays("the guardian does not answer", look);
     return {};
   }
-  if (found_ || former_.empty()) return found_.value_or(RestoreOutcome{});
+  if (found_ || former_.empty() || machine_lost_) return found_.value_or(RestoreOutcome{});
   // It found no journal of ours: somebody deleted it and the copy. What the settings were is in our memory alone.
   settings_ = settings;
   arm_again();
@@ -636,6 +665,20 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
   if (!outcome)
     tell_what_stays("the guardian was killed, and its journal and the copy were lost", look_yourself);
   return found_.value_or(*outcome);
+}
+
+// Of the one that is beside another guardian's session none has it.
+std::optional<MachineHolder> GuardClient::machine_holder() const {
+  if (wish_.mode == GuardWish::Mode::beside) return std::nullopt;
+  try {
+    return who_has_the_machine(wish_).holder;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string GuardClient::nothing_is_set() const {
+  return begun_ > 0 ? "what it had set was put back as the guardian's session ended" : "nothing was set";
 }
 
 OpenedFile GuardClient::open_file(const std::string& path) {

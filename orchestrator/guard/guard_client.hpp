@@ -64,6 +64,12 @@ struct GuardWish {
 // under sudo.
 enum class GuardDoor { own, machine, beside };
 
+// Who has the machine, as its guardian says.
+struct MachineHolder {
+  std::string user, experiment, since, until;
+  int pid = 0;
+};
+
 class GuardClient : public SettingWriter, public ProtectedSensors {
  public:
   // Throws Error if another sweep has the machine, or if what an earlier one left could not be put back.
@@ -110,12 +116,17 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   bool keep_ours();
   RestoreOutcome restore_ours();
   std::optional<RestoreOutcome> put_back_left_under_another_name() const;
-  void begin_session();
+  // To go on, or (whatever was asked of us) to have put back what the last one left.
+  enum class Begin { to_set, to_put_back };
+  void begin_session(Begin why = Begin::to_set);
+  // Tells the machine's guardian which process puts back what programs of ours set.
+  void name_beside();
   bool try_session();
   bool greet();  // takes the machine
   void listen();
   void hang_up();
   void give_up_session();
+  void end_session();
   void send(const Message& message);
   // The answer, with its descriptor if it brought one; nullopt: the session has ended.
   std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr,
@@ -123,6 +134,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::optional<Message> wait_for_answer(UniqueFd* passed, bool until_asked_twice = false);
   bool wait_in_queue();
   int stop_requests() const { return wish_.stop ? wish_.stop() : 0; }
+  std::optional<MachineHolder> machine_holder() const;
+  std::string nothing_is_set() const;
   RestoreOutcome restored_by_another(const std::vector<SavedSetting>& settings);
   OpenedFile ask_to_open(const Message& request);
   void arm_again();
@@ -140,6 +153,9 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::map<std::string, std::set<std::string>> written_;  // by path, what was written since
   WorkloadTraces traces_;                                 // as the guardian knows them
   std::unique_ptr<GuardClient> beside_;
+  pid_t named_beside_ = -1;
+  // The machine was taken from us: what was set beside was put back then, and whoever has it now may set the same.
+  bool machine_lost_ = false;
   pid_t child_ = -1;
   int begun_ = 0;
 
@@ -154,11 +170,6 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   UniqueFd stop_;  // closed to end the listener
 };
 
-// Who has the machine, as its guardian says.
-struct MachineHolder {
-  std::string user, experiment, since, until;
-  int pid = 0;
-};
 struct WhoAnswer {
   GuardDoor asked = GuardDoor::own;
   std::optional<MachineHolder> holder;

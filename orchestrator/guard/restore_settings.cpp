@@ -68,7 +68,8 @@ class Restorer {
     }
     std::vector<const SavedSetting*> left;
     for (const SavedSetting& setting : settings) {
-      if (is_back(setting))
+      const bool doubted = known_.unshown != nullptr && known_.unshown->contains(setting.path);
+      if (!doubted && is_back(setting))
         ++outcome_.unchanged;
       else
         left.push_back(&setting);

@@ -41,6 +41,8 @@ struct KnownApplied {
       nullptr;  // paths that may read anything by what was done there; nullptr: none
   // Told of each setting behind a program that has put it back: whoever is killed later need not have it in mind.
   std::function<void(const std::string& path)> is_back = {};
+  // Paths whose reader has not shown what was set there last: that it says what was there before is no proof. nullptr: none.
+  const std::set<std::string>* unshown = nullptr;
   bool knows(const std::string& path) const {
     return applied != nullptr && (unsettled == nullptr || !unsettled->contains(path));
   }

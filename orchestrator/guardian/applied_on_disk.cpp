@@ -36,9 +36,13 @@ void AppliedOnDisk::note_back(StateFolder& folder, const std::string& path) {
 
 void AppliedOnDisk::note_failures(StateFolder& folder, const std::string& run,
                                   const RestoreOutcome& outcome) {
+  // What the run had set there may stand again by then: a setter that hung has done its work late.
+  const AppliedByUs before = last_ ? last_->applied : AppliedByUs{};
   AppliedByUs applied;
   std::set<std::string> unsettled;
   for (const RestoreOutcome::Failure& one : outcome.failures) {
+    if (const auto known = before.find(one.setting.path); known != before.end())
+      applied[one.setting.path] = known->second;
     applied[one.setting.path].insert(one.found);
     unsettled.insert(one.setting.path);
   }

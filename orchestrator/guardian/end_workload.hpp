@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -22,5 +23,9 @@ struct Workload {
 // False if one is left after `rounds` looks, 5 ms apart; what is looked at is the user's, and may hold a look
 // up for ever: it is given 2 s more.
 bool end_workload(const Workload& workload, uid_t user, int rounds);
+
+// A user's own guardian, which has set what his programs set while he had the machine: it is told to end (SIGTERM), and so puts back. False:
+// it has not within `at_most`. `started`: as for is_alive(); one that is not the user's is left alone.
+bool end_own_guardian(pid_t guardian, std::int64_t started, uid_t user, std::chrono::milliseconds at_most);
 
 }  // namespace dvfs_plan

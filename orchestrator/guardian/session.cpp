@@ -314,6 +314,11 @@ class Session {
       workload_.child = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
       return true;
     }
+    if (kind == "beside") {
+      own_guardian_ = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
+      own_guardian_started_ = started_at_tick(own_guardian_).value_or(0);
+      return true;
+    }
     if (kind == "traces") {
       workload_.region_folder = message.field(0);
       workload_.control_group = message.field(1);
@@ -435,6 +440,7 @@ class Session {
     for (const SavedSetting& setting : saved_) {
       if (tried.contains(setting.path)) try_way_back(setting);
     }
+    put_back_what_moved();
     note_applied();
     // What comes from now on is what a client may do; programs that set boards need more of the kernel.
     if (!programs && client_.user != ::geteuid()) allow_only_needed_calls();
@@ -444,7 +450,9 @@ class Session {
   // than after it. A setting that is as it was stays so.
   void try_way_back(const SavedSetting& setting) {
     Setting& where = writer_.access().at(setting.path);
+    const auto before = others_beside(setting.path);
     const std::string problem = writer_.put_back(setting.path, setting.value).problem;
+    note_taken_along(before);
     const Setting::Read now = problem.empty() ? where.read() : Setting::Read{};
     if (now.text && reads_as_asked(setting.value, *now.text)) return;
     throw Error(
@@ -456,6 +464,16 @@ class Session {
                                      : now.problem),
         "its 'command' is to take what its 'read' prints; where it does not, give 'restore', which puts it "
         "back");
+  }
+
+  // What one of the programs took along as it was tried.
+  void put_back_what_moved() {
+    const bool moved = std::any_of(saved_.begin(), saved_.end(), [&](const SavedSetting& setting) {
+      Setting& where = writer_.access().at(setting.path);
+      const auto now = where.may_be_contested() ? where.read().text : std::nullopt;
+      return now && !reads_as_asked(setting.value, *now);
+    });
+    if (moved) require_restored(put_back(false));
   }
 
   void note_journal() {
@@ -571,11 +589,15 @@ class Session {
     // What it takes along is ours as what it sets: at the end nobody else set that.
     const auto before = others_beside(path);
     const WriteAnswer answer = writer_.write(path, text);
+    note_taken_along(before);
+    return answer;
+  }
+
+  void note_taken_along(const std::map<std::string, std::string>& before) {
     for (const auto& [other, was] : before) {
       const auto now = writer_.access().at(other).read().text;
       if (now && *now != was) writer_.note_ours(other, *now);
     }
-    return answer;
   }
 
   // What the other settings read whose changes are told, but for those that take long to be asked.
@@ -610,7 +632,8 @@ class Session {
     if (by_programs) note_applied(paths_);
     SettingAccess access(sysfs_, guardian_doors(policy_));
     const auto note_back = [&](const std::string& path) { applied_on_disk_.note_back(*folder_, path); };
-    RestoreOutcome outcome = restore_settings(saved_, access, {&writer_.applied(), nullptr, note_back});
+    RestoreOutcome outcome =
+        restore_settings(saved_, access, {&writer_.applied(), nullptr, note_back, &writer_.unshown()});
     // What a program left that failed half way is no change by somebody else, the next time that we try.
     for (const RestoreOutcome::Failure& one : outcome.failures)
       writer_.note_ours(one.setting.path, one.found);
@@ -670,6 +693,12 @@ class Session {
         if (!outcome.complete() || !alone) code = static_cast<int>(ExitCode::not_restored);
       }
       if (alone && saved_.empty() && folder_) remove_session_record(*folder_);
+      // One that says that it is done has had its own programs put back before.
+      if (!in_order_ &&
+          !end_own_guardian(own_guardian_, own_guardian_started_, client_.user, patience_with_the_dead))
+        log_event(fmt::format("{}'s own guardian, pid {}, does not end: what programs of its set may stay",
+                              client_.name, own_guardian_),
+                  {{"EVENT", "not_restored"}, {"USER", client_.name}});
     } catch (const std::exception& fault) {
       said = fmt::format("\ndvfs-guardian: {}\n", fault.what());
       code = static_cast<int>(ExitCode::not_restored);
@@ -716,6 +745,8 @@ class Session {
   TrackingWriter writer_;
   Holder us_;
   Workload workload_;
+  pid_t own_guardian_ = 0;  // of the client, beside us
+  std::int64_t own_guardian_started_ = 0;
   std::vector<SavedSetting> saved_;
   std::set<std::string> paths_;  // of what is saved
   AppliedByUs files_applied_;  // of what the kernel changes by each other, which is put back whatever it says

@@ -37,7 +37,8 @@ class CommandKnob : public Knob {
       : axis_(std::move(axis)),
         path_(command_setting(programs)),
         setting_(command_setting_at(path_)),
-        offer_(std::move(offer)) {}
+        offer_(std::move(offer)),
+        at_first_(setting_->read()) {}
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return offer_; }
@@ -48,6 +49,16 @@ class CommandKnob : public Knob {
           ExitCode::machine_refuses,
           fmt::format("axis '{}' cannot be read now, so it could not be put back: {}", axis_, now.problem),
           "nothing was set; mend its 'read'");
+    // Nothing of ours has set it since: a reader that tells something else would be believed at the end too.
+    if (at_first_.text && !reads_as_asked(*at_first_.text, *now.text))
+      throw Error(
+          ExitCode::machine_refuses,
+          fmt::format(
+              "axis '{}': its 'read' printed '{}' at first and '{}' now, before anything was set: what is "
+              "to be put back is not known",
+              axis_, printable(*at_first_.text), printable(*now.text)),
+          "nothing was set; see that nobody else sets it and that its 'read' tells what is set, then run it "
+          "again");
     return {{axis_, path_, *now.text}};
   }
   std::vector<std::string> writes() const override { return {path_}; }
@@ -74,12 +85,13 @@ class CommandKnob : public Knob {
     return {applied};
   }
 
-  Setting::Read read() const { return setting_->read(); }
+  const Setting::Read& at_first() const { return at_first_; }
 
  private:
   const std::string axis_, path_;
   const std::unique_ptr<Setting> setting_;
   const AxisOffer offer_;
+  const Setting::Read at_first_;
 };
 
 // Its first word becomes a path, as a shell finds it. Why not; empty: it was found.
@@ -118,7 +130,7 @@ KnobFinding find_command_knob(const KnobRequest& request) {
               fmt::format("its words take {} characters, of at most {}: put them into a script", length,
                           longest_command_setting)};
     auto knob = std::make_unique<CommandKnob>(request.axis, std::move(programs), offer_of(spec.values));
-    if (const Setting::Read now = knob->read(); !now.text)
+    if (const Setting::Read& now = knob->at_first(); !now.text)
       return {request.axis, nullptr,
               fmt::format("its 'read' does not tell what is set now, so it could not be put back: {}",
                           now.problem)};

@@ -55,8 +55,8 @@ class RunLoop {
     return RunEnd::gave_up;
   }
 
-  // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again. Where we are
-  // asked to stop it goes into a new file, since what is finished is not to be lost.
+  // A result that somebody else holds, or a full disk, may pass: the trial is kept and tried again. Where it lasts, or we are
+  // asked to stop, it goes into a new file, since what is finished is not to be lost.
   void write(const TrialRecord& record) {
     constexpr Seconds patience{600}, pause{0.25};
     const Nanoseconds began = run_.clock.now();
@@ -81,7 +81,8 @@ class RunLoop {
         damage = fault.what();
         no_room = false;
       } catch (const StoreBusy& busy) {
-        if (!damage.empty() || seconds(run_.clock.now() - began) >= patience) {
+        const bool waited = seconds(run_.clock.now() - began) >= patience;
+        if (!damage.empty() || (waited && (written || rescues_ >= most_rescues))) {
           if (written) throw;
           const std::string gone = run_.store.what_became_of_the_file();
           throw StoreBusy(
@@ -97,7 +98,7 @@ class RunLoop {
         }
         if (!told && events_.waits) events_.waits(busy.what());
         told = true;
-        no_room = run_.interruption.pending() != 0;
+        no_room = waited || run_.interruption.pending() != 0;
         if (no_room) damage = busy.what();
         if (damage.empty()) run_.interruption.sleep_until(run_.clock.now() + nanoseconds(pause), run_.clock);
       }

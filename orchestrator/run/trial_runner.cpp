@@ -83,13 +83,12 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   busy_.clear();
   others_on_boards_.clear();
   keep_guardian(trial);
-  const int lost_before = machine_.guard.sessions_lost();
-  for (const pid_t guardian : machine_.guard.guardian_pids())
-    machine_.programs.launcher.group().own(guardian);
+  own_guardians();
   machine_.programs.launcher.group().own_marked(fmt::format("{}={}", setter_variable, machine_.guard.run()));
   // An idle window is of the machine alone.
   if (is_idle(trial.role)) services_.end_all(true);
   bool ready = set_all(point, trial);
+  own_guardians();
   if (machine_.interruption.pending() != 0) return std::nullopt;
   bool interrupted = false;
   if (ready && !is_idle(trial.role)) ready = prepare_services(point, trial, interrupted);
@@ -106,7 +105,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
       set_verdict(trial, Verdict::service_died, died);
     for (EventRecord& event : services_.grown()) trial.events.push_back(std::move(event));
     // Whatever was measured, it was of another setting.
-    if (machine_.guard.sessions_lost() != lost_before && !machine_.knobs.empty())
+    if (machine_.guard.sessions_lost() != lost_when_set_ && !machine_.knobs.empty())
       set_verdict(
           trial, Verdict::changed_meanwhile,
           "the guardian's session ended during the trial: its settings may have been put back meanwhile");
@@ -202,6 +201,17 @@ void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
   trial.verdict_text = problem;
 }
 
+void TrialRunner::own_guardians() {
+  for (const pid_t guardian : machine_.guard.guardian_pids())
+    machine_.programs.launcher.group().own(guardian);
+}
+
+void TrialRunner::forget_refusal(TrialRecord& trial) {
+  trial.knob_refused = false;
+  trial.verdict = Verdict::ok;
+  trial.verdict_text.clear();
+}
+
 // A scenario of which an earlier trial marked a region and this one does not: its marks were lost on the way.
 void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& trial) {
   if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
@@ -218,10 +228,11 @@ void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& 
 bool TrialRunner::set_all(const PlanPoint& point, TrialRecord& trial) {
   constexpr int tries = 3;
   for (int attempt = 1;; ++attempt) {
-    const int lost_before = machine_.guard.sessions_lost();
+    lost_when_set_ = machine_.guard.sessions_lost();
     const bool applied = apply_knobs(point, trial);
     // What was set so far was put back meanwhile.
-    if (machine_.guard.sessions_lost() != lost_before && attempt < tries) {
+    if (machine_.guard.sessions_lost() != lost_when_set_ && attempt < tries) {
+      forget_refusal(trial);
       keep_guardian(trial);
       continue;
     }

@@ -31,6 +31,7 @@ class TrialRunner {
   bool set_all(const PlanPoint& point, TrialRecord& trial);
   std::string undone() const;
   static void refuse(TrialRecord& trial, const std::string& problem);
+  static void forget_refusal(TrialRecord& trial);
   std::string judge_changes(TrialRecord& trial);
   void require_unchanged_files(const PlanPoint& point, TrialRecord& trial, bool after);
   void require_unchanged(const std::string& whose, std::vector<WorkFile>& files, bool first,
@@ -45,6 +46,7 @@ class TrialRunner {
   Seconds own_use() const;
   void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
   void keep_guardian(TrialRecord& trial);
+  void own_guardians();
   void look_at_boards(TrialRecord& trial, bool launched);
   void judge_others_on_boards(TrialRecord& trial) const;
   std::optional<double> busiest_of(const std::string& target) const;
@@ -70,6 +72,7 @@ class TrialRunner {
   std::map<int, double> busy_;    // of the trial at hand, per CPU
   bool sets_clocks_ = false;      // of CPUs
   ClockResidency residency_;      // of the trial at hand
+  int lost_when_set_ = 0;         // sessions of the guardian's, when the trial at hand was set
   std::string others_on_boards_;  // just before or after the trial at hand
   std::vector<SavedSetting> stands_;                  // what each knob read back, of the trial at hand
   std::vector<std::vector<WorkFile>> files_;          // by workload

@@ -1,17 +1,22 @@
 #include "orchestrator/settings/command_setting.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "base/end_processes.hpp"
 #include "base/run_program.hpp"
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
+#include "base/unique_fd.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -74,6 +79,33 @@ std::string tail_of(const std::string& output) {
   return printable(text);
 }
 
+// Folders of setters that were there when a setting of theirs was first used, held open: somebody may move one away before all is put back.
+class Folders {
+ public:
+  // Where `folder` is now; "/" where it is gone: programs that lie elsewhere do their work there all the same.
+  std::string now(const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    UniqueFd& held = held_[folder];
+    if (::access(folder.c_str(), F_OK) == 0) {
+      if (!held) held.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      return folder;
+    }
+    std::error_code none;
+    const std::string moved =
+        held ? std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", held.get()), none).string() : "";
+    return !moved.empty() && ::access(moved.c_str(), F_OK) == 0 ? moved : "/";
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, UniqueFd> held_;
+};
+
+Folders& folders() {
+  static Folders all;
+  return all;
+}
+
 class CommandSetting : public Setting {
  public:
   explicit CommandSetting(SetterPrograms programs) : programs_(std::move(programs)) {}
@@ -116,7 +148,8 @@ class CommandSetting : public Setting {
   }
 
   std::string in_a_shell(const std::vector<std::string>& argv, const std::string& value) const {
-    std::string text = for_a_shell(with_value(argv, value));
+    const std::string folder = folders().now(programs_.folder);
+    std::string text = for_a_shell(with_value(moved(argv, folder), value));
     text.pop_back();
     // Whoever reads this may have another home.
     std::string of_the_run;
@@ -125,7 +158,14 @@ class CommandSetting : public Setting {
       if (here == nullptr || here != wanted) of_the_run += shell_quote(name + "=" + wanted) + ' ';
     }
     if (!of_the_run.empty()) text = "env " + of_the_run + text;
-    return fmt::format("(cd {} && {})", shell_quote(programs_.folder), text);
+    return fmt::format("(cd {} && {})", shell_quote(folder), text);
+  }
+
+  // A program that lies in a folder which was moved away is where that is now.
+  std::vector<std::string> moved(std::vector<std::string> argv, const std::string& folder) const {
+    if (folder != programs_.folder && folder != "/" && argv.front().starts_with(programs_.folder + "/"))
+      argv.front().replace(0, programs_.folder.size(), folder);
+    return argv;
   }
 
   // Of the run, as far as it is known; else whoever asks has his own.
@@ -151,8 +191,9 @@ class CommandSetting : public Setting {
   }
 
   std::string missing() const {
+    const std::string folder = folders().now(programs_.folder);
     for (const auto* argv : {&programs_.set, &programs_.read, &programs_.restore}) {
-      if (!argv->empty() && ::access(argv->front().c_str(), X_OK) != 0)
+      if (!argv->empty() && ::access(moved(*argv, folder).front().c_str(), X_OK) != 0)
         return fmt::format("there is no program {} that this user may run", argv->front());
     }
     return {};
@@ -163,15 +204,17 @@ class CommandSetting : public Setting {
   std::string run(const std::vector<std::string>& argv, ProgramAnswer& answer, bool of_the_run,
                   const char* errors = "") const {
     const std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    const std::string folder = folders().now(programs_.folder);
     std::vector<std::string> words{
-        "-c", fmt::format("{}; {}cd \"$0\" && exec env -i \"$@\"{}", path, umask_command(), errors),
-        programs_.folder, path, "LC_ALL=C"};
+        "-c", fmt::format("{}; {}cd \"$0\" && exec env -i \"$@\"{}", path, umask_command(), errors), folder,
+        path, "LC_ALL=C"};
     for (const auto& [name, text] : environment()) words.push_back(fmt::format("{}={}", name, text));
     if (const char* const mark = std::getenv(run_variable)) {
       words.push_back(fmt::format("{}={}", setter_variable, mark));
       if (of_the_run) words.push_back(fmt::format("{}={}", run_variable, mark));
     }
-    words.insert(words.end(), argv.begin(), argv.end());
+    const std::vector<std::string> program = moved(argv, folder);
+    words.insert(words.end(), program.begin(), program.end());
     answer = run_program("/bin/sh", words, setter_patience);
     if (answer.timed_out)
       return fmt::format("{} did not end within {:g} s", argv.front(), setter_patience.value());

@@ -1,5 +1,7 @@
 #include "orchestrator/settings/setting_writer.hpp"
 
+#include "orchestrator/settings/command_setting.hpp"
+
 namespace dvfs_plan {
 
 std::vector<WriteAnswer> TrackingWriter::write(const std::vector<SettingText>& requests) {
@@ -25,6 +27,12 @@ WriteAnswer TrackingWriter::write_one(const SettingText& request) {
   const Setting::Written written = setting.write(request.text);
   WriteAnswer answer{written.problem, written.untouched, written.unsupported, {}};
   if (setting.may_be_contested()) answer.reads = setting.read().text;
+  if (setting.is_command() && written.problem.empty()) {
+    if (answer.reads && reads_as_asked(request.text, *answer.reads))
+      unshown_.erase(request.path);
+    else
+      unshown_.insert(request.path);
+  }
   if (!written.untouched) touched_.insert(request.path);
   // What was refused without a trace, from the first time on, is none of ours.
   if (!touched_.contains(request.path))

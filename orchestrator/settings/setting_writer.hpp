@@ -53,6 +53,8 @@ class TrackingWriter : public SettingWriter {
   void note_ours(const std::string& path, const std::string& text) { applied_[path].insert(text); }
   // Of settings that others may change too, or that cannot be read.
   const AppliedByUs& applied() const { return applied_; }
+  // Of those that read something else than what was set there last, though it was taken.
+  const std::set<std::string>& unshown() const { return unshown_; }
   SettingAccess& access() { return access_; }
 
  private:
@@ -60,6 +62,7 @@ class TrackingWriter : public SettingWriter {
 
   SettingAccess access_;
   std::set<std::string> touched_;  // taken at least once
+  std::set<std::string> unshown_;
   AppliedByUs applied_;
 };
 
