@@ -440,7 +440,10 @@ void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
 void GuardClient::arm_again() {
   Message request{"arm", {}};
   for (const SavedSetting& setting : settings_)
-    request.fields.insert(request.fields.end(), {setting.knob, setting.path});
+    request.fields.insert(request.fields.end(),
+                          {setting.knob, setting.path,
+                           // Later on others may have had the machine.
+                           former_.empty() && is_command_setting(setting.path) ? setting.value : ""});
   const auto answer = ask(request);
   if (!answer && stop_requests() > 0)
     throw Error(
@@ -486,12 +489,18 @@ void GuardClient::hand_over_former() {
 
 void GuardClient::tell_what_stays(const std::string& why, const std::string& hint) {
   std::string list;
-  for (const SettingText& one : former_)
-    list += fmt::format("\n  {} was '{}'", printable(one.path), printable(one.text));
+  RestoreOutcome all;
+  for (const SettingText& one : former_) {
+    list += fmt::format("\n  {} was '{}'", shown_setting(printable(one.path)), printable(one.text));
+    all.failures.push_back({{{}, one.path, one.text}, {}, {}});
+  }
+  std::string commands;
+  for (const std::string& command : restore_commands(all, Sysfs(wish_.sysfs_root)))
+    commands += "\n  " + command;
   throw Error(
       ExitCode::not_restored,
       fmt::format("{}: whether the settings were put back is not known; before the sweep{}", why, list),
-      hint);
+      commands.empty() ? hint : hint + "; by hand:" + commands);
 }
 
 std::vector<SettingAnswer> GuardClient::may(const std::vector<SettingText>& requests) {

@@ -384,14 +384,16 @@ class Session {
 
   void arm(const Message& message) {
     if (!saved_.empty()) throw Error(ExitCode::machine_refuses, "the session has its settings already");
-    if (message.fields.size() % 2 != 0 || message.fields.size() / 2 > most_settings)
+    constexpr std::size_t of_one = 3;  // knob, path, and what it read to the run
+    if (message.fields.size() % of_one != 0 || message.fields.size() / of_one > most_settings)
       throw Error(ExitCode::machine_refuses,
-                  fmt::format("more than {} settings, or half of one", most_settings));
+                  fmt::format("more than {} settings, or a part of one", most_settings));
     std::vector<SavedSetting> settings;
     std::set<std::string> named;
     bool programs = false;
-    for (std::size_t i = 0; i < message.fields.size(); i += 2) {
-      const std::string &knob = message.fields[i], &path = message.fields[i + 1];
+    for (std::size_t i = 0; i < message.fields.size(); i += of_one) {
+      const std::string &knob = message.fields[i], &path = message.fields[i + 1],
+                        &expected = message.fields[i + 2];
       const bool plain = is_plain_text(knob, 100) && is_plain_text(path, longest_path);
       if (!plain) throw Error(ExitCode::machine_refuses, "a setting's name is none");
       if (const std::string why = policy_.refusal_to_save(client_, path); !why.empty())
@@ -419,6 +421,17 @@ class Session {
                 "{} reads more than one line, or characters that are no text: it could not be put back",
                 shown_setting(path)),
             "nothing was set");
+      // Programs of the user's: a reader that tells something else by now would be believed at the end too.
+      if (where.is_command() && !expected.empty() && !reads_as_asked(expected, *value))
+        throw Error(
+            ExitCode::machine_refuses,
+            fmt::format(
+                "axis '{}': its 'read' printed '{}' at first and '{}' now, before anything was set: what "
+                "is to be put back is not known",
+                knob, printable(expected), printable(*value)),
+            "nothing was set; see that nobody else sets it and that its 'read' tells what is set, then run "
+            "it "
+            "again");
       programs = programs || !where.is_file();
       settings.push_back({knob, path, std::move(*value)});
     }

@@ -83,7 +83,7 @@ class Attacks(unittest.TestCase):
 
     def armed(self, *paths):
         client = self.session()
-        self.assertEqual(client.ask("arm", *[text for path in paths or (MTU,) for text in ("sysfs.x", path)])[:1], ["armed"])
+        self.assertEqual(client.ask("arm", *[text for path in paths or (MTU,) for text in ("sysfs.x", path, "")])[:1], ["armed"])
         return client
 
     def restored(self):
@@ -118,7 +118,7 @@ class Attacks(unittest.TestCase):
                                                        "may set what dvfs-plan knows, and no other file", "an administrator may add you: sudo adduser mallory dvfs-plan, and you log in again"])
         self.assertEqual(Client(MALLORY).hello(mode="look")[0], "welcome")  # asking is free
         client = self.session()
-        self.assertEqual(client.ask("arm", "sysfs.x", MTU)[1:], ["3", "axis 'sysfs.x': the built-in policy does not let alice set /sys/class/net/lo/mtu: there is no /etc/dvfs-plan/policy, so members of "
+        self.assertEqual(client.ask("arm", "sysfs.x", MTU, "")[1:], ["3", "axis 'sysfs.x': the built-in policy does not let alice set /sys/class/net/lo/mtu: there is no /etc/dvfs-plan/policy, so members of "
                                                                  "the group dvfs-plan may set what dvfs-plan knows, and no other file", "nothing was set"])
 
     def test_a_policy_that_is_broken_or_not_roots_lets_nobody(self):
@@ -139,12 +139,12 @@ class Attacks(unittest.TestCase):
                      "/sys/class/net/lo/ifalias", "/proc/sys/kernel/core_pattern", "nvidia:GPU-x/../../etc", "nvidia:-i/lock.core", "amdgpu-od:/etc/shadow#sclk",
                      "/sys/devices/system/cpu/cpufreq/policy0/../../../../../../etc/shadow", "/sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq;x"):
             client = self.session()
-            self.assertEqual(client.ask("arm", "sysfs.x", path), ["refused", "3", f"axis 'sysfs.x': the policy does not let alice set {path}: no 'allow' line of /etc/dvfs-plan/policy says so",
+            self.assertEqual(client.ask("arm", "sysfs.x", path, ""), ["refused", "3", f"axis 'sysfs.x': the policy does not let alice set {path}: no 'allow' line of /etc/dvfs-plan/policy says so",
                                                                   "nothing was set"])
             self.assertEqual(client.ask("set", path, "1")[1:3], [f"{path} is none of the settings that were saved", "1"])
             client.close()
         client = self.session()
-        self.assertEqual(client.ask("arm", "sysfs.x", "/sys/class\nnet/lo/mtu"), ["refused", "3", "a setting's name is none", ""])
+        self.assertEqual(client.ask("arm", "sysfs.x", "/sys/class\nnet/lo/mtu", ""), ["refused", "3", "a setting's name is none", ""])
         self.assertEqual(client.ask("open", "/etc/shadow"), ["opened", "/etc/shadow is no sensor that is handed out"])
         self.assertEqual(client.ask("open", "/sys/class/powercap/../../../etc/shadow"), ["opened", "/sys/class/powercap/../../../etc/shadow is no sensor that is handed out"])
         self.assertEqual(client.ask("open", "/dev/ipmi0"), ["opened", "/dev/ipmi0 is no sensor that is handed out"])  # who has it may switch the machine off
@@ -153,8 +153,8 @@ class Attacks(unittest.TestCase):
     def test_settings_that_were_not_saved_and_texts_that_are_none(self):
         client = self.session()
         self.assertEqual(client.ask("set", MTU, "1400"), ["set", f"{MTU} is none of the settings that were saved", "1", "0", "0", ""])
-        self.assertEqual(client.ask("arm", "sysfs.x", MTU)[:1], ["armed"])
-        self.assertEqual(client.ask("arm", "sysfs.x", QUEUE), ["refused", "3", "the session has its settings already", ""])
+        self.assertEqual(client.ask("arm", "sysfs.x", MTU, "")[:1], ["armed"])
+        self.assertEqual(client.ask("arm", "sysfs.x", QUEUE, ""), ["refused", "3", "the session has its settings already", ""])
         self.assertEqual(client.ask("set", QUEUE, "1")[1], f"{QUEUE} is none of the settings that were saved")
         self.assertEqual(client.ask("set", MTU, "1400\n1500")[1], f"'1400\\x0a1500' is no text for {MTU}")
         self.assertEqual(client.ask("set", MTU, "x" * 5000)[1], "a text of more than 4096 bytes")
@@ -295,8 +295,8 @@ class Attacks(unittest.TestCase):
 
     def test_more_settings_than_any_machine_has(self):
         client = self.session()
-        self.assertEqual(client.ask("arm", *["k", MTU] * 17000), ["refused", "3", "more than 16384 settings, or half of one", ""])
-        self.assertEqual(client.ask("arm", "k"), ["refused", "3", "more than 16384 settings, or half of one", ""])
+        self.assertEqual(client.ask("arm", *["k", MTU, ""] * 17000), ["refused", "3", "more than 16384 settings, or a part of one", ""])
+        self.assertEqual(client.ask("arm", "k"), ["refused", "3", "more than 16384 settings, or a part of one", ""])
         self.assertFalse((STATE / "journal").exists())
 
     def test_a_full_disk_sets_nothing(self):
@@ -305,7 +305,7 @@ class Attacks(unittest.TestCase):
             client = self.session()
             with contextlib.suppress(OSError):
                 (STATE / "filler").write_bytes(b"x" * 8192)
-            said = client.ask("arm", "sysfs.x", MTU)
+            said = client.ask("arm", "sysfs.x", MTU, "")
             self.assertEqual(said, ["refused", "3", "write /var/lib/dvfs-plan/session: No space left on device", "without a journal nothing is set; free some space"])
             self.assertEqual(client.ask("set", MTU, "1400")[1], f"{MTU} is none of the settings that were saved")
             client.close()
