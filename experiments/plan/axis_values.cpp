@@ -159,6 +159,13 @@ class AxisResolver {
       if (value.text == raw.text) return add(value, raw.mark);
       words.push_back(value.text);
     }
+    // Of words that are quantities, as of numbers.
+    const auto sized = by_size(offer_->values);
+    const bool have_size = std::all_of(sized.begin(), sized.end(), [](const AxisValue& value) {
+      return parse_quantity(value.text).has_value();
+    });
+    if (have_size && !sized.empty() && raw.text == "min") return add(sized.front(), raw.mark);
+    if (have_size && !sized.empty() && raw.text == "max") return add(sized.back(), raw.mark);
     // What YAML reads as yes and no.
     const bool is_switch = std::find(words.begin(), words.end(), "off") != words.end();
     std::string meant = did_you_mean(raw.text, words);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <numeric>
 #include <set>
 
 #include "base/error.hpp"
@@ -62,6 +63,13 @@ void require_alike(Store& first, const std::string& first_file, Store& other, co
                 fmt::format("{} counts the energy of {}, {} that of {}", first_file, first.energy_source(),
                             file, other.energy_source()),
                 "write  objective: {of: DOMAIN}  and run one of them again");
+}
+
+int trials_of_rechecks(Store& store) {
+  Statement s = store.database().prepare(
+      "SELECT count(*) FROM trial WHERE session_id IN (SELECT id FROM session WHERE recheck)");
+  s.step();
+  return static_cast<int>(s.integer(0));
 }
 
 // A night and what it was once, or a merged result and one that is in it: which trials count would hang on their order.
@@ -186,6 +194,12 @@ int merge_command(const MergeOptions& options) {
   std::filesystem::rename(unfinished, options.output);
   write_answer(fmt::format("{} of {} trials of {} results are in {}\n", merged.finished, merged.planned,
                            files.size(), options.output));
+  if (const int stay = std::accumulate(results.begin(), results.end(), 0,
+                                       [](int sum, Store& one) { return sum + trials_of_rechecks(one); });
+      stay > 0)
+    write_answer(fmt::format("{} of rechecks {} in {} own files: a recheck is of one machine's answer\n",
+                             counted(stay, "trial"), stay == 1 ? "stays" : "stay",
+                             stay == 1 ? "its" : "their"));
   return static_cast<int>(ExitCode::done);
 }
 

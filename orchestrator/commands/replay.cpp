@@ -346,7 +346,9 @@ const Registered<CommandKind> replay(
            ->check(CLI::IsMember(play_searches()))
            ->capture_default_str();
        app.add_option("--trials", options->trials,
-                      "of each workload, at most (default: 12 with one axis, 16 with two, 24 with three)")
+                      "of each workload, at most (default: 12 with one axis, 16 with two, 24 with three); "
+                      "full: in blocks of all "
+                      "settings, one at the least")
            ->check(CLI::Range(1, 100000));
        app.add_option("--seeds", options->seeds, "how often each workload is played")
            ->check(CLI::Range(1, 100000))

@@ -149,6 +149,9 @@ void ask(const SqlOptions& options, Store& store, const std::string& file, const
   store.database().protect();
   try {
     Statement s = store.database().prepare(query);
+    if (s.writes())
+      throw Error(ExitCode::bad_experiment, "sql reads only, and this statement writes: nothing was changed",
+                  "ask with SELECT; to change a copy of the file there is sqlite3");
     if (options.json)
       rows.json(s, file);
     else if (options.csv)
@@ -160,6 +163,7 @@ void ask(const SqlOptions& options, Store& store, const std::string& file, const
   } catch (const StoreDamaged&) {
     throw;
   } catch (const Error& error) {
+    if (!error.hint().empty() && error.code() == ExitCode::bad_experiment) throw;
     throw Error(ExitCode::bad_experiment, error.what(),
                 "the views are " + view_names(store) + "; their columns: results/SCHEMA.md");
   }

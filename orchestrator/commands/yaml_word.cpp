@@ -34,12 +34,16 @@ std::string yaml_scalar(const YamlNode& node) {
 }  // namespace
 
 std::string yaml_word(const std::string& text) {
+  // As the core schema has it (YAML 1.2.2, 10.3.2).
+  const auto is_null = [](const std::string& word) {
+    return word == "null" || word == "Null" || word == "NULL";
+  };
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '/' || c == '-' || c == ' ';
   };
   const bool plain = std::all_of(text.begin(), text.end(), is_plain) && !text.empty() &&
                      text.front() != ' ' && text.back() != ' ' && text != "-" && text != "--" &&
-                     !text.starts_with("- ") && text != "~" && text != "null" &&
+                     !text.starts_with("- ") && text != "~" && !is_null(text) &&
                      text.find("---") == std::string::npos && text != "...";
   return plain ? text : in_quotes(text);
 }

@@ -174,7 +174,7 @@ Play play_one_by_one(const Landscape& landscape, const PlayOptions& options, Lan
     std::iota(all.begin(), all.end(), 0);
     if (const auto optimum = model.optimum(all, options.confidence)) {
       play.chosen = optimum->point;
-      play.bound = optimum->regret_bound;
+      if (means.count() - means.settings() >= fewest_repeats) play.bound = optimum->regret_bound;
       if (!plan.experiment.objective.constraints.empty()) play.feasible = optimum->feasible;
     }
   } else {

@@ -141,7 +141,7 @@ class NodesNight {
     const auto optimum = model.optimum(all, plan_.experiment.search.confidence);
     if (!optimum) return;
     play.chosen = optimum->point;
-    play.bound = optimum->regret_bound;
+    if (play.trials - play.settings >= fewest_repeats) play.bound = optimum->regret_bound;
     play.regret = landscape_.objective(play.chosen) / landscape_.objective(landscape_.constrained_best()) - 1;
     for (const PlayedNode& node : nodes_) {
       const auto objective = [&](int point) {

@@ -212,9 +212,10 @@ class Counted {
       if (of_in + of_out > 0) share = of_in / (of_in + of_out);
       const double unexplained = one.joules - a * in_watts - o * out_watts;
       mine = a * in_watts + share * unexplained;
-      // The same load outside of the mark would explain as much as speaks for it.
-      if (one.marked && unexplained * (in_watts - out_watts) > 0)
-        of_lead = of_a_lead * share * std::abs(unexplained);
+      if (one.marked)
+        of_lead = of_a_lead * share *
+                  lead_of(in_watts > out_watts ? unexplained : -unexplained, std::sqrt(of_in),
+                          std::abs(mine - one.joules * a / one.length()));
       // More than the guesses allow: they were worth less than thought.
       if (of_in + of_out > 0)
         variance =
@@ -255,6 +256,14 @@ class Counted {
     const double left = one.begins_inside ? (1 - share) * in_watts : share * out_watts,
                  right = one.ends_inside ? (1 - share) * in_watts : share * out_watts;
     of.timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
+  }
+
+  // What of a divided interval the load may have drawn outside of its mark, J: as much as speaks for it (`told`, of what the guesses leave
+  // unexplained), and by how much that may be off where the load itself varies (`unsure`), up to what it is where the same load lay on both
+  // sides of the mark (`all`).
+  static double lead_of(double told, double unsure, double all) {
+    const double least = std::max(0.0, told);
+    return std::max(least, std::min(all, least + unsure));
   }
 
   // What neighbouring whole intervals of one side drew together.

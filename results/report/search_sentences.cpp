@@ -56,8 +56,8 @@ std::string bound_sentences(const SearchSummary& search, bool certainly_holds) {
         std::max_element(search.on_nodes.begin(), search.on_nodes.end(),
                          [](const auto& a, const auto& b) { return a.second.bound < b.second.bound; });
     text += fmt::format(
-        " That is of machines of this type; {} took part, and for each of them by itself none {} (each "
-        "with {:g} % "
+        " That is of the {} machines that took part, together; for each of them by itself none {} (each with "
+        "{:g} % "
         "confidence; the widest is that of {}).",
         search.on_nodes.size(), at_most_better(worst->second.bound), 100 * search.rule.confidence,
         printable(worst->first));

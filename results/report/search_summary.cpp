@@ -37,9 +37,6 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
   search.constrained = !objective.constraints.empty();
   search.per_unit = !objective.per.empty();
   const std::vector<int> all = mine;
-  // The model takes what trials that were not repeated scatter by for a rough surface: nothing of it is an interval.
-  constexpr int fewest_repeats =
-      4;  // of nights with 2 and 3 of them 18 % of the intervals missed the truth, of those with 4 or more 6 %
   int repeats = 0;
   if (model.shared()) {
     for (const int of_point : runs) repeats += std::max(0, of_point - 1);
@@ -83,9 +80,8 @@ SearchSummary summarise_scenario(const OptimumModel& model, std::vector<int> min
                                         model.feasible(mine[i]) >= level_of_the_set);
     if (reference >= 0 && mine[i] != reference && runs[at] > 0 &&
         runs[static_cast<std::size_t>(reference)] > 0)
-      search.to_reference.emplace(point.point, nodes.size() > 1 ? model.compare(mine[i], reference)
-                                                                : stated_comparison(model, mine[i], reference,
-                                                                                    trials, all, objective));
+      search.to_reference.emplace(point.point,
+                                  stated_comparison(model, mine[i], reference, trials, all, objective));
     search.points.push_back(std::move(point));
   }
   std::stable_sort(

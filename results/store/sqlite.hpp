@@ -49,6 +49,7 @@ class Statement {
 
   enum class Type { null, integer, real, text, blob };
   Type type(int column) const;
+  bool writes() const { return sqlite3_stmt_readonly(statement_.get()) == 0; }
   int columns() const { return sqlite3_column_count(statement_.get()); }
   std::string name(int column) const;
   // As the table says it that the column is of, through views too; '' of what is computed.

@@ -65,6 +65,10 @@ struct SurfaceComparison {
   double better = 0;                    // probability that the point's objective is less
 };
 
+// The model takes what trials that were not repeated scatter by for a rough surface: of fewer repetitions nothing of it is an interval or
+// a bound. Of nights with 2 and 3 of them 18 % of the intervals missed the truth, of those with 4 or more 6 %.
+inline constexpr int fewest_repeats = 4;
+
 class OptimumModel {
  public:
   // `trials` must hold one at least with all that the objective needs. `prior`: what earlier results on the

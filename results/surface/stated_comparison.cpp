@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -77,6 +78,65 @@ std::optional<LogRatio> by_own_trials(int point, int other, const std::vector<Su
   return LogRatio{by - half, by + half};
 }
 
+double mean_of_logs(const std::vector<double>& logs) {
+  return std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+}
+
+// Of each point that ran on a machine together with `other`: the logarithm of its ratio there, by the machines.
+std::map<int, std::vector<double>> ratios_on_nodes(int other, const std::vector<SurfaceTrial>& trials,
+                                                   const std::set<int>& scenario, const OfTrial& of) {
+  std::map<int, std::map<int, std::vector<double>>> nodes;  // by point
+  for (const SurfaceTrial& trial : trials) {
+    if (!scenario.contains(trial.point)) continue;
+    if (const auto value = of(trial); value && *value > 0)
+      nodes[trial.node][trial.point].push_back(std::log(*value));
+  }
+  std::map<int, std::vector<double>> ratios;
+  for (const auto& [node, points] : nodes) {
+    const auto theirs = points.find(other);
+    if (theirs == points.end()) continue;
+    for (const auto& [point, logs] : points) {
+      if (point != other) ratios[point].push_back(mean_of_logs(logs) - mean_of_logs(theirs->second));
+    }
+  }
+  return ratios;
+}
+
+// How the machines' ratios scatter about each point's mean.
+struct ScatterOfNodes {
+  double squares = 0;
+  int degrees = 0;
+  void add(const std::vector<double>& logs) {
+    const double mean = mean_of_logs(logs);
+    for (const double one : logs) squares += (one - mean) * (one - mean);
+    degrees += static_cast<int>(logs.size()) - 1;
+  }
+  double half_width(double machines) const {
+    return degrees < 1 ? 0 : student_t(0.95, degrees) * std::sqrt(squares / degrees / machines);
+  }
+};
+
+// Of machines of the type: Student's t over those that ran both, and no closer than the scatter of all points' ratios, pooled, has it, since few
+// machines may agree by chance. Of a point that ran together with `other` on one of them or on none that scatter is about what the model says
+// (`by_model`). nullopt: no point ran on two.
+std::optional<LogRatio> by_nodes(int point, const std::map<int, std::vector<double>>& ratios,
+                                 const LogRatio& by_model) {
+  ScatterOfNodes own, pooled;
+  for (const auto& [other, logs] : ratios) pooled.add(logs);
+  if (pooled.degrees < 1) return std::nullopt;
+  const auto mine = ratios.find(point);
+  const double machines = mine == ratios.end() ? 1 : static_cast<double>(mine->second.size());
+  double half = pooled.half_width(machines);
+  if (machines >= 2) {
+    own.add(mine->second);
+    half = std::max(half, own.half_width(machines));
+    return LogRatio{mean_of_logs(mine->second) - half, mean_of_logs(mine->second) + half};
+  }
+  const double middle = (by_model.low + by_model.high) / 2;
+  half = std::hypot(half, (by_model.high - by_model.low) / 2);
+  return LogRatio{middle - half, middle + half};
+}
+
 }  // namespace
 
 SurfaceComparison stated_comparison(const OptimumModel& model, int point, int other,
@@ -84,9 +144,15 @@ SurfaceComparison stated_comparison(const OptimumModel& model, int point, int ot
                                     const ObjectiveSpec& objective) {
   SurfaceComparison stated = model.compare(point, other);
   const std::set<int> points(scenario.begin(), scenario.end());
+  const bool several = std::any_of(trials.begin(), trials.end(),
+                                   [&](const SurfaceTrial& t) { return t.node != trials.front().node; });
   // `less`: the change is how much less the point has.
   const auto widen = [&](SurfaceChange& change, bool less, const OfTrial& of) {
-    const auto own = by_own_trials(point, other, trials, points, of);
+    // A saving beyond 100 % has no logarithm, and is none.
+    const auto log_of = [&](double share) { return std::log1p(std::max(less ? -share : share, -0.999999)); };
+    const LogRatio by_model{log_of(less ? change.high : change.low), log_of(less ? change.low : change.high)};
+    const auto own = several ? by_nodes(point, ratios_on_nodes(other, trials, points, of), by_model)
+                             : by_own_trials(point, other, trials, points, of);
     if (!own) return;
     const double low = less ? -std::expm1(own->high) : std::expm1(own->low),
                  high = less ? -std::expm1(own->low) : std::expm1(own->high);

@@ -14,6 +14,8 @@ namespace dvfs_plan {
 // it out of it, and the reference is run first in each round and the named point's repetitions last, so that a machine that warms up looks
 // like a setting that costs more. A slope common to all repetitions is taken out (analysis of covariance: H. Scheffe, The Analysis of
 // Variance, ch. 6); `./dev bench search` counts how often either holds. Without a repetition it stays as it is.
+// Of several machines (trials of more than one `node`) it is of machines of their type: no closer than Student's t over the ratios of those
+// that ran both points. A point that fewer than two of them ran beside the other has the machines' scatter of the other points, pooled.
 SurfaceComparison stated_comparison(const OptimumModel& model, int point, int other,
                                     const std::vector<SurfaceTrial>& trials, const std::vector<int>& scenario,
                                     const ObjectiveSpec& objective);

@@ -395,7 +395,6 @@ Outcome search(Plan plan, double confidence, Run run, const std::function<double
   int repeats = 0;
   for (const int n : runs) repeats += std::max(0, n - 1);
   const int reference = points - 1;
-  constexpr int fewest_repeats = 4;  // results/report/search_summary.cpp
   if (repeats >= fewest_repeats && optimum->point != reference && runs.back() > 0) {
     const auto known = surface_trials(history.trials(), plan.experiment.objective.minimise);
     const auto stated =

@@ -82,7 +82,7 @@ TEST(Message, WhatIsNoneIsRefusedWithItsReasonAndNothingAfterIt) {
   EXPECT_EQ(problem(std::string("\0\0\0\0", 4)), "a message without a kind");
   EXPECT_EQ(problem(std::string("\3\0\0\0abc", 7)), "a text's length is cut off");
   EXPECT_EQ(problem(std::string("\6\0\0\0\5\0\0\0ab", 10)), "a text of 5 bytes in 2 that are left");
-  EXPECT_EQ(problem(encode({"k", std::vector<std::string>(40'001, "")})), "more than 40000 texts");
+  EXPECT_EQ(problem(encode({"k", std::vector<std::string>(60'001, "")})), "more than 60000 texts");
 }
 
 TEST(Message, AnOutcomeComesThroughWhole) {
