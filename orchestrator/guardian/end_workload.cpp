@@ -85,11 +85,13 @@ bool end_own_guardian(pid_t guardian, std::int64_t started, uid_t user, std::chr
   if (child < 0) return false;
   if (child == 0) {
     ::close_range(STDERR_FILENO + 1, ~0U, 0);
-    if (become(user) && started_at_tick(guardian) == started && ::kill(guardian, SIGTERM) == 0)
-      ::kill(guardian, SIGCONT);
-    ::_exit(0);
+    const bool told = become(user) && started_at_tick(guardian) == started &&
+                      ::kill(guardian, SIGTERM) == 0 && ::kill(guardian, SIGCONT) == 0;
+    ::_exit(told ? 0 : 1);
   }
-  ::waitpid(child, nullptr, 0);
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return true;  // gone by now, or not the user's
   while (is_alive(guardian, started)) {
     if (Steady::now() >= until) return false;
   }

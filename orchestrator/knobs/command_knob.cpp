@@ -50,7 +50,7 @@ class CommandKnob : public Knob {
           fmt::format("axis '{}' cannot be read now, so it could not be put back: {}", axis_, now.problem),
           "nothing was set; mend its 'read'");
     // Nothing of ours has set it since: a reader that tells something else would be believed at the end too.
-    if (at_first_.text && !reads_as_asked(*at_first_.text, *now.text))
+    if (!applied_ && at_first_.text && !reads_as_asked(*at_first_.text, *now.text))
       throw Error(
           ExitCode::machine_refuses,
           fmt::format(
@@ -65,6 +65,7 @@ class CommandKnob : public Knob {
   std::vector<SettingText> requests(const AxisValue& value) const override { return {{path_, value.text}}; }
   std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     AppliedSetting applied{"machine", value.text, std::nullopt, {}};
+    applied_ = true;
     const WriteAnswer answer = writer.write(path_, value.text);
     if (!answer.problem.empty()) {
       applied.problem = fmt::format("{}: asked for {}: {}", axis_, value.text, answer.problem);
@@ -92,6 +93,7 @@ class CommandKnob : public Knob {
   const std::unique_ptr<Setting> setting_;
   const AxisOffer offer_;
   const Setting::Read at_first_;
+  bool applied_ = false;
 };
 
 // Its first word becomes a path, as a shell finds it. Why not; empty: it was found.

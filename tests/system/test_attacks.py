@@ -228,7 +228,7 @@ class Attacks(unittest.TestCase):
             client.socket.sendall(bytes_sent)
             self.assertIsNone(client.receive())
             self.restored()
-        self.assertEqual(Client().ask("hello", "1", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 3 of its protocol, this dvfs-plan version 1", "install both of the same version"])
+        self.assertEqual(Client().ask("hello", "1", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 4 of its protocol, this dvfs-plan version 1", "install both of the same version"])
 
     def test_a_client_that_never_reads(self):
         client = self.armed()
@@ -370,6 +370,7 @@ class Attacks(unittest.TestCase):
         client.ask("set", MTU, "1400")
         client.send("traces", str(trap), str(trap))
         client.send("child", str(os.getpid()))  # not his: he may not end it
+        client.send("beside", str(os.getpid()))  # nor have it told to end, nor keep the machine by it
         client.close()
         self.restored()
         self.session(BOB).close()
@@ -378,11 +379,11 @@ class Attacks(unittest.TestCase):
     def test_boards_that_are_not_there_are_not_saved(self):
         client = self.session()
         path = "nvidia:GPU-00000000-0000-4000-8000-00000000dead/lock.core"
-        said = client.ask("arm", "gpu.core", path)
+        said = client.ask("arm", "gpu.core", path, "")
         self.assertIn(said, (["refused", "3", f"axis 'gpu.core': {path}: there is no nvidia-smi", "nothing was set"],
                              ["refused", "3", f"axis 'gpu.core': {path}: nvidia-smi knows no such board", "nothing was set"]))
-        self.assertEqual(client.ask("arm", "k", MTU, "k", MTU), ["refused", "3", f"{MTU} is named twice", "nothing was set"])
-        self.assertEqual(client.ask("arm", "k", "/sys/devices/system/cpu/cpufreq/policy77/boost")[2], "axis 'k': /sys/devices/system/cpu/cpufreq/policy77/boost: it is not there")
+        self.assertEqual(client.ask("arm", "k", MTU, "", "k", MTU, ""), ["refused", "3", f"{MTU} is named twice", "nothing was set"])
+        self.assertEqual(client.ask("arm", "k", "/sys/devices/system/cpu/cpufreq/policy77/boost", "")[2], "axis 'k': /sys/devices/system/cpu/cpufreq/policy77/boost: it is not there")
         client.close()
         self.session(BOB)
 
