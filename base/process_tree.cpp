@@ -57,6 +57,12 @@ std::set<pid_t> living_of_group(pid_t group) {
   return living;
 }
 
+std::optional<pid_t> parent_of(pid_t pid) {
+  const auto words = stat_words(pid);
+  if (words.size() < 2) return std::nullopt;
+  return static_cast<pid_t>(parse_number(words[1]).value_or(0));
+}
+
 std::optional<std::int64_t> started_at_tick(pid_t pid) {
   const auto words = stat_words(pid);
   constexpr std::size_t start_time = 19;  // field 22

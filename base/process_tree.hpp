@@ -21,6 +21,8 @@ std::set<pid_t> with_descendants(const std::set<pid_t>& roots);
 // Those of a process group (setpgid(2)) that live and descend from us; what has ended and was not waited for is none.
 std::set<pid_t> living_of_group(pid_t group);
 
+// nullopt: it is not there.
+std::optional<pid_t> parent_of(pid_t pid);
 // When it was started, in the kernel's ticks since the machine's start (10 ms); nullopt: it is not there.
 std::optional<std::int64_t> started_at_tick(pid_t pid);
 // The tick that it is.

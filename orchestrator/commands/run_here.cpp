@@ -248,7 +248,7 @@ class Run {
   int run_and_report(RunParts& parts, LocalMachine& machine) {
     Store& store = parts.store;
     try {
-      machine.guard.arm(settings_of(machine.knobs));
+      machine.guard.arm(settings_to_arm(machine.knobs));
       end_ = run_and_restore(parts, machine.guard);
     } catch (...) {
       fault("error", text_of_current_exception());

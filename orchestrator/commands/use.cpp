@@ -51,7 +51,7 @@ class Use {
     for (const std::string& change : found_.changes()) warn(change);
     tell_of_programs();
     const SpawnSpec command = command_of(guard);
-    guard.arm(settings_of(found_.knobs()));
+    guard.arm(settings_to_arm(found_.knobs()));
     ForegroundChild::Ended ended;
     try {
       apply(guard);

@@ -28,6 +28,7 @@ std::string text_of(const AppliedRecord& record) {
     }
   }
   for (const std::string& path : record.unsettled) text += "unsettled\t" + escaped_part(path) + "\n";
+  for (const std::string& path : record.unshown) text += "unshown\t" + escaped_part(path) + "\n";
   return sealed(std::move(text));
 }
 
@@ -51,6 +52,8 @@ std::optional<AppliedRecord> record_in(const std::optional<std::string>& text) {
         record.overwritten[parts[1]].insert(parts.begin() + 2, parts.end());
       else if (parts.front() == "unsettled")
         record.unsettled.insert(parts[1]);
+      else if (parts.front() == "unshown")
+        record.unshown.insert(parts[1]);
       else
         return std::nullopt;
     }

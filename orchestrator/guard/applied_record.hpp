@@ -22,6 +22,7 @@ struct AppliedRecord {
   std::set<std::string> unsettled;  // paths
   AppliedByUs
       overwritten;  // what was read where a putting back was begun of what is not known to be the run's: to be told, though it was killed
+  std::set<std::string> unshown = {};  // paths whose 'read' has not shown what was set there last
   bool operator==(const AppliedRecord&) const = default;
 };
 

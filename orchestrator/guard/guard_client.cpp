@@ -227,8 +227,14 @@ GuardClient& GuardClient::beside() {
     }
     notes_.insert(notes_.end(), beside_->notes_.begin(), beside_->notes_.end());
   }
+  end_beside_if_lost();
   name_beside();
   return *beside_;
+}
+
+void GuardClient::machine_is_had() {
+  const std::lock_guard lock(mutex_);
+  machine_lost_ = false;
 }
 
 void GuardClient::name_beside() {
@@ -281,10 +287,13 @@ bool GuardClient::try_session() {
   named_beside_ = -1;
   OpenedGuardian opened = open_guardian(wish_, door_, std::move(first_));
   child_ = opened.child;
-  connection_ = std::make_unique<Connection>(std::move(opened.socket));
   stop_.reset(::eventfd(0, EFD_CLOEXEC));
-  lost_ = false;
-  answers_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    connection_ = std::make_unique<Connection>(std::move(opened.socket));
+    lost_ = false;
+    answers_.clear();
+  }
   listener_ = std::thread([this] { listen(); });
   return greet();
 }
@@ -359,7 +368,6 @@ void GuardClient::listen() {
     if (heard == Connection::Heard::end || !connection_->problem().empty()) {
       lost_ = true;
       ++lost_count_;
-      // Whoever has the machine next is not to find what our own programs have set.
       if (beside_) beside_->end_session();
     }
     came_.notify_all();
@@ -373,10 +381,17 @@ void GuardClient::give_up_session() {
   if (connection_) ::shutdown(connection_->fd(), SHUT_RDWR);
 }
 
-// Its guardian puts back.
+// The machine was lost: whoever has it next is not to find what our own programs have set. The guardian puts that back.
 void GuardClient::end_session() {
   const std::lock_guard lock(mutex_);
+  machine_lost_ = true;
   if (!lost_) give_up_session();
+}
+
+// While another session of the one beside was begun ours may have ended, which its listener could not tell it.
+void GuardClient::end_beside_if_lost() {
+  const std::lock_guard lock(mutex_);
+  if (beside_ && lost_) beside_->end_session();
 }
 
 void GuardClient::send(const Message& message) {
@@ -426,8 +441,9 @@ void GuardClient::arm(const std::vector<SavedSetting>& settings) {
   std::vector<SavedSetting> ours, of_programs;
   for (const SavedSetting& setting : settings)
     (is_for_another(setting.path) ? of_programs : ours).push_back(setting);
-  if (!of_programs.empty()) beside().arm(of_programs);
+  // First what was there: programs of the user's are tried, and may take it along.
   arm_ours(ours);
+  if (!of_programs.empty()) beside().arm(of_programs);
 }
 
 void GuardClient::arm_ours(const std::vector<SavedSetting>& settings) {
@@ -535,7 +551,14 @@ std::vector<WriteAnswer> GuardClient::write(const std::vector<SettingText>& requ
   return in_two(
       requests, [this](const std::string& path) { return is_for_another(path); },
       [this](const auto& ours) { return write_ours(ours); },
-      [this](const auto& of_programs) { return beside().write(of_programs); });
+      [this](const auto& of_programs) {
+        {
+          const std::lock_guard lock(mutex_);
+          if (lost_)
+            return std::vector<WriteAnswer>(of_programs.size(), WriteAnswer{"the guardian has gone"});
+        }
+        return beside().write(of_programs);
+      });
 }
 
 std::vector<WriteAnswer> GuardClient::write_ours(const std::vector<SettingText>& requests) {
@@ -570,7 +593,9 @@ int GuardClient::sessions_lost() const {
 // Ours first: until the machine is ours again another sweep may set the same by its own programs.
 bool GuardClient::keep() {
   const bool ours = keep_ours();
+  if (beside_) beside_->machine_is_had();
   const bool other = beside_ && beside_->keep();
+  end_beside_if_lost();
   name_beside();
   return ours || other;
 }
@@ -616,10 +641,7 @@ RestoreOutcome GuardClient::restore() {
   if (!beside_) return restore_ours();
   RestoreOutcome outcome;
   std::optional<Error> fault;
-  {
-    const std::lock_guard lock(mutex_);
-    beside_->machine_lost_ = lost_;
-  }
+  end_beside_if_lost();
   try {
     outcome = beside_->restore();
   } catch (const Error& error) {
@@ -663,7 +685,11 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
     if (holder->pid == ::getpid()) tell_what_stays("the guardian does not answer", look);
     return {};
   }
-  if (found_ || former_.empty() || machine_lost_) return found_.value_or(RestoreOutcome{});
+  const auto machine_lost = [&] {
+    const std::lock_guard lock(mutex_);
+    return machine_lost_;
+  };
+  if (found_ || former_.empty() || machine_lost()) return found_.value_or(RestoreOutcome{});
   // It found no journal of ours: somebody deleted it and the copy. What the settings were is in our memory alone.
   settings_ = settings;
   arm_again();

@@ -127,6 +127,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   void hang_up();
   void give_up_session();
   void end_session();
+  void end_beside_if_lost();
+  void machine_is_had();
   void send(const Message& message);
   // The answer, with its descriptor if it brought one; nullopt: the session has ended.
   std::optional<Message> ask(const Message& message, UniqueFd* passed = nullptr,
@@ -154,8 +156,6 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   WorkloadTraces traces_;                                 // as the guardian knows them
   std::unique_ptr<GuardClient> beside_;
   pid_t named_beside_ = -1;
-  // The machine was taken from us: what was set beside was put back then, and whoever has it now may set the same.
-  bool machine_lost_ = false;
   pid_t child_ = -1;
   int begun_ = 0;
 
@@ -165,6 +165,8 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::deque<std::pair<Message, UniqueFd>> answers_;
   bool lost_ = false;
   int lost_count_ = 0;
+  // Of the one beside: the machine was taken from us. What was set was put back then, and whoever has it now may set the same.
+  bool machine_lost_ = false;
   std::thread listener_;
   std::mutex one_question_;
   UniqueFd stop_;  // closed to end the listener

@@ -68,8 +68,7 @@ class Restorer {
     }
     std::vector<const SavedSetting*> left;
     for (const SavedSetting& setting : settings) {
-      const bool doubted = known_.unshown != nullptr && known_.unshown->contains(setting.path);
-      if (!doubted && is_back(setting))
+      if (is_back(setting))
         ++outcome_.unchanged;
       else
         left.push_back(&setting);
@@ -171,7 +170,9 @@ class Restorer {
     const bool same =
         now.text && (reads_as(*now.text, setting.value) ||
                      (access_.at(setting.path).is_command() && reads_as_asked(setting.value, *now.text)));
-    if (same) return true;
+    // One that has not shown what was set there is believed once it was put back.
+    const bool doubted = known_.unshown != nullptr && known_.unshown->contains(setting.path);
+    if (same) return taken || !doubted;
     // Only once it was written: before, a capped limit is not yet the owner's.
     return taken && explained_by_firmware(setting);
   }

@@ -23,15 +23,16 @@ std::size_t size_of(const AppliedByUs& applied) {
 }  // namespace
 
 std::string AppliedOnDisk::note(StateFolder& folder, const std::string& run, const AppliedByUs& applied,
-                                std::set<std::string> unsettled, AppliedByUs overwritten) {
-  AppliedRecord record{run, applied, std::move(unsettled), std::move(overwritten)};
+                                std::set<std::string> unsettled, AppliedByUs overwritten,
+                                std::set<std::string> unshown) {
+  AppliedRecord record{run, applied, std::move(unsettled), std::move(overwritten), std::move(unshown)};
   if (last_ && *last_ == record) return {};
   last_ = std::move(record);
   return write(folder);
 }
 
 void AppliedOnDisk::note_back(StateFolder& folder, const std::string& path) {
-  if (last_ && last_->applied.erase(path) > 0) write(folder);
+  if (last_ && last_->applied.erase(path) + last_->unshown.erase(path) > 0) write(folder);
 }
 
 void AppliedOnDisk::note_failures(StateFolder& folder, const std::string& run,
@@ -46,7 +47,7 @@ void AppliedOnDisk::note_failures(StateFolder& folder, const std::string& run,
     applied[one.setting.path].insert(one.found);
     unsettled.insert(one.setting.path);
   }
-  note(folder, run, applied, std::move(unsettled));
+  note(folder, run, applied, std::move(unsettled), {}, last_ ? last_->unshown : std::set<std::string>{});
 }
 
 void AppliedOnDisk::write_again(StateFolder& folder) {

@@ -14,7 +14,8 @@ class AppliedOnDisk {
  public:
   // Empty: where it cannot be written it is taken away, so that nothing is known, and nothing false. Else why neither could be done.
   std::string note(StateFolder& folder, const std::string& run, const AppliedByUs& applied,
-                   std::set<std::string> unsettled, AppliedByUs overwritten = {});
+                   std::set<std::string> unsettled, AppliedByUs overwritten = {},
+                   std::set<std::string> unshown = {});
   // One of them is back: what it reads from now on is not the run's, unless what is at work yet changes it by the way.
   void note_back(StateFolder& folder, const std::string& path);
   // Behind a putting back: what is back is nobody's but its owner's, what failed may read anything.

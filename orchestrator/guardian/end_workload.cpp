@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include "base/control_group.hpp"
@@ -54,6 +55,24 @@ bool is_alive(pid_t run, std::int64_t started) {
   return true;
 }
 
+namespace {
+
+// A child of ours that has become the user, who may stop it: it is killed then. nullopt: it does not even end by that.
+std::optional<int> ended_in_time(pid_t child, std::chrono::milliseconds at_most) {
+  using Steady = std::chrono::steady_clock;
+  const auto until = Steady::now() + at_most;
+  int status = 1;
+  bool killed = false;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (Steady::now() >= until + std::chrono::seconds(1)) return std::nullopt;
+    if (Steady::now() >= until && !std::exchange(killed, true)) ::kill(child, SIGKILL);
+    ::usleep(500);
+  }
+  return status;
+}
+
+}  // namespace
+
 bool end_workload(const Workload& workload, uid_t user, int rounds) {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
@@ -63,16 +82,8 @@ bool end_workload(const Workload& workload, uid_t user, int rounds) {
     ::close_range(STDERR_FILENO + 1, ~0U, 0);  // locks and connections are not the user's
     ::_exit(::getppid() == parent && become(user) && end_all(workload, rounds) ? 0 : 1);
   }
-  using Steady = std::chrono::steady_clock;
-  const auto until = Steady::now() + std::chrono::milliseconds(5 * rounds + 2000);
-  int status = 1;
-  bool killed = false;
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (Steady::now() >= until + std::chrono::seconds(1)) return false;  // it does not even end by SIGKILL
-    if (Steady::now() >= until && !std::exchange(killed, true)) ::kill(child, SIGKILL);
-    ::usleep(500);
-  }
-  return !killed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const auto status = ended_in_time(child, std::chrono::milliseconds(5 * rounds + 2000));
+  return status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
 }
 
 bool end_own_guardian(pid_t guardian, std::int64_t started, uid_t user, std::chrono::milliseconds at_most) {
@@ -84,14 +95,15 @@ bool end_own_guardian(pid_t guardian, std::int64_t started, uid_t user, std::chr
   const pid_t child = ::fork();
   if (child < 0) return false;
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::close_range(STDERR_FILENO + 1, ~0U, 0);
     const bool told = become(user) && started_at_tick(guardian) == started &&
                       ::kill(guardian, SIGTERM) == 0 && ::kill(guardian, SIGCONT) == 0;
     ::_exit(told ? 0 : 1);
   }
-  int status = 1;
-  ::waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return true;  // gone by now, or not the user's
+  const auto status = ended_in_time(child, std::chrono::seconds(2));
+  if (!status) return false;
+  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) return true;  // gone by now, or not the user's
   while (is_alive(guardian, started)) {
     if (Steady::now() >= until) return false;
   }

@@ -89,7 +89,8 @@ void note_begin(StateFolder& folder, AppliedRecord& record, const std::vector<Sa
         (ours == record.applied.end() || !ours->second.contains(*now)))
       overwritten[setting.path].insert(*now);
   }
-  on_disk.note(folder, record.run, record.applied, std::move(unsettled), std::move(overwritten));
+  on_disk.note(folder, record.run, record.applied, std::move(unsettled), std::move(overwritten),
+               record.unshown);
 }
 
 // By whoever was killed before he could say so.
@@ -191,7 +192,8 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   if (ours) note_begin(folder, *ours, settings, access, on_disk);
   const auto note_back = [&](const std::string& path) { on_disk.note_back(folder, path); };
   RestoreOutcome outcome = restore_settings(
-      settings, access, ours ? KnownApplied{&ours->applied, &ours->unsettled, note_back} : KnownApplied{});
+      settings, access,
+      ours ? KnownApplied{&ours->applied, &ours->unsettled, note_back, &ours->unshown} : KnownApplied{});
   if (ours) tell_what_was_overwritten(*ours, outcome);
   if (!outcome.complete()) on_disk.note_failures(folder, journal->run, outcome);
   // After a reboot a setting whose file is gone went with its driver: there is nothing to put back.

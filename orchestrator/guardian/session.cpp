@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/end_processes.hpp"
@@ -315,8 +316,11 @@ class Session {
       return true;
     }
     if (kind == "beside") {
-      own_guardian_ = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
-      own_guardian_started_ = started_at_tick(own_guardian_).value_or(0);
+      const auto named = static_cast<pid_t>(std::strtol(message.field(0).c_str(), nullptr, 10));
+      // A child of the client's, as the kernel has it: in a container of his own a number means something else.
+      if (parent_of(named) != client_.pid) return true;
+      own_guardian_ = named;
+      own_guardian_started_ = started_at_tick(named).value_or(0);
       return true;
     }
     if (kind == "traces") {
@@ -453,7 +457,7 @@ class Session {
     for (const SavedSetting& setting : saved_) {
       if (tried.contains(setting.path)) try_way_back(setting);
     }
-    put_back_what_moved();
+    if (!tried.empty()) put_back_what_moved();
     note_applied();
     // What comes from now on is what a client may do; programs that set boards need more of the kernel.
     if (!programs && client_.user != ::geteuid()) allow_only_needed_calls();
@@ -483,10 +487,15 @@ class Session {
   void put_back_what_moved() {
     const bool moved = std::any_of(saved_.begin(), saved_.end(), [&](const SavedSetting& setting) {
       Setting& where = writer_.access().at(setting.path);
-      const auto now = where.may_be_contested() ? where.read().text : std::nullopt;
+      if (!where.is_command() && !where.is_file()) return false;
+      const auto now = where.to_save();
       return now && !reads_as_asked(setting.value, *now);
     });
-    if (moved) require_restored(put_back(false));
+    if (!moved) return;
+    const RestoreOutcome outcome = put_back(false);
+    for (const std::string& note : outcome.notes)
+      log_event(note, {{"EVENT", "restored"}, {"USER", client_.name}});
+    require_restored(outcome);
   }
 
   void note_journal() {
@@ -512,7 +521,8 @@ class Session {
   }
   std::string note_applied(AppliedByUs applied, std::set<std::string> unsettled) {
     applied.insert(files_applied_.begin(), files_applied_.end());
-    return applied_on_disk_.note(*folder_, workload_.run, applied, std::move(unsettled));
+    return applied_on_disk_.note(*folder_, workload_.run, applied, std::move(unsettled), {},
+                                 writer_.unshown());
   }
 
   // Before it is set: the values, and what may be left of a setter that is killed half way.
@@ -644,9 +654,14 @@ class Session {
     });
     if (by_programs) note_applied(paths_);
     SettingAccess access(sysfs_, guardian_doors(policy_));
-    const auto note_back = [&](const std::string& path) { applied_on_disk_.note_back(*folder_, path); };
+    std::set<std::string> back;
+    const auto note_back = [&](const std::string& path) {
+      applied_on_disk_.note_back(*folder_, path);
+      back.insert(path);
+    };
     RestoreOutcome outcome =
         restore_settings(saved_, access, {&writer_.applied(), nullptr, note_back, &writer_.unshown()});
+    for (const std::string& path : back) writer_.is_back(path);
     // What a program left that failed half way is no change by somebody else, the next time that we try.
     for (const RestoreOutcome::Failure& one : outcome.failures)
       writer_.note_ours(one.setting.path, one.found);
@@ -690,11 +705,14 @@ class Session {
       constexpr int at_once = 20, as_long_as_a_setter_may_take = 2000;  // rounds of 5 ms
       // A run that says that it is done has ended its own.
       const bool nothing_left = in_order_ && !was_cut_off;
-      if (!nothing_left && is_alive(client_.pid, client_started_)) workload_ = {{}, workload_.child, {}, {}};
-      bool alone = nothing_left || end_workload(workload_, client_.user, at_once);
+      Workload left = workload_;
+      if (!nothing_left && is_alive(client_.pid, client_started_)) left = {{}, workload_.child, {}, {}};
+      bool alone = nothing_left || end_workload(left, client_.user, at_once);
       // Only who has rights can set anything meanwhile, and one that sits in the driver may do so late.
       if (!alone && was_cut_off && client_.user == ::geteuid())
-        alone = end_workload(workload_, client_.user, as_long_as_a_setter_may_take);
+        alone = end_workload(left, client_.user, as_long_as_a_setter_may_take);
+      // Before the last look: its programs may take along what is ours.
+      end_own_guardian_of_client();
       if (was_cut_off) {
         RestoreOutcome outcome = put_back();
         outcome.restored += first.restored;
@@ -706,16 +724,11 @@ class Session {
         if (!outcome.complete() || !alone) code = static_cast<int>(ExitCode::not_restored);
       }
       if (alone && saved_.empty() && folder_) remove_session_record(*folder_);
-      // One that says that it is done has had its own programs put back before.
-      if (!in_order_ &&
-          !end_own_guardian(own_guardian_, own_guardian_started_, client_.user, patience_with_the_dead))
-        log_event(fmt::format("{}'s own guardian, pid {}, does not end: what programs of its set may stay",
-                              client_.name, own_guardian_),
-                  {{"EVENT", "not_restored"}, {"USER", client_.name}});
     } catch (const std::exception& fault) {
       said = fmt::format("\ndvfs-guardian: {}\n", fault.what());
       code = static_cast<int>(ExitCode::not_restored);
     }
+    end_own_guardian_of_client();
     // Who reads our words may not: nobody waits for the machine on that account.
     lock_.reset();
     if (!said.empty()) write_stderr(said);
@@ -724,6 +737,16 @@ class Session {
                           ended_because_.empty() ? "" : ": " + ended_because_),
               {{"EVENT", "session_ended"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
     return code;
+  }
+
+  // Once. One that says that it is done has had its own programs put back before.
+  void end_own_guardian_of_client() {
+    const pid_t guardian = std::exchange(own_guardian_, 0);
+    if (in_order_ || end_own_guardian(guardian, own_guardian_started_, client_.user, patience_with_the_dead))
+      return;
+    log_event(fmt::format("{}'s own guardian, pid {}, does not end: what programs of its set may stay",
+                          client_.name, guardian),
+              {{"EVENT", "not_restored"}, {"USER", client_.name}});
   }
 
   std::string text_of(const RestoreOutcome& outcome, bool alone) const {

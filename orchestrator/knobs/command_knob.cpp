@@ -49,23 +49,13 @@ class CommandKnob : public Knob {
           ExitCode::machine_refuses,
           fmt::format("axis '{}' cannot be read now, so it could not be put back: {}", axis_, now.problem),
           "nothing was set; mend its 'read'");
-    // Nothing of ours has set it since: a reader that tells something else would be believed at the end too.
-    if (!applied_ && at_first_.text && !reads_as_asked(*at_first_.text, *now.text))
-      throw Error(
-          ExitCode::machine_refuses,
-          fmt::format(
-              "axis '{}': its 'read' printed '{}' at first and '{}' now, before anything was set: what is "
-              "to be put back is not known",
-              axis_, printable(*at_first_.text), printable(*now.text)),
-          "nothing was set; see that nobody else sets it and that its 'read' tells what is set, then run it "
-          "again");
     return {{axis_, path_, *now.text}};
   }
+  std::optional<std::string> read_at_first() const override { return at_first_.text; }
   std::vector<std::string> writes() const override { return {path_}; }
   std::vector<SettingText> requests(const AxisValue& value) const override { return {{path_, value.text}}; }
   std::vector<AppliedSetting> apply(const AxisValue& value, SettingWriter& writer) override {
     AppliedSetting applied{"machine", value.text, std::nullopt, {}};
-    applied_ = true;
     const WriteAnswer answer = writer.write(path_, value.text);
     if (!answer.problem.empty()) {
       applied.problem = fmt::format("{}: asked for {}: {}", axis_, value.text, answer.problem);
@@ -93,7 +83,6 @@ class CommandKnob : public Knob {
   const std::unique_ptr<Setting> setting_;
   const AxisOffer offer_;
   const Setting::Read at_first_;
-  bool applied_ = false;
 };
 
 // Its first word becomes a path, as a shell finds it. Why not; empty: it was found.

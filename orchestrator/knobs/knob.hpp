@@ -37,6 +37,8 @@ class Knob {
   // The settings it may change, itself or by side effect, with their text now, in the order in which they are
   // to be put back.
   virtual std::vector<SavedSetting> snapshot() const = 0;
+  // Of a setting that a program of the user's reads: what that told when the knob was found. Until something is set it is to tell the same.
+  virtual std::optional<std::string> read_at_first() const { return std::nullopt; }
   // Where apply() puts the axis's value (paths as in snapshot()): no two axes may write to the same place.
   virtual std::vector<std::string> writes() const = 0;
   // What apply() will ask for: the guardian is asked before a night whether it may be.

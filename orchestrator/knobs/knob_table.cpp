@@ -74,6 +74,19 @@ std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs) {
   return settings;
 }
 
+std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs) {
+  std::vector<SavedSetting> settings = settings_of(knobs);
+  for (const KnobFinding& finding : knobs) {
+    const auto at_first = finding.knob->read_at_first();
+    if (!at_first) continue;
+    for (const std::string& path : finding.knob->writes()) {
+      for (SavedSetting& setting : settings)
+        if (setting.path == path) setting.value = *at_first;
+    }
+  }
+  return settings;
+}
+
 std::vector<AxisRequest> requests_of(const std::vector<KnobFinding>& knobs,
                                      const std::map<std::string, std::vector<AxisValue>>& values) {
   std::vector<AxisRequest> all;

@@ -68,6 +68,9 @@ std::vector<std::string> candidate_axes(const Sysfs& sysfs);
 // first one read it.
 std::vector<SavedSetting> settings_of(const std::vector<KnobFinding>& knobs);
 
+// The same before anything is set, for the guardian: of what programs of the user's read, with what they told when they were found.
+std::vector<SavedSetting> settings_to_arm(const std::vector<KnobFinding>& knobs);
+
 // Of each axis, what would be asked for at each of these values: the guardian may be asked before a night.
 struct AxisRequest {
   std::string axis;

@@ -64,10 +64,12 @@ class RunLoop {
     std::string damage;
     bool no_room = false;  // or somebody holds it: what is in the file is whole
     bool written = false;  // only what goes with it is still to be done
+    bool moved = false;    // for want of room, into another file: one copy is enough
     for (bool told = false;;) {
       try {
         if (!damage.empty()) {
           tell(run_.store.go_on_elsewhere(damage, no_room));
+          moved = moved || no_room;
           damage.clear();
         } else if (rescues_ < most_rescues) {
           if (const auto rescued = run_.store.go_on_elsewhere_if_lost()) tell(*rescued);
@@ -82,7 +84,7 @@ class RunLoop {
         no_room = false;
       } catch (const StoreBusy& busy) {
         const bool waited = seconds(run_.clock.now() - began) >= patience;
-        if (!damage.empty() || (waited && (written || rescues_ >= most_rescues))) {
+        if (!damage.empty() || (waited && (written || moved || rescues_ >= most_rescues))) {
           if (written) throw;
           const std::string gone = run_.store.what_became_of_the_file();
           throw StoreBusy(

@@ -124,6 +124,9 @@ class CommandSetting : public Setting {
     return {std::move(text)};
   }
   Written write(const std::string& value) override {
+    // Words may be files of it: only what is put back is tried from elsewhere.
+    if (programs_.folder != "/" && folders().now(programs_.folder) == "/")
+      return {fmt::format("the folder of the experiment, {}, is gone", programs_.folder), true};
     ProgramAnswer answer;
     return {run(with_value(programs_.set, value), answer, true)};
   }

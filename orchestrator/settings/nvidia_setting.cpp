@@ -152,7 +152,8 @@ class WorkloadProfiles : public NvidiaSetting {
 
 const NvidiaSetter* NvidiaAccess::setter() {
   if (!looked_for_setter_) {
-    if (auto smi = doors_.find_smi(sysfs_)) setter_.emplace(*smi);
+    // Who only wants the words of a command has no door.
+    if (auto smi = doors_.find_smi ? doors_.find_smi(sysfs_) : std::nullopt) setter_.emplace(*smi);
     looked_for_setter_ = true;
   }
   return setter_ ? &*setter_ : nullptr;

@@ -55,6 +55,8 @@ class TrackingWriter : public SettingWriter {
   const AppliedByUs& applied() const { return applied_; }
   // Of those that read something else than what was set there last, though it was taken.
   const std::set<std::string>& unshown() const { return unshown_; }
+  // What was set there last is what was there before.
+  void is_back(const std::string& path) { unshown_.erase(path); }
   SettingAccess& access() { return access_; }
 
  private:

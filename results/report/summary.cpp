@@ -229,8 +229,9 @@ class Scenario {
     if (known == result_.search->to_reference.end() || point.counted == 0) return;
     const bool interval = result_.search->scatter_known;
     const auto as_change = [&](const SurfaceChange& c) {
-      return Change{point.counted, c.value, interval ? std::optional(c.low) : std::nullopt,
-                    interval ? std::optional(c.high) : std::nullopt};
+      const bool told = interval && std::isfinite(c.low) && std::isfinite(c.high);
+      return Change{point.counted, c.value, told ? std::optional(c.low) : std::nullopt,
+                    told ? std::optional(c.high) : std::nullopt};
     };
     if (known->second.saving) point.saving = as_change(*known->second.saving);
     point.slowdown = as_change(known->second.slowdown);

@@ -102,34 +102,32 @@ std::map<int, std::vector<double>> ratios_on_nodes(int other, const std::vector<
   return ratios;
 }
 
-// How the machines' ratios scatter about each point's mean.
-struct ScatterOfNodes {
-  double squares = 0;
-  int degrees = 0;
-  void add(const std::vector<double>& logs) {
-    const double mean = mean_of_logs(logs);
-    for (const double one : logs) squares += (one - mean) * (one - mean);
-    degrees += static_cast<int>(logs.size()) - 1;
-  }
-  double half_width(double machines) const {
-    return degrees < 1 ? 0 : student_t(0.95, degrees) * std::sqrt(squares / degrees / machines);
-  }
-};
-
 // Of machines of the type: Student's t over those that ran both, and no closer than the scatter of all points' ratios, pooled, has it, since few
-// machines may agree by chance. Of a point that ran together with `other` on one of them or on none that scatter is about what the model says
+// machines may agree by chance. A machine's ratios share its reference, and what it is: there are no more degrees of freedom than machines that
+// ran that, less one. Of a point that ran together with `other` on one of them or on none that scatter is about what the model says
 // (`by_model`). nullopt: no point ran on two.
 std::optional<LogRatio> by_nodes(int point, const std::map<int, std::vector<double>>& ratios,
                                  const LogRatio& by_model) {
-  ScatterOfNodes own, pooled;
-  for (const auto& [other, logs] : ratios) pooled.add(logs);
-  if (pooled.degrees < 1) return std::nullopt;
+  const auto squares_of = [](const std::vector<double>& logs) {
+    const double mean = mean_of_logs(logs);
+    double squares = 0;
+    for (const double one : logs) squares += (one - mean) * (one - mean);
+    return squares;
+  };
+  double squares = 0, degrees = 0;
+  std::size_t most = 0;
+  for (const auto& [other, logs] : ratios) {
+    squares += squares_of(logs);
+    degrees += static_cast<double>(logs.size()) - 1;
+    most = std::max(most, logs.size());
+  }
+  if (most < 2) return std::nullopt;
   const auto mine = ratios.find(point);
   const double machines = mine == ratios.end() ? 1 : static_cast<double>(mine->second.size());
-  double half = pooled.half_width(machines);
+  double half = student_t(0.95, static_cast<double>(most) - 1) * std::sqrt(squares / degrees / machines);
   if (machines >= 2) {
-    own.add(mine->second);
-    half = std::max(half, own.half_width(machines));
+    half = std::max(half, student_t(0.95, machines - 1) *
+                              std::sqrt(squares_of(mine->second) / (machines - 1) / machines));
     return LogRatio{mean_of_logs(mine->second) - half, mean_of_logs(mine->second) + half};
   }
   const double middle = (by_model.low + by_model.high) / 2;
@@ -153,6 +151,8 @@ SurfaceComparison stated_comparison(const OptimumModel& model, int point, int ot
     const LogRatio by_model{log_of(less ? change.high : change.low), log_of(less ? change.low : change.high)};
     const auto own = several ? by_nodes(point, ratios_on_nodes(other, trials, points, of), by_model)
                              : by_own_trials(point, other, trials, points, of);
+    // By one machine nothing is known of others of its type.
+    if (!own && several) change.low = -INFINITY, change.high = INFINITY;
     if (!own) return;
     const double low = less ? -std::expm1(own->high) : std::expm1(own->low),
                  high = less ? -std::expm1(own->low) : std::expm1(own->high);

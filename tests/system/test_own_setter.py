@@ -28,10 +28,11 @@ set:
 # A tool as sites have them: it says what is set in other digits, and knows why it does not do what it is asked.
 TOOL = r"""#!/bin/sh
 case $1 in
-  get) [ -e machine/broken ] && { echo no answer >&2; exit 1; }
+  get) [ -e machine/stale ] && { echo 140.000; exit; }
+    [ -e machine/broken ] && { echo no answer >&2; exit 1; }
     [ -e machine/turns ] && { echo >>machine/asked; [ $(wc -l <machine/asked) -gt $(cat machine/turns) ] && { echo 1; exit; }; }
     cat machine/cap;;
-  set) [ -e machine/slow ] && sleep 20; [ -e machine/lazy ] && sleep 1; [ -e machine/kills ] && kill -9 $PPID; [ -e machine/deaf ] || printf '%.3f\n' "$2" >machine/cap;;
+  set) [ -e machine/slow ] && sleep 20; [ -e machine/lazy ] && sleep 1; [ -e machine/kills ] && kill -9 $PPID; [ -e machine/stuck ] && { echo stuck >&2; exit 1; }; [ -e machine/deaf ] || printf '%.3f\n' "$2" >machine/cap;;
   reset) echo 140.000 >machine/cap; echo "$2" >machine/was;;
 esac
 """
@@ -237,6 +238,34 @@ class OwnSetter(Whole):
                     self.assertRegex(run.stderr, r"axis 'set\.cap': its 'read' printed '140\.000' at first and '1' now, before anything was set: what is to be put back is not known\n  hint: nothing was set; "
                                                  r"see that nobody else sets it and that its 'read' tells what is set, then run it again\n|it could not be put back after the sweep")
         self.assertIn(3, codes)
+
+    def test_a_reader_that_never_shows_what_is_set_is_not_believed(self):
+        """It says that all is as before, whatever is set: it is put back all the same, that it cannot be is told, and whoever comes after a kill knows it too."""
+        (self.folder / "machine/stale").touch()
+        self.experiment(changed=("reruns: 0", "reruns: 0, give up after: never"))
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn("knob_refused", run.stderr)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        for killed in (False, True):
+            with self.subTest(killed=killed):
+                (self.folder / "own.sqlite").unlink()
+                self.experiment(changed=("repeat: 2\nsettle: 1 ms\nconditions: " + QUIET, "repeat: 200\nsettle: 1 ms\nconditions: " + QUIET.replace("reruns: 0", "reruns: 0, give up after: never")))
+                run = self.start()
+                self.wait_for(self.is_set)
+                if killed:
+                    self.kill_both(run)
+                    self.assertTrue(self.is_set())
+                else:
+                    (self.folder / "machine/stuck").touch()
+                    run.send_signal(signal.SIGINT)
+                    said = run.stderr.read()
+                    self.assertEqual(run.wait(timeout=60), 4, said)
+                    self.assertRegex(said, r"1 of 1 settings could not be put back:\n  set\.cap: wanted '140\.000', found '140\.000' \(\S+/tool ended with exit code 1: stuck\)")
+                    (self.folder / "machine/stuck").unlink()
+                restored = self.call("restore")
+                self.assertEqual(restored.returncode, 0, restored.stderr)
+                self.assertEqual(self.cap.read_text(), "140.000\n", restored.stdout)
 
     def test_the_experiments_folder_may_go_meanwhile(self):
         """Moved: the programs in it are run where they are now. Removed: those that lie elsewhere do their work all the same."""
