@@ -188,6 +188,17 @@ TEST(Energy, ACounterThatCountsOnAndOnHasNoMegajouleToTellAtOnce) {
   EXPECT_NEAR(*rack.joules, 2e6, 1);
 }
 
+// Of a region that the workload marked, `length` s long, by a counter that is renewed every `update` s and read as it is: `joules_up_to(t)`, t from
+// the region's begin.
+template <class JoulesUpTo>
+auto energy_of_marked(const JoulesUpTo& joules_up_to, double length, double update, double phase) {
+  std::vector<Reading> readings;
+  for (double t = phase - 8 * update; t <= length + 8 * update; t += update)
+    readings.push_back(at(nanoseconds(Seconds{10 + t}), 1000 + joules_up_to(t)));
+  const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
+  return EnergyCurve(counter("wall"), readings, told).over({&region, 1});
+}
+
 // A workload that computes, marks a region a moment later, ends it and goes on for a moment: within one interval of the counter lie idle power,
 // the load before the mark, and the load that counts. Steps and moments of any size, some of them none.
 TEST(Energy, ALoadThatBeginsBeforeItsMarkIsInTheInterval) {
@@ -201,11 +212,7 @@ TEST(Energy, ALoadThatBeginsBeforeItsMarkIsInTheInterval) {
     const auto joules_up_to = [&](double t) {
       return idle * t + (load - idle) * std::clamp(t + lead, 0.0, lead + length + tail);
     };
-    std::vector<Reading> readings;
-    for (double t = phase - 8 * update; t <= length + 8 * update; t += update)
-      readings.push_back(at(nanoseconds(Seconds{10 + t}), 1000 + joules_up_to(t)));
-    const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
-    const auto energy = EnergyCurve(counter("wall"), readings, told).over({&region, 1});
+    const auto energy = energy_of_marked(joules_up_to, length, update, phase);
     if (!energy.joules) continue;
     ++known;
     ASSERT_TRUE(energy.half_width_j);
@@ -252,11 +259,7 @@ TEST(Energy, ASwitchingLoadThatBeginsBeforeItsMarkIsInTheInterval) {
         }
         return joules;
       };
-      std::vector<Reading> readings;
-      for (double t = phase - 8 * update; t <= length + 8 * update; t += update)
-        readings.push_back(at(nanoseconds(Seconds{10 + t}), 1000 + joules_up_to(t)));
-      const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
-      const auto energy = EnergyCurve(counter("wall"), readings, told).over({&region, 1});
+      const auto energy = energy_of_marked(joules_up_to, length, update, phase);
       if (!energy.joules) continue;
       ++known;
       ASSERT_TRUE(energy.half_width_j);
