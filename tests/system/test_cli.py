@@ -894,6 +894,11 @@ workloads:
         self.assertEqual((workload["device"], workload["workload"], workload["settings"], len(workload["plays"])), ("board", "work", 15, 8))
         for play in workload["plays"]:
             self.assertEqual(play["trials"], 10)
+            self.assertEqual((play["bound"], play["bound_held"]), (None, None))  # too few of ten trials repeat a setting: their scatter is not known
+        longer = json.loads(self.call("replay", "table.csv", "--trials", "14", "--noise-time", "0.5%", "--noise-power", "2%", "--seeds", "8", "--json").stdout)
+        bounded = [play for play in longer["workloads"][0]["plays"] if play["bound"] is not None]
+        self.assertTrue(bounded, longer)
+        for play in bounded:
             self.assertEqual(play["bound_held"], play["regret"] <= play["bound"] + 1e-12)
         self.assertEqual(workload["mean_regret"], sum(p["regret"] for p in workload["plays"]) / 8)
         again = self.call("replay", "table.csv", "--trials", "10", "--noise-time", "0.5%", "--noise-power", "2%", "--seeds", "8", "--json")
