@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,7 +72,7 @@ class ProcessGroup {
   std::set<pid_t> ended_, not_left_;  // since it began
   std::set<std::string> own_marks_;
   std::set<const ControlGroup*> own_groups_;
-  std::int64_t began_ = 0;  // tick: with its first child
+  std::int64_t began_ = std::numeric_limits<std::int64_t>::max();  // tick: with its first child
 };
 
 }  // namespace dvfs_plan

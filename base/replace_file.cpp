@@ -33,6 +33,7 @@ FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
   if (!fd)
     throw Error(ExitCode::machine_refuses, system_error_text("write " + path_, errno),
                 "is its folder there, and may you write to it?");
+  goes_with_us_.emplace(std::vector{unfinished_});
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(fd.get(), exists ? there.st_mode & 0777 : 0666 & ~mask);
@@ -46,6 +47,7 @@ FileReplacement::~FileReplacement() {
 void FileReplacement::commit() {
   out_.close();
   if (out_ && (unfinished_.empty() || std::rename(unfinished_.c_str(), path_.c_str()) == 0)) {
+    goes_with_us_.reset();
     unfinished_.clear();
     return;
   }

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <fstream>
+#include <optional>
 #include <string>
+
+#include "base/removed_on_signal.hpp"
 
 namespace dvfs_plan {
 
@@ -23,6 +26,7 @@ class FileReplacement {
  private:
   std::string path_;
   std::string unfinished_;  // empty: `path_` is no regular file
+  std::optional<RemovedOnSignal> goes_with_us_;
   std::ofstream out_;
 };
 

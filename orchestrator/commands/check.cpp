@@ -222,7 +222,7 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
     }
   try {
     // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
-    runnable.sensors = own_meter_lines(prepared.plan.experiment);
+    runnable.sensors = own_meter_lines(prepared.plan.experiment, guard);
     if (!runnable.sensors.empty()) return;
     SystemClock clock;
     Launcher launcher;

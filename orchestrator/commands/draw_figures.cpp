@@ -7,6 +7,7 @@
 
 #include "base/child.hpp"
 #include "base/error.hpp"
+#include "base/removed_on_signal.hpp"
 #include "base/replace_file.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
@@ -51,10 +52,14 @@ std::vector<std::string> draw_figures(const Summary& summary, const std::string&
   if (gnuplot.empty())
     throw Error(ExitCode::machine_refuses, "figures are drawn by gnuplot, and there is none in $PATH",
                 "apt-get install gnuplot-nox; the page (--html) needs nothing");
+  const auto script = folder.path() / "figure.gp";
+  std::vector<std::string> ours{script.string()};
+  for (const Figure& figure : all) ours.push_back(figure.file);
+  ours.push_back(folder.path().string());
+  const RemovedOnSignal go_with_us(std::move(ours));
   std::vector<std::string> files;
   for (const Figure& figure : all) refuse_what_is_no_figure(prefix + figure.file.substr(here.size()));
   for (const Figure& figure : all) {
-    const auto script = folder.path() / "figure.gp";
     std::ofstream(script, std::ios::binary | std::ios::trunc) << figure.script;
     const ProgramAnswer answer = run_program(gnuplot, {script.string()}, Seconds{120});
     const std::string file = prefix + figure.file.substr(here.size());

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/removed_on_signal.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
@@ -156,6 +157,8 @@ int merge_command(const MergeOptions& options) {
   const std::string unfinished = options.output + ".new";
   Store::remove_unfinished(unfinished);
   Store::Progress merged;
+  const RemovedOnSignal go_with_us(
+      {unfinished, unfinished + "-wal", unfinished + "-shm", unfinished + "-journal"});
   try {
     std::filesystem::copy_file(files.front().file, unfinished);
     Store::fold_log(unfinished);

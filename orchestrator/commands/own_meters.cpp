@@ -64,9 +64,10 @@ struct MeterListener {
 
 }  // namespace
 
-std::vector<std::string> own_meter_lines(const Experiment& experiment) {
+std::vector<std::string> own_meter_lines(const Experiment& experiment, const GuardClient& guard) {
   SystemClock clock;
   Launcher launcher;
+  guard.keep_from(launcher.group());
   std::vector<std::string> lines;
   const auto meters = start_own_meters(experiment, launcher, clock);
   std::vector<MeterListener> listeners;

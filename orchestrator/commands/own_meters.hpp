@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "experiments/plan/experiment.hpp"
+#include "orchestrator/guard/guard_client.hpp"
 
 namespace dvfs_plan {
 
 // Starts each for a second and ends it. A line for each channel ("m:wall: 98 values in 1 s, first 101 W, 102 W, 103 W"), for what is not
-// understood, and for what is said on standard error. Throws Error where one cannot be started.
-std::vector<std::string> own_meter_lines(const Experiment& experiment);
+// understood, and for what is said on standard error; what one leaves running is ended, but not the guardian. Throws Error where one cannot be
+// started.
+std::vector<std::string> own_meter_lines(const Experiment& experiment, const GuardClient& guard);
 
 }  // namespace dvfs_plan

@@ -254,10 +254,10 @@ GuardClient::~GuardClient() {
   hang_up();
 }
 
-std::vector<pid_t> GuardClient::guardian_pids() const {
-  std::vector<pid_t> pids = beside_ ? beside_->guardian_pids() : std::vector<pid_t>{};
-  if (child_ > 0) pids.push_back(child_);
-  return pids;
+void GuardClient::keep_from(ProcessGroup& group) const {
+  if (child_ > 0) group.own(child_);
+  if (beside_ && beside_->child_ > 0) group.own(beside_->child_);
+  group.own_marked(fmt::format("{}={}", setter_variable, run_));
 }
 
 void GuardClient::begin_session(Begin why) {

@@ -28,6 +28,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/process_group.hpp"
 #include "base/protected_sensors.hpp"
 #include "orchestrator/guard/connection.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
@@ -81,7 +82,9 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   const std::optional<RestoreOutcome>& found_journal() const { return found_; }
   const std::vector<GuardNote>& notes() const { return notes_; }
   const std::string& run() const { return run_; }  // value of DVFS_PLAN_RUN for the workload
-  std::vector<pid_t> guardian_pids() const;        // of those that are children of ours
+  // What the group must not end with a workload or a meter that leaves processes: guardians that are children of
+  // ours, and what programs of the user's set for us. To be said again after whatever may begin a session.
+  void keep_from(ProcessGroup& group) const;
 
   // Throws Error if the policy or the kernel does not let us set one of these.
   void arm(const std::vector<SavedSetting>& settings);

@@ -9,7 +9,6 @@
 #include <random>
 
 #include "base/acting_as.hpp"
-#include "base/end_processes.hpp"
 #include "base/error.hpp"
 #include "base/invoking_user.hpp"
 #include "base/text.hpp"
@@ -83,12 +82,11 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   busy_.clear();
   others_on_boards_.clear();
   keep_guardian(trial);
-  own_guardians();
-  machine_.programs.launcher.group().own_marked(fmt::format("{}={}", setter_variable, machine_.guard.run()));
+  machine_.guard.keep_from(machine_.programs.launcher.group());
   // An idle window is of the machine alone.
   if (is_idle(trial.role)) services_.end_all(true);
   bool ready = set_all(point, trial);
-  own_guardians();
+  machine_.guard.keep_from(machine_.programs.launcher.group());
   if (machine_.interruption.pending() != 0) return std::nullopt;
   bool interrupted = false;
   if (ready && !is_idle(trial.role)) ready = prepare_services(point, trial, interrupted);
@@ -199,11 +197,6 @@ void TrialRunner::refuse(TrialRecord& trial, const std::string& problem) {
   trial.knob_refused = true;
   trial.verdict = Verdict::knob_refused;
   trial.verdict_text = problem;
-}
-
-void TrialRunner::own_guardians() {
-  for (const pid_t guardian : machine_.guard.guardian_pids())
-    machine_.programs.launcher.group().own(guardian);
 }
 
 void TrialRunner::forget_refusal(TrialRecord& trial) {

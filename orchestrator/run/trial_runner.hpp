@@ -46,7 +46,6 @@ class TrialRunner {
   Seconds own_use() const;
   void observe_load(TrialRecord& trial, const CpuTimesOfAll& before, Seconds own_before);
   void keep_guardian(TrialRecord& trial);
-  void own_guardians();
   void look_at_boards(TrialRecord& trial, bool launched);
   void judge_others_on_boards(TrialRecord& trial) const;
   std::optional<double> busiest_of(const std::string& target) const;

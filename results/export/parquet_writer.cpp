@@ -8,6 +8,7 @@
 
 #include "base/child.hpp"
 #include "base/error.hpp"
+#include "base/removed_on_signal.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
 #include "base/work_folder.hpp"
@@ -45,7 +46,7 @@ std::string find_node(const std::string& path) {
 class ParquetWriter : public TableWriter {
  public:
   ParquetWriter(std::ostream& out, std::string node) : out_(out), node_(std::move(node)) {
-    rows_.open(work_.path() / "rows", std::ios::binary);
+    rows_.open(in_rows_, std::ios::binary);
   }
   void head(const std::vector<Column>& columns) override {
     nlohmann::json head = nlohmann::json::array();
@@ -63,16 +64,15 @@ class ParquetWriter : public TableWriter {
   void finish() override {
     if (in_group_ > 0) end_group();
     rows_.close();
-    const auto script = work_.path() / "write_parquet.mjs", table = work_.path() / "table";
-    std::ofstream(script, std::ios::binary) << parquet_script;
+    std::ofstream(script_, std::ios::binary) << parquet_script;
     if (!rows_)
       throw Error(ExitCode::machine_refuses,
                   fmt::format("the rows could not be written to {}", work_.path().string()),
                   "is the disk full?");
     const ProgramAnswer answer =
-        run_program(node_, {script.string(), table.string(), (work_.path() / "rows").string()}, deadline);
+        run_program(node_, {script_.string(), table_.string(), in_rows_.string()}, deadline);
     if (answer.ran() && answer.exit_code == 0) {
-      out_ << std::ifstream(table, std::ios::binary).rdbuf();
+      out_ << std::ifstream(table_, std::ios::binary).rdbuf();
       return;
     }
     throw Error(ExitCode::machine_refuses,
@@ -89,6 +89,9 @@ class ParquetWriter : public TableWriter {
   std::ostream& out_;
   std::string node_;
   WorkFolder work_;
+  const std::filesystem::path script_ = work_.path() / "write_parquet.mjs", table_ = work_.path() / "table",
+                              in_rows_ = work_.path() / "rows";
+  RemovedOnSignal go_with_us_{{script_.string(), table_.string(), in_rows_.string(), work_.path().string()}};
   std::ofstream rows_;
   std::size_t in_group_ = 0;
 };

@@ -88,7 +88,9 @@ TEST_P(Group, WhatAnOrphanUsedIsTold) {
   const std::string done = folder_.path() + "/done";
   const std::string computes = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; : >" + done + "; ";
   for (const char* then : {"", "exec sleep 60"}) {
-    auto child = start("(sh -c '" + computes + then + "' &); until [ -e " + done + " ]; do sleep 0.01; done");
+    // Its shell has a moment to end by itself.
+    auto child = start("(sh -c '" + computes + then + "' &); until [ -e " + done +
+                       " ]; do sleep 0.01; done; sleep 0.5");
     const auto result = wait(child);
     EXPECT_GT((result.left_user_time + result.left_system_time).value(), 0.05);
     EXPECT_EQ(result.leftovers, *then == 0 ? 0 : 1);

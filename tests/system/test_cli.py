@@ -927,6 +927,40 @@ workloads:
         self.assertEqual((absent.returncode, absent.stderr),
                          (2, "error: 'absent.csv' cannot be read\n  hint: name a table of recorded settings; `dvfs-plan replay --help` says its columns\n"))
 
+    def test_a_table_that_is_interrupted_leaves_nothing(self):
+        self.write("slow.yaml", self.SLOW % "0.05")
+        self.call("slow.yaml")
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        (self.folder / "tools").mkdir()
+        node = self.folder / "tools/node"
+        node.write_text("#!/bin/sh\n: > " + str(self.folder) + "/begun\nexec sleep 30\n")
+        node.chmod(0o755)
+        before = set(os.listdir(self.folder)) | {"begun"}
+        exporting = subprocess.Popen([PROGRAM, "export", "slow.sqlite", "--format", "parquet", "-o", "slow.parquet"], cwd=self.folder,
+                                     env={**os.environ, "TMPDIR": str(temporary), "PATH": f"{node.parent}:{os.environ['PATH']}"})
+        while not (self.folder / "begun").exists():
+            time.sleep(0.01)
+        self.assertEqual(len(os.listdir(temporary)), 1)
+        exporting.terminate()
+        self.assertEqual(exporting.wait(timeout=10), -signal.SIGTERM)
+        self.assertEqual((os.listdir(temporary), set(os.listdir(self.folder))), ([], before))
+
+    def test_a_night_that_is_interrupted_before_its_first_trial_leaves_no_record(self):
+        """A meter of the user's own that is ended then ends what it left, and nobody else: the guardian forgets the session."""
+        self.write("meter.sh", "#!/bin/sh\n: > begun\nwhile :; do echo wall 50 W; sleep 0.05; done\n")
+        (self.folder / "meter.sh").chmod(0o755)
+        self.write("slow.yaml", (self.SLOW % "0.05") + "probes: [{name: m, command: [./meter.sh], channels: {wall: {unit: W}}}]\n")
+        state = self.folder / "state"
+        running = subprocess.Popen([PROGRAM, "slow.yaml", "--state-folder", str(state)], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        while not (self.folder / "begun").exists():
+            time.sleep(0.01)
+        self.assertTrue((state / "session").exists())
+        running.send_signal(signal.SIGINT)
+        errors = running.communicate(timeout=30)[1]
+        self.assertEqual((running.returncode, errors.splitlines()[-1]), (130, "interrupted before the first trial; nothing was set"))
+        self.assertEqual([one for one in os.listdir(state) if one != "lock"], [])
+
     def test_a_result_of_an_older_schema_is_refused_and_can_be_set_aside(self):
         self.write("slow.yaml", self.SLOW % "0.05")
         self.call("slow.yaml")

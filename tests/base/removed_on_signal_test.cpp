@@ -1,0 +1,88 @@
+// What a command makes on its way goes with it where a signal ends it, and nothing else does.
+#include "base/removed_on_signal.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/replace_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dvfs_plan {
+namespace {
+
+class OnSignal : public ::testing::TestWithParam<int> {
+ protected:
+  std::string file(const std::string& name) {
+    const std::string path = folder_.path() + "/" + name;
+    std::ofstream(path) << "x";
+    return path;
+  }
+  // How a child ended that did this, as a command would: other tests of this program have blocked signals.
+  template <typename Work>
+  static int ended(Work work) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      sigset_t none;
+      ::sigemptyset(&none);
+      ::sigprocmask(SIG_SETMASK, &none, nullptr);
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+      work();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_P(OnSignal, FilesAndTheirFolderGoAndTheSignalIsSeen) {
+  std::filesystem::create_directory(folder_.path() + "/work");
+  const std::string kept = file("kept"), released = file("released"), one = file("work/one");
+  const int status = ended([&] {
+    const RemovedOnSignal goes({one, folder_.path() + "/work/never made", folder_.path() + "/work"});
+    { const RemovedOnSignal not_any_more({released}); }
+    ::raise(GetParam());
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), GetParam());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/work"));
+  EXPECT_TRUE(std::filesystem::exists(kept));
+  EXPECT_TRUE(std::filesystem::exists(released));
+}
+
+// A night's own handling, or nohup's.
+TEST_P(OnSignal, WhatIsHandledAlreadyStaysSo) {
+  const std::string one = file("one");
+  const int status = ended([&] {
+    ::signal(GetParam(), SIG_IGN);
+    const RemovedOnSignal goes({one});
+    ::raise(GetParam());
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_TRUE(std::filesystem::exists(one));
+}
+
+TEST_P(OnSignal, AFileThatIsReplacedStaysAsItWas) {
+  const std::string page = file("page.html");
+  ended([&] {
+    FileReplacement replacement(page);
+    replacement.out() << "half" << std::flush;
+    ::raise(GetParam());
+  });
+  std::string text;
+  std::ifstream(page) >> text;
+  EXPECT_EQ(text, "x");
+  const std::filesystem::directory_iterator all(folder_.path());
+  EXPECT_EQ(std::distance(begin(all), end(all)), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(, OnSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+}  // namespace
+}  // namespace dvfs_plan
