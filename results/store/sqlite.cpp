@@ -127,6 +127,12 @@ struct PrivateFolder {
   std::string path;
 };
 
+// With the name of its journal beside it, as SQLite reckons.
+std::size_t longest_path() {
+  return static_cast<std::size_t>(sqlite3_vfs_find(nullptr)->mxPathname) -
+         std::string_view("-journal").size();
+}
+
 // What is committed, in a private copy of the file and what lies beside it. Its files have no name any more.
 sqlite3* committed_copy(const std::string& file) {
   const PrivateFolder folder;
@@ -304,6 +310,12 @@ Database::Database(const std::string& path, Mode mode) {
   const int code = sqlite3_open_v2(uri_of(file, at_rest).c_str(), &database, flags, nullptr);
   handle_.reset(database);
   if (code != SQLITE_OK) {
+    const std::size_t longest = longest_path();
+    if (file.size() > longest)
+      throw Error(ExitCode::machine_refuses,
+                  fmt::format("result file {}: its path has {} bytes, and SQLite takes {} at the most", path,
+                              file.size(), longest),
+                  "choose a shorter one with --output, or move the experiment's folder");
     const int cause = sqlite3_system_errno(database);
     throw Error(ExitCode::machine_refuses,
                 fmt::format("result file {}: {}{}", path, sqlite3_errstr(code),

@@ -728,6 +728,30 @@ TEST_F(StoreTest, RefusesANewerFileAForeignOneAndALink) {
             "result file " + (folder_ / "none.sqlite") + ": there is no such file");
 }
 
+TEST_F(StoreTest, APathThatIsTooLongForSQLiteIsSaidToBe) {
+  create();
+  const auto longest =
+      static_cast<std::size_t>(sqlite3_vfs_find(nullptr)->mxPathname) - std::string("-journal").size();
+  std::string folder = folder_.path();
+  while (folder.size() + 250 < longest) folder += "/" + std::string(200, 'd');
+  std::filesystem::create_directories(folder);
+  for (std::size_t bytes = longest - 2; bytes < longest + 3; ++bytes) {
+    const std::string path = folder + "/" + std::string(bytes - folder.size() - 1, 'f');
+    std::filesystem::copy_file(path_, path);
+    std::string said;
+    try {
+      Store::open(path, Database::Mode::read_only);
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said,
+              bytes <= longest
+                  ? std::string()
+                  : fmt::format("result file {}: its path has {} bytes, and SQLite takes {} at the most",
+                                path, bytes, longest));
+  }
+}
+
 TEST_F(StoreTest, NeverReplacesAFile) {
   folder_.file("night.sqlite", "somebody's");
   EXPECT_THROW(create(), Error);
