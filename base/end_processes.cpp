@@ -69,12 +69,15 @@ std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t li
   return ((std::min(limit, most) & ~limit_bits) - (limit_bits + 1)) | short_hash(run);
 }
 
+bool is_limited(pid_t pid, const std::string& run) {
+  const auto limits = Sysfs().text(fmt::format("/proc/{}/limits", pid));
+  return limits && limits_carry(*limits, short_hash(run));
+}
+
 bool kill_limited(const std::string& run) {
-  const std::uint64_t bits = short_hash(run);
   bool found = false;
   for (const pid_t pid : other_processes()) {
-    const auto limits = Sysfs().text(fmt::format("/proc/{}/limits", pid));
-    if (limits && limits_carry(*limits, bits) && !is_dead(pid)) found = ::kill(pid, SIGKILL) == 0 || found;
+    if (is_limited(pid, run) && !is_dead(pid)) found = ::kill(pid, SIGKILL) == 0 || found;
   }
   return found;
 }

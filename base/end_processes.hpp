@@ -17,6 +17,7 @@ bool end_processes_of(const std::string& run, const std::string& control_group, 
 bool kill_marked(const std::string& mark);
 // The same of those whose limits hold the run's mark (limit_mark).
 bool kill_limited(const std::string& run);
+bool is_limited(pid_t pid, const std::string& run);
 // Whether a process is one of them, as far as this user may see.
 bool is_marked(pid_t pid, const std::string& mark);
 

@@ -37,25 +37,35 @@ bool ProcessGroup::is_own(pid_t pid) const {
                      [&](const std::string& mark) { return is_marked(pid, mark); });
 }
 
-// Ends and reaps what was orphaned to us since it began: daemons that a workload left. What is older is somebody else's: a service's, that took
-// its marks away. False if one is left.
+void ProcessGroup::has_only_marked(const std::string& run) {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_MSGQUEUE, &now) == 0 && limit_mark(run, now.rlim_max)) run_ = run;
+}
+
+bool ProcessGroup::is_of_us(pid_t orphan) const {
+  if (started_at_tick(orphan).value_or(began_) < began_)
+    return false;  // a service's, that took its marks away
+  return !run_ || is_limited(orphan, *run_) || is_marked(orphan, std::string(run_variable) + "=" + *run_) ||
+         (control_group_ && control_group_->holds(orphan));
+}
+
+// Ends and reaps what was orphaned to us and is of it: daemons that a workload left. False if one is left.
 bool ProcessGroup::end_orphans(Left& left) {
   bool all = true;
   for (const pid_t pid : children_of(::getpid())) {
     if (is_own(pid)) continue;
     // One that had ended by itself was left by nobody; what it used is the trial's all the same.
-    const bool older =
-        started_at_tick(pid).value_or(began_) < began_;  // somebody else's, such as a service's
+    const bool ours = is_of_us(pid);
     rusage usage{};
     if (::wait4(pid, nullptr, WNOHANG, &usage) == pid) {
-      if (!older) {
+      if (ours) {
         left.user = left.user + as_seconds(usage.ru_utime);
         left.system = left.system + as_seconds(usage.ru_stime);
       }
       all = false;  // it may have had children of its own, which come to us now
       continue;
     }
-    if (older) continue;
+    if (!ours) continue;
     // One that we may not end (the workload used sudo) must not hold the night up.
     if (::kill(pid, SIGKILL) != 0 && errno == EPERM) continue;
     ended_.insert(pid);

@@ -31,6 +31,10 @@ class ProcessGroup {
   // A group beside that of the trials', for what outlives them; nullopt: none can be made. It must not outlive us.
   std::optional<ControlGroup> make_beside(const std::string& name) const;
   bool is_own(pid_t pid) const;
+  // All that it starts carries this run's marks (end_processes.hpp): of orphans that come to us, those that carry none are
+  // somebody else's: those of whoever became us by execve(2), or all of a container's where we are its process 1.
+  // Without effect where a process could take all marks away: where no limit can be a mark.
+  void has_only_marked(const std::string& run);
 
   // A child of it is about to be started: with the first one it begins, and what is older is none of it.
   void begins();
@@ -65,9 +69,11 @@ class ProcessGroup {
 
  private:
   Left end_rest();
+  bool is_of_us(pid_t orphan) const;
   bool end_orphans(Left& left);
   std::optional<ControlGroup> all_;            // of the run; the one of the trials is within it
   std::optional<ControlGroup> control_group_;  // of the trials
+  std::optional<std::string> run_;             // whose marks all of it carry
   std::set<pid_t> own_, members_;
   std::set<pid_t> ended_, not_left_;  // since it began
   std::set<std::string> own_marks_;

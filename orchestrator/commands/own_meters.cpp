@@ -67,6 +67,7 @@ struct MeterListener {
 std::vector<std::string> own_meter_lines(const Experiment& experiment, const GuardClient& guard) {
   SystemClock clock;
   Launcher launcher;
+  launcher.group().has_only_marked({});
   guard.keep_from(launcher.group());
   std::vector<std::string> lines;
   const auto meters = start_own_meters(experiment, launcher, clock);

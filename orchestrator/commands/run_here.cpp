@@ -101,6 +101,7 @@ class Run {
     for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
+    launcher_.group().has_only_marked(guard.run());
     guard.note_traces({{}, launcher_.group().control_group()});
     launcher_.group().own_marked(clock_holder_mark());
     auto prepared = prepare_experiment(options_.file, sysfs_, options_.text);

@@ -131,6 +131,40 @@ TEST_P(Group, AnOrphanOlderThanTheTrialStaysAndOneThatEndedByItselfIsNotCounted)
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
+// Of a supervisor that a script had started before it became us by execve(2), or of a container whose process 1 we are.
+TEST_P(Group, AnOrphanOfSomebodyElseThatComesToUsStays) {
+  launcher_.group().has_only_marked("12-345");
+  LaunchSpec spec{"/bin/sh",
+                  {"sh", "-c", daemon(folder_.path() + "/left") + "sleep 0.3"},
+                  {"PATH=/usr/bin:/bin", std::string(run_variable) + "=12-345"},
+                  {},
+                  {},
+                  {}};
+  spec.grouped = true;
+  auto launched = launcher_.launch(spec, clock_);
+  ASSERT_TRUE(launched.child);
+  ::usleep(50'000);  // it is younger than the work, as the kernel tells starts apart
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const pid_t other = ::fork();
+    if (other == 0) ::execl("/bin/sleep", "sleep", "60", nullptr);
+    ::_exit(::write(pipe[1], &other, sizeof other) == sizeof other ? 0 : 1);
+  }
+  pid_t other = 0;
+  ASSERT_EQ(::read(pipe[0], &other, sizeof other), static_cast<ssize_t>(sizeof other));
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+  ::waitpid(parent, nullptr, 0);
+  EXPECT_EQ(wait(launched.child).leftovers, 1);
+  EXPECT_FALSE(runs(pid_in(folder_.path() + "/left")));
+  EXPECT_TRUE(runs(other));
+  ::kill(other, SIGKILL);
+  EXPECT_EQ(::waitpid(other, nullptr, 0), other);  // ours by adoption
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
 TEST_P(Group, WhatIsNotOfItStays) {
   LaunchSpec meter{"/bin/sleep", {"sleep", "60"}, {}, {}, {}, {}};
   auto launched = launcher_.launch(meter, clock_);
