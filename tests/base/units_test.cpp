@@ -1,6 +1,9 @@
 #include "base/units.hpp"
 
 #include <gtest/gtest.h>
+#include <random>
+
+#include <cmath>
 
 #include <algorithm>
 
@@ -119,6 +122,27 @@ TEST(CpuList, ReadsWhatTheKernelPrints) {
   EXPECT_EQ(parse_cpu_list(""), std::vector<int>{});
   for (const char* text : {"3-1", "a", "1-", "0-99999999", "1;2"}) EXPECT_FALSE(parse_cpu_list(text)) << text;
   EXPECT_EQ(format_cpu_list({8, 0, 1, 2}), "0-2,8");
+}
+
+// As a command gets it: any command reads it, and what it reads is what was asked for.
+TEST(Units, ANumberOfAnySizeIsWrittenOutAndReadAgain) {
+  EXPECT_EQ(format_quantity(0.00005, Dimension::none), "0.00005");
+  EXPECT_EQ(format_quantity(-0.00003, Dimension::none), "-0.00003");
+  EXPECT_EQ(format_quantity(40e-6, Dimension::time, 15), "0.00004 s");
+  EXPECT_EQ(format_quantity(8e-6, Dimension::none), "0.000008");
+  EXPECT_EQ(format_quantity(1.5e17, Dimension::none), "150000000000000000");
+  EXPECT_EQ(format_quantity(1e-40, Dimension::none), "1e-40");
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> power(-45, 25), digit(1, 10);
+  for (int i = 0; i < 20'000; ++i) {
+    const double value = (i % 2 == 0 ? 1 : -1) * digit(random) * std::pow(10, std::floor(power(random)));
+    for (const Dimension dimension : {Dimension::none, Dimension::time, Dimension::power, Dimension::ratio}) {
+      const std::string text = format_quantity(value, dimension, 15);
+      const auto again = parse_quantity(text);
+      ASSERT_TRUE(again) << text;
+      EXPECT_NEAR(again->value, value, 1e-14 * std::abs(value)) << text;
+    }
+  }
 }
 
 }  // namespace
