@@ -16,6 +16,7 @@ namespace dvfs_plan {
 namespace {
 
 std::atomic<int> last_asked{0};
+std::atomic<bool> there_is_one{false};
 
 }  // namespace
 
@@ -27,7 +28,17 @@ int Interruption::asked() {
   return last_asked;
 }
 
+bool Interruption::is_asked() {
+  if (!there_is_one) return false;
+  sigset_t waiting;
+  const bool known = ::sigpending(&waiting) == 0;
+  return last_asked != 0 ||
+         (known && (::sigismember(&waiting, SIGINT) == 1 || ::sigismember(&waiting, SIGTERM) == 1 ||
+                    ::sigismember(&waiting, SIGHUP) == 1));
+}
+
 Interruption::Interruption() {
+  there_is_one = true;
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCONT);

@@ -19,6 +19,9 @@ class Interruption {
   static int asked();
   // The same, of who takes signals in a way of his own (foreground_child.hpp).
   static void note_asked(int signal);
+  // Whether a signal has asked that of this process to stop, taken or not yet: for who waits and knows of none. False where the
+  // process has none (the guardian).
+  static bool is_asked();
   // Signals received so far: a second one means "now".
   int count() const { return count_; }
   // Whether this program was stopped and continued (SIGCONT) since the last call.

@@ -344,7 +344,11 @@ std::optional<AxisValue> match_axis_value(const RawValue& raw, const PlanAxis& a
     if (comparable && same_number(quantity->value, *value.number, axis.dimension)) return value;
     words.push_back(value.text);
   }
-  if (!axis.values.empty() && axis.values.front().number) {
+  // A word among them is neither greater nor less than a number.
+  const bool in_order = std::all_of(axis.values.begin(), axis.values.end(), [&](const AxisValue& value) {
+    return value.number && value.dimension == axis.values.front().dimension;
+  });
+  if (!axis.values.empty() && in_order) {
     const auto less = [](const AxisValue& a, const AxisValue& b) { return a.number < b.number; };
     if (raw.text == "min") return *std::min_element(axis.values.begin(), axis.values.end(), less);
     if (raw.text == "max") return *std::max_element(axis.values.begin(), axis.values.end(), less);

@@ -117,9 +117,9 @@ std::vector<std::string> Slurm::arguments_of(const SlurmSubmission& submission) 
   for (const int index : submission.indices)
     indices += fmt::format("{}{}", indices.empty() ? "" : ",", index);
   if (submission.at_once) indices += fmt::format("%{}", *submission.at_once);
-  std::vector<std::string> arguments{"--parsable", "--job-name=" + submission.name, "--array=" + indices,
-                                     "--output=" + submission.output};
+  std::vector<std::string> arguments{"--parsable", "--array=" + indices, "--output=" + submission.output};
   arguments.insert(arguments.end(), submission.options.begin(), submission.options.end());
+  arguments.push_back("--job-name=" + submission.name);  // the last word: jobs are known by it
   arguments.push_back("--wrap=" + submission.command);
   return arguments;
 }
@@ -140,16 +140,25 @@ std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) c
   throw Error(ExitCode::machine_refuses, fmt::format("sbatch named no job: {}", said_by("sbatch", said)));
 }
 
-std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs) const {
+std::string job_name(const std::string& experiment) {
+  return "dvfs-plan:" + experiment;
+}
+
+std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs,
+                                    const std::set<std::string>& names) const {
   std::vector<SlurmTask> tasks;
   if (jobs.empty()) return tasks;
   const std::set<std::string> ours(jobs.begin(), jobs.end());
   // By user and not by job: a job that Slurm has forgotten is an error of squeue's.
   for (const std::string& line :
        split_lines(ask("squeue", {"--noheader", "--array", "--states=all",
-                                  "--user=" + std::to_string(::getuid()), "--format=%F|%K|%T|%N|%r"}))) {
+                                  "--user=" + std::to_string(::getuid()), "--format=%F|%K|%T|%N|%r|%j"}))) {
     const auto parts = fields(line);
-    if (parts.size() < 5 || !ours.contains(parts[0])) continue;
+    constexpr std::size_t before_name = 5;
+    if (parts.size() <= before_name || !ours.contains(parts[0])) continue;
+    std::string name = parts[before_name];  // which may hold a bar
+    for (std::size_t i = before_name + 1; i < parts.size(); ++i) name += "|" + parts[i];
+    if (!names.contains(name)) continue;
     const auto index = parse_number(parts[1]);
     tasks.push_back({parts[0], index ? static_cast<int>(*index) : 0, parts[2], parts[3], parts[4]});
   }

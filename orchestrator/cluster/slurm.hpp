@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct SlurmTask {
   bool ended() const;  // of itself or otherwise: nothing of it runs or will
 };
 
+// Of the jobs of an experiment of this name.
+std::string job_name(const std::string& experiment);
+
 struct SlurmSubmission {
   std::string name;
   std::string command;       // for the shell
@@ -53,8 +57,10 @@ class Slurm {
   Slurm();
   // Submits, and returns the job's number. Throws Error with what sbatch said, SlurmSilent if it did not answer.
   std::string submit(const SlurmSubmission& submission, Seconds patience = Seconds{60}) const;
-  // Tasks of these jobs that Slurm still knows of. Throws SlurmSilent.
-  std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs) const;
+  // Tasks of these jobs that Slurm still knows of. Numbers begin anew where a controller loses its state, and each cluster has
+  // its own: a job of another name (job_name()) is somebody else's. Throws SlurmSilent.
+  std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs,
+                               const std::set<std::string>& names) const;
   void cancel(const std::vector<std::string>& jobs) const;
   // One that has not begun, or was put back into the queue; if it runs by now it goes on.
   void cancel_waiting(const SlurmTask& task) const;

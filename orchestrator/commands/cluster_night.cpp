@@ -179,7 +179,7 @@ class ClusterNight {
       if (const std::string why = folder_.hand_in(text, experiment_.text); !why.empty())
         throw Error(ExitCode::machine_refuses, why, "nothing was submitted");
     }
-    return slurm_.submit({.name = "dvfs-plan:" + experiment_.name,
+    return slurm_.submit({.name = job_name(experiment_.name),
                           .command = task_command(more),
                           .indices = indices,
                           .at_once = at_once,
@@ -327,8 +327,9 @@ class ClusterNight {
 
   // nullopt: Slurm does not answer now, of which is told once.
   std::optional<std::vector<SlurmTask>> tasks_of(const std::vector<std::string>& jobs) {
+    job_names_.insert(job_name(experiment_.name));
     try {
-      auto tasks = slurm_.tasks(jobs);
+      auto tasks = slurm_.tasks(jobs, job_names_);
       if (silent_) progress_.say("Slurm answers again");
       silent_ = false;
       return tasks;
@@ -348,6 +349,7 @@ class ClusterNight {
   std::vector<SlurmTask> live_tasks(Store& store) {
     std::vector<std::string> jobs;
     for (const Submission& one : submissions(store)) jobs.push_back(one.job);
+    job_names_.insert(job_name(store.experiment().name));
     std::vector<SlurmTask> alive;
     if (const auto tasks = tasks_of(jobs)) {
       for (const SlurmTask& task : *tasks) {
@@ -549,6 +551,7 @@ class ClusterNight {
     if (open.empty()) return;
     std::vector<std::string> jobs;
     std::set<int> were_submitted;
+    job_names_.insert(job_name(store.experiment().name));
     const auto submitted = submissions(store);
     for (const Submission& one : submitted) {
       jobs.push_back(one.job);
@@ -800,6 +803,7 @@ class ClusterNight {
   std::string last_fault_, shown_;
   std::string cancelled_;                     // a job that somebody else cancelled; empty: none
   std::optional<Nanoseconds> drained_since_;  // a search is over: since when no task runs
+  std::set<std::string> job_names_;
   bool silent_ = false, interrupted_ = false, drained_ = false, found_over_ = false,
        rescued_ = false;  // the result was removed or replaced meanwhile, and goes on in another file
 };

@@ -33,6 +33,7 @@
 #include "orchestrator/run/run_loop.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
 #include "orchestrator/sensors/sensor_check.hpp"
+#include "orchestrator/settings/command_setting.hpp"
 #include "orchestrator/strategies/prior_results.hpp"
 #include "orchestrator/strategies/stored_finalists.hpp"
 #include "results/report/conclusions.hpp"
@@ -98,13 +99,16 @@ class Run {
                        .tell = [this](const std::string& line) { progress_.say(line); },
                        .stop = [this] { return interruption_.pending() != 0 ? interruption_.count() : 0; }});
     sysfs_.use(&guard);
+    end_programs_that_hang_when(&Interruption::is_asked);
     for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
     launcher_.group().has_only_marked(guard.run());
     guard.note_traces({{}, launcher_.group().control_group()});
     launcher_.group().own_marked(clock_holder_mark());
-    auto prepared = prepare_experiment(options_.file, sysfs_, options_.text);
+    auto found = prepare();
+    if (!found) return static_cast<int>(ExitCode::interrupted);
+    PreparedExperiment& prepared = *found;
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
     Plan& plan = prepared.plan;
     const std::string path = part_ != nullptr ? part_->file() : result_path(options_.output, plan.experiment);
@@ -220,6 +224,17 @@ class Run {
     StrategyRequest request{plan, store.prior(), stored_finalists(store, plan)};
     return part_ != nullptr ? part_->strategy(std::move(request), interruption_)
                             : make_strategy(std::move(request));
+  }
+
+  // nullopt: a signal came first, while a program of the user's was asked what is set now.
+  std::optional<PreparedExperiment> prepare() {
+    try {
+      return prepare_experiment(options_.file, sysfs_, options_.text);
+    } catch (const Error&) {
+      if (interruption_.pending() == 0) throw;
+    }
+    progress_.say("interrupted before the first trial; nothing was set");
+    return std::nullopt;
   }
 
   void tell_of_an_earlier_run(const GuardClient& guard) {

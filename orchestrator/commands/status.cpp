@@ -66,6 +66,7 @@ struct ClusterProgress {
   std::vector<BlockRun> runs;  // that count
   std::map<std::string, std::string> left_out;
   std::vector<std::string> jobs;
+  std::string job_name;
   int not_collected = 0;  // trials that lie in the shared folder beside the result
   struct Tasks {
     int running = 0, waiting = 0;
@@ -78,7 +79,7 @@ struct ClusterProgress {
 void ask_slurm(ClusterProgress& progress) {
   try {
     ClusterProgress::Tasks tasks;
-    for (const SlurmTask& task : Slurm().tasks(progress.jobs)) {
+    for (const SlurmTask& task : Slurm().tasks(progress.jobs, {progress.job_name})) {
       if (task.ended()) continue;
       (task.node.empty() ? tasks.waiting : tasks.running) += 1;
       if (task.node.empty() && tasks.reason.empty() && task.reason != "None") tasks.reason = task.reason;
@@ -93,6 +94,7 @@ std::optional<ClusterProgress> cluster_progress(Store& store, const std::string&
   ClusterProgress progress;
   for (const Submission& one : submissions(store)) progress.jobs.push_back(one.job);
   if (progress.jobs.empty()) return std::nullopt;
+  progress.job_name = job_name(store.experiment().name);
   for (BlockRun& run : block_runs(store)) {
     if (run.left_out.empty()) progress.runs.push_back(std::move(run));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -154,6 +155,22 @@ std::vector<SavedSetting> snapshot_policies(const std::string& axis,
   save_each("scaling_min_freq");
   save_each("scaling_setspeed");
   save_each("energy_performance_preference");
+  return saved;
+}
+
+std::vector<SavedSetting> snapshot_tunables(const std::string& axis,
+                                            const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
+  std::vector<SavedSetting> saved;
+  std::set<std::string> folders;
+  for (const CpufreqPolicy& policy : policies) {
+    const std::string governor = sysfs.text(policy.path + "/scaling_governor").value_or("");
+    for (const std::string& folder : {policy.path + "/" + governor, cpu_folder + "cpufreq/" + governor}) {
+      if (governor.empty() || !folders.insert(folder).second) continue;
+      for (const std::string& name : sysfs.list(folder)) {
+        if (is_governor_tunable(folder + "/" + name)) save_attribute(axis, folder + "/" + name, sysfs, saved);
+      }
+    }
+  }
   return saved;
 }
 

@@ -31,6 +31,11 @@ std::vector<CpufreqPolicy> policies_there(const std::vector<CpufreqPolicy>& poli
 std::vector<SavedSetting> snapshot_policies(const std::string& axis,
                                             const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
 
+// Tunables of the governors that are in force (settings/attribute_setting.hpp): what makes the last policy leave a governor, or
+// takes the policy away, loses them. To be put back after the governor.
+std::vector<SavedSetting> snapshot_tunables(const std::string& axis,
+                                            const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
+
 // Files that switch turbo or boost: intel_pstate/no_turbo (inverted), cpufreq/boost, policyN/boost.
 struct TurboFile {
   std::string target;  // "machine" or "policy0"

@@ -22,11 +22,12 @@ struct WordFile {
 class CpuWords : public Knob {
  public:
   CpuWords(const KnobRequest& request, std::vector<std::string> words, std::vector<WordFile> files,
-           std::vector<CpufreqPolicy> policies)
+           std::vector<CpufreqPolicy> policies, std::vector<SavedSetting> tunables = {})
       : axis_(request.axis),
         words_(std::move(words)),
         files_(std::move(files)),
         policies_(std::move(policies)),
+        tunables_(std::move(tunables)),
         threads_(request.threads),
         sysfs_(request.sysfs) {}
 
@@ -36,7 +37,11 @@ class CpuWords : public Knob {
     for (const std::string& word : words_) offer.values.push_back({word, std::nullopt});
     return offer;
   }
-  std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
+  std::vector<SavedSetting> snapshot() const override {
+    std::vector<SavedSetting> saved = snapshot_policies(axis_, policies_, sysfs_);
+    saved.insert(saved.end(), tunables_.begin(), tunables_.end());
+    return saved;
+  }
   std::vector<std::string> writes() const override {
     std::vector<std::string> paths;
     for (const WordFile& file : files_) paths.push_back(file.path);
@@ -77,10 +82,25 @@ class CpuWords : public Knob {
       }
       applied.push_back(setting);
     }
+    put_tunables_back(writer, applied);
     return applied;
   }
 
  private:
+  // A governor that was in force before the night is as its owner had tuned it wherever it is in force again, in trials too.
+  void put_tunables_back(SettingWriter& writer, std::vector<AppliedSetting>& applied) {
+    constexpr int rounds = 2;  // one may be refused until another is as it was: conservative's thresholds
+    for (int round = 0; round < rounds; ++round) {
+      for (const SavedSetting& tunable : tunables_) {
+        const auto now = sysfs_.text(tunable.path);
+        if (!now || *now == tunable.value) continue;
+        const std::string problem = writer.write(tunable.path, tunable.value).problem;
+        if (!problem.empty() && round + 1 == rounds && !applied.empty())
+          applied.back().note =
+              fmt::format("{}: set {} to {}, as it was: {}", axis_, tunable.path, tunable.value, problem);
+      }
+    }
+  }
   static std::string spelled(const WordFile& file, const std::string& word) {
     for (const auto& [axis_word, file_word] : file.spelling) {
       if (axis_word == word) return file_word;
@@ -98,6 +118,7 @@ class CpuWords : public Knob {
   std::vector<std::string> words_;
   std::vector<WordFile> files_;
   std::vector<CpufreqPolicy> policies_;
+  std::vector<SavedSetting> tunables_;  // of the governors in force when it was found
   std::shared_ptr<CoreThreads> threads_;
   const Sysfs& sysfs_;
 };
@@ -124,7 +145,10 @@ KnobFinding find_cpu_governor(const KnobRequest& request) {
   }
   const auto words = common_words(lists);
   if (words.empty()) return {request.axis, nullptr, "its policies have no governor in common"};
-  return {request.axis, std::make_unique<CpuWords>(request, words, std::move(files), choice.policies), {}};
+  auto tunables = snapshot_tunables(request.axis, choice.policies, request.sysfs);
+  return {request.axis,
+          std::make_unique<CpuWords>(request, words, std::move(files), choice.policies, std::move(tunables)),
+          {}};
 }
 
 KnobFinding find_cpu_epp(const KnobRequest& request) {

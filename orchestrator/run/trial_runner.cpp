@@ -30,6 +30,8 @@ constexpr Seconds longest_lead{0.4}, longest_lateness{1};
 // they tell what the machine drew beside it.
 constexpr double updates_beside = 2.5;
 constexpr Seconds longest_wait_for_rest{60};
+constexpr const char *all_online = "/sys/devices/system/cpu/online",
+                     *smt_state = "/sys/devices/system/cpu/smt/control";
 // From 0 to 1, another one for each trial and the same when it is run again.
 double share_of(const std::string& key) {
   std::mt19937_64 random(std::hash<std::string>{}(key));
@@ -67,6 +69,8 @@ TrialRunner::TrialRunner(LocalMachine& machine)
   lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
   for (const PlanService& service : plan_.services) service_files_.push_back(service.files);
+  if (const auto online = machine.sysfs.text(all_online))
+    online_[machine.sysfs.text(smt_state).value_or("")] = *online;
   sets_clocks_ = std::any_of(machine.knobs.begin(), machine.knobs.end(), [](const KnobFinding& finding) {
     return split_axis_name(finding.axis).base == "cpu.frequency";
   });
@@ -114,6 +118,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
           fmt::format("the machine was suspended for {} meanwhile: meters went on, the trial's clock did not",
                       format_duration(seconds(suspended_))));
     const std::string capped = judge_changes(trial);
+    judge_online(trial);
     note_rules(point, trial);
     judge(trial, judge_input(point, is_idle(trial.role)));
     // Where the delivered clock has not told of it already.
@@ -291,6 +296,20 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
     by_others += "; likely by " + setters;
   set_verdict(trial, Verdict::changed_meanwhile, by_others);
   return {};
+}
+
+// A CPU that came was not set as the others were, and one that went does not work any more. Which are there goes with cpu.smt
+// (Documentation/ABI/testing/sysfs-devices-system-cpu).
+void TrialRunner::judge_online(TrialRecord& trial) {
+  const auto now = machine_.sysfs.text(all_online);
+  if (!now) return;
+  const std::string& first = online_.emplace(machine_.sysfs.text(smt_state).value_or(""), *now).first->second;
+  if (first == *now) return;
+  const std::string what = fmt::format(
+      "CPUs {} are online, and {} were when the night began: they are not all set as this trial asks", *now,
+      first);
+  trial.events.push_back({"changed_meanwhile", what});
+  set_verdict(trial, Verdict::changed_meanwhile, what);
 }
 
 void TrialRunner::keep_guardian(TrialRecord& trial) {
@@ -541,6 +560,7 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, bool idle) {
   input.channels = machine_.sensors.sampler.channels();
   input.energy_channels = machine_.sensors.energy_channels;
   input.objective = objective_of(plan_.experiment, workload);
+  input.in_copies = workload.instances.has_value();
   for (const PlanWorkload& one : plan_.workloads)
     input.per_of_workload[one.spec.name] = objective_of(plan_.experiment, one.spec).per;
   input.energy_needed =

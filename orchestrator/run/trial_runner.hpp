@@ -33,6 +33,7 @@ class TrialRunner {
   static void refuse(TrialRecord& trial, const std::string& problem);
   static void forget_refusal(TrialRecord& trial);
   std::string judge_changes(TrialRecord& trial);
+  void judge_online(TrialRecord& trial);
   void require_unchanged_files(const PlanPoint& point, TrialRecord& trial, bool after);
   void require_unchanged(const std::string& whose, std::vector<WorkFile>& files, bool first,
                          TrialRecord& trial);
@@ -63,10 +64,11 @@ class TrialRunner {
   std::optional<TrialId> last_;  // the last trial of a workload
   std::map<std::string, std::vector<int>> cpus_of_target_;
   bool watches_load_ =
-      false;           // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
-  Seconds update_{0};  // the longest of the energy source's sensors
-  Seconds lead_{0};    // the sampler's start before the launch, and its end behind it
-  Nanoseconds suspended_ = 0;     // was the machine, while the last trial was measured
+      false;  // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
+  std::map<std::string, std::string> online_;  // CPUs, when first seen under this state of SMT
+  Seconds update_{0};                          // the longest of the energy source's sensors
+  Seconds lead_{0};                            // the sampler's start before the launch, and its end behind it
+  Nanoseconds suspended_ = 0;                  // was the machine, while the last trial was measured
   Seconds declared_late_{0};      // so much longer behind it: by what a meter's values are late (`late by`)
   std::map<int, double> busy_;    // of the trial at hand, per CPU
   bool sets_clocks_ = false;      // of CPUs

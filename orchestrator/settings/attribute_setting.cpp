@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/text.hpp"
 
 namespace dvfs_plan {
 namespace {
+
+constexpr std::array<std::string_view, 3> governors_with_tunables{"schedutil", "ondemand", "conservative"};
 
 class AttributeFile : public Setting {
  public:
@@ -27,7 +32,8 @@ class AttributeFile : public Setting {
     return choice ? text->substr(open + 1, close - open - 1) : *text;
   }
   Written write(const std::string& value) override {
-    const int error = sysfs_.write(path_, value);
+    // Nothing written is no write: the kernel's attributes take an empty line for an empty value.
+    const int error = sysfs_.write(path_, value.empty() ? "\n" : value);
     return {error == 0 ? std::string{} : std::strerror(error)};
   }
   bool is_file() const override { return true; }
@@ -82,6 +88,22 @@ class ScalingSpeed : public AttributeFile {
   bool is_optional() const override { return true; }
 };
 
+// schedutil/rate_limit_us and the like (Documentation/admin-guide/pm/cpufreq.rst, "Generic Scaling Governors"): the kernel
+// forgets them with the last policy that leaves the governor, and has them again, at its defaults, with the first that returns.
+class GovernorTunable : public AttributeFile {
+ public:
+  using AttributeFile::AttributeFile;
+  // Whoever may write it: of those that nobody may there is nothing to put back (ondemand's sampling_rate_min).
+  std::optional<std::string> to_save() override {
+    std::error_code error;
+    const auto mode = std::filesystem::status(sysfs_.real_path(path_), error).permissions();
+    const bool is_tuned =
+        !error && (mode & std::filesystem::perms::owner_write) != std::filesystem::perms::none;
+    return is_tuned ? AttributeFile::to_save() : std::nullopt;
+  }
+  bool is_optional() const override { return true; }
+};
+
 // pp_dpm_sclk, pp_dpm_mclk (Documentation/gpu/amdgpu/thermal.rst): which levels are allowed cannot be read.
 class DpmLevels : public AttributeFile {
  public:
@@ -93,11 +115,24 @@ class DpmLevels : public AttributeFile {
 
 }  // namespace
 
+bool is_governor_tunable(std::string_view path) {
+  constexpr std::string_view folder = "/sys/devices/system/cpu/cpufreq/";
+  if (!path.starts_with(folder)) return false;
+  path.remove_prefix(folder.size());
+  if (path.starts_with("policy")) path.remove_prefix(std::min(path.size(), path.find('/') + 1));
+  return std::any_of(
+      governors_with_tunables.begin(), governors_with_tunables.end(), [&](std::string_view governor) {
+        return path.size() > governor.size() + 1 && path.starts_with(governor) &&
+               path[governor.size()] == '/' && path.find('/', governor.size() + 1) == std::string_view::npos;
+      });
+}
+
 std::unique_ptr<Setting> attribute_setting(const std::string& path, const Sysfs& sysfs) {
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name == "power1_cap") return std::make_unique<PowerCap>(path, sysfs);
   if (name == "scaling_max_freq" || name == "scaling_min_freq")
     return std::make_unique<ScalingLimit>(path, sysfs);
+  if (is_governor_tunable(path)) return std::make_unique<GovernorTunable>(path, sysfs);
   if (name.starts_with("pp_dpm_")) return std::make_unique<DpmLevels>(path, sysfs);
   if (name == "scaling_setspeed") return std::make_unique<ScalingSpeed>(path, sysfs);
   return std::make_unique<AttributeFile>(path, sysfs);

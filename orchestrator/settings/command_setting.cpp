@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -105,6 +108,22 @@ Folders& folders() {
   static Folders all;
   return all;
 }
+
+std::atomic<bool (*)()> asks_to_stop{nullptr};
+
+// A program that hangs must not keep a run from obeying Ctrl-C; one that takes its time may end.
+class Stop {
+ public:
+  bool is_due() const {
+    if (asks_to_stop.load() == nullptr || !asks_to_stop.load()()) return false;
+    asked_ = std::min(asked_, Steady::now());
+    return Steady::now() - asked_ >= std::chrono::seconds(1);
+  }
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  mutable Steady::time_point asked_ = Steady::time_point::max();
+};
 
 class CommandSetting : public Setting {
  public:
@@ -218,7 +237,10 @@ class CommandSetting : public Setting {
     }
     const std::vector<std::string> program = moved(argv, folder);
     words.insert(words.end(), program.begin(), program.end());
-    answer = run_program("/bin/sh", words, setter_patience);
+    const Stop stop;
+    answer = run_program("/bin/sh", words, setter_patience, [&] { return stop.is_due(); });
+    if (answer.timed_out && stop.is_due())
+      return fmt::format("{} had not ended when the run was asked to stop", argv.front());
     if (answer.timed_out)
       return fmt::format("{} did not end within {:g} s", argv.front(), setter_patience.value());
     if (!answer.ran()) return fmt::format("{} did not end by itself ({})", argv.front(), answer.problem);
@@ -232,6 +254,10 @@ class CommandSetting : public Setting {
 };
 
 }  // namespace
+
+void end_programs_that_hang_when(bool (*asked)()) {
+  asks_to_stop = asked;
+}
 
 std::string command_setting(const SetterPrograms& programs) {
   std::string path = fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name,
@@ -288,8 +314,9 @@ std::string shown_setting(const std::string& path) {
 bool reads_as_asked(const std::string& asked, const std::string& read) {
   if (asked == read) return true;
   constexpr double digits = 1e-9;
-  const auto one = parse_number(asked), other = parse_number(read);
-  return one && other && std::abs(*one - *other) <= digits * std::abs(*one);
+  const auto one = parse_quantity(asked), other = parse_quantity(read);
+  return one && other && one->dimension == other->dimension &&
+         std::abs(one->value - other->value) <= digits * std::abs(one->value);
 }
 
 std::unique_ptr<Setting> command_setting_at(const std::string& path) {

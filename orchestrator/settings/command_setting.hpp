@@ -43,8 +43,13 @@ inline bool is_command_setting(std::string_view path) {
 // What people are told of any setting: "set.cap" of such a one, its path of all others.
 std::string shown_setting(const std::string& path);
 
-// The same text, or the same number in other digits: 120 was asked for, and "120.000" is read.
+// The same text, or the same quantity in other digits or another unit: 120 was asked for and "120.000" is read, 1.5 GHz and
+// "1500 MHz".
 bool reads_as_asked(const std::string& asked, const std::string& read);
+
+// In this process one that hangs is ended 1 s after this says that the run was asked to stop. A guardian, whose programs put back,
+// never says so.
+void end_programs_that_hang_when(bool (*asked)());
 
 // nullptr: the path is none of these.
 std::unique_ptr<Setting> command_setting_at(const std::string& path);

@@ -136,7 +136,7 @@ std::set<std::string> varying_axes(const std::vector<PointSummary>& points) {
 }
 
 std::string per_text(const ScenarioSummary& scenario) {
-  return scenario.objective.per.empty() ? "" : " per " + unit_of_work(scenario);
+  return counts_units(scenario) ? " per " + unit_of_work(scenario) : "";
 }
 
 constexpr const char* star = "pt 3 ps 2.2 lw 2 lc rgb '#d55e00'";

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "results/report/report.hpp"
+#include "results/report/units_told.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -94,7 +95,7 @@ Conclusions::Scenario concluded(const ScenarioSummary& scenario, bool per_unit) 
 Conclusions conclusions_of(const Summary& summary) {
   Conclusions conclusions;
   for (const ScenarioSummary& scenario : summary.scenarios)
-    conclusions.scenarios.push_back(concluded(scenario, !scenario.objective.per.empty()));
+    conclusions.scenarios.push_back(concluded(scenario, counts_units(scenario)));
   conclusions.searches = search_answers(summary);
   return conclusions;
 }

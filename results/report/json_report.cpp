@@ -198,8 +198,9 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
   Json one{{"scenario", scenario.scenario}};
   one["objective"] = to_string(scenario.objective.minimise);
   one["per"] = scenario.objective.per.empty() ? Json(nullptr) : Json(scenario.objective.per);
-  one["per_one"] = scenario.objective.per.empty() ? Json(nullptr) : Json(unit_of_work(scenario));
-  one["per_many"] = scenario.objective.per.empty() ? Json(nullptr) : Json(units_of_work(scenario));
+  const bool in_units = counts_units(scenario);
+  one["per_one"] = in_units ? Json(unit_of_work(scenario)) : Json(nullptr);
+  one["per_many"] = in_units ? Json(units_of_work(scenario)) : Json(nullptr);
   one["target"] = scenario.target.empty() ? Json(nullptr) : Json(scenario.target);
   one["constraints"] = Json::array();
   one["constraint_rules"] = Json::array();
@@ -309,7 +310,7 @@ nlohmann::ordered_json scenario_json(const ScenarioSummary& scenario) {
   one["not_counted"] = scenario.not_counted;
   for (const PointSummary& point : scenario.points) {
     Json json = point_json(point);
-    if (!scenario.objective.per.empty()) json["throughput_per_s"] = to_json(throughput(point));
+    if (counts_units(scenario)) json["throughput_per_s"] = to_json(throughput(point));
     json["saved_j"] = to_json(saved_joules(scenario, point));
     one["points"].push_back(std::move(json));
   }

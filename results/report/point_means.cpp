@@ -179,6 +179,7 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
     work_time.add(work.time, std::nullopt);
     time.add(trial->time_s, std::nullopt);
     power.add(trial->mean_power_w, sensor);
+    point.in_units = point.in_units || trial->units.has_value();
     per_unit.add(trial->units ? work.energy : std::nullopt, sensor);
     edp.add(work.edp, sensor);
     ed2p.add(work.ed2p, sensor);

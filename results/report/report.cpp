@@ -57,11 +57,11 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, const Te
   const bool above_idle = any([](const PointSummary& p) { return p.above_idle.has_value(); });
   const bool per_unit = any([](const PointSummary& p) { return p.energy_per_unit.has_value(); });
   for (const char* name : {"trials", "energy"}) head.emplace_back(name);
-  const std::string& per = scenario.objective.per;
+  const bool in_units = counts_units(scenario);
   if (per_unit) head.push_back("energy/" + printable(unit_of_work(scenario)));
   if (above_idle) head.emplace_back("above idle");
   head.emplace_back("time");
-  if (!per.empty()) {
+  if (in_units) {
     head.push_back("time/" + printable(unit_of_work(scenario)));
     head.push_back(printable(units_of_work(scenario)) + "/s");
   }
@@ -83,7 +83,7 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, const Te
     if (per_unit) cells.push_back(cell(point.energy_per_unit, "J"));
     if (above_idle) cells.push_back(cell(point.above_idle, "J"));
     cells.push_back(cell(point.time, "s"));
-    if (!per.empty()) {
+    if (in_units) {
       cells.push_back(cell(point.work_time, "s"));
       cells.push_back(cell(throughput(point), ""));
     }

@@ -40,7 +40,7 @@ std::string objective_words(const ScenarioSummary& scenario) {
       words = "the least cost";
       break;
   }
-  if (!objective.per.empty()) words += " per " + unit_of_work(scenario);
+  if (counts_units(scenario)) words += " per " + unit_of_work(scenario);
   if (!scenario.target.empty()) words += " to reach " + scenario.target;
   std::vector<std::string> conditions;
   for (const ConstraintSpec& constraint : objective.constraints)
@@ -52,7 +52,7 @@ std::string objective_words(const ScenarioSummary& scenario) {
 // "time per answer": what is compared.
 std::string what_is_least(const ScenarioSummary& scenario) {
   return fmt::format("{}{}", to_string(scenario.objective.minimise),
-                     scenario.objective.per.empty() ? "" : " per " + unit_of_work(scenario));
+                     counts_units(scenario) ? " per " + unit_of_work(scenario) : "");
 }
 
 std::string percent(double share) {
@@ -68,9 +68,11 @@ std::string change_text(const Change& change, std::string_view more, std::string
     const double low = positive ? *change.low : -*change.high, high = positive ? *change.high : -*change.low;
     text += fmt::format(" (95 % interval {:.1f} to {:.1f} %{})", low * 100, high * 100, how);
   } else {
-    text += by_search          ? " (no interval)"
-            : change.pairs > 0 ? " (from one block: no interval)"
-                               : " (no block has both: no interval)";
+    text += fmt::format(" ({}no interval{})",
+                        by_search          ? ""
+                        : change.pairs > 0 ? "from one block: "
+                                           : "no block has both: ",
+                        how);
   }
   return text;
 }
@@ -92,10 +94,10 @@ std::string amounts_of_best(const ScenarioSummary& scenario, const PointSummary&
   if (objective.minimise == Objective::cost && best.objective && objective.price)
     text += fmt::format(", {:.4g} {}", best.objective->mean, objective.price->currency);
   // Of a unit of work, where the objective is: what the run took is another question.
-  if (objective.per.empty() ? best.time.has_value() : best.work_time.has_value())
-    text +=
-        fmt::format(" in {}{}", amount(objective.per.empty() ? *best.time : *best.work_time, "s"),
-                    objective.per.empty() || best.energy_per_unit ? "" : " per " + unit_of_work(scenario));
+  const bool per_unit = counts_units(scenario);
+  if (const auto& time = per_unit ? best.work_time : best.time)
+    text += fmt::format(" in {}{}", amount(*time, "s"),
+                        !per_unit || best.energy_per_unit ? "" : " per " + unit_of_work(scenario));
   return text;
 }
 

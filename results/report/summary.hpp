@@ -77,7 +77,8 @@ struct PointSummary {
   // Of the objective: what points are ranked by. The mean where all count in the same blocks; by a search there is none.
   std::optional<double> objective_level;
   std::optional<Estimate> energy_per_unit, edp, ed2p;
-  std::optional<Change> saving;    // of energy (per unit of work, if the objective is) against the reference
+  bool in_units = false;         // units of work are counted: by a metric, or as copies that do the same work
+  std::optional<Change> saving;  // of energy (per unit of work, if the objective is) against the reference
   std::optional<Change> slowdown;  // of time, likewise; positive is slower
   std::optional<Change> gain;      // of the objective; positive is less
   // The same by the two means, where that lies outside of the interval of `gain`, which is of the blocks' ratios (their geometric mean): trials

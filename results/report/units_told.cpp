@@ -84,6 +84,12 @@ std::string unit_beside_its_name(const ScenarioSummary& scenario) {
 
 }  // namespace
 
+bool counts_units(const ScenarioSummary& scenario) {
+  return !scenario.objective.per.empty() ||
+         std::any_of(scenario.points.begin(), scenario.points.end(),
+                     [](const PointSummary& point) { return point.in_units; });
+}
+
 std::string unit_of_work(const ScenarioSummary& scenario) {
   const std::string unit = unit_beside_its_name(scenario);
   return unit.empty() ? one_of(scenario.objective.per)
@@ -92,6 +98,7 @@ std::string unit_of_work(const ScenarioSummary& scenario) {
 
 std::string units_of_work(const ScenarioSummary& scenario) {
   const std::string unit = unit_beside_its_name(scenario);
+  if (scenario.objective.per.empty()) return "units";
   return unit.empty() ? scenario.objective.per : fmt::format("{} of {}", unit, scenario.objective.per);
 }
 

@@ -20,6 +20,8 @@ std::vector<std::string> told_under_measured_names(const Summary& summary);
 
 // In what a metric was told at the scenario's points, plain numbers and counts in "": nullopt: nowhere.
 std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const std::string& name);
+// Whether its trials count units of work: by a metric, or as copies that do the same work (one "unit" then).
+bool counts_units(const ScenarioSummary& scenario);
 // What energy and time are per: "sample" of `samples`, "k of work" where it was told in k, "unit" without any.
 std::string unit_of_work(const ScenarioSummary& scenario);
 // Of what a rate is: "samples", "k of work".

@@ -72,7 +72,12 @@ std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
       parts.push_back({std::hypot(std::sqrt(random) / n, systematic / n), systematic / n});
   }
   auto result = estimate(means, parts);
-  if (result) result->n = static_cast<int>(values.size());
+  const auto each = estimate(values);
+  if (!result || !each) return result;
+  result->n = each->n;
+  result->median = each->median;
+  result->standard_deviation = each->standard_deviation;
+  result->mad = each->mad;
   return result;
 }
 

@@ -19,7 +19,8 @@ namespace dvfs_plan {
 
 double mean_of(const std::vector<double>& values);  // of one at least
 
-// As estimate(), with the groups' means as values where there are two groups at least. `groups`: of each value; empty: none is
+// As estimate(), its mean and its interval of the groups' means where there are two groups at least; number, median and spread are of
+// the values themselves. `groups`: of each value; empty: none is
 // in a group.
 std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
                                            const std::vector<std::string>& groups,

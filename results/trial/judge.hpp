@@ -31,6 +31,7 @@ struct JudgeInput {
   std::string region;           // what counts; empty: the outermost marked ones, or the whole process
   std::map<std::uint32_t, SensorModel> models;  // what the audit found of each channel
   ObjectiveSpec objective;
+  bool in_copies = false;  // the workload's runs are copies, one or several ('instances')
   std::map<std::string, std::string> per_of_workload =
       {};  // what counts units of each of those that run at once
   // Of metrics that decide: the unit in which earlier trials of the workload told them, and the first that did.

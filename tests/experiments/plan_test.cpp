@@ -256,6 +256,11 @@ TEST(Exclude, TakesPointsAway) {
   EXPECT_EQ(
       plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.frequency: 2 GHz}]\n").faults,
       "sweep.yaml:3:27: error: 'exclude': '2 GHz' is no value of axis 'cpu.frequency'; its values: 1 GHz\n");
+  // A word is neither the least nor the greatest of numbers.
+  EXPECT_EQ(resolve("workloads: [{name: w, command: [\"true\", \"{size}\"]}]\n"
+                    "axes: {size: [\"1 MiB\", \"2 MB\"]}\nexclude: [{size: max}]\n")
+                .faults,
+            "sweep.yaml:3:18: error: 'exclude': 'max' is no value of axis 'size'; its values: 1 MiB, 2 MB\n");
   EXPECT_EQ(plain("axes: {cpu.frequency: [1 GHz]}\nexclude: [{cpu.freqency: 2 GHz}]\n").faults,
             "sweep.yaml:3:12: error: 'exclude' names axis 'cpu.freqency', which is not in 'axes' (did you "
             "mean 'cpu.frequency'?)\n");

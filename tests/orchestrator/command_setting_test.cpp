@@ -142,6 +142,10 @@ TEST_F(OwnPrograms, ReadAsAsked) {
   EXPECT_TRUE(reads_as_asked("120", "120.000"));
   EXPECT_TRUE(reads_as_asked("on", "on"));
   EXPECT_FALSE(reads_as_asked("120", "120.1"));
+  EXPECT_TRUE(reads_as_asked("1.5 GHz", "1500 MHz"));
+  EXPECT_TRUE(reads_as_asked("200 W", "200.00 W"));
+  EXPECT_FALSE(reads_as_asked("200 W", "200"));
+  EXPECT_FALSE(reads_as_asked("1 s", "1 W"));
   EXPECT_FALSE(reads_as_asked("on", "On"));
   EXPECT_FALSE(reads_as_asked("120", "120 W"));
 }

@@ -199,6 +199,31 @@ class BadDays(OnACluster):
         status, _, err = self.run_all("sweep.yaml", seconds=120)
         self.assertEqual((status, err), (3, f"error: {sbatch} did not answer within 60 s\n  hint: is the controller up? `scontrol ping` says\n"))
 
+    def test_numbers_of_jobs_that_begin_anew_are_other_jobs(self):
+        """The controller has lost its state, or it is another cluster's: a job of the user's own has the number of the night's."""
+        self.set_up()
+        self.write(experiment(blocks=2, clocks=CLOCKS[:2]))
+        self.assertEqual(self.run_all("submit", "sweep.yaml", "--quiet")[0], 0)
+        job = int(self.rows("SELECT job FROM submission")[0][0])
+        self.cluster.call("scancel", str(job))
+        self.wait_for(lambda: not self.cluster.call("squeue", "-h").stdout.strip(), "the night's tasks to end")
+        self.cluster.stop_controller()
+        shutil.rmtree(self.cluster.folder / "state")
+        (self.cluster.folder / "state").mkdir()
+        self.cluster.start_controller()
+        mine = 0
+        while mine < job:
+            mine = int(self.cluster.call("sbatch", "--parsable", "--hold", "-J", "mine", "--output=/dev/null", "--wrap", "sleep 100").stdout)
+        self.assertEqual(mine, job)
+        queue = self.cluster.call("squeue", "-h", "-o", "%A %j %T").stdout
+        self.assertIn(f"{job} mine PENDING", queue)
+        status, out, err = self.run_all("status", "sweep.sqlite")
+        self.assertEqual(status, 0, err)
+        self.assertIn(f"no task of job {job} waits or runs; ", out)
+        status, out, err = self.run_all("sweep.yaml", "--cancel")
+        self.assertEqual((status, out), (0, f"no task was waiting or running; what was finished is in {self.folder}/sweep.sqlite. dvfs-plan sweep.yaml goes on\n"), err)
+        self.assertEqual(self.cluster.call("squeue", "-h", "-o", "%A %j %T").stdout, queue)
+
 
 if __name__ == "__main__":
     testbed.main()

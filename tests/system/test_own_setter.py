@@ -362,6 +362,33 @@ class OwnSetter(Whole):
         self.assertTrue(self.is_set())
         self.wait_for(lambda: not self.is_set(), 60)  # by its guardian, in the tool's own time
 
+    def test_a_reader_that_hangs_before_the_night_does_not_keep_ctrl_c_waiting(self):
+        self.write("tool", TOOL.replace("get) ", "get) : >asked; sleep 100; ")).chmod(0o755)
+        self.experiment()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run = self.start()
+            self.wait_for(lambda: (self.folder / "asked").exists())
+            run.send_signal(number)
+            began = time.monotonic()
+            errors = run.communicate(timeout=60)[1]
+            # The reader has a second to end; it would be given up after 60 s.
+            self.assertLess(time.monotonic() - began, 20)
+            self.assertEqual((run.returncode, errors.splitlines()[-1]), (128 + number, "interrupted before the first trial; nothing was set"))
+            (self.folder / "asked").unlink()
+
+    def test_a_quantity_may_be_told_in_another_unit(self):
+        in_watts = """awk -v asked="$2" 'BEGIN { split(asked, part, " "); printf "%g W\\n", part[1] * (part[2] == "kW" ? 1000 : 1) }'"""
+        self.write("tool", TOOL.replace("printf '%.3f\\n' \"$2\"", in_watts)).chmod(0o755)
+        self.cap.write_text("140 W\n")
+        self.experiment(changed=("axes: {set.cap: [100, 120]}", "axes: {set.cap: [0.1 kW, 0.12 kW]}"))
+        text = (self.folder / "own.yaml").read_text().replace("[100, 120, 140]", "[0.1 kW, 0.12 kW, 0.14 kW]")
+        (self.folder / "own.yaml").write_text(text)
+        done = self.call("own.yaml", "--no-html", "--json")
+        self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr[-600:])
+        settings = [point["settings"]["set.cap"] for point in json.loads(done.stdout)["scenarios"][0]["points"]]
+        self.assertEqual(sorted(settings), ["0.1 kW", "0.12 kW"])
+        self.assertEqual(self.cap.read_text(), "140 W\n")
+
     def test_who_waits_for_the_machine_ends_by_the_signal_that_ends_him(self):
         self.experiment()
         self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)

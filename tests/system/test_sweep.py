@@ -85,6 +85,97 @@ conditions: {warm up: 0, references: false, foreign load: off}
         self.assertEqual(sorted((r["requested"], r["max0"], r["max1"]) for r in seen),
                          [("1 GHz", 3e6, 1e6)] * 2 + [("2.2 GHz", 3e6, 2.2e6)] * 2)
 
+    def test_a_governor_comes_back_as_its_owner_had_tuned_it(self):
+        """The kernel forgets a governor's tunables with the last policy that leaves it. Killed, restored, and in trials at that governor too."""
+        tunables = "/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us /sys/devices/system/cpu/cpufreq/conservative/up_threshold /sys/devices/system/cpu/cpufreq/conservative/down_threshold"
+        experiment = """
+name: governors
+workloads: [{name: look, shell: "[ ! -e FOLDER/rate_limit_us ] || echo rate $(cat FOLDER/rate_limit_us); dvfs-mixed 0.1 0", metrics: [lines]}]
+axes: {cpu.governor: [performance, schedutil, powersave]}
+repeat: 3
+objective: time
+conditions: {warm up: 0, references: false, foreign load: off}
+""".replace("FOLDER", "/sys/devices/system/cpu/cpufreq/schedutil")
+        code, console = self.testbed.run(
+            f"""
+            echo conservative >/sys/devices/system/cpu/cpufreq/policy1/scaling_governor
+            echo 500 >/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us
+            echo 97 >/sys/devices/system/cpu/cpufreq/conservative/up_threshold
+            echo 91 >/sys/devices/system/cpu/cpufreq/conservative/down_threshold
+            cat {tunables} >before.txt
+            dvfs-plan check /governors.yaml >check.txt
+            dvfs-plan /governors.yaml --quiet; code=$?
+            cat {tunables} >after.txt
+            dvfs-plan use governors.sqlite -- true
+            cat {tunables} >used.txt
+            for who in run both; do
+                dvfs-plan /governors.yaml --fresh --quiet &
+                run=$!
+                until grep -q performance /sys/devices/system/cpu/cpufreq/policy0/scaling_governor; do sleep 0.05; done
+                [ $who = run ] || kill -9 $(pidof dvfs-guardian)
+                kill -9 $run
+                until [ $who = both ] || grep -q schedutil /sys/devices/system/cpu/cpufreq/policy0/scaling_governor; do sleep 0.05; done
+                sleep 1
+                dvfs-plan restore
+                cat {tunables} >$who.txt
+            done
+            exit $code
+            """,
+            {"governors.yaml": experiment},
+        )
+        self.assertEqual(code, 0, console)
+        out = self.testbed.fetch()
+        self.assertEqual((out / "before.txt").read_text(), "500\n97\n91\n")
+        for moment in ("after", "used", "run", "both"):
+            self.assertEqual((out / f"{moment}.txt").read_text(), "500\n97\n91\n", moment)
+        self.assertIn("/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us = 500\n", (out / "check.txt").read_text())
+        # Of its first sweep the file that is set aside holds as many, all of schedutil alone.
+        rates = [row["value"] for path in out.glob("governors*.sqlite") for row in testbed.rows(path, "SELECT value FROM metrics WHERE name = 'rate'")]
+        self.assertGreaterEqual(len(rates), 3)
+        self.assertEqual(set(rates), {500.0})
+
+    def test_a_cpu_that_comes_in_the_night_is_told(self):
+        experiment = """
+name: comes
+workloads: [{name: w, command: [dvfs-mixed, "0.3", "0"]}]
+axes: {cpu.frequency: [1 GHz, 2.2 GHz]}
+repeat: 4
+objective: time
+conditions: {warm up: 0, references: false, foreign load: off}
+"""
+        code, console = self.testbed.run(
+            """
+            echo 0 >/sys/devices/system/cpu/cpu1/online
+            dvfs-plan /comes.yaml 2>said.txt >report.txt &
+            run=$!
+            until grep -q '#2: ' said.txt; do sleep 0.05; done
+            echo 1 >/sys/devices/system/cpu/cpu1/online
+            wait $run; echo $? >code.txt
+            """,
+            {"comes.yaml": experiment},
+        )
+        self.assertEqual(code, 0, console)
+        out = self.testbed.fetch()
+        verdicts = [(row["verdict"], row["verdict_text"]) for row in testbed.rows(out / "comes.sqlite", "SELECT verdict, verdict_text FROM trials ORDER BY trial")]
+        self.assertEqual(verdicts[0], ("ok", ""), verdicts)
+        told = ("changed_meanwhile", "CPUs 0-1 are online, and 0 were when the night began: they are not all set as this trial asks")
+        self.assertEqual(verdicts[-1], told)
+        self.assertEqual((out / "code.txt").read_text(), "1\n")
+
+    def test_an_attribute_that_was_empty_is_empty_again(self):
+        experiment = """
+name: empty
+workloads: [{name: w, command: [cat, /sys/class/net/lo/ifalias]}]
+axes: {sysfs.alias: [x, yy]}
+sysfs: {alias: {path: /sys/class/net/lo/ifalias, values: [x, yy]}}
+repeat: 2
+objective: time
+conditions: {warm up: 0, references: false, foreign load: off}
+"""
+        code, console = self.testbed.run("dvfs-plan /empty.yaml --quiet; code=$?; wc -l </sys/class/net/lo/ifalias >after.txt; dvfs-plan restore >>after.txt 2>&1; exit $code", {"empty.yaml": experiment})
+        self.assertEqual(code, 0, console)
+        self.assertEqual((self.testbed.fetch() / "after.txt").read_text(), "0\nthere is nothing to restore: no sweep left a journal\n")
+
 
 if __name__ == "__main__":
     testbed.main()

@@ -77,7 +77,7 @@ export const withoutBlocks = ", with the blocks' level taken out";
 export const energyOf = (p: Point): number | null => p.energy_level_j ?? p.work_energy_j?.mean ?? null;
 export const timeOf = (p: Point): number | null => p.time_level_s ?? p.work_time_s?.mean ?? null;
 // " per sample", or nothing where the objective is of a run.
-export const perOne = (scenario: Scenario): string => (scenario.per ? ` per ${scenario.per_one ?? scenario.per}` : "");
+export const perOne = (scenario: Scenario): string => (scenario.per_one ?? scenario.per ? ` per ${scenario.per_one ?? scenario.per}` : "");
 
 // What is small is JSON as it is; what is large is gzip in base64, which the browser unpacks.
 async function bytesOf(element: HTMLElement): Promise<ArrayBuffer> {

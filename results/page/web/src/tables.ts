@@ -89,7 +89,7 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
     { title: "slowdown", cell: (p) => ({ text: p.reference ? "" : changeText(p.slowdown), value: p.slowdown?.value ?? null }), csv: ends("slowdown", (p) => p.slowdown) },
     { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js"), csv: half("EDP (Js)", (p) => p.edp_js) },
   ];
-  if (scenario.per) columns.splice(columns.length - 5, 0, { title: `energy${perOne(scenario)} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") }, { title: `time${perOne(scenario)} (s)`, cell: (p) => measured(p.work_time_s, "s") }, { title: `${scenario.per_many ?? scenario.per}/s`, cell: (p) => measured(p.throughput_per_s ?? null, "") });
+  if (scenario.per_one ?? scenario.per) columns.splice(columns.length - 5, 0, { title: `energy${perOne(scenario)} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") }, { title: `time${perOne(scenario)} (s)`, cell: (p) => measured(p.work_time_s, "s") }, { title: `${scenario.per_many ?? scenario.per}/s`, cell: (p) => measured(p.throughput_per_s ?? null, "") });
   const boards = [...new Set(scenario.points.flatMap((p) => Object.keys(p.boards_j ?? {})))].sort();
   if (boards.length > 1) boards.forEach((board) => columns.push({ title: `${board} (J)`, cell: (p) => measured(p.boards_j?.[board] ?? null, "J") }));
   if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
