@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "base/process_tree.hpp"
+#include "base/sysfs.hpp"
 
 namespace dvfs_plan {
 ProcessGroup::ProcessGroup() {
@@ -39,7 +40,10 @@ bool ProcessGroup::is_own(pid_t pid) const {
 
 void ProcessGroup::has_only_marked(const std::string& run) {
   rlimit now{};
-  if (::getrlimit(RLIMIT_MSGQUEUE, &now) == 0 && limit_mark(run, now.rlim_max)) run_ = run;
+  // Not every container shows limits (gVisor).
+  const bool shown =
+      Sysfs().text("/proc/self/limits").value_or("").find("Max msgqueue size") != std::string::npos;
+  if (shown && ::getrlimit(RLIMIT_MSGQUEUE, &now) == 0 && limit_mark(run, now.rlim_max)) run_ = run;
 }
 
 bool ProcessGroup::is_of_us(pid_t orphan) const {

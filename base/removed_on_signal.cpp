@@ -18,8 +18,15 @@ void remove_and_end(int signal) {
     const char* const path = one.load();
     if (path != nullptr && ::unlink(path) != 0) ::rmdir(path);
   }
+  // The caller's shell sees the signal; the kernel ignores it for process 1 of a container.
   ::signal(signal, SIG_DFL);
-  ::raise(signal);  // delivered as this returns: the caller's shell sees the signal
+  sigset_t this_one;
+  ::sigemptyset(&this_one);
+  ::sigaddset(&this_one, signal);
+  ::sigprocmask(SIG_UNBLOCK, &this_one, nullptr);
+  ::raise(signal);
+  constexpr int of_a_signal = 128;
+  ::_exit(of_a_signal + signal);
 }
 
 void take_default_signals() {

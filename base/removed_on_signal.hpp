@@ -10,7 +10,7 @@ namespace dvfs_plan {
 
 class RemovedOnSignal {
  public:
-  static constexpr std::size_t most_paths = 32;  // at once, in the process; any beyond are not removed
+  static constexpr std::size_t most_paths = 256;  // at once, in the process; any beyond are not removed
 
   // Removes nothing itself, but in the handler of a signal whose handling is still the default: a night's own
   // (base/interruption.hpp) stays. Paths in order: a folder after what is in it.

@@ -65,16 +65,16 @@ std::optional<NumberAndRest> leading_number(std::string_view text) {
   return NumberAndRest{number, trim(text.substr(static_cast<std::size_t>(end - text.data())))};
 }
 
-// Without an exponent, which a workload may not read, unless it would have more than 30 places.
+// Without an exponent, which a workload may not read, but for numbers below 1e-30.
 std::string plain(double value, int digits) {
   const std::string text = fmt::format("{:.{}g}", value, digits);
   const auto exponent = text.find('e');
   if (exponent == std::string::npos) return text;
-  constexpr int most_places = 30;
+  constexpr int least_power = -30;
   const int power = std::atoi(text.c_str() + exponent + 1);
   if (power > 0) return fmt::format("{:.0f}", value);
   const int places = digits - 1 - power;
-  if (-power > most_places) return text;
+  if (power < least_power) return text;
   std::string fixed = fmt::format("{:.{}f}", value, places);
   fixed.erase(fixed.find_last_not_of('0') + 1);
   return fixed;

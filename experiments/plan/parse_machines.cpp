@@ -14,7 +14,7 @@ namespace {
 
 // Options of sbatch that say what we say ourselves: two masters of one thing.
 void refuse_what_is_ours(const SlurmSpec& spec, YamlReader& read) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> ours{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> ours{
       {{"--array", "'repeat' says how many blocks there are"},
        {"-a", "'repeat' says how many blocks there are"},
        {"--nodes", "a block runs on one node; 'nodes' says over how many they are spread"},
@@ -25,8 +25,6 @@ void refuse_what_is_ours(const SlurmSpec& spec, YamlReader& read) {
        {"-t", "write it as 'time'"},
        {"--no-requeue", "a block whose node dies is run again on another"},
        {"--signal", "a task is told 60 s before its time is over, so that finished trials are kept"},
-       {"--job-name", "its jobs are known by their name"},
-       {"-J", "its jobs are known by their name"},
        {"--wrap", "what a task runs is dvfs-plan's own business"}}};
   for (const RawValue& word : spec.extra) {
     const std::string name = word.text.substr(0, word.text.find('='));

@@ -117,9 +117,9 @@ std::vector<std::string> Slurm::arguments_of(const SlurmSubmission& submission) 
   for (const int index : submission.indices)
     indices += fmt::format("{}{}", indices.empty() ? "" : ",", index);
   if (submission.at_once) indices += fmt::format("%{}", *submission.at_once);
-  std::vector<std::string> arguments{"--parsable", "--array=" + indices, "--output=" + submission.output};
+  std::vector<std::string> arguments{"--parsable", "--job-name=" + submission.name, "--array=" + indices,
+                                     "--output=" + submission.output};
   arguments.insert(arguments.end(), submission.options.begin(), submission.options.end());
-  arguments.push_back("--job-name=" + submission.name);  // the last word: jobs are known by it
   arguments.push_back("--wrap=" + submission.command);
   return arguments;
 }
@@ -142,6 +142,21 @@ std::string Slurm::submit(const SlurmSubmission& submission, Seconds patience) c
 
 std::string job_name(const std::string& experiment) {
   return "dvfs-plan:" + experiment;
+}
+
+std::set<std::string> job_names(const SharedFolder& folder, const std::string& experiment) {
+  std::set<std::string> names{job_name(experiment)};
+  for (const std::string& submitted : folder.names(".yaml")) {
+    const std::string text = folder.read(submitted);
+    for (const std::string_view option : {"--job-name=", "\"-J", "'-J", "[-J", " -J", ",-J"}) {
+      for (auto at = text.find(option); at != std::string::npos; at = text.find(option, at)) {
+        at += option.size();
+        const auto end = text.find_first_of("\"',] \n\r\t", at);
+        if (end > at) names.insert(text.substr(at, end - at));
+      }
+    }
+  }
+  return names;
 }
 
 std::vector<SlurmTask> Slurm::tasks(const std::vector<std::string>& jobs,

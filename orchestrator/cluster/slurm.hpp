@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "orchestrator/cluster/shared_folder.hpp"
 
 namespace dvfs_plan {
 
@@ -39,8 +40,10 @@ struct SlurmTask {
   bool ended() const;  // of itself or otherwise: nothing of it runs or will
 };
 
-// Of the jobs of an experiment of this name.
+// Of the jobs of an experiment of this name, as we call them.
 std::string job_name(const std::string& experiment);
+// That, and what `extra` (--job-name, -J) calls them in the texts that were submitted by this folder.
+std::set<std::string> job_names(const SharedFolder& folder, const std::string& experiment);
 
 struct SlurmSubmission {
   std::string name;
@@ -58,7 +61,7 @@ class Slurm {
   // Submits, and returns the job's number. Throws Error with what sbatch said, SlurmSilent if it did not answer.
   std::string submit(const SlurmSubmission& submission, Seconds patience = Seconds{60}) const;
   // Tasks of these jobs that Slurm still knows of. Numbers begin anew where a controller loses its state, and each cluster has
-  // its own: a job of another name (job_name()) is somebody else's. Throws SlurmSilent.
+  // its own: a job of another name (job_names()) is somebody else's. Throws SlurmSilent.
   std::vector<SlurmTask> tasks(const std::vector<std::string>& jobs,
                                const std::set<std::string>& names) const;
   void cancel(const std::vector<std::string>& jobs) const;

@@ -327,7 +327,7 @@ class ClusterNight {
 
   // nullopt: Slurm does not answer now, of which is told once.
   std::optional<std::vector<SlurmTask>> tasks_of(const std::vector<std::string>& jobs) {
-    job_names_.insert(job_name(experiment_.name));
+    job_names_.merge(job_names(folder_, experiment_.name));
     try {
       auto tasks = slurm_.tasks(jobs, job_names_);
       if (silent_) progress_.say("Slurm answers again");
@@ -349,7 +349,7 @@ class ClusterNight {
   std::vector<SlurmTask> live_tasks(Store& store) {
     std::vector<std::string> jobs;
     for (const Submission& one : submissions(store)) jobs.push_back(one.job);
-    job_names_.insert(job_name(store.experiment().name));
+    job_names_.merge(job_names(folder_, store.experiment().name));
     std::vector<SlurmTask> alive;
     if (const auto tasks = tasks_of(jobs)) {
       for (const SlurmTask& task : *tasks) {
@@ -551,7 +551,7 @@ class ClusterNight {
     if (open.empty()) return;
     std::vector<std::string> jobs;
     std::set<int> were_submitted;
-    job_names_.insert(job_name(store.experiment().name));
+    job_names_.merge(job_names(folder_, store.experiment().name));
     const auto submitted = submissions(store);
     for (const Submission& one : submitted) {
       jobs.push_back(one.job);

@@ -90,7 +90,24 @@ class Run {
         sysfs_(options.sysfs_root),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {}
 
+  // Until the first trial a program of the user's that hangs, asked what is set now, does not keep a signal waiting. From
+  // then on it has its time: what it says may decide whether a finished trial counts.
   int run() {
+    end_programs_that_hang_when(&Interruption::is_asked);
+    try {
+      return prepare_and_run();
+    } catch (const Error& error) {
+      end_programs_that_hang_when(nullptr);
+      const bool is_refusal =
+          error.code() == ExitCode::bad_experiment || error.code() == ExitCode::machine_refuses;
+      if (begun_ || !is_refusal || interruption_.pending() == 0) throw;
+    }
+    progress_.say("interrupted before the first trial; nothing was set");
+    return static_cast<int>(ExitCode::interrupted);
+  }
+
+ private:
+  int prepare_and_run() {
     // First of all: takes the machine, and puts back what an earlier run left, whatever else may be wrong.
     GuardClient guard({.experiment = options_.file,
                        .state_folder = options_.state_folder,
@@ -99,16 +116,13 @@ class Run {
                        .tell = [this](const std::string& line) { progress_.say(line); },
                        .stop = [this] { return interruption_.pending() != 0 ? interruption_.count() : 0; }});
     sysfs_.use(&guard);
-    end_programs_that_hang_when(&Interruption::is_asked);
     for (const GuardNote& note : guard.notes()) progress_.say("note: " + note.text);
     tell_of_an_earlier_run(guard);
     launcher_.group().use_control_group("dvfs-plan." + guard.run());
     launcher_.group().has_only_marked(guard.run());
     guard.note_traces({{}, launcher_.group().control_group()});
     launcher_.group().own_marked(clock_holder_mark());
-    auto found = prepare();
-    if (!found) return static_cast<int>(ExitCode::interrupted);
-    PreparedExperiment& prepared = *found;
+    auto prepared = prepare_experiment(options_.file, sysfs_, options_.text);
     if (!prepared.warnings.empty()) progress_.say(prepared.warnings);
     Plan& plan = prepared.plan;
     const std::string path = part_ != nullptr ? part_->file() : result_path(options_.output, plan.experiment);
@@ -226,17 +240,6 @@ class Run {
                             : make_strategy(std::move(request));
   }
 
-  // nullopt: a signal came first, while a program of the user's was asked what is set now.
-  std::optional<PreparedExperiment> prepare() {
-    try {
-      return prepare_experiment(options_.file, sysfs_, options_.text);
-    } catch (const Error&) {
-      if (interruption_.pending() == 0) throw;
-    }
-    progress_.say("interrupted before the first trial; nothing was set");
-    return std::nullopt;
-  }
-
   void tell_of_an_earlier_run(const GuardClient& guard) {
     if (!guard.found_journal()) return;
     progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
@@ -265,7 +268,10 @@ class Run {
   int run_and_report(RunParts& parts, LocalMachine& machine) {
     Store& store = parts.store;
     try {
-      machine.guard.arm(settings_to_arm(machine.knobs));
+      const auto settings = settings_to_arm(machine.knobs);
+      end_programs_that_hang_when(nullptr);
+      begun_ = true;
+      machine.guard.arm(settings);
       end_ = run_and_restore(parts, machine.guard);
     } catch (...) {
       fault("error", text_of_current_exception());
@@ -636,6 +642,7 @@ class Run {
   NightMetrics* metrics_ = nullptr;  // nobody wants them
   Launcher launcher_;
   EnergySource energy_;
+  bool begun_ = false;  // from the first setting on
   RunEnd end_ = RunEnd::done;
   std::string gave_up_;
   int of_the_result_ = 0;  // trials that a part which is apart from them does not count

@@ -66,7 +66,7 @@ struct ClusterProgress {
   std::vector<BlockRun> runs;  // that count
   std::map<std::string, std::string> left_out;
   std::vector<std::string> jobs;
-  std::string job_name;
+  std::set<std::string> job_names;
   int not_collected = 0;  // trials that lie in the shared folder beside the result
   struct Tasks {
     int running = 0, waiting = 0;
@@ -79,7 +79,7 @@ struct ClusterProgress {
 void ask_slurm(ClusterProgress& progress) {
   try {
     ClusterProgress::Tasks tasks;
-    for (const SlurmTask& task : Slurm().tasks(progress.jobs, {progress.job_name})) {
+    for (const SlurmTask& task : Slurm().tasks(progress.jobs, progress.job_names)) {
       if (task.ended()) continue;
       (task.node.empty() ? tasks.waiting : tasks.running) += 1;
       if (task.node.empty() && tasks.reason.empty() && task.reason != "None") tasks.reason = task.reason;
@@ -94,7 +94,6 @@ std::optional<ClusterProgress> cluster_progress(Store& store, const std::string&
   ClusterProgress progress;
   for (const Submission& one : submissions(store)) progress.jobs.push_back(one.job);
   if (progress.jobs.empty()) return std::nullopt;
-  progress.job_name = job_name(store.experiment().name);
   for (BlockRun& run : block_runs(store)) {
     if (run.left_out.empty()) progress.runs.push_back(std::move(run));
   }
@@ -103,6 +102,7 @@ std::optional<ClusterProgress> cluster_progress(Store& store, const std::string&
   Statement names = store.database().prepare("SELECT name FROM handed_in");
   while (names.step()) taken.insert(names.text(0));
   const SharedFolder folder(nodes_folder_of(store, file));
+  progress.job_names = job_names(folder, store.experiment().name);
   for (const std::string& name : folder.names(part_ending))
     progress.not_collected += name.find(".t") != std::string::npos && !taken.contains(name) ? 1 : 0;
   ask_slurm(progress);

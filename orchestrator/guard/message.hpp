@@ -27,7 +27,7 @@ struct Message {
 inline constexpr std::uint32_t longest_message = 2U << 20;
 inline constexpr std::size_t most_fields = 60'000;
 // Both sides must speak the same one; it is the first field of the first message.
-inline constexpr const char* protocol_version = "4";
+inline constexpr const char* protocol_version = "5";
 
 std::string encode(const Message& message);
 

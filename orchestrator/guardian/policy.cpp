@@ -204,13 +204,14 @@ std::string Policy::refusal_to_set(const Client& client, const std::string& path
                                    const std::string& text) const {
   if (client.unbound) return {};
   const auto known = known_setting(path);
-  if (!known || !allows(client, known->kind)) {
+  if (!known || known->kind.empty() || !allows(client, known->kind)) {
     // A file that is named is allowed as such, whatever kind it is of.
     if (is_plain_sys_path(path) && allows(client, path))
       return text.size() <= 256 && text.find_first_of(std::string_view("\n\0", 2)) == std::string::npos
                  ? ""
                  : fmt::format("'{}' is no text for {}", printable(text.substr(0, 64)), path);
-    return nobody_said(client, known ? "set " + known->kind : "set " + printable(path));
+    return nobody_said(client,
+                       known && !known->kind.empty() ? "set " + known->kind : "set " + printable(path));
   }
   if (!known->board.empty() && !boards_.empty() &&
       std::find(boards_.begin(), boards_.end(), known->board) == boards_.end())

@@ -25,6 +25,7 @@
 #include "orchestrator/guardian/put_back.hpp"
 #include "orchestrator/guardian/sensors.hpp"
 #include "orchestrator/guardian/system_calls.hpp"
+#include "orchestrator/settings/attribute_setting.hpp"
 #include "orchestrator/settings/command_setting.hpp"
 
 namespace dvfs_plan {
@@ -560,6 +561,12 @@ class Session {
 
   std::string refusal_to_set(const std::string& path, const std::string& text) {
     if (text.size() > 4096) return "a text of more than 4096 bytes";
+    // What it was may be set again by whoever was let to change what took it along.
+    if (is_governor_tunable(path) &&
+        std::any_of(saved_.begin(), saved_.end(), [&](const SavedSetting& setting) {
+          return setting.path == path && setting.value == text;
+        }))
+      return {};
     return policy_.refusal_to_set(client_, path, text);
   }
 

@@ -30,8 +30,7 @@ constexpr Seconds longest_lead{0.4}, longest_lateness{1};
 // they tell what the machine drew beside it.
 constexpr double updates_beside = 2.5;
 constexpr Seconds longest_wait_for_rest{60};
-constexpr const char *all_online = "/sys/devices/system/cpu/online",
-                     *smt_state = "/sys/devices/system/cpu/smt/control";
+constexpr const char* all_online = "/sys/devices/system/cpu/online";
 // From 0 to 1, another one for each trial and the same when it is run again.
 double share_of(const std::string& key) {
   std::mt19937_64 random(std::hash<std::string>{}(key));
@@ -69,8 +68,8 @@ TrialRunner::TrialRunner(LocalMachine& machine)
   lead_ = std::min(update_ * updates_beside, longest_lead) + std::min(late, longest_lateness);
   for (const PlanWorkload& workload : plan_.workloads) files_.push_back(workload.files);
   for (const PlanService& service : plan_.services) service_files_.push_back(service.files);
-  if (const auto online = machine.sysfs.text(all_online))
-    online_[machine.sysfs.text(smt_state).value_or("")] = *online;
+  // Where no axis of the night may take some away.
+  if (const auto online = machine.sysfs.text(all_online)) online_[""] = *online;
   sets_clocks_ = std::any_of(machine.knobs.begin(), machine.knobs.end(), [](const KnobFinding& finding) {
     return split_axis_name(finding.axis).base == "cpu.frequency";
   });
@@ -92,6 +91,8 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
   bool ready = set_all(point, trial);
   machine_.guard.keep_from(machine_.programs.launcher.group());
   if (machine_.interruption.pending() != 0) return std::nullopt;
+  if (const auto online = machine_.sysfs.text(all_online); ready && online)
+    online_.emplace(cpus_of(point), *online);
   bool interrupted = false;
   if (ready && !is_idle(trial.role)) ready = prepare_services(point, trial, interrupted);
   if (interrupted) return std::nullopt;
@@ -118,7 +119,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
           fmt::format("the machine was suspended for {} meanwhile: meters went on, the trial's clock did not",
                       format_duration(seconds(suspended_))));
     const std::string capped = judge_changes(trial);
-    judge_online(trial);
+    judge_online(point, trial);
     note_rules(point, trial);
     judge(trial, judge_input(point, is_idle(trial.role)));
     // Where the delivered clock has not told of it already.
@@ -298,16 +299,27 @@ std::string TrialRunner::judge_changes(TrialRecord& trial) {
   return {};
 }
 
-// A CPU that came was not set as the others were, and one that went does not work any more. Which are there goes with cpu.smt
+std::string TrialRunner::cpus_of(const PlanPoint& point) const {
+  std::string key;
+  for (std::size_t i = 0; i < plan_.axes.size() && i < point.values.size(); ++i) {
+    const std::string base = split_axis_name(plan_.axes[i].name).base;
+    const bool may_take_cpus =
+        base == "cpu.smt" || base == "jetson.mode" || base.starts_with("set.") || base.starts_with("sysfs.");
+    if (may_take_cpus && point.values[i])
+      key += fmt::format("{}={} ", plan_.axes[i].name, point.values[i]->text);
+  }
+  return key;
+}
+
+// A CPU that came was not set as the others were, and one that went does not work any more
 // (Documentation/ABI/testing/sysfs-devices-system-cpu).
-void TrialRunner::judge_online(TrialRecord& trial) {
+void TrialRunner::judge_online(const PlanPoint& point, TrialRecord& trial) {
   const auto now = machine_.sysfs.text(all_online);
   if (!now) return;
-  const std::string& first = online_.emplace(machine_.sysfs.text(smt_state).value_or(""), *now).first->second;
+  const std::string& first = online_.emplace(cpus_of(point), *now).first->second;
   if (first == *now) return;
   const std::string what = fmt::format(
-      "CPUs {} are online, and {} were when the night began: they are not all set as this trial asks", *now,
-      first);
+      "CPUs {} are online, and {} were before: they are not all set as this trial asks", *now, first);
   trial.events.push_back({"changed_meanwhile", what});
   set_verdict(trial, Verdict::changed_meanwhile, what);
 }

@@ -33,7 +33,9 @@ class TrialRunner {
   static void refuse(TrialRecord& trial, const std::string& problem);
   static void forget_refusal(TrialRecord& trial);
   std::string judge_changes(TrialRecord& trial);
-  void judge_online(TrialRecord& trial);
+  // Which CPUs are there at the point's values of axes that may take some away; what was seen first is what shall be.
+  std::string cpus_of(const PlanPoint& point) const;
+  void judge_online(const PlanPoint& point, TrialRecord& trial);
   void require_unchanged_files(const PlanPoint& point, TrialRecord& trial, bool after);
   void require_unchanged(const std::string& whose, std::vector<WorkFile>& files, bool first,
                          TrialRecord& trial);
@@ -65,7 +67,7 @@ class TrialRunner {
   std::map<std::string, std::vector<int>> cpus_of_target_;
   bool watches_load_ =
       false;  // /proc/stat is read only where the judge asks: it costs a tenth of a small trial
-  std::map<std::string, std::string> online_;  // CPUs, when first seen under this state of SMT
+  std::map<std::string, std::string> online_;  // CPUs, by cpus_of()
   Seconds update_{0};                          // the longest of the energy source's sensors
   Seconds lead_{0};                            // the sampler's start before the launch, and its end behind it
   Nanoseconds suspended_ = 0;                  // was the machine, while the last trial was measured

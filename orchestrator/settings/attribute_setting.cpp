@@ -102,6 +102,10 @@ class GovernorTunable : public AttributeFile {
     return is_tuned ? AttributeFile::to_save() : std::nullopt;
   }
   bool is_optional() const override { return true; }
+  // Of who sets it: what cannot be put back is not to be lost.
+  std::string absent_because() override {
+    return exists() && !writable() ? "it goes with its governor, and may not be put back by this user" : "";
+  }
 };
 
 // pp_dpm_sclk, pp_dpm_mclk (Documentation/gpu/amdgpu/thermal.rst): which levels are allowed cannot be read.

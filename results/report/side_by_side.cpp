@@ -67,8 +67,11 @@ void compare_with_alone(Summary& summary, const std::vector<TrialRow>& trials) {
         }
         for (const TrialRow* trial : alone[one.workload]) {
           const auto time = trial->work_time();
-          const bool same_unit = !mine.empty() && i < mine.front()->instances.size() &&
-                                 mine.front()->instances[i].units.has_value() == trial->units.has_value();
+          // Where no metric counts it, it is a run.
+          const bool by_metric = !summary.experiment.objective_for(one.workload).per.empty();
+          const bool same_unit =
+              !mine.empty() && i < mine.front()->instances.size() &&
+              (!by_metric || mine.front()->instances[i].units.has_value() == trial->units.has_value());
           if (same_unit && time && *time > 0 &&
               same_but_alone(*trial, *mine.front(), summary.experiment.axes_of_instances))
             values.push_back({0, trial->block, *time});

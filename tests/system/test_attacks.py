@@ -228,7 +228,7 @@ class Attacks(unittest.TestCase):
             client.socket.sendall(bytes_sent)
             self.assertIsNone(client.receive())
             self.restored()
-        self.assertEqual(Client().ask("hello", "1", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 4 of its protocol, this dvfs-plan version 1", "install both of the same version"])
+        self.assertEqual(Client().ask("hello", "1", "x", "1-2", "now"), ["refused", "3", "the guardian speaks version 5 of its protocol, this dvfs-plan version 1", "install both of the same version"])
 
     def test_a_client_that_never_reads(self):
         client = self.armed()

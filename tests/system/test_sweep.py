@@ -158,7 +158,7 @@ conditions: {warm up: 0, references: false, foreign load: off}
         out = self.testbed.fetch()
         verdicts = [(row["verdict"], row["verdict_text"]) for row in testbed.rows(out / "comes.sqlite", "SELECT verdict, verdict_text FROM trials ORDER BY trial")]
         self.assertEqual(verdicts[0], ("ok", ""), verdicts)
-        told = ("changed_meanwhile", "CPUs 0-1 are online, and 0 were when the night began: they are not all set as this trial asks")
+        told = ("changed_meanwhile", "CPUs 0-1 are online, and 0 were before: they are not all set as this trial asks")
         self.assertEqual(verdicts[-1], told)
         self.assertEqual((out / "code.txt").read_text(), "1\n")
 

@@ -12,5 +12,5 @@ export function sideBySide(_: Report, scenario: Scenario): HTMLElement | null {
   const rows = shared.flatMap((p) => p.instances!.map((one) => [printable(p.called), printable(one.name),
     p.all_running_share ? `${significant(100 * p.all_running_share.mean, 3)} %` : dash, withInterval(one.time_s, "s"), times(one.slowdown)]));
   return section("side-by-side", "Side by side", el("p", {}, "What one of several used by itself cannot be measured; the energy is that of all of them."),
-    plainTable("each of those that ran at once", ["at", "which", "all ran at once", `time per ${scenario.per ? printable(scenario.per_one ?? scenario.per) : "run"}`, "times as long as alone"], rows));
+    plainTable("each of those that ran at once", ["at", "which", "all ran at once", `time per ${scenario.per_one ?? scenario.per ? printable(scenario.per_one ?? scenario.per ?? "") : "run"}`, "times as long as alone"], rows));
 }

@@ -10,7 +10,7 @@ export function years(_: Report, scenario: Scenario): HTMLElement | null {
   const best = scenario.points.find((p) => p.point === scenario.best);
   const saved = best?.saved_j;
   if (!best || !saved) return null;
-  const what = scenario.per ? printable(scenario.per_many ?? scenario.per) : "runs";
+  const what = scenario.per_many ?? scenario.per ? printable(scenario.per_many ?? scenario.per ?? "") : "runs";
   const runs = el("input", { type: "number", id: "runs", min: 0, step: "any", value: get("runs") ?? "1000" });
   const price = el("input", { type: "number", id: "price", min: 0, step: "any", placeholder: "price", value: get("price") ?? "" });
   const out = el("output", { id: "year-answer", for: "runs price", "aria-live": "polite" });
