@@ -75,7 +75,7 @@ class Client:
         return self.receive()
 
     def hello(self, experiment="night.yaml", mode="now"):
-        return self.ask("hello", "4", experiment, "1-2", mode, "")
+        return self.ask("hello", "5", experiment, "1-2", mode, "")
 
     def pass_descriptors(self, fds, *texts):
         self.socket.sendmsg([frame(*texts)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
