@@ -45,7 +45,8 @@ class Sweep(testbed.TestbedCase):
                 continue
             # As near as the trial itself says that its sensor can tell, and what the host adds.
             self.assertLess(abs(trial["energy_j"] / expected - 1), 0.25, trial["key"])
-            if abs(trial["energy_j"] / expected - 1) > 0.015 + trial["energy_half_width_j"] / expected:
+            known_to = trial["energy_half_width_j"]  # not known where the host kept the guest from reading
+            if known_to is None or abs(trial["energy_j"] / expected - 1) > 0.015 + known_to / expected:
                 off.append(f"{trial['key']}: {trial['energy_j']} J, by arithmetic {expected} J")
         # A moment in which the host gives the guest no processor lengthens one trial; more than one is no such moment.
         self.assertLessEqual(len(off), 1, off)
