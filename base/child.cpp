@@ -8,11 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -92,9 +95,29 @@ Child::~Child() {
   if (pid_ <= 0) return;
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  reap_killed(pid_);
   if (group_ != nullptr) group_->left(pid_);
+}
+
+bool reap_killed(pid_t child) {
+  using Steady = std::chrono::steady_clock;
+  const auto until = Steady::now() + std::chrono::duration<double>(longest_end.value());
+  for (auto pause = std::chrono::microseconds(50);;
+       pause = std::min(2 * pause, std::chrono::microseconds(10'000))) {
+    const pid_t ended = ::waitpid(child, nullptr, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return true;
+    if (Steady::now() >= until) return false;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+void Child::leave_behind(ChildResult& result) {
+  result.stuck = std::exchange(pid_, -1);
+  if (group_ == nullptr) return;
+  const ProcessGroup::Left left = group_->left(result.stuck);
+  result.leftovers = left.processes;
+  result.left_user_time = left.user;
+  result.left_system_time = left.system;
 }
 
 void Child::reap(ChildResult& result) {

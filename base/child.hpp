@@ -82,6 +82,8 @@ struct ChildResult {
   RegionMarks regions;             // what it marked, in the order of arrival
   std::string regions_problem;     // why it could mark none; empty if it could
   int leftovers = 0;               // processes that its group left behind, which were ended
+  // That was killed and does not end: it waits within the kernel (a driver, a file system), and is waited for no more. 0: none.
+  pid_t stuck = 0;
   bool child_was_stopped =
       false;  // the process that we started was, for a while (SIGSTOP, a debugger), and seen to be
 };
@@ -89,6 +91,12 @@ struct ChildResult {
 // Whether a child of ours was stopped or continued (SIGSTOP, a debugger) since the last call: each is told once (waitid(2)), and none any more
 // once it has ended.
 bool was_stopped(pid_t child);
+
+// How long one that was killed may take to end: the kernel takes back its memory first, a driver what it holds.
+inline constexpr Seconds longest_end{30};
+
+// Waits for a child that was killed. False: it did not end in that time.
+bool reap_killed(pid_t child);
 
 // What several children that run at once came to, in their order.
 struct ChildrenResult {
@@ -98,7 +106,7 @@ struct ChildrenResult {
   std::string gate_problem;
 };
 
-// One running child. Its destructor ends the whole session and waits.
+// One running child. Its destructor ends the whole session and waits, for longest_end at most.
 class Child {
  public:
   Child(Child&&) noexcept;
@@ -110,7 +118,7 @@ class Child {
   int output_fd() const { return output_.get(); }
   int errors_fd() const { return errors_.get(); }
 
-  // Waits until the child is gone, by itself or because of the limits or an interruption; ends its session,
+  // Waits until the child is gone, by itself or because of the limits or an interruption, or is stuck; ends its session,
   // and with the last child of its group whatever the group left behind, daemons included.
   ChildResult wait(const ChildLimits& limits, Interruption* interruption, const Clock& clock);
 
@@ -119,6 +127,7 @@ class Child {
   friend class ChildWait;
   Child() = default;
   void reap(ChildResult& result);
+  void leave_behind(ChildResult& result);
 
   pid_t pid_ = -1;
   Nanoseconds started_ = 0;

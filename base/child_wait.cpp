@@ -80,6 +80,7 @@ bool drain_regions(int fd, RegionMarks& regions, const Clock& clock, Nanoseconds
 }
 
 constexpr Nanoseconds never = INT64_MAX;
+constexpr Seconds longest_end_when_pressed{1};
 
 }  // namespace
 
@@ -135,19 +136,24 @@ class ChildWait {
     return true;
   }
 
-  void look_at_deadline(Nanoseconds now) {
-    if (now < deadline_) return;
-    end_group(terminated_ ? SIGKILL : SIGTERM);
+  // False: it was killed long ago and does not end; it is not waited for any more.
+  bool look_at_deadline(Nanoseconds now) {
+    if (now < deadline_) return true;
+    if (killed_) {
+      take_rest(now, false);
+      return false;
+    }
+    go_on_ending(now);
     if (result.end == ChildResult::End::not_launched) result.end = ChildResult::End::timed_out;
-    deadline_ = terminated_ ? never : now + nanoseconds(limits_.grace);
-    terminated_ = true;
+    return true;
   }
 
-  // Asks it to end; the second time does not ask.
+  // Asks it to end; the second time does not ask, and from the third on it is not waited for long.
   void end(ChildResult::End because, Nanoseconds now) {
-    end_group(terminated_ ? SIGKILL : SIGTERM);
-    if (!terminated_) deadline_ = now + nanoseconds(limits_.grace);
-    terminated_ = true;
+    if (killed_)
+      deadline_ = std::min(deadline_, now + nanoseconds(longest_end_when_pressed));
+    else
+      go_on_ending(now);
     if (because == ChildResult::End::interrupted || result.end == ChildResult::End::not_launched)
       result.end = because;
   }
@@ -165,9 +171,22 @@ class ChildWait {
     ::kill(child_.pid_, signal);  // before its setsid() it has no group of its own
   }
 
-  void finish(Nanoseconds now) {
+  // SIGTERM first, then SIGKILL.
+  void go_on_ending(Nanoseconds now) {
+    killed_ = terminated_;
+    terminated_ = true;
+    end_group(killed_ ? SIGKILL : SIGTERM);
+    deadline_ = now + nanoseconds(killed_ ? longest_end : limits_.grace);
+  }
+
+  void finish(Nanoseconds now) { take_rest(now, true); }
+
+  void take_rest(Nanoseconds now, bool has_ended) {
     result.ended = now;
-    child_.reap(result);
+    if (has_ended)
+      child_.reap(result);
+    else
+      child_.leave_behind(result);
     if (regions_open_) drain_regions(child_.regions_.fd(), result.regions, clock_, result.ended);
     result.regions.finish(result.ended);
     if (output_open_) drain(child_.output_.get(), result.output, limits_.output_cap);
@@ -182,7 +201,7 @@ class ChildWait {
   const Clock& clock_;
   Nanoseconds deadline_ = never, next_region_look_ = 0;
   std::size_t first_ = 0;  // of its descriptors among those that are polled
-  bool terminated_ = false, look_later_ = false;
+  bool terminated_ = false, killed_ = false, look_later_ = false;
   bool output_open_ = true, errors_open_ = true, regions_open_ = false;
 };
 
@@ -227,7 +246,7 @@ class Together {
         asked_to_end = true;
         signals_seen = interruption->count();
       }
-      for (ChildWait* one : left_) one->look_at_deadline(now);
+      std::erase_if(left_, [&](ChildWait* one) { return !one->look_at_deadline(now); });
       look_at_gate(now);
       const bool failed = !gate_problem.empty() || std::any_of(all_.begin(), all_.end(),
                                                                [](const ChildWait& w) { return w.failed(); });

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -46,6 +48,18 @@ ForegroundChild::ForegroundChild() {
 }
 
 int ForegroundChild::pending() {
+  if (child_ > 0) {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == child_)
+      return SIGCHLD;
+    sigset_t waiting;
+    if (::sigpending(&waiting) != 0) return 0;
+    const auto* const found = std::find_if(std::begin(passed_on), std::end(passed_on), [&](int signal) {
+      return asks_to_end(signal) && ::sigismember(&waiting, signal) == 1;
+    });
+    return found == std::end(passed_on) ? 0 : *found;
+  }
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     if (!asks_to_end(static_cast<int>(info.ssi_signo))) continue;
@@ -59,7 +73,10 @@ void ForegroundChild::pass_on(pid_t child) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     // What the terminal sends (SI_KERNEL) the child, which is of the same foreground group, has got itself.
-    if (info.ssi_code != SI_KERNEL) ::kill(child, static_cast<int>(info.ssi_signo));
+    const bool of_terminal = info.ssi_code == SI_KERNEL;
+    if (!of_terminal) ::kill(child, static_cast<int>(info.ssi_signo));
+    // What Ctrl-Z has stopped takes it once it goes on: with it all of the terminal's group, of which we are.
+    if (asks_to_end(static_cast<int>(info.ssi_signo))) ::kill(of_terminal ? 0 : child, SIGCONT);
   }
 }
 
@@ -72,6 +89,7 @@ ForegroundChild::Ended ForegroundChild::run(SpawnSpec spec, const std::function<
   spec.inherited = inherited_;
   const Spawned child = spawn(spec);
   if (child.pid < 0) return {-1, child.problem};
+  child_ = child.pid;
   ran(child.pid);
   const UniqueFd gone(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
   int status = 0;
@@ -83,6 +101,7 @@ ForegroundChild::Ended ForegroundChild::run(SpawnSpec spec, const std::function<
     if (ended == child.pid || (ended < 0 && errno != EINTR)) break;
     if (ready == 0) tick();
   }
+  child_ = -1;
   if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), {}};
   return {WEXITSTATUS(status), {}};
 }

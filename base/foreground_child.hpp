@@ -20,7 +20,8 @@ class ForegroundChild {
   // any thread and any file of ours.
   ForegroundChild();
 
-  // Signals that asked us to end before there was a child: the number of the last one; 0: none.
+  // Signals that ask us to end: the number of the last one; 0: none. While there is a child they are its own, and only looked at;
+  // SIGCHLD then says that it has ended.
   int pending();
 
   // `ran` is called once it runs, `tick` once a second from then on. The child's exit code, 128 + its signal
@@ -36,6 +37,7 @@ class ForegroundChild {
   std::vector<int> inherited_;
   UniqueFd signals_;
   int pending_ = 0;
+  pid_t child_ = -1;
 };
 
 }  // namespace dvfs_plan

@@ -16,7 +16,6 @@ namespace dvfs_plan {
 namespace {
 
 std::atomic<int> last_asked{0};
-std::atomic<bool> there_is_one{false};
 
 }  // namespace
 
@@ -29,7 +28,6 @@ int Interruption::asked() {
 }
 
 bool Interruption::is_asked() {
-  if (!there_is_one) return false;
   sigset_t waiting;
   const bool known = ::sigpending(&waiting) == 0;
   return last_asked != 0 ||
@@ -38,7 +36,6 @@ bool Interruption::is_asked() {
 }
 
 Interruption::Interruption() {
-  there_is_one = true;
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCONT);

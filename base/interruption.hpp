@@ -19,8 +19,7 @@ class Interruption {
   static int asked();
   // The same, of who takes signals in a way of his own (foreground_child.hpp).
   static void note_asked(int signal);
-  // Whether a signal has asked that of this process to stop, taken or not yet: for who waits and knows of none. False where the
-  // process has none (the guardian).
+  // Whether a signal has asked that of this process to stop, taken or not yet: for who waits and knows of none.
   static bool is_asked();
   // Signals received so far: a second one means "now".
   int count() const { return count_; }

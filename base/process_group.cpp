@@ -49,8 +49,11 @@ void ProcessGroup::has_only_marked(const std::string& run) {
 bool ProcessGroup::is_of_us(pid_t orphan) const {
   if (started_at_tick(orphan).value_or(began_) < began_)
     return false;  // a service's, that took its marks away
-  return !run_ || is_limited(orphan, *run_) || is_marked(orphan, std::string(run_variable) + "=" + *run_) ||
-         (control_group_ && control_group_->holds(orphan));
+  return may_be_of_the_run(orphan) || (control_group_ && control_group_->holds(orphan));
+}
+
+bool ProcessGroup::may_be_of_the_run(pid_t pid) const {
+  return !run_ || is_limited(pid, *run_) || is_marked(pid, std::string(run_variable) + "=" + *run_);
 }
 
 // Ends and reaps what was orphaned to us and is of it: daemons that a workload left. False if one is left.

@@ -67,6 +67,9 @@ class ProcessGroup {
   // with the last of it.
   void end_left_behind(std::int64_t since);
 
+  // Whether it carries a mark of the run, or none can be told apart here (has_only_marked()).
+  bool may_be_of_the_run(pid_t pid) const;
+
  private:
   Left end_rest();
   bool is_of_us(pid_t orphan) const;

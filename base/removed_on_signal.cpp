@@ -14,10 +14,11 @@ std::array<std::atomic<const char*>, RemovedOnSignal::most_paths> to_remove;  //
 
 // Only what may be called in a handler: signal-safety(7).
 void remove_and_end(int signal) {
-  for (const auto& one : to_remove) {
-    const char* const path = one.load();
-    if (path != nullptr && ::unlink(path) != 0) ::rmdir(path);
-  }
+  // Folders after what is in them.
+  for (const auto& one : to_remove)
+    if (const char* const path = one.load(); path != nullptr) ::unlink(path);
+  for (const auto& one : to_remove)
+    if (const char* const path = one.load(); path != nullptr) ::rmdir(path);
   // The caller's shell sees the signal; the kernel ignores it for process 1 of a container.
   ::signal(signal, SIG_DFL);
   sigset_t this_one;

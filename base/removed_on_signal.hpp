@@ -13,7 +13,7 @@ class RemovedOnSignal {
   static constexpr std::size_t most_paths = 256;  // at once, in the process; any beyond are not removed
 
   // Removes nothing itself, but in the handler of a signal whose handling is still the default: a night's own
-  // (base/interruption.hpp) stays. Paths in order: a folder after what is in it.
+  // (base/interruption.hpp) stays.
   explicit RemovedOnSignal(std::vector<std::string> paths);
   ~RemovedOnSignal();
   RemovedOnSignal(const RemovedOnSignal&) = delete;

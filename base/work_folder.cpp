@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -15,6 +16,13 @@ WorkFolder::WorkFolder() {
   if (::mkdtemp(name.data()) == nullptr)
     throw Error(ExitCode::machine_refuses, system_error_text("make a folder in " + parent.string(), errno));
   path_ = name;
+  go_with_us_.emplace_back(std::vector{name});
+}
+
+std::filesystem::path WorkFolder::file(const std::string& name) {
+  auto path = path_ / name;
+  go_with_us_.emplace_back(std::vector{path.string()});
+  return path;
 }
 
 WorkFolder::~WorkFolder() {

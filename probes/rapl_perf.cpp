@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/protected_sensors.hpp"
@@ -64,6 +65,16 @@ std::string package_of(const Sysfs& sysfs, int cpu) {
       .value_or("0");
 }
 
+// On these energy-pkg is the whole package's, whatever the mask names: Linux 6.9 and 6.10 have one CPU of each of its dies in it ("perf/x86/rapl: Fix
+// the energy-pkg event for AMD CPUs").
+bool is_of_amd(const Sysfs& sysfs) {
+  for (const std::string& line : split_lines(sysfs.text("/proc/cpuinfo").value_or(""))) {
+    if (line.starts_with("vendor_id"))
+      return line.find("AuthenticAMD") != std::string::npos || line.find("HygonGenuine") != std::string::npos;
+  }
+  return false;
+}
+
 UniqueFd open_event(const RaplEvent& event) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -81,11 +92,15 @@ std::vector<RaplEvent> list_rapl_events(const Sysfs& sysfs) {
   const auto cpus = parse_cpu_list(sysfs.text(pmu_folder + "cpumask").value_or(""));
   if (!type || !cpus) return events;
   const bool psys = sysfs.exists(pmu_folder + "events/energy-psys");
+  const bool of_packages = is_of_amd(sysfs);
+  std::set<std::string> seen;
   for (const int cpu : *cpus) {
     const std::string package = package_of(sysfs, cpu);
+    if (of_packages && !seen.insert(package).second) continue;
     // The mask names one CPU a die: two dies of one package are two counters.
-    const bool several = std::count_if(cpus->begin(), cpus->end(),
-                                       [&](int other) { return package_of(sysfs, other) == package; }) > 1;
+    const bool several = !of_packages && std::count_if(cpus->begin(), cpus->end(), [&](int other) {
+                                           return package_of(sysfs, other) == package;
+                                         }) > 1;
     const std::string die =
         several ? "-die-" + sysfs.text(fmt::format("/sys/devices/system/cpu/cpu{}/topology/die_id", cpu))
                                 .value_or(std::to_string(cpu))

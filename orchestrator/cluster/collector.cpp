@@ -8,7 +8,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "base/error.hpp"
@@ -63,6 +65,15 @@ CollectorLock::CollectorLock(const SharedFolder& folder)
     // link() is atomic on network file systems too.
     if (::link(own.c_str(), path_.c_str()) == 0) {
       ::unlink(own.c_str());
+      touches_ = std::jthread([path = path_, mine = mine_](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::unique_lock lock(mutex);
+        std::condition_variable_any stopped;
+        while (!stopped.wait_for(lock, stop, lock_patience / 10, [] { return false; }) &&
+               !stop.stop_requested()) {
+          if (content_of(path) == mine) ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+        }
+      });
       return;
     }
     const std::string holder = content_of(path_);
@@ -83,11 +94,21 @@ CollectorLock::CollectorLock(const SharedFolder& folder)
 }
 
 CollectorLock::~CollectorLock() {
+  touches_ = std::jthread();  // before the file goes, which may be another's then
   if (content_of(path_) == mine_) ::unlink(path_.c_str());
 }
 
-void CollectorLock::touch() const {
-  ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+void CollectorLock::require_held() const {
+  const std::string holder = content_of(path_);
+  if (holder == mine_ || holder.empty()) return;
+  const auto words = split_words(holder);
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("{} was taken over by {}: this one was not heard of for {} s", path_,
+                          words.size() >= 2
+                              ? fmt::format("process {} on {}", printable(words[1]), printable(words[0]))
+                              : "another collector",
+                          lock_patience.count()),
+              "what is finished is safe there; the same command comes back once that one has ended");
 }
 
 // Told once, whoever collects.

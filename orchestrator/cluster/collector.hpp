@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "orchestrator/cluster/shared_folder.hpp"
@@ -24,10 +25,12 @@ class CollectorLock {
   ~CollectorLock();
   CollectorLock(const CollectorLock&) = delete;
   CollectorLock& operator=(const CollectorLock&) = delete;
-  void touch() const;  // that it lives; every few seconds
+  // Throws Error where another one has it by now: this one was not heard of for too long.
+  void require_held() const;
 
  private:
   std::string path_, mine_;
+  std::jthread touches_;  // that it lives, every few seconds, whatever else is waited for
 };
 
 struct Collected {

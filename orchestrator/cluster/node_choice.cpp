@@ -75,8 +75,8 @@ NodeChoice choose_nodes(const Slurm& slurm, const SlurmSpec& spec, const NodeWis
   for (const SlurmNode& node : all) {
     const bool of_type = wish.of_type.empty() ||
                          std::find(wish.of_type.begin(), wish.of_type.end(), node.name) != wish.of_type.end();
-    const bool wanted =
-        of_type && has_feature(spec, node) && node.works() && !wish.left_out.contains(node.name);
+    const bool wanted = of_type && has_feature(spec, node) && node.works(!spec.reservation.empty()) &&
+                        !wish.left_out.contains(node.name);
     found += wanted ? 1 : 0;
     if (wanted) types[node.hardware].push_back(node.name);
     if (wanted && choice.chosen.size() < static_cast<std::size_t>(spec.nodes))

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace dvfs_plan {
 
@@ -20,9 +19,7 @@ SharedSearch::SharedSearch(const Plan& plan, std::unique_ptr<Strategy> inner, Ta
 }
 
 SharedSearch::~SharedSearch() {
-  std::error_code none;
-  for (const char* ending : {"", "-wal", "-shm", "-journal"})
-    std::filesystem::remove(task_.copy + ending, none);
+  remove_database(task_.copy);
 }
 
 const PlannedTrial* SharedSearch::next(const History& own) {

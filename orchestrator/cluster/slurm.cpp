@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "base/child.hpp"
 #include "base/run_program.hpp"
@@ -71,12 +72,15 @@ std::optional<Seconds> slurm_time(const std::string& text) {
 
 }  // namespace
 
-bool SlurmNode::works() const {
-  // A state's suffixes: * does not answer, ~ # powered down or up, $ reserved for maintenance (man sinfo).
-  static const std::set<std::string> working{"idle", "mixed", "allocated", "completing",
-                                             "mix",  "alloc", "comp"};
-  const auto end = state.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
-  return working.contains(state.substr(0, end)) && state.find('*') == std::string::npos;
+bool SlurmNode::works(bool reserved) const {
+  // A state's suffixes: * does not answer, ~ # powered down or up, $ reserved for maintenance (man sinfo). Planned: idle, for a job of the
+  // backfill scheduler's.
+  static const std::set<std::string> working{"idle", "mixed", "allocated", "completing", "planned",
+                                             "mix",  "alloc", "comp",      "plnd"},
+      in_a_reservation{"reserved", "resv", "maint"};
+  const std::string plain = state.substr(0, state.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  return (working.contains(plain) || (reserved && in_a_reservation.contains(plain))) &&
+         state.find('*') == std::string::npos;
 }
 
 bool SlurmTask::ended() const {
@@ -144,15 +148,42 @@ std::string job_name(const std::string& experiment) {
   return "dvfs-plan:" + experiment;
 }
 
+namespace {
+
+// What `text`, a list of words in YAML, has as the value of the option that ends at `at`, in one word with it or in the next. Of what is no
+// list of words the answer is some text that no job is called by.
+std::string word_behind(const std::string& text, std::size_t at, char before) {
+  constexpr std::string_view quotes = "\"'", between = "\"', \t\r\n-";
+  char quote = quotes.find(before) != std::string_view::npos ? before : '\0';
+  if (at < text.size() && text[at] == '=')
+    ++at;
+  else if (at < text.size() && between.find(text[at]) != std::string_view::npos) {
+    quote = '\0';
+    bool closed = quotes.find(before) == std::string_view::npos;  // the quote of the option's own word
+    for (; at < text.size() && between.find(text[at]) != std::string_view::npos; ++at) {
+      if (quotes.find(text[at]) == std::string_view::npos) continue;
+      if (!std::exchange(closed, true)) continue;
+      quote = text[at++];
+      break;
+    }
+  }
+  const auto end = quote != '\0' ? text.find(quote, at) : text.find_first_of(",]\r\n", at);
+  return std::string(trim(
+      std::string_view(text).substr(std::min(at, text.size()), end == std::string::npos ? end : end - at)));
+}
+
+}  // namespace
+
 std::set<std::string> job_names(const SharedFolder& folder, const std::string& experiment) {
   std::set<std::string> names{job_name(experiment)};
   for (const std::string& submitted : folder.names(".yaml")) {
     const std::string text = folder.read(submitted);
-    for (const std::string_view option : {"--job-name=", "\"-J", "'-J", "[-J", " -J", ",-J"}) {
+    for (const std::string_view option : {"--job-name", "-J"}) {
       for (auto at = text.find(option); at != std::string::npos; at = text.find(option, at)) {
+        const char before = at == 0 ? '\n' : text[at - 1];
         at += option.size();
-        const auto end = text.find_first_of("\"',] \n\r\t", at);
-        if (end > at) names.insert(text.substr(at, end - at));
+        if (std::string_view("\"'[, \t\n").find(before) != std::string_view::npos)
+          names.insert(word_behind(text, at, before));
       }
     }
   }

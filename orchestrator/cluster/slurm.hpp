@@ -28,7 +28,8 @@ struct SlurmNode {
   std::string
       hardware;  // what Slurm knows of it: CPUs, memory, features, generic resources: alike in nodes of a type
   std::vector<std::string> features;
-  bool works() const;  // it takes jobs, now or when they that run there are done
+  // It takes jobs, now or when they that run there are done. `reserved`: ours are of a reservation.
+  bool works(bool reserved) const;
 };
 
 struct SlurmTask {

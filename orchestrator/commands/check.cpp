@@ -222,10 +222,15 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
     }
   try {
     // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
-    runnable.sensors = own_meter_lines(prepared.plan.experiment, guard);
-    if (!runnable.sensors.empty()) return;
     SystemClock clock;
     Launcher launcher;
+    runnable.sensors = own_meter_lines(prepared.plan.experiment, guard);
+    if (!runnable.sensors.empty()) {
+      const auto channels = channels_to_be(prepared.plan.experiment, prepared.gpus, sysfs, launcher, clock);
+      if (prepared.plan.experiment.objective.energy_of)
+        choose_energy(prepared.plan.experiment, channels, SensorCheck(), stored);
+      return;
+    }
     Sampler sampler(choose_probes(prepared.plan.experiment, prepared.gpus, sysfs, {}, launcher, clock).probes,
                     clock);
     const SensorCheck sensors = check_sensors(sampler, clock);

@@ -33,6 +33,21 @@ LaunchSpec probe_launch(const ProbeSpec& spec, const Experiment& experiment, con
   return launch;
 }
 
+std::vector<Channel> own_channels(const ProbeSpec& spec) {
+  std::vector<Channel> channels;
+  for (const auto& channel : spec.channels) {
+    Channel one;
+    one.name = channel.name;
+    one.unit = channel.unit;
+    one.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
+    one.domain = channel.domain;
+    one.averages_over_s = channel.averages_over_s;
+    one.late_by_s = channel.late_by_s;
+    channels.push_back(one);
+  }
+  return channels;
+}
+
 std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experiment, const std::string& run,
                                  Launcher& launcher, const Clock& clock) {
   CommandProbeSettings settings;
@@ -45,16 +60,7 @@ std::unique_ptr<Probe> own_probe(const ProbeSpec& spec, const Experiment& experi
     settings.mark = fmt::format("{}={}/meter {}", service_variable, run, spec.name);
     settings.launch.environment.push_back(settings.mark);
   }
-  for (const auto& channel : spec.channels) {
-    Channel one;
-    one.name = channel.name;
-    one.unit = channel.unit;
-    one.kind = channel.unit == "J" ? ChannelKind::counter : ChannelKind::gauge;
-    one.domain = channel.domain;
-    one.averages_over_s = channel.averages_over_s;
-    one.late_by_s = channel.late_by_s;
-    settings.channels.push_back(one);
-  }
+  settings.channels = own_channels(spec);
   return start_command_probe(std::move(settings), launcher, clock);
 }
 
@@ -226,6 +232,22 @@ ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus,
     add_finding(finding, chosen);
   }
   return chosen;
+}
+
+std::vector<Channel> channels_to_be(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                                    Launcher& launcher, const Clock& clock) {
+  std::vector<Channel> channels;
+  Experiment others = experiment;
+  if (!others.probes) return channels;
+  std::erase_if(*others.probes, [](const ProbeSpec& spec) { return !spec.command.empty(); });
+  if (!others.probes->empty()) {
+    for (const auto& probe : choose_probes(others, gpus, sysfs, {}, launcher, clock).probes)
+      channels.insert(channels.end(), probe->channels().begin(), probe->channels().end());
+  }
+  for (const ProbeSpec& spec : *experiment.probes) {
+    for (Channel& one : own_channels(spec)) channels.push_back(std::move(one));
+  }
+  return channels;
 }
 
 }  // namespace dvfs_plan

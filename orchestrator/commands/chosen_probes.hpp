@@ -24,6 +24,11 @@ struct ChosenProbes {
 ChosenProbes choose_probes(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
                            const std::string& run, Launcher& launcher, const Clock& clock);
 
+// What the probes that the experiment names will measure; programs of the user's are not started. Throws Error where one of the others is
+// not there.
+std::vector<Channel> channels_to_be(const Experiment& experiment, const UsedBoards& gpus, const Sysfs& sysfs,
+                                    Launcher& launcher, const Clock& clock);
+
 // The programs of the user's own among them.
 std::vector<std::unique_ptr<Probe>> start_own_meters(const Experiment& experiment, Launcher& launcher,
                                                      const Clock& clock);

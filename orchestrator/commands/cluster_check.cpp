@@ -42,7 +42,8 @@ void look_at(const Slurm& slurm, const Experiment& experiment, Found& found,
     if (!spec.each_type) return;
     std::map<std::string, NodeWish> by_type;
     for (const SlurmNode& node : slurm.nodes(spec.partition)) {
-      if (has_feature(spec, node) && node.works()) by_type[node.hardware].of_type.push_back(node.name);
+      if (has_feature(spec, node) && node.works(!spec.reservation.empty()))
+        by_type[node.hardware].of_type.push_back(node.name);
     }
     if (by_type.empty()) return;
     wishes.clear();

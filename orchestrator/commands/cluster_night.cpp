@@ -46,7 +46,8 @@ class Scratch {
 
  private:
   void remove() const {
-    for (const char* ending : {"", "-wal", "-shm", "-journal", ".new"}) ::unlink((path_ + ending).c_str());
+    remove_database(path_);
+    ::unlink((path_ + ".new").c_str());
   }
   std::string path_;
 };
@@ -129,7 +130,9 @@ class ClusterNight {
 
   std::string shell_text(const std::string& command) const {
     return fmt::format("dvfs-plan {}{}{}", command.empty() ? "" : command + " ", shell_quote(options_.file),
-                       options_.output.empty() ? "" : " --output " + shell_quote(options_.output));
+                       rescued_                  ? " --output " + shell_quote(path_)
+                       : options_.output.empty() ? ""
+                                                 : " --output " + shell_quote(options_.output));
   }
 
   void require_submitted() const {
@@ -138,8 +141,20 @@ class ClusterNight {
                 shell_text("submit"));
   }
 
+  // First what nodes handed in, whether the result is here or was moved: it would be taken for the new night's.
+  void set_aside_what_was_handed_in(const std::string& stem) {
+    const std::string in = folder_.path() + "/in", aside = fmt::format("{}.{}", in, stem);
+    std::error_code none;
+    if (std::filesystem::is_empty(in, none) || none) return;
+    std::filesystem::rename(in, aside);
+    folder_.make();
+    progress_.say(fmt::format("what nodes handed in before is kept as {}", aside));
+  }
+
   void set_aside() {
-    if (!exists()) return;
+    const std::string aside = aside_stem(path_, clock_);
+    const std::string stem = std::filesystem::path(aside).filename().string();
+    if (!exists()) return set_aside_what_was_handed_in(stem);
     {
       Store old = Store::open(path_, Database::Mode::read_write);
       const auto alive = live_tasks(old);
@@ -149,15 +164,12 @@ class ClusterNight {
                     shell_text("") + " --cancel  ends them");
     }
     Store::fold_log(path_);
-    const std::string aside = aside_stem(path_, clock_);
+    set_aside_what_was_handed_in(stem);
     std::filesystem::rename(path_, aside + ".sqlite");
     // Its page, or who opens it takes it for the new one's.
     std::error_code none;
     std::filesystem::rename(path_.substr(0, path_.rfind(".sqlite")) + ".html", aside + ".html", none);
-    std::filesystem::rename(folder_.path() + "/in", aside + ".in");
-    folder_.make();
-    progress_.say(fmt::format("the former result is kept as {}.sqlite, what its nodes handed in as {}.in",
-                              aside, aside));
+    progress_.say(fmt::format("the former result is kept as {}.sqlite", aside));
   }
 
   // ---------------------------------------------------------------- tasks
@@ -244,7 +256,7 @@ class ClusterNight {
     Nanoseconds asked = 0, gone = 0;
     std::string said;
     for (;;) {
-      lock_->touch();
+      lock_->require_held();
       for (const std::string& name : folder_.names(look_ending)) {
         if (name.starts_with(job + "_")) return name;
       }
@@ -642,9 +654,10 @@ class ClusterNight {
   bool watch(Store& store, Collector& collector, bool waits) {
     left_out_ = nodes_left_out(store);
     const bool submits = options_.what != ClusterOptions::Do::collect;
+    if (submits) give_another_chance(store);
     Nanoseconds asked = 0, concluded = clock_.now();
     for (;;) {
-      lock_->touch();
+      lock_->require_held();
       go_on_elsewhere_if_taken_away(store, collector);
       const bool news = take(store, collector);
       if (open_blocks(store).empty()) return true;
@@ -664,6 +677,15 @@ class ClusterNight {
         return false;
       }
     }
+  }
+
+  // Whoever begins again a night that stands still has mended what nodes were left out for, or is told again.
+  void give_another_chance(Store& store) {
+    if (left_out_.empty() || open_blocks(store).empty() || !live_tasks(store).empty() || silent_) return;
+    for (const auto& [node, why] : left_out_)
+      progress_.say(fmt::format("{} is tried again; it was left out: {}", node, printable(why)));
+    take_nodes_again(store);
+    left_out_.clear();
   }
 
   bool take(Store& store, Collector& collector) {
@@ -744,6 +766,11 @@ class ClusterNight {
     return static_cast<int>(ExitCode::done);
   }
 
+  // Of a result that had to go on in another file that is the first to be known.
+  ExitCode code_of(ExitCode code) const {
+    return rescued_ && code != ExitCode::interrupted ? ExitCode::result_rescued : code;
+  }
+
   int report(Store& store, bool all_there) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store, trials);
@@ -761,17 +788,16 @@ class ClusterNight {
     if (!all_there && live_tasks(store).empty() && !silent_) {
       progress_.say(fmt::format(
           "not all of it is there, and no task waits or runs: {} submits what is missing", shell_text("")));
-      return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
+      return static_cast<int>(code_of(interrupted_ ? ExitCode::interrupted : ExitCode::done));
     }
     if (!all_there) {
       progress_.say(
           fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
                       interrupted_ ? "interrupted; " : "", shell_text(""), shell_text("")));
-      return static_cast<int>(interrupted_ ? ExitCode::interrupted : ExitCode::done);
+      return static_cast<int>(code_of(interrupted_ ? ExitCode::interrupted : ExitCode::done));
     }
     progress_.say(fmt::format("all of it is in {}; {} is not needed any more", path_, folder_.path()));
-    if (rescued_) return static_cast<int>(ExitCode::result_rescued);
-    return static_cast<int>(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed);
+    return static_cast<int>(code_of(summary.unmended == 0 ? ExitCode::done : ExitCode::some_trials_failed));
   }
 
   const ClusterOptions& options_;

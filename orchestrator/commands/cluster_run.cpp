@@ -103,7 +103,7 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
   std::map<std::string, bool> works;
   for (const SlurmNode& node : Slurm().nodes(experiment.slurm->partition)) {
     if (has_feature(*experiment.slurm, node)) types[node.hardware].push_back(node.name);
-    works[node.hardware] = works[node.hardware] || node.works();
+    works[node.hardware] = works[node.hardware] || node.works(!experiment.slurm->reservation.empty());
   }
   std::vector<std::string> results;
   std::optional<Error> refused;  // the first of them; it keeps no other type from its turn

@@ -165,7 +165,8 @@ class CommandLineParser {
       return static_cast<int>(ExitCode::bad_experiment);
     }
     if (command.options->colour != "auto") choose_colour(command.options->colour == "always");
-    give_up_rights(*command.options, !named || called->kind->needs_rights);
+    give_up_rights(*command.options, !named || called->kind->needs_rights,
+                   named && called->kind->runs_another);
     return command.run();
   }
 
@@ -173,14 +174,14 @@ class CommandLineParser {
   // Before anything of the invoking user's is read. Nothing of root is needed to read results, nor to read a
   // recorded machine instead of this one; and what a recorded machine brings along (a library, nvidia-smi) is
   // the caller's own.
-  static void give_up_rights(const CommonOptions& options, bool needs_rights) {
+  static void give_up_rights(const CommonOptions& options, bool needs_rights, bool has_terminal) {
     if (!needs_rights || !options.sysfs_root.empty()) return become_invoking_user();
     if (const auto user = invoking_user(); user && !options.state_folder.empty())
       throw Error(ExitCode::machine_refuses,
                   fmt::format("--state-folder {}: under sudo root writes into his own folder alone",
                               options.state_folder),
                   "leave it out, or let root himself run it");
-    leave_rights_to_guardian();
+    leave_rights_to_guardian(has_terminal);
   }
 
   // What all commands take may stand before the command's name too.
@@ -312,6 +313,8 @@ int main_program(int argc, char** argv) {
   hold_standard_descriptors();
   // A file that may not become larger is an error to handle (setrlimit(2), RLIMIT_FSIZE), not a death.
   std::signal(SIGXFSZ, SIG_IGN);
+  // A caller that ignores it hands that on, and the kernel then tells nobody how a child ended (waitpid(2)).
+  std::signal(SIGCHLD, SIG_DFL);
   survive_bus_errors();
   try {
     require_stack();

@@ -71,6 +71,10 @@ std::vector<ComparedResult> read_results(const std::vector<std::string>& files) 
   return results;
 }
 
+ComparedResult read_one(const std::string& file) {
+  return std::move(read_results({file}).front());
+}
+
 // How nights differ is told by nights that know nothing of each other.
 void refuse_one_night_twice(const std::vector<ComparedResult>& before,
                             const std::vector<ComparedResult>& after) {
@@ -123,11 +127,11 @@ int compare_each(const Sides& sides, const CompareOptions& options) {
                             1 + sides.after.size()),
                 "name two, or several nights a side with -- between; `dvfs-plan index FOLDER --html` has all "
                 "results of a folder");
-  const ComparedResult first = read_result(sides.before.front());
+  const ComparedResult first = read_one(sides.before.front());
   std::vector<Comparison> comparisons;
   ExitCode verdict = ExitCode::done;
   for (const std::string& file : sides.after) {
-    comparisons.push_back(compare(first, read_result(file)));
+    comparisons.push_back(compare(first, read_one(file)));
     const ExitCode one = verdict_of(comparisons.back(), options.worse);
     // What is worse is worse, whatever is not known of others.
     if (verdict == ExitCode::done || one == ExitCode::some_trials_failed) verdict = one;

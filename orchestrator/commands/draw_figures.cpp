@@ -7,7 +7,6 @@
 
 #include "base/child.hpp"
 #include "base/error.hpp"
-#include "base/removed_on_signal.hpp"
 #include "base/replace_file.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
@@ -40,7 +39,7 @@ void refuse_what_is_no_figure(const std::string& file) {
 std::vector<std::string> draw_figures(const Summary& summary, const std::string& prefix,
                                       FigureFormat format) {
   // Drawn where nothing of the user's lies, and moved to its place whole.
-  const WorkFolder folder;
+  WorkFolder folder;
   const std::string here = (folder.path() / "figure").string();
   const auto all = figures(summary, here, format);
   if (all.empty())
@@ -52,11 +51,8 @@ std::vector<std::string> draw_figures(const Summary& summary, const std::string&
   if (gnuplot.empty())
     throw Error(ExitCode::machine_refuses, "figures are drawn by gnuplot, and there is none in $PATH",
                 "apt-get install gnuplot-nox; the page (--html) needs nothing");
-  const auto script = folder.path() / "figure.gp";
-  std::vector<std::string> ours{script.string()};
-  for (const Figure& figure : all) ours.push_back(figure.file);
-  ours.push_back(folder.path().string());
-  const RemovedOnSignal go_with_us(std::move(ours));
+  const auto script = folder.file("figure.gp");
+  for (const Figure& figure : all) folder.file(std::filesystem::path(figure.file).filename().string());
   std::vector<std::string> files;
   for (const Figure& figure : all) refuse_what_is_no_figure(prefix + figure.file.substr(here.size()));
   for (const Figure& figure : all) {

@@ -113,6 +113,7 @@ class Gatherer {
       row.objective = to_string(experiment.objective_for(s.text(2)).minimise);
       if (!s.is_null(1)) row.best = settings_of_point(store, s.text(1));
       if (!s.is_null(3)) row.reference = settings_of_point(store, s.text(3));
+      row.best_is_reference = !s.is_null(1) && !s.is_null(3) && s.text(1) == s.text(3);
       // What ran at another clock must not be called by the one that was asked for, nor be a share by it.
       const bool delivered = s.is_null(12);
       if (!delivered) row.best += fmt::format(" ({} delivered)", s.text(12));

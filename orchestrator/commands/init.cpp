@@ -65,6 +65,15 @@ std::string literal(std::string word) {
   return word;
 }
 
+// {{name}} itself, as of a template, cannot be written there.
+void require_literal(const std::string& word) {
+  if (filled(literal(word), {}, {}, {}) == word) return;
+  throw Error(ExitCode::bad_experiment,
+              fmt::format("'{}' cannot be written in an experiment: what stands in braces there is an axis",
+                          printable(word)),
+              "put the command into a script, and give that; nothing was written");
+}
+
 std::string command_text(const std::vector<std::string>& words) {
   if (words.size() == 3 && words[0] == "sh" && words[1] == "-c")
     return "shell: " + yaml_word(literal(words[2]));
@@ -80,7 +89,8 @@ std::string name_of(const std::vector<std::string>& words) {
   std::string name;
   for (const char c : std::filesystem::path(program).stem().string())
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ? c : '-';
-  return name.empty() ? "experiment" : name;
+  constexpr std::size_t longest = 64;  // that a file may have
+  return name.empty() ? "experiment" : name.substr(0, longest);
 }
 
 std::string offered(const AxisOffer& offer) {
@@ -102,7 +112,8 @@ std::string axes_text(const Sysfs& sysfs, const UsedBoards& boards) {
     if (all.empty()) continue;
     const bool is_clock = finding.axis == "cpu.frequency" || finding.axis == "gpu.core";
     const bool swept = text.empty() && is_clock;
-    const std::string values = offer.values.size() > few || offer.continuous ? "{count: 5}" : "all";
+    const bool many = offer.values.size() > few || (offer.continuous && offer.values.size() >= 5);
+    const std::string values = many ? "{count: 5}" : "all";
     const std::string line =
         fmt::format("  {}{}: {}  # offered here: {}\n", swept ? "" : "# ", finding.axis, values, all);
     (swept ? text : others) += line;
@@ -154,7 +165,10 @@ int init_command(const InitOptions& options) {
   std::vector<std::string> words = options.behind.empty() ? options.words : options.behind;
   if (words.empty()) words = ask_for_command();
   for (const std::string& word : words) {
-    if (first_invalid_utf8(word) == std::string::npos) continue;
+    if (first_invalid_utf8(word) == std::string::npos) {
+      require_literal(word);
+      continue;
+    }
     throw Error(ExitCode::bad_experiment,
                 fmt::format("'{}' is not valid UTF-8, and an experiment file is UTF-8 text", printable(word)),
                 "give it another name, or run it from a script whose path is UTF-8; nothing was written");

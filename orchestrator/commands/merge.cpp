@@ -157,8 +157,7 @@ int merge_command(const MergeOptions& options) {
   const std::string unfinished = options.output + ".new";
   Store::remove_unfinished(unfinished);
   Store::Progress merged;
-  const RemovedOnSignal go_with_us(
-      {unfinished, unfinished + "-wal", unfinished + "-shm", unfinished + "-journal"});
+  const RemovedOnSignal go_with_us(database_files(unfinished));
   try {
     std::filesystem::copy_file(files.front().file, unfinished);
     Store::fold_log(unfinished);
@@ -189,9 +188,7 @@ int merge_command(const MergeOptions& options) {
     merged = all.progress();
     all.seal();
   } catch (const std::exception&) {
-    std::error_code none;
-    for (const char* ending : {"", "-wal", "-shm", "-journal"})
-      std::filesystem::remove(unfinished + ending, none);
+    remove_database(unfinished);
     throw;
   }
   std::filesystem::rename(unfinished, options.output);

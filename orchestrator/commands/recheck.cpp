@@ -133,7 +133,7 @@ class Recheck : public RunPart {
   }
   void finished(Store&, const TrialRecord&) override {}
 
-  int ended(Store& store, RunEnd how) override {
+  int ended(Store& store, RunEnd how, const std::string& but) override {
     const std::vector<std::int64_t> ids = store.trials_of_this_session();
     const std::set<std::int64_t> mine(ids.begin(), ids.end());
     const std::vector<TrialRow> all = store.trials();
@@ -152,7 +152,8 @@ class Recheck : public RunPart {
     write_answer(options_.json ? recheck_json(rows) : wrapped(text, answer_columns()));
     keep(store, rows, all);
     if (how == RunEnd::interrupted) {
-      write_stderr("dvfs-plan: interrupted; the settings are as before, and what was run is kept\n");
+      write_stderr(fmt::format(
+          "dvfs-plan: interrupted; the settings are as before{}, and what was run is kept\n", but));
       return static_cast<int>(ExitCode::interrupted);
     }
     const auto any = [&](const char* verdict) {

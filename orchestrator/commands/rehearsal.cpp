@@ -84,7 +84,7 @@ class Rehearsal : public RunPart {
     said_[trial.key] = trial.verdict == Verdict::ok ? "" : last_lines(trial.child.errors.tail);
   }
 
-  int ended(Store& store, RunEnd how) override {
+  int ended(Store& store, RunEnd how, const std::string&) override {
     std::vector<TrialRow> trials = store.trials();
     std::erase_if(trials, [](const TrialRow& trial) { return trial.role == TrialRole::warm_up; });
     const bool all_count =

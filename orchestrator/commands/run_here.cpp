@@ -140,7 +140,7 @@ class Run {
       if (!is_apart()) require_same_plan(existing, plan, facts, path);  // else part_ did
       follow_result(existing, plan);
       if (strategy_for(plan, existing)->next(History(existing.history())) == nullptr) {
-        if (part_ != nullptr) return part_->ended(existing, RunEnd::done);
+        if (part_ != nullptr) return part_->ended(existing, RunEnd::done, {});
         progress_.say(fmt::format("{} is finished; --fresh runs it again", path));
         return report_of_finished(existing, path);
       }
@@ -171,7 +171,7 @@ class Run {
     }
     for (const auto& fault : sensors.faults) progress_.say("warning: " + describe(fault, sampler.channels()));
     Store store = open_store(path, plan, sampler.channels(), facts, sensors);
-    if (part_ != nullptr && part_->only_looks()) return part_->ended(store, RunEnd::done);
+    if (part_ != nullptr && part_->only_looks()) return part_->ended(store, RunEnd::done, {});
     store.begin_session(::getpid(), boot_id(sysfs_), tool_version, clock_.wall_time(), is_apart());
     keep_look_at_sensors(store, sensors, sampler);
     if (part_ != nullptr) part_->begun(store, facts);
@@ -283,13 +283,14 @@ class Run {
     rescue_if_lost(store);
     end_session(store, end_ == RunEnd::done ? "done" : end_ == RunEnd::gave_up ? "gave_up" : "interrupted");
     seal(store);
-    if (part_ != nullptr) return part_->ended(store, end_);
+    if (part_ != nullptr) return part_->ended(store, end_, but_for_notes());
     // The cause first, and with --quiet too.
     if (end_ == RunEnd::gave_up)
-      write_stderr(fmt::format(
-          "error: the night stops here: {}\n  hint: nothing stays set. Mend that, and the same command runs "
-          "them again and goes on; `conditions: {{give up after: ...}}` says after how many\n",
-          gave_up_));
+      write_stderr(
+          fmt::format("error: the night stops here: {}\n  hint: nothing stays set{}. Mend that, and the same "
+                      "command runs "
+                      "them again and goes on; `conditions: {{give up after: ...}}` says after how many\n",
+                      gave_up_, but_for_notes()));
     try {
       return report(store, store.path());
     } catch (const StoreDamaged& damage) {
@@ -587,6 +588,8 @@ class Run {
     require_restored(outcome);
   }
 
+  std::string but_for_notes() const { return left_as_noted_ ? ", but for what is noted above" : ""; }
+
   int report(Store& store, const std::string& path) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store, trials);
@@ -598,13 +601,12 @@ class Run {
         options_.json ? json_report(store, summary, trials) : terminal_report(summary, trials, text_look()),
         path);
     if (end_ == RunEnd::interrupted) {
-      progress_.say(
-          fmt::format("interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
-                      left_as_noted_ ? ", but for what is noted above" : "",
-                      ::geteuid() == 0 || came_through_sudo() ? "sudo " : "", shell_quote(options_.file),
-                      rescued_                  ? " --output " + shell_quote(path)
-                      : options_.output.empty() ? ""
-                                                : " --output " + shell_quote(options_.output)));
+      progress_.say(fmt::format(
+          "interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
+          but_for_notes(), ::geteuid() == 0 || came_through_sudo() ? "sudo " : "", shell_quote(options_.file),
+          rescued_                  ? " --output " + shell_quote(path)
+          : options_.output.empty() ? ""
+                                    : " --output " + shell_quote(options_.output)));
       return static_cast<int>(ExitCode::interrupted);
     }
     progress_.say(fmt::format("all of it is in {}{}", path, rest_in_log(path)));

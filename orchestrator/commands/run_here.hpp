@@ -44,8 +44,8 @@ class RunPart {
   virtual std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption& interruption) = 0;
   virtual void begun(Store& store, const std::map<std::string, std::string>& facts) = 0;
   virtual void finished(Store& store, const TrialRecord& trial) = 0;
-  // The exit code.
-  virtual int ended(Store& store, RunEnd how) = 0;
+  // The exit code. `but`: what "as before" leaves out, where a setting was left to who set it meanwhile; else empty.
+  virtual int ended(Store& store, RunEnd how, const std::string& but) = 0;
 };
 
 // Runs or goes on, then reports (or leaves that to `part`); the exit code.

@@ -215,8 +215,11 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   json["current_trial"] = running && !p.current_trial.empty() ? Json(p.current_trial) : Json(nullptr);
   // Of a cluster the last session that was collected knows of its own block alone.
   const int left = cluster ? p.planned - p.finished : p.left.value_or(p.planned - p.finished);
-  json["eta_s"] =
-      running && p.mean_trial_seconds && left > 0 ? Json(*p.mean_trial_seconds * left) : Json(nullptr);
+  // Nodes share what is left. Without a word of Slurm's nobody knows how many.
+  const int at_work = !cluster ? 1 : cluster->tasks ? cluster->tasks->running : 0;
+  json["eta_s"] = running && p.mean_trial_seconds && left > 0 && at_work > 0
+                      ? Json(*p.mean_trial_seconds * left / at_work)
+                      : Json(nullptr);
   json["last_trial"] = nullptr;
   if (p.last_trial)
     json["last_trial"] = {{"key", p.last_trial->key},

@@ -87,7 +87,7 @@ class Look : public RunPart {
   }
   void begun(Store&, const std::map<std::string, std::string>&) override {}
   void finished(Store&, const TrialRecord&) override {}
-  int ended(Store& store, RunEnd) override {
+  int ended(Store& store, RunEnd, const std::string&) override {
     store.seal();
     const std::string why = folder_.hand_in(look_name(task_name()), look_bytes(read_file(file_)));
     if (!why.empty()) throw Error(ExitCode::machine_refuses, why);
@@ -139,13 +139,15 @@ class Block : public RunPart {
     canonical_ = plan.canonical_plan();
     facts_ = plan.machine_facts();
     energy_ = plan.energy_source();
-    // What is in which block is in the plan of a result that has grown, and in no file: the block's own begins with that, and is of that alone.
-    if (!plan.stages().stages.empty()) grown_ = "." + sha256(look_).substr(0, 16);
+    // What is in which block is in the plan of a result that has grown, and in no file: the block's own begins with that.
+    grown_ = !plan.stages().stages.empty();
+    // What another result of this plan, or a night before --fresh, left of such a block is not ours.
+    of_look_ = sha256(look_).substr(0, 16);
     std::filesystem::remove(look);
   }
 
   std::string file() const override {
-    return fmt::format("{}/{}{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16), grown_, block_);
+    return fmt::format("{}/{}.{}.block-{}.sqlite", own_folder(), hash_.substr(0, 16), of_look_, block_);
   }
   std::string energy_source() const override { return energy_; }
 
@@ -163,7 +165,7 @@ class Block : public RunPart {
                               join(differences, "; ")));
     }
     if (plan.experiment.slurm) give_up_after_ = plan.experiment.slurm->give_up_after;
-    if (!grown_.empty() && ::access(file().c_str(), F_OK) != 0) begin_with_the_plan(facts);
+    if (grown_ && ::access(file().c_str(), F_OK) != 0) begin_with_the_plan(facts);
   }
 
   std::unique_ptr<Strategy> strategy(StrategyRequest request, Interruption& interruption) override {
@@ -195,7 +197,7 @@ class Block : public RunPart {
     hand_in_what_is_not(store);
   }
 
-  int ended(Store& store, RunEnd how) override {
+  int ended(Store& store, RunEnd how, const std::string&) override {
     if (origin_.empty()) {
       // All of it was run before; whether all of it was handed in is another question.
       const auto known = block_run_of(store);
@@ -205,7 +207,12 @@ class Block : public RunPart {
     if (search_.stopped) how = RunEnd::interrupted;
     if (how == RunEnd::interrupted) tell_that_it_was_ended(store);
     if (how == RunEnd::done && search_.barren && gave_up_.empty()) gave_up_ = "none of its trials counts";
-    if (!gave_up_.empty()) throw NodeFault(ExitCode::some_trials_failed, gave_up_ + last_fault(store));
+    if (!gave_up_.empty()) {
+      const std::string why = gave_up_ + last_fault(store);
+      // All of it is told: who tries this block here again begins anew, and is not at the end at once.
+      if (hand_in_what_is_not(store)) remove_database(file());
+      throw NodeFault(ExitCode::some_trials_failed, why);
+    }
     // What is finished is worth waiting for.
     constexpr int patience_s = 600;
     for (int waited = 0; !hand_in_what_is_not(store); ++waited) {
@@ -219,8 +226,7 @@ class Block : public RunPart {
     hand_in(fmt::format("{}.z.part", origin_), end_part(store, system_clock().wall_time()));
     if (search_.over) hand_in(origin_ + std::string(over_ending), "over\n");
     if (!problem_.empty()) throw Error(ExitCode::machine_refuses, problem_);
-    std::error_code none;
-    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(file() + ending, none);
+    remove_database(file());
     return static_cast<int>(ExitCode::done);
   }
 
@@ -330,7 +336,8 @@ class Block : public RunPart {
   SharedFolder folder_;
   int block_;
   std::string look_, hash_, canonical_, energy_, origin_, problem_, gave_up_;
-  std::string grown_;  // which growth of a result; empty: it never grew
+  bool grown_ = false;   // the plan is of a result that has grown
+  std::string of_look_;  // which look the block is of
   std::map<std::string, std::string> facts_;
   std::set<std::string> handed_in_;
   bool listed_ = false;

@@ -137,16 +137,23 @@ class Use {
   ForegroundChild::Ended run_command(const SpawnSpec& command, GuardClient& guard) {
     SettingsWatch watch(settings_of(found_.knobs()), sysfs_, system_clock());
     bool watching = watch.begin();
+    std::string trouble;
     const Nanoseconds began = system_clock().now();
     const auto ended = terminal_.run(
         command, [&](pid_t child) { guard.note_child(child); },
         [&] {
-          if (guard.keep()) {
-            warn("the guardian was ended and put the settings back; they are set again now");
-            apply(guard);
-            watching = watch.begin();
+          try {
+            if (guard.keep()) {
+              warn("the guardian was ended and put the settings back; they are set again now");
+              apply(guard);
+              watching = watch.begin();
+            }
+            watch.look();
+          } catch (const Error& fault) {
+            // The command goes on, and has its signals; what is not set is tried again.
+            if (terminal_.pending() == 0 && std::exchange(trouble, fault.what()) != fault.what())
+              warn(fmt::format("the command does not run at this setting now: {}", fault.what()));
           }
-          watch.look();
         });
     if (watching) {
       for (const SettingChange& change : watch.end().value_or(std::vector<SettingChange>{}))

@@ -205,9 +205,11 @@ class Restorer {
     };
     const auto limit = number(where.firmware_limit()), now = number(where.read().text);
     const auto wanted = parse_number(setting.value);
-    if (!limit || !now || !wanted || *limit >= *wanted || *now != *limit) return std::nullopt;
-    return fmt::format("{} was written as {} and reads {}: the firmware limits this policy now", setting.path,
-                       setting.value, static_cast<long>(*now));
+    if (!now || !wanted || *now >= *wanted) return std::nullopt;
+    const bool capped = limit && *now == *limit;
+    if (!capped && !where.is_cooled()) return std::nullopt;
+    return fmt::format("{} was written as {} and reads {}: {} limits it now", setting.path, setting.value,
+                       static_cast<long>(*now), capped ? where.limited_by() : "the kernel's cooling");
   }
 
   void note_firmware(const std::vector<SavedSetting>& settings) {

@@ -48,7 +48,7 @@ std::string guardian_program() {
               "build or install both programs; nothing was set");
 }
 
-void leave_rights_to_guardian() {
+void leave_rights_to_guardian(bool has_terminal) {
   const auto user = invoking_user();
   if (!user) return;
   const std::string program = guardian_program();
@@ -61,8 +61,9 @@ void leave_rights_to_guardian() {
   if (run < 0) throw Error(ExitCode::machine_refuses, system_error_text("fork", errno));
   if (run > 0) become_guardian(program, run, user->user, std::move(pair.theirs));
   pair.theirs.reset();
-  // A process group of its own: each signal comes by the first process, and once.
-  ::setpgid(0, 0);
+  // A process group of its own: each signal comes by the first process, and once. Only the terminal's foreground group may read it, and
+  // is sent Ctrl-C by the kernel: the first process passes that on to no one who is in it (stand_by.cpp).
+  if (!has_terminal) ::setpgid(0, 0);
   become_invoking_user();
   // It stands for us: whoever kills it means us. After the change of user, which clears this.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -13,8 +13,9 @@ namespace dvfs_plan {
 std::string guardian_program();
 
 // Under sudo (base/invoking_user.hpp): returns in the child, as the invoking user; the first process stands
-// by and ends as the child does. Otherwise does nothing.
-void leave_rights_to_guardian();
+// by and ends as the child does. Otherwise does nothing. `has_terminal`: it stays in the process group of the
+// terminal, which it or its child reads; else it has one of its own.
+void leave_rights_to_guardian(bool has_terminal);
 
 bool is_stood_by_root();
 // A session of the guardian that stands by this run; empty: it has gone.

@@ -47,7 +47,13 @@ std::string read_all(int fd) {
 std::string folder_of_copies() {
   if (::geteuid() == 0) return "/run/dvfs-plan/copies";
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-  return runtime != nullptr && runtime[0] == '/' ? std::string(runtime) + "/dvfs-plan/copies" : "";
+  if (runtime != nullptr && runtime[0] == '/') return std::string(runtime) + "/dvfs-plan/copies";
+  // cron sets none, and what is removed there would come back from its copy in the next login (pam_systemd(8): where it is).
+  const std::string usual = fmt::format("/run/user/{}", ::geteuid());
+  struct stat folder {};
+  const bool is_ours =
+      ::lstat(usual.c_str(), &folder) == 0 && S_ISDIR(folder.st_mode) && folder.st_uid == ::geteuid();
+  return is_ours ? usual + "/dvfs-plan/copies" : "";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "orchestrator/settings/attribute_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -23,13 +24,6 @@ constexpr Form forms[] = {
     {"/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq", "cpu.frequency", 1e3, "Hz"},
     {"/sys/devices/system/cpu/cpufreq/policy*/scaling_setspeed", "cpu.frequency", 1e3, "Hz"},
     {"/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "cpu.governor", 0, ""},
-    // What they were, and nothing else.
-    {"/sys/devices/system/cpu/cpufreq/schedutil/*", "", 1, ""},
-    {"/sys/devices/system/cpu/cpufreq/ondemand/*", "", 1, ""},
-    {"/sys/devices/system/cpu/cpufreq/conservative/*", "", 1, ""},
-    {"/sys/devices/system/cpu/cpufreq/policy*/schedutil/*", "", 1, ""},
-    {"/sys/devices/system/cpu/cpufreq/policy*/ondemand/*", "", 1, ""},
-    {"/sys/devices/system/cpu/cpufreq/policy*/conservative/*", "", 1, ""},
     {"/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference", "cpu.epp", 0, ""},
     {"/sys/devices/system/cpu/cpufreq/policy*/boost", "cpu.turbo", 1, ""},
     {"/sys/devices/system/cpu/cpufreq/boost", "cpu.turbo", 1, ""},
@@ -124,6 +118,7 @@ std::optional<KnownSetting> known_setting(const std::string& path) {
   const bool plain = path.size() < 512 && std::all_of(path.begin(), path.end(), is_path_character) &&
                      path.find("..") == std::string::npos && path.find("//") == std::string::npos;
   if (!plain || is_part_of_package(path)) return std::nullopt;
+  if (is_governor_tunable(path)) return KnownSetting{"", 1, "", ""};
   for (const Form& form : forms) {
     if (matches(form.pattern, path))
       return KnownSetting{std::string(form.kind), form.scale, form.unit, board_of(path)};

@@ -52,9 +52,9 @@ bool covers(const std::string& allowed, const std::string& what) {
 }
 
 bool is_kind(const std::string& word) {
-  static const std::array<std::string_view, 11> kinds{
-      "cpu.frequency",   "cpu.governor", "cpu.epp",  "cpu.turbo",  "cpu.uncore",     "cpu.cstates",
-      "cpu.power_limit", "devfreq",      "gpu.core", "gpu.memory", "gpu.power_limit"};
+  static const std::array<std::string_view, 12> kinds{
+      "cpu.frequency",   "cpu.governor", "cpu.epp",  "cpu.turbo",  "cpu.uncore",      "cpu.cstates",
+      "cpu.power_limit", "devfreq",      "gpu.core", "gpu.memory", "gpu.power_limit", "gpu.profile"};
   return std::find(kinds.begin(), kinds.end(), word) != kinds.end();
 }
 

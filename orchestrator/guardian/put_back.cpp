@@ -216,8 +216,8 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     return outcome;
   }
   require_restored(outcome);
+  remove_session_record(folder);  // first: one without its journal says that what settings were is lost
   remove_journal(folder);
-  remove_session_record(folder);
   return outcome;
 }
 

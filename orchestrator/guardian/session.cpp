@@ -413,6 +413,13 @@ class Session {
         throw Error(ExitCode::machine_refuses,
                     fmt::format("axis '{}': {} may not be set by this user", knob, shown_setting(path)),
                     "nothing was set");
+      if (where.is_cooled())
+        throw Error(ExitCode::machine_refuses,
+                    fmt::format("axis '{}': {} reads {}, and the kernel cools by clocks now: what its owner "
+                                "set cannot be read, so it could not be put back",
+                                knob, shown_setting(path), where.read().text.value_or("")),
+                    "nothing was set; let the machine cool (the states in "
+                    "/sys/class/thermal/cooling_device*/cur_state fall to 0), then run it again");
       auto value = where.to_save();
       if (!value && where.is_optional()) continue;
       if (!value)
@@ -680,16 +687,18 @@ class Session {
   }
 
   void forget_saved() {
-    remove_journal(*folder_);
-    applied_on_disk_.forget();
-    saved_.clear();
-    paths_.clear();
+    // Who is killed in between leaves the journal, by which all is put back once more: a record of settings without one would say that
+    // what they were is lost.
     try {
-      note_session();
+      note_session(0);
     } catch (const Error&) {
       // Its folder is gone, and a copy would say that settings were left.
       remove_session_record(*folder_);
     }
+    remove_journal(*folder_);
+    applied_on_disk_.forget();
+    saved_.clear();
+    paths_.clear();
   }
 
   // For who comes after a power cut, or after somebody killed us and the run together.

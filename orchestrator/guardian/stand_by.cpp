@@ -45,8 +45,10 @@ class StandsByRun {
       ::poll(wait, 2, 1000);
       signalfd_siginfo signal{};
       while (::read(signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
-        // From the terminal or by kill(2): it is meant for the run, which is in a process group of its own.
-        if (signal.ssi_signo != SIGCHLD && !status_) ::kill(run_, static_cast<int>(signal.ssi_signo));
+        // From the terminal or by kill(2): it is meant for the run. What the terminal sends comes to all of its foreground group.
+        const bool came_to_it = signal.ssi_code == SI_KERNEL && ::getpgid(run_) == ::getpgrp();
+        if (signal.ssi_signo != SIGCHLD && !status_ && !came_to_it)
+          ::kill(run_, static_cast<int>(signal.ssi_signo));
       }
       reap();
       if (wait[1].revents != 0) take_request();

@@ -34,6 +34,8 @@ constexpr Column setting_columns[] = {{"core_mhz", "core", Dimension::frequency,
 struct Table {
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> row;
+  std::vector<std::size_t> lines;  // of the file: where each row ends
+  std::size_t line = 1;
 };
 
 Table read_table(const std::string& path) {
@@ -59,8 +61,16 @@ Table read_table(const std::string& path) {
     auto* t = static_cast<Table*>(into);
     t->rows.push_back(std::move(t->row));
     t->row.clear();
+    t->lines.push_back(t->line);
   };
-  csv_parse(&parser, bytes.data(), bytes.size(), field, end, &table);
+  // Line by line: blank ones make no row, and a field in quotes may be of several.
+  for (std::size_t at = 0; at < bytes.size(); ++table.line) {
+    std::size_t next = std::min(bytes.find_first_of("\r\n", at), bytes.size() - 1) + 1;
+    if (bytes[next - 1] == '\r' && next < bytes.size() && bytes[next] == '\n') ++next;
+    csv_parse(&parser, bytes.data() + at, next - at, field, end, &table);
+    at = next;
+  }
+  table.line -= table.line > 1 ? 1 : 0;  // a last one without its end
   csv_fini(&parser, field, end, &table);
   csv_free(&parser);
   return table;
@@ -111,6 +121,8 @@ class Reader {
                 next);
   }
 
+  std::size_t line_of(std::size_t row) const { return table_.lines[row]; }
+
   const std::string* at(std::size_t row, const std::string& column) const {
     const auto found = columns_.find(column);
     if (found == columns_.end() || found->second >= table_.rows[row].size()) return nullptr;
@@ -122,7 +134,8 @@ class Reader {
     if (text == nullptr || trim(*text).empty()) return std::nullopt;
     const auto known = number(*text);
     if (!known)
-      fail(row + 1, fmt::format("holds '{}' in column '{}', which is no number", printable(*text), column),
+      fail(line_of(row),
+           fmt::format("holds '{}' in column '{}', which is no number", printable(*text), column),
            "leave a field empty where nothing is known");
     return known;
   }
@@ -156,7 +169,7 @@ class Reader {
     if (std::all_of(fields.begin(), fields.end(), [](const std::string& f) { return trim(f).empty(); }))
       return;
     if (fields.size() != columns_.size())
-      fail(row + 1,
+      fail(line_of(row),
            fmt::format("has {} fields where the first line names {}", fields.size(), columns_.size()),
            "write points in decimals, and quote a name that holds a comma");
     const std::string *device = at(row, "device"), *workload = at(row, "workload");
@@ -165,24 +178,24 @@ class Reader {
     constexpr double largest = 1e15;
     for (const auto& [name, v] : {std::pair{"seconds", seconds}, std::pair{"joules", joules}}) {
       if (v && (*v < 0 || (*v > 0 && (*v > largest || *v < 1 / largest))))
-        fail(row + 1, fmt::format("holds {:g} in column '{}'", *v, name),
+        fail(line_of(row), fmt::format("holds {:g} in column '{}'", *v, name),
              "such a value is no measurement; mend or delete the row");
     }
     if (!seconds || !joules || *seconds <= 0 || *joules <= 0) {
-      notes_.push_back(fmt::format("{}:{}: left out: no time or no energy", printable(path_), row + 1));
+      notes_.push_back(fmt::format("{}:{}: left out: no time or no energy", printable(path_), line_of(row)));
       return;
     }
     Setting setting;
     for (const Column& column : setting_columns) {
       setting.push_back(value(row, column.name));
       if (setting.back() && (*setting.back() <= 0 || *setting.back() > 1e9))
-        fail(row + 1, fmt::format("holds {:g} in column '{}'", *setting.back(), column.name),
+        fail(line_of(row), fmt::format("holds {:g} in column '{}'", *setting.back(), column.name),
              "a clock or power limit is above 0");
     }
     // Rounding and separate meters make some per cent; a unit makes a thousand.
     constexpr double units_differ = 3;
     if (watts && *watts > 0 && std::abs(std::log(*joules / *seconds / *watts)) > std::log(units_differ))
-      fail(row + 1,
+      fail(line_of(row),
            fmt::format("says {:g} W on average, but {:g} J in {:g} s are {:g} W", *watts, *joules, *seconds,
                        *joules / *seconds),
            "write seconds, joules and watts");
@@ -190,9 +203,9 @@ class Reader {
     const std::string* repeat = at(row, "repeat");
     const std::string which = repeat != nullptr ? std::string(trim(*repeat)) : "";
     const auto [first, is_new] = group.rows.emplace(
-        std::pair{setting, which.empty() ? fmt::format("{} {}", *seconds, *joules) : which}, row + 1);
+        std::pair{setting, which.empty() ? fmt::format("{} {}", *seconds, *joules) : which}, line_of(row));
     if (!is_new)
-      fail(row + 1,
+      fail(line_of(row),
            fmt::format("says again what line {} says of this setting{}", first->second,
                        which.empty() ? "" : fmt::format(" and repeat {}", printable(which))),
            "number the repeats in the column 'repeat', or delete the row");

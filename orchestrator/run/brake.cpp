@@ -52,6 +52,15 @@ std::string last_lines(const std::string& text) {
 }
 
 std::optional<std::string> Brake::stops_behind(const TrialRecord& trial) {
+  // It would run beside whatever comes next.
+  if (trial.child.stuck > 0) {
+    keys_.clear();
+    if (counts_for_its_point(trial.role)) keys_.push_back(trial.key);
+    return fmt::format(
+        "{}: process {} of it was killed and does not end: it waits within the kernel, for a driver or a "
+        "file system",
+        printable(trial.key), trial.child.stuck);
+  }
   if (after_ == 0 || !counts_for_its_point(trial.role)) return std::nullopt;
   if (trial.verdict != cause_) keys_.clear();
   cause_ = trial.verdict;

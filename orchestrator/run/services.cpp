@@ -325,7 +325,7 @@ void Services::adopt_daemons(Running& running) const {
   if (running.group || !running.ours) return;
   for (const pid_t child : children_of(::getpid())) {
     if (group().is_own(child) || started_at_tick(child).value_or(0) < running.began_tick) continue;
-    if (::waitpid(child, nullptr, WNOHANG) == child) continue;
+    if (::waitpid(child, nullptr, WNOHANG) == child || !group().may_be_of_the_run(child)) continue;
     running.daemons.insert(child);
     group().own(child);
   }
@@ -513,7 +513,12 @@ std::string Services::last_words(const Running& running) const {
 }
 
 // Whether all of it has gone by itself: its first process, and who is in its session or group still.
-bool Services::has_left(Running& running) const {
+bool Services::has_left(Running& running) {
+  std::erase_if(running.daemons, [&](pid_t daemon) {
+    const bool gone = ::waitpid(daemon, nullptr, WNOHANG) == daemon;
+    if (gone) group().disown(daemon);
+    return gone;
+  });
   if (running.pid <= 0) return !running.group || running.group->empty();
   if (!is_gone(running.pidfd)) return false;
   // A session's number stays taken while the first of it is not reaped: look at the others.
@@ -528,8 +533,7 @@ void Services::clear_away(Running& running) {
   if (running.pid > 0) {
     ::kill(-running.pid, SIGKILL);
     ::kill(running.pid, SIGKILL);
-    while (::waitpid(running.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    reap_killed(running.pid);
     group().disown(running.pid);
   }
   for (const pid_t pid : running.daemons) {

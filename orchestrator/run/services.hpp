@@ -88,7 +88,7 @@ class Services {
   void require_hope(int index) const;
   // False: somebody asked us to stop meanwhile; they end later (end_all).
   bool end(const std::vector<int>& indices, bool gives_way);
-  bool has_left(Running& running) const;
+  bool has_left(Running& running);
   void clear_away(Running& running);
   void adopt_daemons(Running& running) const;
   std::set<pid_t> processes_of(const Running& running) const;

@@ -58,6 +58,7 @@ struct WorkRunner::Totals {
     child.leftovers += one.leftovers;
     child.stopped_meanwhile = child.stopped_meanwhile || one.stopped_meanwhile;
     child.child_was_stopped = child.child_was_stopped || one.child_was_stopped;
+    if (one.stuck > 0) child.stuck = one.stuck;
     if (!one.regions_problem.empty()) child.regions_problem = one.regions_problem;
     if (alone) {
       const std::uint64_t output = child.output.bytes + one.output.bytes,

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
+#include "orchestrator/settings/cooling.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -61,18 +63,51 @@ class ScalingLimit : public AttributeFile {
  public:
   using AttributeFile::AttributeFile;
   bool is_clock_limit() const override { return true; }
-  std::optional<std::string> firmware_limit() const override { return sysfs_.text(policy() + "/bios_limit"); }
-  // scaling_max_freq shows the lower of the owner's limit and the firmware's. While the firmware caps, the
+  std::optional<std::string> firmware_limit() const override {
+    return has_no_turbo() ? sysfs_.text(policy() + "/base_frequency") : sysfs_.text(policy() + "/bios_limit");
+  }
+  std::string limited_by() const override { return has_no_turbo() ? "turbo, which is off," : "the firmware"; }
+  bool is_cooled() const override {
+    return is_highest() && cools_cpus_by_clock(sysfs_) &&
+           sysfs_.number(path_) < sysfs_.number(policy() + "/cpuinfo_max_freq");
+  }
+  // scaling_max_freq shows the lower of the owner's limit and the firmware's, or that of turbo being off. While that caps, the
   // owner's cannot be read; writing the cap back would make it the owner's, for good.
   std::optional<std::string> to_save() override {
+    // The kernel's own, where nobody asked for less (FREQ_QOS_MAX_DEFAULT_VALUE of include/linux/pm_qos.h).
+    constexpr const char* no_limit = "2147483647";
     const auto now = sysfs_.text(path_);
-    if (!path_.ends_with("/scaling_max_freq")) return now;
+    if (!is_highest()) return now;
     const auto limit = firmware_limit(), highest = sysfs_.text(policy() + "/cpuinfo_max_freq");
-    return now && limit && highest && *now == *limit && *limit != *highest ? highest : now;
+    if (!now || !limit || !highest || *now != *limit) return now;
+    // From 6.11 on the highest is lowered with turbo too.
+    if (*limit == *highest) return has_no_turbo() ? no_limit : now;
+    return highest;
   }
 
  private:
   std::string policy() const { return path_.substr(0, path_.rfind('/')); }
+  bool is_highest() const { return path_.ends_with("/scaling_max_freq"); }
+  // Documentation/admin-guide/pm/intel_pstate.rst: no_turbo caps policies at what they reach without it, which base_frequency tells.
+  bool has_no_turbo() const {
+    return is_highest() && sysfs_.text("/sys/devices/system/cpu/intel_pstate/no_turbo") == "1" &&
+           sysfs_.exists(policy() + "/base_frequency");
+  }
+};
+
+// max_freq of devfreq (Documentation/ABI/testing/sysfs-class-devfreq).
+class DevfreqLimit : public AttributeFile {
+ public:
+  using AttributeFile::AttributeFile;
+  bool is_cooled() const override {
+    if (!cools_devices_by_clock(sysfs_)) return false;
+    const std::string all =
+        sysfs_.text(path_.substr(0, path_.rfind('/')) + "/available_frequencies").value_or("");
+    double highest = 0;
+    for (const std::string& one : split_words(all))
+      highest = std::max(highest, parse_number(one).value_or(0));
+    return sysfs_.number(path_).value_or(0) < highest;
+  }
 };
 
 // scaling_setspeed: the last request, whatever became of it.
@@ -136,6 +171,8 @@ std::unique_ptr<Setting> attribute_setting(const std::string& path, const Sysfs&
   if (name == "power1_cap") return std::make_unique<PowerCap>(path, sysfs);
   if (name == "scaling_max_freq" || name == "scaling_min_freq")
     return std::make_unique<ScalingLimit>(path, sysfs);
+  if (name == "max_freq" && path.starts_with("/sys/class/devfreq/"))
+    return std::make_unique<DevfreqLimit>(path, sysfs);
   if (is_governor_tunable(path)) return std::make_unique<GovernorTunable>(path, sysfs);
   if (name.starts_with("pp_dpm_")) return std::make_unique<DpmLevels>(path, sysfs);
   if (name == "scaling_setspeed") return std::make_unique<ScalingSpeed>(path, sysfs);

@@ -57,8 +57,12 @@ class Setting {
   virtual std::optional<std::string> driver_default() { return std::nullopt; }
   // A limit of CPU clocks, which the firmware and the kernel's cooling lower by themselves.
   virtual bool is_clock_limit() const { return false; }
-  // The firmware's own limit (bios_limit of cpufreq); nullopt: there is none.
+  // The limit of the firmware (bios_limit of cpufreq), or of turbo that is off; nullopt: there is none.
   virtual std::optional<std::string> firmware_limit() const { return std::nullopt; }
+  // What that limit is of: "the firmware".
+  virtual std::string limited_by() const { return "the firmware"; }
+  // Whether the kernel cools by it now: it reads what is allowed then, and what its owner set cannot be known.
+  virtual bool is_cooled() const { return false; }
 };
 
 }  // namespace dvfs_plan

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "orchestrator/settings/command_setting.hpp"
+#include "orchestrator/settings/cooling.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
@@ -16,20 +17,6 @@ namespace {
 constexpr Nanoseconds most_of_a_cheap_read = 200'000;
 constexpr Nanoseconds least_between_looks = 200'000'000;
 constexpr std::int64_t looks_take_one_part_in = 2000;
-
-// Whether the kernel cools CPUs by their clocks just now (drivers/thermal/cpufreq_cooling.c, ACPI passive
-// cooling).
-bool cools_by_clock(const Sysfs& sysfs) {
-  const std::string folder = "/sys/class/thermal/";
-  for (const std::string& device : sysfs.list(folder)) {
-    if (!device.starts_with("cooling_device")) continue;
-    const std::string type = sysfs.text(folder + device + "/type").value_or("");
-    const bool of_cpus =
-        type.starts_with("cpufreq") || type.starts_with("thermal-cpufreq") || type == "Processor";
-    if (of_cpus && sysfs.number(folder + device + "/cur_state").value_or(0) > 0) return true;
-  }
-  return false;
-}
 
 class WatchingProbe : public Probe {
  public:
@@ -106,7 +93,7 @@ bool SettingsWatch::begin() {
     whole_cost_ += took;
     if (one.cheap) cheap_cost_ += took;
   }
-  cooled_ = cools_by_clock(sysfs_);
+  cooled_ = cools_cpus_by_clock(sysfs_);
   next_look_ = 0;
   return true;
 }
@@ -125,7 +112,7 @@ void SettingsWatch::compare(Watched& one, bool at_the_end) {
     const auto limit = one.where->firmware_limit();
     const bool cap_moved =
         limit != one.firmware_limit && (one.firmware_limit == change.was || limit == change.now);
-    change.by_firmware = cap_moved || cooled_ || cools_by_clock(sysfs_);
+    change.by_firmware = cap_moved || cooled_ || cools_cpus_by_clock(sysfs_);
   }
   changes_.push_back(std::move(change));
 }

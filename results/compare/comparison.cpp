@@ -232,6 +232,38 @@ std::string other_references(const ComparedScenario& scenario, const std::vector
                               : fmt::format(", changes against {} on both sides", scenario.base_called));
 }
 
+const PointSummary* find(const ScenarioSummary& scenario, const std::string& key) {
+  const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
+                                  [&](const PointSummary& p) { return p.point == key; });
+  return found == scenario.points.end() ? nullptr : &*found;
+}
+
+const ScenarioSummary* find(const std::vector<ScenarioSummary>& scenarios, const std::string& name) {
+  const auto found = std::find_if(scenarios.begin(), scenarios.end(),
+                                  [&](const ScenarioSummary& one) { return one.scenario == name; });
+  return found == scenarios.end() ? nullptr : &*found;
+}
+
+// Of a side's first night, and behind it what only later ones have: a night that was interrupted lacks scenarios and points.
+std::vector<ScenarioSummary> scenarios_of(const std::vector<ComparedResult>& nights) {
+  std::vector<ScenarioSummary> all = nights.front().summary.scenarios;
+  for (const ComparedResult& night : nights) {
+    for (const ScenarioSummary& one : night.summary.scenarios) {
+      const auto known = std::find_if(all.begin(), all.end(), [&](const ScenarioSummary& scenario) {
+        return scenario.scenario == one.scenario;
+      });
+      if (known == all.end()) {
+        all.push_back(one);
+        continue;
+      }
+      for (const PointSummary& point : one.points) {
+        if (find(*known, point.point) == nullptr) known->points.push_back(point);
+      }
+    }
+  }
+  return all;
+}
+
 class ScenarioComparison {
  public:
   ScenarioComparison(const std::vector<ComparedResult>& ones, const ScenarioSummary& before,
@@ -252,7 +284,7 @@ class ScenarioComparison {
         add(point, *other);
       else {
         result_.only_before.push_back(point.point);
-        if (point.counted > 0) result_.lost.push_back(settings_text(point));
+        if (over_nights(ones_, point).counted > 0) result_.lost.push_back(settings_text(point));
       }
     }
     for (const PointSummary& point : after_.points) {
@@ -272,12 +304,6 @@ class ScenarioComparison {
   }
 
  private:
-  static const PointSummary* find(const ScenarioSummary& scenario, const std::string& key) {
-    const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
-                                    [&](const PointSummary& p) { return p.point == key; });
-    return found == scenario.points.end() ? nullptr : &*found;
-  }
-
   // Keys leave out the value at which trials ran before its axis was there, and that may be another one in each file.
   static bool same_settings(const PointSummary& a, const PointSummary& b) {
     return std::equal(a.settings.begin(), a.settings.end(), b.settings.begin(), b.settings.end(),
@@ -300,11 +326,13 @@ class ScenarioComparison {
     for (auto field : {&PointSummary::work_energy, &PointSummary::work_time, &PointSummary::power}) {
       std::vector<double> logs;
       for (const PointSummary* one : all) {
-        if (one->*field && (one->*field)->mean > 0) logs.push_back(std::log((one->*field)->mean));
+        if (!(one->*field) || !((one->*field)->mean > 0)) continue;
+        logs.push_back(std::log((one->*field)->mean));
+        if (!(point.*field)) point.*field = one->*field;
       }
       if (logs.empty())
         (point.*field).reset();
-      else if (point.*field)
+      else
         (point.*field)->mean = std::exp(estimate(logs)->mean);
     }
     point.trials = point.counted = point.censored = 0;
@@ -409,7 +437,10 @@ class ScenarioComparison {
     if (!after_.best) return;
     const PointSummary& best = after_.points[*after_.best];
     result_.best_after = best.point;
-    const PointSummary* old = result_.best_before ? find(after_, *result_.best_before) : nullptr;
+    // By the night that names the new one.
+    const ScenarioSummary* const first = find(others_.front().summary.scenarios, after_.scenario);
+    const PointSummary* old =
+        result_.best_before && first != nullptr ? find(*first, *result_.best_before) : nullptr;
     if (old == nullptr || !energies_compare_) return;
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
@@ -595,8 +626,9 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   comparison.energies_compare = a.energy_source == b.energy_source && a.objective.per == b.objective.per;
   comparison.warnings = warnings_of(before, after);
   comparison.machine = machine_differences(before, after);
-  for (const ScenarioSummary& scenario : before.summary.scenarios) {
-    for (const ScenarioSummary& other : after.summary.scenarios) {
+  const auto scenarios_before = scenarios_of(ones), scenarios_after = scenarios_of(others);
+  for (const ScenarioSummary& scenario : scenarios_before) {
+    for (const ScenarioSummary& other : scenarios_after) {
       if (other.scenario != scenario.scenario) continue;
       for (std::string& warning : other_units(scenario, other))
         comparison.warnings.push_back(std::move(warning));

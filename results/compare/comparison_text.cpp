@@ -118,7 +118,7 @@ std::string sentence(const ComparedScenario& scenario, bool energies_compare, bo
   if (!all.empty())
     text += fmt::format(
         " On average over all points {}{}.", join(all, ", "),
-        of_levels ? ""
+        of_levels ? " (no interval: each point's own is in the table)"
                   : " (no interval: what shifts a whole night is not known from two; `compare A1 A2 -- "
                     "B1 B2` judges it from several)");
   return energies_compare ? text + best_text(scenario) : text;

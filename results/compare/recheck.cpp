@@ -13,6 +13,7 @@
 #include "results/report/json_values.hpp"
 #include "results/report/of_totals.hpp"
 #include "results/report/question_text.hpp"
+#include "results/report/side_by_side.hpp"
 #include "results/statistics/estimate.hpp"
 
 namespace dvfs_plan {
@@ -156,10 +157,7 @@ Broken broken_constraints(const PointSummary& now, const PointSummary& then) {
           return was.text == check.text && was.holds == true && was.certain == true;
         });
     const std::string text =
-        check.value ? fmt::format("{} (now {})", check.text,
-                                  check.name == "slowdown" ? fmt::format("{:.1f} %", 100 * *check.value)
-                                                           : fmt::format("{:.4g}", *check.value))
-                    : check.text;
+        check.value ? fmt::format("{} (now {})", check.text, value_text(check)) : check.text;
     (check.holds == false && check.certain == true && held ? broken.certainly : broken.perhaps)
         .push_back(text);
   }

@@ -8,7 +8,6 @@
 
 #include "base/child.hpp"
 #include "base/error.hpp"
-#include "base/removed_on_signal.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
 #include "base/work_folder.hpp"
@@ -89,9 +88,8 @@ class ParquetWriter : public TableWriter {
   std::ostream& out_;
   std::string node_;
   WorkFolder work_;
-  const std::filesystem::path script_ = work_.path() / "write_parquet.mjs", table_ = work_.path() / "table",
-                              in_rows_ = work_.path() / "rows";
-  RemovedOnSignal go_with_us_{{script_.string(), table_.string(), in_rows_.string(), work_.path().string()}};
+  const std::filesystem::path script_ = work_.file("write_parquet.mjs"), table_ = work_.file("table"),
+                              in_rows_ = work_.file("rows");
   std::ofstream rows_;
   std::size_t in_group_ = 0;
 };

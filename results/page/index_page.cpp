@@ -36,6 +36,7 @@ nlohmann::ordered_json index_object(const Index& index) {
                     {"scenario", row.scenario},
                     {"best", text_or_null(row.best)},
                     {"reference", text_or_null(row.reference)},
+                    {"best_is_reference", row.best_is_reference},
                     {"share_of_reference", text_or_null(row.share_of_reference)},
                     {"gain", ends(row.gain)},
                     {"slowdown", ends(row.slowdown)},
@@ -54,7 +55,8 @@ std::string index_text(const Index& index, const TextLook& look) {
             true);
   for (const IndexRow& row : index.rows)
     table.row({printable(row.file), or_dash(row.machine), row.begun_at.substr(0, 10), printable(row.scenario),
-               row.objective, or_dash(row.best), cell(row.gain), cell(row.slowdown),
+               row.objective, or_dash(row.best), row.best_is_reference ? "is the reference" : cell(row.gain),
+               row.best_is_reference ? "" : cell(row.slowdown),
                row.counted == row.trials ? std::to_string(row.trials)
                                          : fmt::format("{} of {}", row.counted, row.trials),
                or_dash(row.rechecked)});

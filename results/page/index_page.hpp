@@ -15,6 +15,7 @@ struct IndexRow {
   std::string file, page;  // ways from where the index stands; page: empty where there is none beside it
   std::string experiment, machine, begun_at, objective;
   std::string scenario, best, reference;  // settings of the two; empty: none can be named
+  bool best_is_reference = false;
   // The best's numeric settings as shares of the reference's, so that machines compare: "cpu.frequency 60 %".
   std::string share_of_reference;
   std::optional<Change> gain;      // of the objective against the reference, a share, 95 %

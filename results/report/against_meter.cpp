@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 
 #include "base/text.hpp"
 #include "results/energy/energy_source.hpp"
 #include "results/report/amounts.hpp"
+#include "results/report/side_by_side.hpp"
+#include "results/statistics/blocks.hpp"
 #include "results/trial/judge.hpp"
 
 namespace dvfs_plan {
@@ -185,22 +188,40 @@ class Comparison {
       const auto point = std::find_if(mine.points.begin(), mine.points.end(),
                                       [&](const PointSummary& p) { return p.point == named; });
       if (!answer.same && point != mine.points.end()) {
-        answer.told_apart = mine.spread_known && !point->not_told_apart;
-        answer.gain = gain_against(mine, *point);
+        for (const ConstraintCheck& check : point->constraints) {
+          if (check.holds == true) continue;
+          answer.breaks.push_back(fmt::format(
+              "{} ({})", check.text, check.value ? "it has " + value_text(check) : value_text(check)));
+        }
+        if (answer.breaks.empty()) {
+          answer.told_apart = mine.spread_known && !point->not_told_apart;
+          answer.gain = gain_against(mine, *point);
+        }
       }
       all.push_back(std::move(answer));
     }
     return all;
   }
 
-  // Of the meter's best, by the meter.
+  // Of the meter's best, by the meter, among the settings that hold the limits: those are not judged anew, against another reference.
   std::optional<Change> gain_against(const ScenarioSummary& mine, const PointSummary& point) const {
+    std::set<std::string> feasible;
+    for (const PointSummary& one : mine.points) {
+      if (one.feasible) feasible.insert(one.point);
+    }
     std::vector<TrialRow> rows;
-    std::copy_if(trials_.begin(), trials_.end(), std::back_inserter(rows),
-                 [&](const TrialRow& row) { return row.scenario == mine.scenario; });
+    std::copy_if(trials_.begin(), trials_.end(), std::back_inserter(rows), [&](const TrialRow& row) {
+      return row.scenario == mine.scenario && feasible.contains(row.point);
+    });
     for (TrialRow& row : rows) row.is_reference = row.point == point.point;
-    const Summary answer = summarise(summary_.experiment, rows);
-    return answer.scenarios.size() == 1 ? answer.scenarios.front().gain_of_best : std::nullopt;
+    ExperimentRow unlimited = summary_.experiment;
+    unlimited.objective.constraints.clear();
+    for (auto& [workload, own] : unlimited.own_objectives) own.constraints.clear();
+    const Summary answer = summarise(unlimited, rows);
+    if (answer.scenarios.size() != 1) return std::nullopt;
+    const ScenarioSummary& one = answer.scenarios.front();
+    const bool same_best = one.best && one.points[*one.best].point == mine.points[*mine.best].point;
+    return same_best ? one.gain_of_best : std::nullopt;
   }
 
   const Summary& summary_;
@@ -277,9 +298,11 @@ std::vector<std::string> meter_sentences(const AgainstMeter& against) {
     } else {
       text += fmt::format("{} would be named", settings_text(named));
       const auto& gain = answer.gain;
-      if (!answer.told_apart)
+      if (!answer.breaks.empty())
+        text += ", which by the meter is not known to hold " + join(answer.breaks, " and ");
+      else if (!answer.told_apart)
         text += ", which the meter does not tell apart from its own";
-      else if (gain && gain->low && gain->high && *gain->low <= 0)
+      else if (gain && gain->low && gain->high && !is_beyond_zero(*gain))
         text += ", whose difference to its own the meter does not show";
       else if (gain)
         text += fmt::format("; by the meter its own is {:.1f} % better than that{}", 100 * gain->value,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -44,8 +45,9 @@ bool same_value(const AxisSetting& setting, const std::string& wanted) {
 // The point of each scenario that holds all of it; of several the one nearest to what a machine does by itself: the highest of its numbers.
 class Reference {
  public:
-  Reference(const Question& question, std::vector<PointRow>& points)
-      : wanted_(question.reference), points_(points) {
+  Reference(const Question& question, const std::vector<PointRow>& points) : wanted_(question.reference) {
+    std::copy_if(points.begin(), points.end(), std::back_inserter(points_),
+                 [](const PointRow& point) { return point.in_plan; });
     for (const auto& one : wanted_) {
       for (const PointRow& point : points_) {
         for (const AxisSetting& setting : point.settings) {
@@ -112,7 +114,7 @@ class Reference {
   }
 
   const std::vector<std::pair<std::string, std::string>>& wanted_;
-  const std::vector<PointRow>& points_;
+  std::vector<PointRow> points_;  // that the experiment has
   std::set<std::pair<std::string, std::string>>
       as_written_;  // of wanted_, those that were swept in just these words
 };

@@ -99,15 +99,17 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
                     *wish.slowdown * 100, *point.slowdown->high * 100));
   if (wish.slowdown && point.saving && point.saving->low && *point.saving->low <= 0)
     doubts.push_back(
-        "that it takes less energy than the reference is not shown: the 95 % interval holds zero");
+        point.saving->high && *point.saving->high < 0
+            ? "it takes more energy than the reference"
+            : "that it takes less energy than the reference is not shown: the 95 % interval holds zero");
   // What the report corrects of the best for its having been chosen is of no other setting.
   const ScenarioSummary& scenario = answer.scenario;
   const bool is_best = scenario.best && &point == &scenario.points[*scenario.best];
   if (wish.slowdown && !point.is_reference && point.saving && scenario.points.size() > 2 &&
       (!is_best || scenario.objective.minimise != Objective::energy))
-    doubts.push_back(fmt::format(
-        "its saving is by its own trials, not corrected for its having been chosen as the least of {}",
-        scenario.points.size()));
+    doubts.push_back(
+        fmt::format("its saving is by {}, not corrected for its having been chosen as the least of {}",
+                    scenario.search ? "the search's model" : "its own trials", scenario.points.size()));
   for (const ConstraintCheck& check : point.constraints) {
     if (check.certain == true && check.holds == true) continue;
     doubts.push_back(check.holds == true    ? fmt::format("it holds {} by its mean{}", check.text,

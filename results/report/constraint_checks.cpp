@@ -25,6 +25,10 @@ std::optional<Bounded> bounded(const std::optional<Estimate>& estimate) {
   return b;
 }
 
+std::string unit_of_measured(std::string_view name) {
+  return name == "power" ? "W" : name == "time" ? "s" : name == "energy" ? "J" : "";
+}
+
 std::optional<Bounded> value_of(const ConstraintSpec& constraint, const PointSummary& point) {
   if (constraint.name == "power") return bounded(point.power);
   if (constraint.name == "time") return bounded(point.time);
@@ -76,8 +80,8 @@ void check_constraints(PointSummary& point, const std::vector<ConstraintSpec>& c
       value.reset();
     }
     if (value) {
-      if (told != point.metrics.end())
-        check.unit = plain_unit(constraint.unit.empty() ? unit : constraint.unit);
+      check.unit = told != point.metrics.end() ? plain_unit(constraint.unit.empty() ? unit : constraint.unit)
+                                               : unit_of_measured(constraint.name);
       for (double* one :
            {&value->value, value->low ? &*value->low : nullptr, value->high ? &*value->high : nullptr}) {
         if (one != nullptr) *one = *as_bounded(constraint, *one, unit);

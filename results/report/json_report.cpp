@@ -426,11 +426,13 @@ Json against_meter_json(const AgainstMeter& against) {
   for (const MeterAnswer& answer : against.answers) {
     Json settings = Json::object();
     for (const AxisSetting& setting : answer.by_sensors) settings[setting.axis] = setting.text;
-    json["answers"].push_back({{"scenario", answer.scenario},
-                               {"by_sensors", settings},
-                               {"same", answer.same},
-                               {"told_apart", answer.same ? Json(nullptr) : Json(answer.told_apart)},
-                               {"gain_of_meters_best", to_json(answer.gain)}});
+    json["answers"].push_back(
+        {{"scenario", answer.scenario},
+         {"by_sensors", settings},
+         {"same", answer.same},
+         {"told_apart", answer.same || !answer.breaks.empty() ? Json(nullptr) : Json(answer.told_apart)},
+         {"breaks", answer.breaks},
+         {"gain_of_meters_best", to_json(answer.gain)}});
   }
   return json;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <set>
 
@@ -11,64 +12,62 @@ namespace dvfs_plan {
 namespace {
 
 // What several trials of one block have in common, the block's own level, is one thing and not several: a block's mean is one value. Of one
-// block alone nothing tells how blocks differ. Of several machines each is one. `blocks_differ`: they are repetitions, no rounds of a search.
-std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& nodes,
-                                    const std::vector<std::string>& blocks,
-                                    const std::vector<SensorPart>& sensors, bool blocks_differ) {
-  const bool one_machine =
-      std::all_of(nodes.begin(), nodes.end(), [](const std::string& node) { return node.empty(); });
-  if (!one_machine || !blocks_differ) return estimate_of_groups(values, nodes, sensors);
-  auto result = estimate_of_groups(values, blocks, sensors);
-  if (result && values.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const std::string& one) {
-        return one == blocks.front();
-      }))
-    result->half_width.reset();
+// block alone nothing tells how blocks differ. Of several machines each is one, and of one of them alone nothing tells how machines differ.
+// A search's blocks are its rounds and no repetitions.
+std::string repeats_as(const TrialRow& trial, const TrialsOfPoint& of) {
+  return of.several_machines || !of.blocks_differ ? trial.node : std::to_string(trial.block);
+}
+
+std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& groups,
+                                    const std::vector<SensorPart>& sensors, const TrialsOfPoint& of) {
+  auto result = estimate_of_groups(values, groups, sensors);
+  const bool one = std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) == groups.end();
+  if (result && one && of.blocks_differ) result->half_width.reset();
   return result;
 }
 
-// Values of one quantity over the counted trials of a point, with the sensors' share of each, and the machine of each where
-// there are several.
+// Values of one quantity over the counted trials of a point, with the sensors' share of each, and what repeats of each.
 struct Values {
-  std::vector<double> values;
-  std::vector<SensorPart> sensor;
-  std::vector<std::string> nodes, blocks;
-  const TrialRow* of = nullptr;  // that is being added
-  void add(const std::optional<double>& value, const std::optional<SensorPart>& relative) {
+  std::vector<double> values = {};
+  std::vector<SensorPart> sensor = {};
+  std::vector<std::string> groups = {};
+  void add(double value, const std::string& group) {
+    values.push_back(value);
+    groups.push_back(group);
+  }
+  void add(const std::optional<double>& value, const std::string& group,
+           const std::optional<SensorPart>& relative) {
     if (!value) return;
-    values.push_back(*value);
-    nodes.push_back(of->node);
-    blocks.push_back(std::to_string(of->block));
+    add(*value, group);
     if (relative)
       sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
   }
-  std::optional<Estimate> estimate(bool blocks_differ) const {
-    return estimate_of(values, nodes, blocks, sensor, blocks_differ);
+  std::optional<Estimate> estimate(const TrialsOfPoint& of) const {
+    return estimate_of(values, groups, sensor, of);
   }
 };
 
 // What its trials say beside time and energy.
-void describe(PointSummary& point, const std::vector<const TrialRow*>& trials, bool blocks_differ) {
+void describe(PointSummary& point, const TrialsOfPoint& of) {
   struct Told {
-    std::vector<double> values, least, highest;
-    std::vector<std::string> nodes, blocks;
+    Values value, least, highest;
     std::string unit;
     double count = 0, of = 0;
   };
   std::map<std::string, Told> metrics;
-  std::map<std::string, std::vector<double>> boards;
-  std::vector<double> shares;
-  std::vector<std::vector<double>> times;
-  for (const TrialRow* trial : trials) {
+  std::map<std::string, Values> boards;
+  Values shares;
+  std::vector<Values> times;
+  for (const TrialRow* trial : of.trials) {
     if (!trial->counts()) continue;
+    const std::string group = repeats_as(*trial, of);
     for (const std::string& name : trial->in_other_units) ++point.in_other_units[name];
     for (const auto& [name, value] : trial->metrics) {
       Told& told = metrics[name];
-      told.values.push_back(value);
-      told.nodes.push_back(trial->node);
-      told.blocks.push_back(std::to_string(trial->block));
+      told.value.add(value, group);
       const auto extremes = trial->extremes_of_metrics.find(name);
-      told.least.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first);
-      told.highest.push_back(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.second);
+      told.least.add(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.first, group);
+      told.highest.add(extremes == trial->extremes_of_metrics.end() ? value : extremes->second.second, group);
       if (const auto unit = trial->units_of_metrics.find(name); unit != trial->units_of_metrics.end())
         told.unit = unit->second;
       const auto count = trial->counts_of_metrics.find(name);
@@ -76,9 +75,9 @@ void describe(PointSummary& point, const std::vector<const TrialRow*>& trials, b
       told.count += count->second.first;
       told.of += count->second.second;
     }
-    for (const auto& [domain, joules] : trial->joules_of_boards) boards[domain].push_back(joules);
+    for (const auto& [domain, joules] : trial->joules_of_boards) boards[domain].add(joules, group);
     if (trial->all_running_s && trial->time_s && *trial->time_s > 0)
-      shares.push_back(*trial->all_running_s / (*trial->time_s * trial->runs));
+      shares.add(*trial->all_running_s / (*trial->time_s * trial->runs), group);
     times.resize(std::max(times.size(), trial->instances.size()));
     point.instances.resize(std::max(point.instances.size(), trial->instances.size()));
     for (std::size_t i = 0; i < trial->instances.size(); ++i) {
@@ -86,15 +85,15 @@ void describe(PointSummary& point, const std::vector<const TrialRow*>& trials, b
       point.instances[i].name = one.name;
       point.instances[i].workload = one.workload;
       const double work = one.units.value_or(one.runs);
-      if (one.time_s && work > 0) times[i].push_back(*one.time_s / work);
+      if (one.time_s && work > 0) times[i].add(*one.time_s / work, group);
     }
   }
   for (const auto& [name, told] : metrics) {
-    MetricSummary metric{*estimate_of(told.values, told.nodes, told.blocks, {}, blocks_differ),
-                         estimate_of(told.least, told.nodes, told.blocks, {}, blocks_differ),
-                         estimate_of(told.highest, told.nodes, told.blocks, {}, blocks_differ),
+    MetricSummary metric{*told.value.estimate(of),
+                         told.least.estimate(of),
+                         told.highest.estimate(of),
                          told.unit,
-                         static_cast<int>(told.values.size()),
+                         static_cast<int>(told.value.values.size()),
                          told.count,
                          told.of,
                          {},
@@ -106,9 +105,9 @@ void describe(PointSummary& point, const std::vector<const TrialRow*>& trials, b
     }
     point.metrics.emplace(name, std::move(metric));
   }
-  for (const auto& [domain, joules] : boards) point.joules_of_boards.emplace(domain, *estimate(joules));
-  point.all_running_share = estimate(shares);
-  for (std::size_t i = 0; i < times.size(); ++i) point.instances[i].time = estimate(times[i]);
+  for (const auto& [domain, joules] : boards) point.joules_of_boards.emplace(domain, *joules.estimate(of));
+  point.all_running_share = shares.estimate(of);
+  for (std::size_t i = 0; i < times.size(); ++i) point.instances[i].time = times[i].estimate(of);
 }
 
 // What boards ran at where it was not what was asked for, over the trials that count.
@@ -157,14 +156,12 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
       continue;
     }
     ++point.counted;
-    for (Values* quantity :
-         {&energy, &above_idle, &time, &power, &objective, &per_unit, &work_energy, &work_time, &edp, &ed2p})
-      quantity->of = trial;
+    const std::string group = repeats_as(*trial, of);
     std::optional<SensorPart> sensor;
     if (trial->energy_half_width_j && trial->energy_j && *trial->energy_j > 0)
       sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
                           trial->energy_systematic_j.value_or(0) / *trial->energy_j};
-    energy.add(trial->energy_j, sensor);
+    energy.add(trial->energy_j, group, sensor);
     std::optional<SensorPart> above_idle_sensor;
     if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s && trial->energy_half_width_j &&
         trial->idle_half_width_w) {
@@ -173,30 +170,30 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
                          std::abs(*trial->above_idle_j),
                      trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
     }
-    above_idle.add(trial->above_idle_j, above_idle_sensor);
+    above_idle.add(trial->above_idle_j, group, above_idle_sensor);
     const WorkOfTrial work = work_of(*trial, of.unequal);
-    work_energy.add(work.energy, sensor);
-    work_time.add(work.time, std::nullopt);
-    time.add(trial->time_s, std::nullopt);
-    power.add(trial->mean_power_w, sensor);
+    work_energy.add(work.energy, group, sensor);
+    work_time.add(work.time, group, std::nullopt);
+    time.add(trial->time_s, group, std::nullopt);
+    power.add(trial->mean_power_w, group, sensor);
     point.in_units = point.in_units || trial->units.has_value();
-    per_unit.add(trial->units ? work.energy : std::nullopt, sensor);
-    edp.add(work.edp, sensor);
-    ed2p.add(work.ed2p, sensor);
-    objective.add(work.objective, of.objective.minimise == Objective::time ? std::nullopt : sensor);
+    per_unit.add(trial->units ? work.energy : std::nullopt, group, sensor);
+    edp.add(work.edp, group, sensor);
+    ed2p.add(work.ed2p, group, sensor);
+    objective.add(work.objective, group, of.objective.minimise == Objective::time ? std::nullopt : sensor);
     if (work.objective) keys.push_back(trial->key);
   }
-  point.energy = energy.estimate(of.blocks_differ);
-  point.above_idle = above_idle.estimate(of.blocks_differ);
-  point.time = time.estimate(of.blocks_differ);
-  point.work_energy = work_energy.estimate(of.blocks_differ);
-  point.work_time = work_time.estimate(of.blocks_differ);
-  point.power = power.estimate(of.blocks_differ);
-  point.objective = objective.estimate(of.blocks_differ);
-  point.energy_per_unit = per_unit.estimate(of.blocks_differ);
-  point.edp = edp.estimate(of.blocks_differ);
-  point.ed2p = ed2p.estimate(of.blocks_differ);
-  describe(point, of.trials, of.blocks_differ);
+  point.energy = energy.estimate(of);
+  point.above_idle = above_idle.estimate(of);
+  point.time = time.estimate(of);
+  point.work_energy = work_energy.estimate(of);
+  point.work_time = work_time.estimate(of);
+  point.power = power.estimate(of);
+  point.objective = objective.estimate(of);
+  point.energy_per_unit = per_unit.estimate(of);
+  point.edp = edp.estimate(of);
+  point.ed2p = ed2p.estimate(of);
+  describe(point, of);
   if (point.censored > 0) {
     bounds.insert(bounds.end(), objective.values.begin(), objective.values.end());
     if (!bounds.empty())

@@ -13,6 +13,7 @@ struct TrialsOfPoint {
   const WorkOfTrials& unequal;     // of points whose trials did unequal work
   const ObjectiveSpec& objective;  // of the workload
   bool blocks_differ;              // they are repetitions, and no rounds of a search
+  bool several_machines;           // count in the scenario
 };
 // Its counts, estimates, metrics, instances, boards and outliers; nothing that takes another point.
 void set_means(PointSummary& point, const TrialsOfPoint& of);

@@ -97,8 +97,7 @@ void scenario_table(const ScenarioSummary& scenario, std::string& text, const Te
 }
 
 // The model's curve with its band, beside what was run.
-void search_table(const ScenarioSummary& scenario, Objective objective, std::string& text,
-                  const TextLook& look) {
+void search_table(const ScenarioSummary& scenario, std::string& text, const TextLook& look) {
   if (!scenario.search || scenario.search->points.size() < 2) return;
   constexpr std::size_t most_rows = 40;
   std::vector<const SearchPoint*> shown;
@@ -118,9 +117,7 @@ void search_table(const ScenarioSummary& scenario, Objective objective, std::str
   for (const AxisSetting& setting : shown.front()->settings) head.push_back(printable(setting.axis));
   for (const char* name : {"run", "model", "95 % band", "may be the best"}) head.emplace_back(name);
   table.row(head);
-  const std::string_view unit = objective == Objective::energy ? "J"
-                                : objective == Objective::time ? "s"
-                                                               : "";
+  const std::string unit = unit_of(scenario.objective);
   for (const SearchPoint* point : shown) {
     const bool best = point->point == scenario.search->best;
     std::vector<std::string> cells{best ? "*" : point->not_told_apart ? "~" : " "};
@@ -325,7 +322,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
     scenario_table(scenario, text, look);
     text += sparkline_table(scenario);
     text += axis_effects_table(scenario, look);
-    search_table(scenario, scenario.objective.minimise, text, look);
+    search_table(scenario, text, look);
     text += beside_lines(scenario);
     text += node_lines(scenario, look);
   }

@@ -92,7 +92,8 @@ std::string amounts_of_best(const ScenarioSummary& scenario, const PointSummary&
   else if (best.energy)
     text += fmt::format(", {}", amount(*best.energy, "J"));
   if (objective.minimise == Objective::cost && best.objective && objective.price)
-    text += fmt::format(", {:.4g} {}", best.objective->mean, objective.price->currency);
+    text += fmt::format(", {}{}", amount(*best.objective, objective.price->currency),
+                        counts_units(scenario) ? " per " + unit_of_work(scenario) : "");
   // Of a unit of work, where the objective is: what the run took is another question.
   const bool per_unit = counts_units(scenario);
   if (const auto& time = per_unit ? best.work_time : best.time)
@@ -282,9 +283,7 @@ std::string censored_points(const ScenarioSummary& scenario, const PointSummary*
   std::string text;
   for (const PointSummary& point : scenario.points) {
     if (point.censored == 0 || !point.more_than) continue;
-    const std::string_view unit = scenario.objective.minimise == Objective::energy ? "J"
-                                  : scenario.objective.minimise == Objective::time ? "s"
-                                                                                   : "";
+    const std::string unit = unit_of(scenario.objective);
     text += fmt::format(" At {} {} of {} trials did not reach {}: more than {} there", settings_text(point),
                         point.censored, point.censored + point.counted, scenario.target,
                         amount(*point.more_than, unit));
@@ -300,8 +299,7 @@ std::string constraints_of(const PointSummary& best) {
   for (const ConstraintCheck& check : best.constraints) {
     if (check.certain == true || check.holds != true) continue;
     text +=
-        fmt::format(" It holds {} by its mean ({}), {}.", check.text,
-                    check.text.starts_with("slowdown") ? percent(*check.value) : value_text(check),
+        fmt::format(" It holds {} by its mean ({}), {}.", check.text, value_text(check),
                     check.certain ? "but the 95 % interval reaches beyond" : "with no interval to judge by");
   }
   return text;
@@ -613,7 +611,8 @@ std::vector<std::string> further_sentences(const Summary& summary) {
     if (scenario.points.size() > 1 && !within.empty())
       say(among + "least energy within a slowdown of " + join(within, "; ") +
           (scenario.points.size() > 2
-               ? "; savings here are by each setting's own trials, not corrected for its having been chosen"
+               ? fmt::format("; savings here are by {}, not corrected for its having been chosen",
+                             scenario.search ? "the search's model" : "each setting's own trials")
                : "") +
           left_out("no block has them together with the reference", apart) +
           left_out(fmt::format("the time per {} is not known of {}", unit_of_work(scenario),

@@ -108,6 +108,7 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       texts.push_back(fmt::format("{} {}", printable(domain), amount(joules, "J")));
     text += fmt::format("  {}: {}\n", printable(settings_text(point)), join(texts, ", "));
   }
+  if (boards) text += "  (± is of the trials; the sensors' own part is not in it)\n";
   bool metrics = false;
   for (const PointSummary& point : scenario.points) {
     std::vector<std::string> texts;
@@ -139,6 +140,7 @@ std::string beside_lines(const ScenarioSummary& scenario) {
 
 std::string value_text(const ConstraintCheck& check) {
   if (!check.value) return "not known";
+  if (check.name == "slowdown") return fmt::format("{:.1f} %", 100 * *check.value);
   return fmt::format("{:.4g}{}{}", *check.value, check.unit.empty() ? "" : " ", printable(check.unit));
 }
 

@@ -50,6 +50,7 @@ class Scenario {
   }
 
   ScenarioSummary finish() {
+    find_machines();
     for (std::size_t i = 0; i < result_.points.size(); ++i) count(i);
     collect_blocks();
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
@@ -110,7 +111,7 @@ class Scenario {
 
   void count(std::size_t i) {
     PointSummary& point = result_.points[i];
-    set_means(point, {trials_of_[i], unequal_, objective_spec_, !result_.search});
+    set_means(point, {trials_of_[i], unequal_, objective_spec_, !result_.search, several_nodes()});
     result_.trials += point.trials;
     result_.counted += point.counted;
     for (const auto& [verdict, trials] : point.not_counted) result_.not_counted[verdict] += trials;
@@ -132,7 +133,7 @@ class Scenario {
     return blocked;
   }
 
-  void collect_blocks() {
+  void find_machines() {
     for (const TrialRow* trial : trials_) {
       if (trial->counts() && !trial->node.empty())
         nodes_.emplace(trial->node, static_cast<int>(nodes_.size()));
@@ -143,6 +144,9 @@ class Scenario {
           return trial->counts() && trial->node.empty();
         });
     if (nameless) nodes_.emplace("", static_cast<int>(nodes_.size()));
+  }
+
+  void collect_blocks() {
     std::vector<GroupedValue> energy, time, objective, fresh;
     std::map<int, std::set<int>> where;  // of each point, the blocks with an objective
     for (const TrialRow* trial : trials_) {

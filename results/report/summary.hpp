@@ -253,6 +253,8 @@ struct MeterAnswer {
   bool same = false;
   bool told_apart = false;          // the meter tells the two settings apart, at the 5 % level
   std::optional<Change> gain = {};  // of the meter's best against that setting, by the meter
+  // Limits that the setting is not known to hold by the meter; empty: it holds all.
+  std::vector<std::string> breaks = {};
 };
 
 struct AgainstMeter {

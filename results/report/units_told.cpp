@@ -96,6 +96,11 @@ std::string unit_of_work(const ScenarioSummary& scenario) {
                       : fmt::format("{} of {}", unit, scenario.objective.per);
 }
 
+std::string unit_of(const ObjectiveSpec& objective) {
+  if (objective.minimise == Objective::cost && objective.price) return objective.price->currency;
+  return objective.minimise == Objective::energy ? "J" : objective.minimise == Objective::time ? "s" : "";
+}
+
 std::string units_of_work(const ScenarioSummary& scenario) {
   const std::string unit = unit_beside_its_name(scenario);
   if (scenario.objective.per.empty()) return "units";

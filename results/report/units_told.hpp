@@ -24,6 +24,8 @@ std::optional<std::string> unit_of_metric(const ScenarioSummary& scenario, const
 bool counts_units(const ScenarioSummary& scenario);
 // What energy and time are per: "sample" of `samples`, "k of work" where it was told in k, "unit" without any.
 std::string unit_of_work(const ScenarioSummary& scenario);
+// Of what is minimised: "J", "s", "EUR"; empty where it has none of its own (edp).
+std::string unit_of(const ObjectiveSpec& objective);
 // Of what a rate is: "samples", "k of work".
 std::string units_of_work(const ScenarioSummary& scenario);
 

@@ -779,6 +779,14 @@ void leave_node_out(Store& store, const std::string& node, const std::string& wh
   transaction.commit();
 }
 
+void take_nodes_again(Store& store) {
+  Transaction transaction(store.database());
+  LaterSeal later(store.database());
+  store.database().execute("DELETE FROM node_left_out");
+  later.seal();
+  transaction.commit();
+}
+
 std::map<std::string, std::string> nodes_left_out(Store& store) {
   std::map<std::string, std::string> nodes;
   Statement s = store.database().prepare("SELECT node, why FROM node_left_out");

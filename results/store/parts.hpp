@@ -86,6 +86,8 @@ void note_experiment_text(Store& store, const Experiment& experiment);
 // Of all machines together, where results of several are joined.
 void note_planned_trials(Store& store, int trials);
 void leave_node_out(Store& store, const std::string& node, const std::string& why);
+// All of them: they are tried again.
+void take_nodes_again(Store& store);
 std::map<std::string, std::string> nodes_left_out(Store& store);
 
 }  // namespace dvfs_plan

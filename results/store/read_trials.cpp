@@ -277,12 +277,13 @@ std::vector<PointRow> Store::points() {
   std::vector<PointRow> points;
   std::map<std::int64_t, std::size_t> index;
   Statement s = database_.prepare(
-      "SELECT p.id, p.key, w.name, p.scenario, p.is_reference FROM point p JOIN workload w ON w.id = "
+      "SELECT p.id, p.key, w.name, p.scenario, p.is_reference, p.in_plan FROM point p JOIN workload w ON "
+      "w.id = "
       "p.workload_id "
       "ORDER BY p.id");
   while (s.step()) {
     index[s.integer(0)] = points.size();
-    points.push_back({s.text(1), s.text(2), s.text(3), s.integer(4) != 0, {}});
+    points.push_back({s.text(1), s.text(2), s.text(3), s.integer(4) != 0, {}, s.integer(5) != 0});
   }
   Statement values = database_.prepare(
       "SELECT v.point_id, a.name, v.text, v.number FROM point_value v JOIN axis a ON a.id = v.axis_id ORDER "

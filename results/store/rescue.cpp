@@ -260,7 +260,7 @@ Store::Rescued Store::move_to(const std::string& where, const std::string& what,
       ::unlink((old + "-shm").c_str());
     }
   } catch (...) {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((where + suffix).c_str());
+    remove_database(where);
     throw;
   }
   rescue.path = where;

@@ -73,6 +73,7 @@ struct PointRow {
   std::string key, workload, scenario;
   bool is_reference = false;
   std::vector<AxisSetting> settings;
+  bool in_plan = true;  // else the experiment has it no more: its trials do not count
 };
 
 // What an adaptive search says of one scenario, for analysts who read SQL.

@@ -164,6 +164,14 @@ sqlite3* committed_copy(const std::string& file) {
 
 }  // namespace
 
+std::vector<std::string> database_files(const std::string& path) {
+  return {path, path + "-wal", path + "-shm", path + "-journal"};
+}
+
+void remove_database(const std::string& path) {
+  for (const std::string& file : database_files(path)) ::unlink(file.c_str());
+}
+
 Statement::Statement(sqlite3* database, std::string_view sql) : database_(database) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;

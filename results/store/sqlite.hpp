@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -24,6 +25,11 @@ class StoreDamaged : public Error {
  public:
   using Error::Error;
 };
+
+// A database's file, and those that SQLite may keep beside it (https://sqlite.org/tempfiles.html).
+std::vector<std::string> database_files(const std::string& path);
+// All of them; what is not there is no error.
+void remove_database(const std::string& path);
 
 class Statement {
  public:

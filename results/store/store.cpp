@@ -95,7 +95,7 @@ void Store::remove_unfinished(const std::string& path) {
     throw Error(ExitCode::machine_refuses,
                 fmt::format("{} is there, and is no unfinished result of dvfs-plan", path),
                 "give that file another name, or choose another place for the result with --output");
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
+  remove_database(path);
 }
 
 Store Store::create(const std::string& path, const Plan& plan, const std::vector<Channel>& channels,
@@ -119,7 +119,7 @@ Store Store::create(const std::string& path, const Plan& plan, const std::vector
     seal_later(store.database_);
     transaction.commit();
   } catch (...) {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((unfinished + suffix).c_str());
+    remove_database(unfinished);
     throw;
   }
   // rename() would replace a file that came meanwhile; link() refuses.

@@ -33,6 +33,19 @@ TEST_F(BrakeTest, ThreeInARowThatFailAlike) {
   EXPECT_THAT(brake_.keys(), testing::ElementsAre("w n=4 #1", "w n=4 #2", "w n=4 #3"));
 }
 
+// What was killed and does not end would run beside the next one.
+TEST_F(BrakeTest, AtOnceWhereAProcessIsStuck) {
+  TrialRecord trial;
+  trial.key = "w n=4 #1";
+  trial.role = TrialRole::point;
+  trial.verdict = Verdict::timed_out;
+  trial.child.stuck = 4711;
+  EXPECT_EQ(
+      Brake(0).stops_behind(trial),
+      "w n=4 #1: process 4711 of it was killed and does not end: it waits within the kernel, for a driver or "
+      "a file system");
+}
+
 TEST_F(BrakeTest, NotWhereAnotherCauseOrAGoodTrialIsBetween) {
   for (const Verdict verdict :
        {Verdict::exited, Verdict::exited, Verdict::signalled, Verdict::exited, Verdict::exited, Verdict::ok,

@@ -12,6 +12,7 @@
 #include "orchestrator/guard/journal.hpp"
 #include "orchestrator/guard/restore_settings.hpp"
 #include "orchestrator/guard/state_folder.hpp"
+#include "orchestrator/settings/attribute_setting.hpp"
 #include "tests/support/machines.hpp"
 
 namespace dvfs_plan {
@@ -73,6 +74,34 @@ TEST(Restore, WritesOnlyWhatDiffers) {
   const auto outcome = restored({{"k", "/sys/a", "same"}}, Sysfs(root.path()));
   EXPECT_EQ(outcome.unchanged, 1);
   EXPECT_EQ(std::filesystem::last_write_time(root / "sys/a"), before);
+}
+
+// What was written is all that can be done while the kernel cools, or keeps turbo off.
+TEST(Restore, ALimitThatIsCappedIsBack) {
+  TemporaryFolder root;
+  const std::string policy = "/sys/devices/system/cpu/cpufreq/policy0/", file = policy + "scaling_max_freq";
+  root.attribute(policy + "cpuinfo_max_freq", "3000000");
+  // A kernel that takes the write and keeps its value.
+  root.attribute(policy + "shown", "2000000");
+  const auto keep = [&](const std::string& shown) {
+    std::filesystem::remove(root.path() + file);
+    root.attribute(file, shown);
+    std::filesystem::permissions(root.path() + file, std::filesystem::perms::owner_all);
+  };
+  keep("2000000");
+  const Sysfs sysfs(root.path());
+  EXPECT_FALSE(attribute_setting(file, sysfs)->is_cooled());
+  root.attribute("/sys/class/thermal/cooling_device0/type", "thermal-cpufreq-0");
+  root.attribute("/sys/class/thermal/cooling_device0/cur_state", "2");
+  EXPECT_TRUE(attribute_setting(file, sysfs)->is_cooled());
+  keep("3000000");
+  EXPECT_FALSE(attribute_setting(file, sysfs)->is_cooled()) << "nothing caps it";
+  root.attribute("/sys/class/devfreq/gpu/available_frequencies", "100000000 500000000");
+  root.attribute("/sys/class/devfreq/gpu/max_freq", "100000000");
+  EXPECT_FALSE(attribute_setting("/sys/class/devfreq/gpu/max_freq", sysfs)->is_cooled());
+  root.attribute("/sys/class/thermal/cooling_device1/type", "thermal-devfreq-0");
+  root.attribute("/sys/class/thermal/cooling_device1/cur_state", "1");
+  EXPECT_TRUE(attribute_setting("/sys/class/devfreq/gpu/max_freq", sysfs)->is_cooled());
 }
 
 TEST(Restore, AChoiceInBracketsCountsAsPutBack) {

@@ -128,6 +128,17 @@ TEST(Policy, TheBuiltInOneLetsTheGroupSetWhatWeKnow) {
   EXPECT_EQ(policy.refusal_to_set(root, "/sys/kernel/mm/transparent_hugepage/enabled", "never"), "");
 }
 
+// What the man page names may be named.
+TEST(Policy, EachKindOfAKnobMayBeAllowed) {
+  for (const char* kind : {"cpu.frequency", "cpu.governor", "cpu.epp", "cpu.turbo", "cpu.uncore",
+                           "cpu.cstates", "cpu.power_limit", "devfreq", "gpu.core", "gpu.memory",
+                           "gpu.power_limit", "gpu.profile", "cpu.*", "gpu.*", "*", "sensors"})
+    EXPECT_NO_THROW(Policy::parse(std::string("allow dvfs-plan ") + kind + "\n", "policy")) << kind;
+  EXPECT_EQ(Policy::parse("allow dvfs-plan gpu.profile\n", "policy")
+                .refusal_to_set(member(), a_board + "workload.profiles", "0,6"),
+            "");
+}
+
 TEST(Policy, KindsFilesLimitsAndBoards) {
   const Policy policy = Policy::parse(
       "# of the machine room\n"

@@ -174,6 +174,26 @@ TEST_F(KnobTest, AFirmwaresCapIsNotSavedAsTheOwnersLimit) {
   EXPECT_THAT(saved, ElementsAre("3000000", "2600000"));
 }
 
+// intel_pstate caps every policy where its owner has turbo off: that is no limit of his own.
+TEST_F(KnobTest, TheCapOfTurboThatIsOffIsNotSavedAsTheOwnersLimit) {
+  machines::intel_pstate(root_, true);
+  root_.attribute("/sys/devices/system/cpu/intel_pstate/no_turbo", "1");
+  root_.attribute(cpufreq + "policy0/base_frequency", "2500000");
+  root_.attribute(cpufreq + "policy0/scaling_max_freq", "2500000");
+  root_.attribute(cpufreq + "policy1/base_frequency", "2500000");
+  root_.attribute(cpufreq + "policy1/scaling_max_freq", "2000000");  // the owner's own
+  root_.attribute(cpufreq + "policy2/base_frequency", "2500000");
+  root_.attribute(cpufreq + "policy2/scaling_max_freq", "2500000");
+  root_.attribute(cpufreq + "policy2/cpuinfo_max_freq", "2500000");  // from Linux 6.11 on
+  std::map<std::string, std::string> saved;
+  for (const SavedSetting& setting : find("cpu.frequency").knob->snapshot()) {
+    if (setting.path.ends_with("scaling_max_freq")) saved[setting.path] = setting.value;
+  }
+  EXPECT_EQ(saved[cpufreq + "policy0/scaling_max_freq"], "4800000");
+  EXPECT_EQ(saved[cpufreq + "policy1/scaling_max_freq"], "2000000");
+  EXPECT_EQ(saved[cpufreq + "policy2/scaling_max_freq"], "2147483647");
+}
+
 TEST_F(KnobTest, ReadsBackAndSaysBothValues) {
   machines::acpi_cpufreq(root_);
   auto finding = find("cpu.frequency@policy0");

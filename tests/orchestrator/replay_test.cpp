@@ -60,6 +60,9 @@ TEST_F(Replay, WhatCannotBeReadIsSaidWithItsLine) {
             path +
                 ":2: the table holds 'fast' in column 'core_mhz', which is no number\nleave a field empty "
                 "where nothing is known");
+  // Blank lines make no row, and a field in quotes may be of several.
+  EXPECT_THAT(refusal(head + "\r\n\n\"b\nb\",w,1000,,,1,1,1,1\nb,w,fast,,,1,1,1,1"),
+              testing::StartsWith(path + ":6: the table holds 'fast'"));
   EXPECT_EQ(refusal(head),
             path + ":1: the table has no row with seconds and joules\nnothing can be played on it");
   EXPECT_EQ(refusal(""), path + ":1: the table is empty\nits first line names the columns");

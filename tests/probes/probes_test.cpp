@@ -98,6 +98,29 @@ TEST(RaplPerf, ListsEventsPerPackageWithTheirScale) {
                                  "dram-1 type 15 config 3 cpu 16"));
 }
 
+// Linux 6.9 names a CPU of each die of AMD's, and the counter is the whole package's.
+TEST(RaplPerf, OfAmdAPackageIsCountedOnce) {
+  TemporaryFolder root;
+  const std::string pmu = "/sys/bus/event_source/devices/power/";
+  root.attribute(pmu + "type", "15");
+  root.attribute(pmu + "cpumask", "0,8,64");
+  root.attribute(pmu + "events/energy-pkg", "event=0x02");
+  root.attribute(pmu + "events/energy-pkg.scale", "2.3283064365386962890625e-10");
+  for (const auto& [cpu, package] : std::map<std::string, std::string>{{"0", "0"}, {"8", "0"}, {"64", "1"}}) {
+    root.attribute("/sys/devices/system/cpu/cpu" + cpu + "/topology/physical_package_id", package);
+    root.attribute("/sys/devices/system/cpu/cpu" + cpu + "/topology/die_id", cpu == "0" ? "0" : "1");
+  }
+  const auto domains = [&] {
+    std::vector<std::string> found;
+    for (const RaplEvent& event : list_rapl_events(Sysfs(root.path()))) found.push_back(event.channel.domain);
+    return found;
+  };
+  root.attribute("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel");
+  EXPECT_THAT(domains(), ElementsAre("package-0-die-0", "package-0-die-1", "package-1"));
+  root.attribute("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD");
+  EXPECT_THAT(domains(), ElementsAre("package-0", "package-1"));
+}
+
 TEST(Hwmon, FindsTheAcpiPowerMeterBelowDevice) {
   TemporaryFolder root;
   root.attribute("/sys/class/hwmon/hwmon1/device/name", "power_meter");

@@ -69,6 +69,20 @@ std::string refused_question(const std::string& objective, const std::vector<std
   return {};
 }
 
+// What the experiment has no more does not count, and is no reference.
+TEST(Asked, APointThatWasTakenAwayIsNoReference) {
+  ThreeClocks night = three_clocks();
+  night.points[1].in_plan = false;
+  try {
+    answer_to(parse_question("", {}, {"cpu.frequency=2 GHz"}), night);
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "--reference: cpu.frequency = 2 GHz was not swept");
+    EXPECT_EQ(error.hint(), "there are: 1 GHz, 3 GHz");
+  }
+  EXPECT_EQ(answer_to(parse_question("", {}, {"cpu.frequency=1 GHz"}), night).reference, "1 GHz");
+}
+
 TEST(Asked, AnotherObjectiveIsOfTheSameTrials) {
   EXPECT_EQ(answer_to({}).best, "1 GHz");
   const Answer edp = answer_to(parse_question("edp", {}, {}));

@@ -146,6 +146,40 @@ TEST(Reference, ItsIntervalIsOfBlocksNotOfTrials) {
   EXPECT_FALSE(summary.scenarios[0].points[1].energy->half_width);
 }
 
+// A cluster's night of which one node's blocks are there is a night of one machine; where several count, a point that one of them ran
+// alone tells nothing of how machines differ.
+TEST(Reference, OfNodesItsIntervalIsOfBlocksOfOneOrOfSeveral) {
+  const auto on = [](TrialRow trial, const char* node) {
+    trial.node = node;
+    trial.joules_of_boards["gpu-0"] = *trial.energy_j / 2;
+    return trial;
+  };
+  Night one;
+  one.trials = {on(trial_at(1, 2, 1, 50), "n1"), on(trial_at(2, 2, 1, 100), "n1"),
+                on(trial_at(2, 2, 1, 101), "n1")};
+  const PointSummary of_one_block = one.summary().scenarios[0].points[1];
+  EXPECT_FALSE(of_one_block.energy->half_width);
+  EXPECT_FALSE(of_one_block.joules_of_boards.at("gpu-0").half_width);
+  for (TrialRow trial : std::vector<TrialRow>(one.trials)) {
+    trial.block = 2;
+    *trial.energy_j += 4;
+    trial.joules_of_boards["gpu-0"] += 2;
+    one.trials.push_back(trial);
+  }
+  // Blocks' means are 100.5 and 104.5 J: t(1) 12.706 times 2 J.
+  const PointSummary of_two = one.summary().scenarios[0].points[1];
+  EXPECT_NEAR(*of_two.energy->half_width, 12.706 * 2, 0.01);
+  EXPECT_NEAR(*of_two.joules_of_boards.at("gpu-0").half_width, 12.706, 0.01);
+  Night several = one;
+  std::erase_if(several.trials,
+                [](const TrialRow& trial) { return trial.block == 2 && !trial.is_reference; });
+  for (int block = 3; block <= 4; ++block)
+    for (int i = 0; i < 2; ++i) several.trials.push_back(on(trial_at(2, 2, block, 110 + i), "n2"));
+  const Summary summary = several.summary();
+  EXPECT_FALSE(summary.scenarios[0].points[0].energy->half_width) << "n1 alone";
+  EXPECT_NEAR(*summary.scenarios[0].points[1].energy->half_width, 12.706 * (110.5 - 102.5) / 2, 0.01);
+}
+
 TEST(Limits, WhatMayHoldThemIsNamed) {
   Night night;
   night.experiment.objective.constraints = {{.name = "slowdown", .mark = {}, .limit = 0.05, .unit = {}}};
@@ -432,6 +466,29 @@ TEST(AgainstMeter, SaysWhetherTheSensorsWouldHaveNamedAnotherSetting) {
                             "25 trials; its watts are [0-9.]+ ± [0-9.]+ W \\+ 1\\.2[0-9]+ ± "
                             "[0-9.]+ times theirs \\(25 trials and 5 idle windows, in blocks; a single one "
                             "is up to [0-9.]+ % off that\\)"));
+  // What it gains is against that setting, among those that hold the limits.
+  const auto answer_of = [](Metered& metered, std::vector<ConstraintSpec> limits) {
+    metered.night.experiment.objective.constraints = std::move(limits);
+    const Summary asked = metered.night.summary();
+    return against_meter(asked, metered.channels, metered.energies, metered.night.trials)->answers.at(0);
+  };
+  // Package: 21, 29.75, 30.25, 60, 42 J; wall: 54.25, 60.99, 59.81, 95, 72.5 J. The first breaks the limit, and would hold it against the
+  // second.
+  Metered limited = metered(5, 0.0005, random, {{15, 1.4}, {25, 1.19}, {27.5, 1.1}, {60, 1.0}, {42, 1.0}});
+  const MeterAnswer within = answer_of(limited, {{.name = "slowdown", .mark = {}, .limit = 0.2, .unit = {}}});
+  ASSERT_FALSE(within.same);
+  EXPECT_EQ(within.by_sensors[0].text, "2");
+  EXPECT_THAT(within.breaks, testing::IsEmpty());
+  ASSERT_TRUE(within.gain);
+  EXPECT_NEAR(within.gain->value, 1 - 59.81 / 60.99, 0.005);
+  // 50 W by the sensors are 82.5 W by the meter.
+  Metered powerful = metered(5, 0.0005, random, {{15, 2.2}, {50, 0.6}, {70, 1.0}});
+  const MeterAnswer broken = answer_of(powerful, {{.name = "power", .mark = {}, .limit = 60, .unit = "W"}});
+  EXPECT_EQ(broken.by_sensors[0].text, "2");
+  ASSERT_EQ(broken.breaks.size(), 1U);
+  EXPECT_THAT(broken.breaks[0], testing::MatchesRegex("power <= 60 W \\(it has 8[0-9.]+ W\\)"));
+  EXPECT_FALSE(broken.gain);
+  EXPECT_FALSE(broken.told_apart);
   // A plug on one of two power supplies: the package takes more than the machine that holds it.
   Metered half = metered(5, 0.002, random, {{15, 2}, {20, 1.1}, {60, 1}});
   for (ChannelEnergies& one : half.energies) one.joules["wall:power"] *= 0.4;

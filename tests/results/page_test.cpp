@@ -534,6 +534,30 @@ TEST(Compare, OfSeveralNightsTheMeansAreShown) {
                                             "the first one's is marked"));
 }
 
+// A first night that was interrupted lacks a setting that the others of its side have.
+TEST(Compare, OfSeveralNightsWhatOneOfThemLacksIsNotLost) {
+  const auto without_slow = [](ComparedResult night) {
+    std::erase_if(night.trials, [](const TrialRow& trial) { return trial.point == "1 GHz"; });
+    night.summary = summarise(night.summary.experiment, night.trials);
+    return night;
+  };
+  const std::vector<ComparedResult> before{night("a1", 1, 1), night("a2", 1.01, 2)};
+  for (const bool first : {true, false}) {
+    std::vector<ComparedResult> after{night("b1", 1, 3), night("b2", 1.01, 4), night("b3", 1, 5)};
+    after[first ? 0 : 1] = without_slow(after[first ? 0 : 1]);
+    const Comparison c = compare(before, after);
+    EXPECT_THAT(not_run_after(c), testing::IsEmpty());
+    ASSERT_EQ(c.scenarios[0].points.size(), 2U);
+    const ComparedPoint& slow = c.scenarios[0].points[0];
+    EXPECT_EQ(slow.after.counted, 8);
+    EXPECT_NEAR(slow.after.work_energy->mean, 50, 1);
+    EXPECT_TRUE(slow.energy.change && slow.energy.change->low);
+  }
+  EXPECT_THAT(
+      not_run_after(compare(before, {without_slow(night("b1", 1, 3)), without_slow(night("b2", 1, 4))})),
+      ElementsAre("w, cpu.frequency = 1 GHz: it was not run after; trials of it counted before"));
+}
+
 // 4 J per sample and 4 J per thousand samples are no numbers to set beside each other.
 TEST(Compare, AnotherUnitOfWorkIsSaidAndNotCompared) {
   auto a = night("a", 1, 7), b = night("b", 1, 8);

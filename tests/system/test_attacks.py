@@ -3,7 +3,9 @@ its own; refusals with their whole text."""
 import contextlib
 import os
 import pathlib
+import pty
 import random
+import select
 import signal
 import socket
 import struct
@@ -523,6 +525,57 @@ case $1 in get) cat cap;; set) echo $2 >cap;; esac
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(timeout=30), 130)
         self.assertIn("interrupted; the settings are as before", run.stderr.read())
+        self.restored()
+
+    def on_a_terminal(self, folder, *words):
+        """In the foreground of a terminal of its own, under sudo: its pid, and our end of the terminal."""
+        pid, ours = pty.fork()
+        if pid == 0:
+            os.chdir(folder)
+            os.execve(PROGRAM, [str(PROGRAM), *words], dict(os.environ, HOME=str(folder), XDG_STATE_HOME=str(folder), SUDO_UID=str(ALICE[0])))
+        self.addCleanup(os.close, ours)
+        return pid, ours
+
+    def heard(self, terminal, words):
+        """What it printed until `words` came; its end too."""
+        text = ""
+        deadline = time.monotonic() + 40
+        while words not in text:
+            self.assertLess(time.monotonic(), deadline, text)
+            if select.select([terminal], [], [], 1)[0]:
+                try:
+                    text += os.read(terminal, 4096).decode()
+                except OSError:  # nobody has it open any more
+                    break
+        return text
+
+    def test_under_sudo_a_command_of_use_has_the_terminal(self):
+        run = self.run_as(ALICE, self.SWEEP, "--fresh", SUDO_UID=str(ALICE[0]))
+        self.assertEqual(run.wait(timeout=60), 0, run.stderr.read())
+        folder = pathlib.Path(f"/run/dvfs-plan/{ALICE[0]}")
+        pid, terminal = self.on_a_terminal(folder, "use", "--quiet", "own.sqlite", "--", "sh", "-c", f"echo ready; read x; echo got $x at $(cat {MTU})")
+        self.heard(terminal, "ready")
+        os.write(terminal, b"this\n")
+        self.assertRegex(self.heard(terminal, "got this at "), "got this at ")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.restored()
+        # Ctrl-C comes to it once; one that Ctrl-Z has stopped takes it too.
+        script = "trap 'echo hit; hits=$((hits + 1))' INT; echo ready; while [ ! -e go ]; do sleep 0.1; done; echo hits: $hits."
+        (folder / "go").unlink(missing_ok=True)
+        pid, terminal = self.on_a_terminal(folder, "use", "--quiet", "own.sqlite", "--", "sh", "-c", script)
+        self.heard(terminal, "ready")
+        os.write(terminal, b"\x03")
+        self.heard(terminal, "hit")
+        time.sleep(0.5)
+        (folder / "go").touch()
+        self.assertIn("hits: 1.", self.heard(terminal, "hits: 1."))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        pid, terminal = self.on_a_terminal(folder, "use", "--quiet", "own.sqlite", "--", "sh", "-c", "echo ready; sleep 100")
+        self.heard(terminal, "ready")
+        os.write(terminal, b"\x1a")
+        time.sleep(0.5)
+        os.write(terminal, b"\x03")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 130)
         self.restored()
 
     def test_under_sudo_the_policy_binds(self):

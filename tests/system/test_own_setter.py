@@ -389,6 +389,73 @@ class OwnSetter(Whole):
         self.assertEqual(sorted(settings), ["0.1 kW", "0.12 kW"])
         self.assertEqual(self.cap.read_text(), "140 W\n")
 
+    def test_a_caller_that_ignores_the_end_of_children_hands_that_on_to_nobody(self):
+        """The kernel then tells nobody how a child ended: exit codes and programs that set things would be lost."""
+        self.experiment()
+        run = subprocess.run(["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *self.arguments("own.yaml", "--no-html")], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, timeout=120)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        used = subprocess.run(["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *self.arguments("use", "own.sqlite", "--", "sh", "-c", "exit 9")], cwd=self.folder, env=self.environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertEqual(used.returncode, 9, used.stderr)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_a_signal_reaches_the_command_of_use_while_the_guardian_is_begun_anew(self):
+        self.experiment()
+        self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)
+        script = "trap 'echo told >told; exit 8' TERM; echo >ready; while :; do sleep 0.05; done"
+        run = subprocess.Popen(self.arguments("use", "own.sqlite", "--", "sh", "-c", script), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.stderr.close)
+        self.wait_for((self.folder / "ready").exists)
+        (self.folder / "machine/lazy").touch()  # putting back and setting anew take a second each
+        guardian, = [int(pid) for pid in pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split() if pathlib.Path(f"/proc/{pid}/comm").read_text() == "dvfs-guardian\n"]
+        os.kill(guardian, signal.SIGKILL)
+        time.sleep(1.5)
+        run.terminate()
+        self.assertEqual(run.wait(timeout=60), 8)
+        self.assertEqual((self.folder / "told").read_text(), "told\n")
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    # A thread that somebody traces ends for him first: until he looks, its process does not end, as one that waits in a driver.
+    TRACED = """
+import ctypes, os, pathlib, threading, time
+def other():
+    pathlib.Path("thread").write_text(str(threading.get_native_id()))
+    time.sleep(1000)
+threading.Thread(target=other, daemon=True).start()
+while not os.path.exists("traced"):
+    time.sleep(0.01)
+time.sleep(1000)
+"""
+
+    def test_a_workload_that_is_stuck_in_the_kernel_ends_the_night(self):
+        import ctypes
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        seize, without_stop = 0x4206, 0
+        self.write("traced.py", self.TRACED)
+        self.experiment(changed=('shell: "cat machine/cap >>ran-at; sleep 0.05; true"', "command: [python3, traced.py], timeout: 2 s, grace: 1 s"))
+        run = self.start()
+        thread = self.folder / "thread"
+        self.wait_for(lambda: thread.exists() and thread.read_text())
+        traced = int(thread.read_text())
+        if libc.ptrace(seize, traced, None, without_stop) != 0:
+            run.terminate()
+            run.wait(timeout=60)
+            self.skipTest(f"ptrace(2) is not to be had here: {os.strerror(ctypes.get_errno())}")
+        (self.folder / "traced").touch()
+        try:
+            said = run.stderr.read()
+            self.assertEqual(run.wait(timeout=120), 6, said)
+            self.assertRegex(said, r"error: the night stops here: w set\.cap=1[02]0 #1: process \d+ of it was killed and does not end: it waits within the kernel, for a driver or a file system\n"
+                             r"  hint: nothing stays set\. ")
+            self.assertEqual(self.cap.read_text(), "140.000\n")
+            rows = self.rows("own.sqlite", "SELECT verdict FROM trials")
+            self.assertEqual([row["verdict"] for row in rows], ["timed_out"])
+        finally:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(traced, 0x40000000)  # __WALL: a thread of another's that we trace
+
     def test_who_waits_for_the_machine_ends_by_the_signal_that_ends_him(self):
         self.experiment()
         self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)

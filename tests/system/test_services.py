@@ -223,6 +223,18 @@ class Services(Whole):
         self.assertNotIn("process", run.stderr.replace("processes", "process").replace("note:", ""))
         self.assertEqual(self.left(), [])
 
+    def test_an_orphan_of_somebody_elses_is_no_daemon_of_it(self):
+        """It came to us while the service was getting ready, and carries no mark of the run: process 1 of a container adopts many."""
+        self.experiment("  - {name: server, command: [python3, server.py, '8101', late, '2'], ready: {port: 8101}}", repeat=1)
+        script = "(sleep 1; sleep 1013 & echo $! >orphan) & exec \"$@\""
+        run = subprocess.run(["sh", "-c", script, "sh", *self.arguments("s.yaml", "--no-html")], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=120)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        orphan = int((self.folder / "orphan").read_text())
+        self.assertEqual(processes().get(orphan), "sleep 1013")
+        os.kill(orphan, signal.SIGKILL)
+        self.assertEqual(self.left(), [])
+
     def test_a_server_that_goes_to_the_background_with_a_clean_environment_lives_between_trials(self):
         self.experiment("  - {name: server, shell: '(env -i setsid /usr/bin/python3 server.py 8101 >/dev/null 2>&1 &); exec sleep 1011', ready: {port: 8101}}")
         run = self.call("s.yaml")

@@ -74,6 +74,8 @@ int serve_standard_input(const GuardianOptions& options) {
 int guardian(int argc, char** argv) {
   ::umask(077);
   ::signal(SIGXFSZ, SIG_IGN);
+  ::signal(SIGCHLD,
+           SIG_DFL);  // of a caller that ignores it: how children end would be told to nobody (waitpid(2))
   if (::geteuid() == 0) {
     // Nothing of what another user's environment holds.
     const char* const notify = std::getenv("NOTIFY_SOCKET");

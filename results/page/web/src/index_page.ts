@@ -5,7 +5,7 @@ import { changeText, dash } from "./text";
 
 interface Ends { value: number | null; low_95: number | null; high_95: number | null }
 interface Row {
-  file: string; page: string | null; experiment: string; machine: string; begun_at: string; objective: string; scenario: string; best: string | null; reference: string | null;
+  file: string; page: string | null; experiment: string; machine: string; begun_at: string; objective: string; scenario: string; best: string | null; reference: string | null; best_is_reference: boolean;
   share_of_reference: string | null; gain: Ends; slowdown: Ends; trials: number; counted: number; rechecked: string | null;
 }
 export interface Index { folder: string; results: Row[]; unread: string[] }
@@ -20,8 +20,8 @@ export function showIndex(place: HTMLElement, index: Index, tools: HTMLElement):
   const columns: Column<Row>[] = [
     { title: "result", cell: words((r) => r.file) }, { title: "machine", cell: words((r) => r.machine) }, { title: "begun", cell: (r) => ({ text: r.begun_at.slice(0, 10), value: r.begun_at }) },
     { title: "work", cell: words((r) => r.scenario) }, { title: "objective", cell: words((r) => r.objective) }, { title: "best", cell: words((r) => r.best) }, { title: "reference", cell: words((r) => r.reference) },
-    { title: "of the reference's", cell: words((r) => r.share_of_reference) }, { title: "better by", cell: (r) => share(r.gain), csv: ends("better by", (r) => r.gain) },
-    { title: "slower by", cell: (r) => share(r.slowdown), csv: ends("slower by", (r) => r.slowdown) },
+    { title: "of the reference's", cell: words((r) => r.share_of_reference) }, { title: "better by", cell: (r) => (r.best_is_reference ? { text: "is the reference", value: null } : share(r.gain)), csv: ends("better by", (r) => r.gain) },
+    { title: "slower by", cell: (r) => (r.best_is_reference ? { text: "", value: null } : share(r.slowdown)), csv: ends("slower by", (r) => r.slowdown) },
     { title: "trials", cell: (r) => ({ text: r.counted === r.trials ? String(r.trials) : `${r.counted} of ${r.trials}`, value: r.counted }) }, { title: "rechecked", cell: words((r) => r.rechecked) },
   ];
   place.append(el("header", {}, el("h1", {}, `Results in ${index.folder}`), tools),

@@ -31,7 +31,7 @@ export function tradeOff(_: Report, scenario: Scenario): HTMLElement | null {
     named.dataset.point = p?.point ?? "";
     slider.setAttribute("aria-valuetext", named.textContent);
     const reaches = p && !p.reference ? p.slowdown?.high_95 ?? null : null;
-    const own = p && !p.reference && stated === p.saving && scenario.points.length > 2 ? " The saving is by its own trials, not corrected for its having been chosen." : "";
+    const own = p && !p.reference && stated === p.saving && scenario.points.length > 2 ? ` The saving is by ${scenario.search ? "the search's model" : "its own trials"}, not corrected for its having been chosen.` : "";
     const shown = !stated || p?.reference ? "" : stated.low_95 === null ? " Its saving has no interval." : stated.low_95 <= 0 ? " That it takes less energy than the reference is not shown." : "";
     doubt.textContent = (reaches !== null && reaches > tolerated ? `The 95 % interval of its slowdown reaches ${percent(reaches)}: that it is within ${percent(tolerated)} is not shown.`
       : p && !p.reference && p.slowdown && p.slowdown.high_95 === null ? "Its slowdown has no interval: one more repetition would give one." : "") + shown + own;
@@ -64,8 +64,8 @@ function option(scenario: Scenario, points: Point[], tolerated: number): object 
   const vertical = (x: number, label: string, colour: string, position = "insideEndTop"): number => lines.push({ xAxis: x, lineStyle: { color: colour, type: "dashed" }, label: { formatter: label, color: colour, position } });
   for (const r of scenario.constraint_rules) {
     if (r.name === "slowdown" && reference) vertical(at(reference)[0] * (1 + r.bound), `slowdown ${r.relation} ${percent(r.bound)}`, colours.vermilion);
-    if (r.name === "time" && !scenario.per) vertical(r.bound, `time ${r.relation} ${r.bound} s`, colours.vermilion);
-    if (r.name === "energy" && !scenario.per) lines.push({ yAxis: r.bound, lineStyle: { color: colours.vermilion, type: "dashed" }, label: { formatter: `energy ${r.relation} ${r.bound} J`, color: colours.vermilion, position: "insideEndTop" } });
+    if (r.name === "time" && perOne(scenario) === "") vertical(r.bound, `time ${r.relation} ${r.bound} s`, colours.vermilion);
+    if (r.name === "energy" && perOne(scenario) === "") lines.push({ yAxis: r.bound, lineStyle: { color: colours.vermilion, type: "dashed" }, label: { formatter: `energy ${r.relation} ${r.bound} J`, color: colours.vermilion, position: "insideEndTop" } });
   }
   if (reference) vertical(at(reference)[0] * (1 + tolerated), `tolerated ${percent(tolerated)}`, colours.purple, "insideStartTop");
   const times = points.map((p) => at(p)[0]), limits = scenario.constraint_rules.filter((r) => r.name === "power");
