@@ -27,7 +27,12 @@ FileReplacement::FileReplacement(std::string path) : path_(std::move(path)) {
   }
   // A link is followed once, here, so that what it names is replaced and not the link.
   std::error_code ignored;
-  if (const auto real = std::filesystem::canonical(path_, ignored); !ignored) path_ = real.string();
+  constexpr int most_links = 40;  // as the kernel follows
+  for (int i = 0; i < most_links && std::filesystem::is_symlink(path_, ignored); ++i) {
+    const auto target = std::filesystem::read_symlink(path_, ignored);
+    if (ignored) break;
+    path_ = (std::filesystem::path(path_).parent_path() / target).string();
+  }
   unfinished_ = path_ + ".XXXXXX";
   const UniqueFd fd(::mkostemp(unfinished_.data(), O_CLOEXEC));
   if (!fd)

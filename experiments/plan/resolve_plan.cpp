@@ -718,9 +718,8 @@ class PlanResolver {
       if (marks_by_descriptor(path))
         error(spec.mark,
               fmt::format(
-                  "{} '{}': {} marks regions on DVFS_PLAN_REGION_FD, which is no more, so that its marks "
-                  "would be lost: copy experiments/regions/ anew, which marks on the FIFO DVFS_PLAN_REGIONS",
-                  kind, spec.name, path));
+                  "{} '{}': {} {}: copy experiments/regions/ anew, which marks on the FIFO DVFS_PLAN_REGIONS",
+                  kind, spec.name, path, of_marks_by_descriptor));
     }
     for (std::size_t i = 0; i < paths.size(); ++i) {
       of.files.push_back(read_work_file(paths[i]));

@@ -94,7 +94,8 @@ bool marks_by_descriptor(const std::string& path) {
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > most) return false;
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return text.find("DVFS_PLAN_REGION_FD") != std::string::npos;
+  return text.find("DVFS_PLAN_REGION_FD") != std::string::npos &&
+         text.find(of_marks_by_descriptor) == std::string::npos;
 }
 
 std::optional<std::string> interpreted_script(const ProgramSpec& spec, const std::string& folder) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dvfs_plan {
@@ -41,6 +42,9 @@ struct WorkChange {
 };
 std::optional<WorkChange> changed_since(WorkFile& file);
 
+// As this program says it of such files, itself of none.
+inline constexpr std::string_view of_marks_by_descriptor =
+    "marks regions on DVFS_PLAN_REGION_FD, which is no more, so that its marks would be lost";
 // Whether a file holds the word DVFS_PLAN_REGION_FD: it marks regions as was done before they went through a
 // FIFO (experiments/regions/), and all its marks would be lost. Files of the system are not looked at.
 bool marks_by_descriptor(const std::string& path);

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -174,6 +175,11 @@ void clear_socket(const std::string& path, asio::io_context& context) {
   asio::local::stream_protocol::socket probe(context);
   beast::error_code error;
   probe.connect(asio::local::stream_protocol::endpoint(path), error);
+  // One that does not listen yet is somebody's too: the kernel has a list of those that are open (proc_pid_net(5)).
+  std::ifstream open("/proc/net/unix");
+  for (std::string line; std::getline(open, line);) {
+    if (line.ends_with(" " + path)) return;
+  }
   if (error == asio::error::connection_refused) ::unlink(path.c_str());
 }
 

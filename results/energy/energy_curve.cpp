@@ -51,6 +51,21 @@ bool tells_multiples(const std::vector<Look>& looks, double step) {
   return true;
 }
 
+// Whether it tells the same again because less than one of its steps was used since: where it moves again it is by a step or two. One that is
+// renewed more seldom than it is told stands in front of rises of any size. A load that begins as it stood is no such rise.
+bool stands_for_want_of_a_step(const std::vector<Look>& looks, double step) {
+  if (!tells_multiples(looks, step)) return false;
+  constexpr double one_or_two = 2.5, most_loads = 0.25;
+  std::size_t stood = 0, rose_far = 0;
+  for (std::size_t i = 2; i < looks.size(); ++i) {
+    const double rise = looks[i].value - looks[i - 1].value;
+    if (rise == 0 || looks[i - 1].value != looks[i - 2].value) continue;
+    ++stood;
+    rose_far += rise > one_or_two * step ? 1 : 0;
+  }
+  return stood > 0 && static_cast<double>(rose_far) <= std::max(1.0, most_loads * static_cast<double>(stood));
+}
+
 EnergyFault fault_without_values(std::span<const Reading> readings) {
   for (const Reading& reading : readings) {
     if (reading.status == ReadingStatus::denied) return EnergyFault::denied;
@@ -229,7 +244,9 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
 
 void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const auto known_update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
-  const bool told = model_.told_when_new && !(counter_ && says_it_again(looks));
+  const bool stands = counter_ && says_it_again(looks) &&
+                      !(model_.resolution && stands_for_want_of_a_step(looks, *model_.resolution));
+  const bool told = model_.told_when_new && !stands;
   FreshValues fresh = told       ? (counter_ ? told_counts(looks) : told_values(looks))
                       : counter_ ? fresh_counts(looks, known_update)
                                  : fresh_levels(looks, known_update);

@@ -20,7 +20,9 @@ std::string repeats_as(const TrialRow& trial, const TrialsOfPoint& of) {
 
 std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& groups,
                                     const std::vector<SensorPart>& sensors, const TrialsOfPoint& of) {
-  auto result = estimate_of_groups(values, groups, sensors);
+  auto result = of.several_machines || !of.blocks_differ
+                    ? estimate_of_groups(values, groups, sensors)
+                    : estimate_of_values_in_groups(values, groups, sensors);
   const bool one = std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) == groups.end();
   if (result && one && of.blocks_differ) result->half_width.reset();
   return result;

@@ -81,6 +81,25 @@ std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
   return result;
 }
 
+std::optional<Estimate> estimate_of_values_in_groups(const std::vector<double>& values,
+                                                     const std::vector<std::string>& groups,
+                                                     const std::vector<SensorPart>& sensors) {
+  auto result = estimate_of_groups(values, groups, sensors);
+  if (!result) return result;
+  result->mean = mean_of(values);
+  if (!result->half_width) return result;
+  std::map<std::string, double> sizes;
+  for (const std::string& group : groups) ++sizes[group];
+  const auto n = static_cast<double>(values.size()), count = static_cast<double>(sizes.size());
+  double squares = 0;
+  for (const auto& [group, size] : sizes) squares += size / n * (size / n);
+  const double of_sensors = result->sensor_half_width.value_or(0),
+               of_groups = std::sqrt(
+                   std::max(0.0, *result->half_width * *result->half_width - of_sensors * of_sensors));
+  result->half_width = std::hypot(of_groups * std::sqrt(count * squares), of_sensors);
+  return result;
+}
+
 bool is_balanced(std::span<const BlockedValue> values) {
   std::map<int, std::map<int, int>> counts;  // of each point, in each block
   for (const BlockedValue& value : values) ++counts[value.point][value.block];

@@ -25,6 +25,10 @@ double mean_of(const std::vector<double>& values);  // of one at least
 std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
                                            const std::vector<std::string>& groups,
                                            const std::vector<SensorPart>& sensors = {});
+// The same about the mean of the values: a group of more of them has more weight in it, and in its interval.
+std::optional<Estimate> estimate_of_values_in_groups(const std::vector<double>& values,
+                                                     const std::vector<std::string>& groups,
+                                                     const std::vector<SensorPart>& sensors = {});
 
 // One trial: of which point, in which group, and in which block of that group. Values must be positive.
 struct GroupedValue {

@@ -226,7 +226,7 @@ class Services(Whole):
     def test_an_orphan_of_somebody_elses_is_no_daemon_of_it(self):
         """It came to us while the service was getting ready, and carries no mark of the run: process 1 of a container adopts many."""
         self.experiment("  - {name: server, command: [python3, server.py, '8101', late, '2'], ready: {port: 8101}}", repeat=1)
-        script = "(sleep 1; sleep 1013 & echo $! >orphan) & exec \"$@\""
+        script = "(sleep 1; sleep 1013 >/dev/null 2>&1 & echo $! >orphan) & exec \"$@\""
         run = subprocess.run(["sh", "-c", script, "sh", *self.arguments("s.yaml", "--no-html")], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True,
                              text=True, timeout=120)
         self.assertEqual(run.returncode, 0, run.stderr)
