@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.hpp"
 #include "base/replace_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -80,6 +81,25 @@ TEST_P(OnSignal, AFileThatIsReplacedStaysAsItWas) {
   EXPECT_EQ(text, "x");
   const std::filesystem::directory_iterator all(folder_.path());
   EXPECT_EQ(std::distance(begin(all), end(all)), 1);
+}
+
+TEST(Replacement, ALinkStaysOneWhereverItLeads) {
+  TemporaryFolder folder;
+  const auto write = [&](const std::string& name) {
+    FileReplacement replacement(folder / name);
+    replacement.out() << "new";
+    replacement.commit();
+  };
+  std::filesystem::create_symlink("target", folder / "link");
+  std::filesystem::create_symlink("link", folder / "link_to_a_link");
+  write("link_to_a_link");  // what it names is not there yet
+  std::string text;
+  std::ifstream(folder / "target") >> text;
+  EXPECT_EQ(text, "new");
+  std::filesystem::create_symlink("gone/target", folder / "nowhere");
+  EXPECT_THROW(write("nowhere"), Error);
+  for (const char* link : {"link", "link_to_a_link", "nowhere"})
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / link)) << link;
 }
 
 INSTANTIATE_TEST_SUITE_P(, OnSignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP));

@@ -139,6 +139,17 @@ TEST_F(KnobTest, TargetsThatMeanNothing) {
             "'P-cores' is for hybrid machines; this one has no /sys/devices/cpu_core");
 }
 
+// Whoever changes a governor in the night loses them, and the governor is put back.
+TEST_F(KnobTest, OfAFrequencyTheTunablesOfItsGovernorsAreSavedToo) {
+  machines::acpi_cpufreq(root_);
+  root_.attribute(cpufreq + "policy0/scaling_governor", "ondemand");
+  root_.attribute(cpufreq + "ondemand/up_threshold", "77");
+  std::vector<std::string> saved;
+  for (const SavedSetting& setting : find("cpu.frequency").knob->snapshot())
+    saved.push_back(setting.path + "=" + setting.value);
+  EXPECT_THAT(saved, testing::Contains(cpufreq + "ondemand/up_threshold=77"));
+}
+
 TEST_F(KnobTest, OnePolicyLeavesTheOtherAlone) {
   machines::acpi_cpufreq(root_);
   auto finding = find("cpu.frequency@policy2");

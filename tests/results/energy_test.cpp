@@ -139,6 +139,38 @@ TEST(Energy, ACounterOfWholeJoulesIsKnownToAJoule) {
   }
 }
 
+// A program's counter of coarse steps, on a machine that uses less than one of them between two lines at rest: it tells the same again there,
+// and is as new as its line all the same.
+TEST(Energy, ACounterThatStandsForWantOfAStepIsAsNewAsItsLine) {
+  Uniform uniform(31);
+  for (const double unit : {0.01, 0.1, 0.36, 1.0}) {
+    int known = 0, held = 0;
+    double sum = 0;
+    for (int trial = 0; trial < 300; ++trial) {
+      const double every = 0.02, idle = uniform(0.1, 0.8) * unit / every, watts = uniform(60, 200),
+                   length = uniform(0.3, 0.9), phase = uniform(0, every), offset = uniform(0, unit);
+      SensorModel model = told;
+      model.resolution = unit;
+      std::vector<Reading> readings;
+      for (double n = -60; (n * every + phase) < length + 1; ++n) {
+        const double t = n * every + phase + uniform(-0.001, 0.001);
+        const double joules = 1000 + offset + idle * t + (watts - idle) * std::clamp(t, 0.0, length);
+        readings.push_back(at(nanoseconds(Seconds{10 + t}), unit * std::floor(joules / unit)));
+      }
+      const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
+      const auto energy = EnergyCurve(counter("wall"), readings, model).over({&region, 1});
+      if (!energy.joules) continue;
+      ++known;
+      held += std::abs(*energy.joules - watts * length) <= *energy.half_width_j ? 1 : 0;
+      sum += *energy.joules / (watts * length) - 1;
+    }
+    EXPECT_GT(known, 290);
+    EXPECT_GE(held, known * 95 / 100) << unit;
+    EXPECT_NEAR(sum / known, 0, 0.004) << unit;
+    std::printf("%g J: %d of %d hold, %.2f %% off on the average\n", unit, held, known, 100 * sum / known);
+  }
+}
+
 // Each value is a mean over the time before it, as its maker says, and what it is of lies half of that back: with 20 to 800 W beside.
 TEST(Energy, OfADeclaredMeanTheMiddleIsWhatItIsOf) {
   Uniform uniform(9);

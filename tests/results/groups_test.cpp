@@ -24,6 +24,34 @@ TEST(Groups, TheMeansOfGroupsAreTheValues) {
   EXPECT_EQ(both->n, 3);
 }
 
+// Of uneven blocks the mean is the values' own, with an interval that has each block's weight in it.
+TEST(Groups, TheMeanOfValuesInUnevenGroups) {
+  const auto both = estimate_of_values_in_groups({1, 3, 10}, {"a", "a", "b"});
+  EXPECT_DOUBLE_EQ(both->mean, 14.0 / 3);
+  EXPECT_DOUBLE_EQ(*both->half_width, *estimate({2, 10})->half_width * std::sqrt(2 * (4.0 / 9 + 1.0 / 9)));
+  EXPECT_DOUBLE_EQ(*estimate_of_values_in_groups({1, 3, 9, 11}, {"a", "a", "b", "b"})->half_width,
+                   *estimate({2, 10})->half_width);
+  // It holds the truth as often as it says, block by block at another level.
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  int held = 0;
+  constexpr int nights = 2000;
+  for (int i = 0; i < nights; ++i) {
+    std::vector<double> values;
+    std::vector<std::string> groups;
+    for (const int block : {1, 2, 3, 4}) {
+      const double level = normal(random);
+      for (int k = 0; k < (block == 1 ? 1 : 2); ++k) {
+        values.push_back(level + 0.2 * normal(random));
+        groups.push_back(std::to_string(block));
+      }
+    }
+    const auto one = estimate_of_values_in_groups(values, groups);
+    held += std::abs(one->mean) <= *one->half_width ? 1 : 0;
+  }
+  EXPECT_GE(held, nights * 94 / 100);
+}
+
 TEST(Groups, SpreadOfOneValueEachHasNoInterval) {
   const auto spread = spread_between({{1}, {2}, {3}});
   EXPECT_DOUBLE_EQ(spread->deviation, 1);
