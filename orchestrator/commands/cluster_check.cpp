@@ -1,7 +1,6 @@
 #include "orchestrator/commands/cluster_check.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -14,6 +13,7 @@
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
 #include "orchestrator/cluster/node_choice.hpp"
+#include "orchestrator/commands/cluster_run.hpp"
 #include "orchestrator/commands/prepare.hpp"
 #include "orchestrator/commands/text_look.hpp"
 
@@ -25,6 +25,10 @@ using Json = nlohmann::ordered_json;
 struct Found {
   std::vector<std::string> problems;
   int exit_code = 0;
+  struct Result {
+    std::string path, goes_on;
+  };
+  std::vector<Result> results;
   struct Type {
     NodeChoice nodes;
     std::string verdict;  // of sbatch
@@ -76,7 +80,7 @@ void count_trials(const Experiment& experiment, Found& found) {
   }
 }
 
-std::string text_of(const Experiment& experiment, const std::string& result, const Found& found) {
+std::string text_of(const Experiment& experiment, const Found& found) {
   const SlurmSpec& spec = *experiment.slurm;
   std::string text = fmt::format(
       "{}: {}\n\n", printable(experiment.name),
@@ -97,9 +101,9 @@ std::string text_of(const Experiment& experiment, const std::string& result, con
     text += fmt::format("  {}, {}{}\n", counted(found.points, "point"),
                         experiment.search.one_by_one() ? "at most " : "", counted(found.trials, "trial"));
   text += "  clocks, sensors and programs are the nodes': one of them is asked first when it is submitted\n";
-  text +=
-      fmt::format("\nresult file: {}{}\n", result,
-                  ::access(result.c_str(), F_OK) == 0 ? " (exists: the same command goes on with it)" : "");
+  text += "\n";
+  for (const Found::Result& one : found.results)
+    text += fmt::format("result file: {}{}\n", one.path, one.goes_on);
   return text;
 }
 
@@ -114,7 +118,9 @@ std::string json_of(const Experiment& experiment, const std::string& result, con
             {"types", Json::array()},
             {"points", found.points > 0 ? Json(found.points) : Json(nullptr)},
             {"trials", found.trials > 0 ? Json(found.trials) : Json(nullptr)},
-            {"result", result}};
+            {"result", spec.each_type ? Json(nullptr) : Json(result)},
+            {"results", Json::array()}};
+  for (const Found::Result& one : found.results) json["results"].push_back(one.path);
   for (const Found::Type& type : found.types)
     json["types"].push_back(
         {{"hardware", type.nodes.hardware}, {"nodes", type.nodes.chosen}, {"sbatch", type.verdict}});
@@ -139,8 +145,16 @@ int check_on_cluster(const Experiment& experiment, const std::string& result, bo
   std::optional<Slurm> slurm;
   noting([&] { slurm.emplace(); });
   if (slurm) look_at(*slurm, experiment, found, noting);
+  std::vector<std::string> paths;
+  for (const Found::Type& type : found.types)
+    if (experiment.slurm->each_type) paths.push_back(result_of_type(result, type.nodes.hardware));
+  if (paths.empty()) paths = {result};
+  for (const std::string& path : paths) {
+    found.results.push_back({path, {}});
+    noting([&] { found.results.back().goes_on = how_it_goes_on(experiment, path); });
+  }
   count_trials(experiment, found);
-  write_answer(json ? json_of(experiment, result, found) : fitted(text_of(experiment, result, found)));
+  write_answer(json ? json_of(experiment, result, found) : fitted(text_of(experiment, found)));
   return found.exit_code;
 }
 

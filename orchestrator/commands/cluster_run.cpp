@@ -110,7 +110,7 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
   const auto run_all = [&](ClusterOptions::Do what, bool says, bool fresh) {
     int worst = static_cast<int>(ExitCode::done);
     for (const auto& [hardware, nodes] : types) {
-      const std::string path = path_of_type(result_path(options.output, experiment), type_name(hardware));
+      const std::string path = result_of_type(result_path(options.output, experiment), hardware);
       const bool begun = ::access(path.c_str(), F_OK) == 0;
       // Of one that was never submitted there is nothing to collect or to end; one without a node that works waits for one.
       if (!begun &&
@@ -165,6 +165,20 @@ int run_each_type(const ClusterOptions& options, const Experiment& experiment) {
 int run_on_cluster(const ClusterOptions& options, const Experiment& experiment) {
   if (experiment.slurm->each_type) return run_each_type(options, experiment);
   return run_night(options, experiment, experiment.slurm->nodes);
+}
+
+std::string result_of_type(const std::string& path, const std::string& hardware) {
+  return path_of_type(path, type_name(hardware));
+}
+
+std::string how_it_goes_on(const Experiment& experiment, const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return {};
+  ClusterOptions options;
+  options.file = experiment.file;
+  return as_submitted(options, path, experiment).grows
+             ? " (exists: once the tasks of what was submitted have ended, the same command adds what the "
+               "file has now)"
+             : " (exists: the same command goes on with it)";
 }
 
 }  // namespace dvfs_plan

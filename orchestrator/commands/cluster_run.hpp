@@ -23,4 +23,9 @@ struct ClusterOptions : RunOptions {
 // The exit code. Throws Error.
 int run_on_cluster(const ClusterOptions& options, const Experiment& experiment);
 
+// Where `types: each` has a result of each type of node, as Slurm describes them: that of one.
+std::string result_of_type(const std::string& path, const std::string& hardware);
+// What the same command makes of a result that is there, in brackets; empty: none is there. Throws Error where it would refuse it.
+std::string how_it_goes_on(const Experiment& experiment, const std::string& path);
+
 }  // namespace dvfs_plan

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,11 +26,31 @@ namespace {
 
 constexpr std::size_t most_output = 1 << 20;
 
+// As the guardian was begun, before it took itself out of the kernel's choice and gave up cores: a daemon that a program starts keeps what it
+// has for life.
+struct Inherited {
+  Inherited() {
+    const UniqueFd file(::open(oom_score_adj, O_RDONLY | O_CLOEXEC));
+    const ssize_t count = file ? ::read(file.get(), score, sizeof score) : 0;
+    score_length = count > 0 ? static_cast<std::size_t>(count) : 0;
+    ::getrlimit(RLIMIT_CORE, &core);
+  }
+  static constexpr const char* oom_score_adj = "/proc/self/oom_score_adj";
+  char score[16] = {};
+  std::size_t score_length = 0;
+  rlimit core{};
+};
+const Inherited inherited;
+
 [[noreturn]] void become_program(const std::string& program, const std::vector<std::string>& arguments,
                                  const std::string& mark, int output, pid_t parent) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
+  const int score = ::open(Inherited::oom_score_adj, O_WRONLY | O_CLOEXEC);
+  if (score >= 0 && ::write(score, inherited.score, inherited.score_length) < 0)
+    errno = 0;  // it stays as ours
+  ::setrlimit(RLIMIT_CORE, &inherited.core);
   // Where ours was deleted a shell would complain of that.
   char here[PATH_MAX];
   if (::getcwd(here, sizeof here) == nullptr && ::chdir("/") != 0) ::_exit(127);
