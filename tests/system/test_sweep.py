@@ -86,6 +86,44 @@ conditions: {warm up: 0, references: false, foreign load: off}
         self.assertEqual(sorted((r["requested"], r["max0"], r["max1"]) for r in seen),
                          [("1 GHz", 3e6, 1e6)] * 2 + [("2.2 GHz", 3e6, 2.2e6)] * 2)
 
+    def test_a_governor_that_somebody_left_in_a_sweep_of_the_frequency_comes_back_as_it_was_tuned(self):
+        """And what a setter of root's starts stays what the caller's programs are: killed where memory runs out, and with cores."""
+        experiment = """
+name: clocks
+workloads: [{name: w, shell: "sleep 0.3"}]
+axes: {cpu.frequency: [1 GHz, 3 GHz], set.x: [1, 2]}
+set: {x: {command: [/bin/setter, set, "{value}"], read: [/bin/setter, get], values: [1, 2]}}
+repeat: 3
+objective: time
+conditions: {warm up: 0, idle: none, references: false, foreign load: off}
+"""
+        setter = "#!/bin/sh\ncase $1 in get) cat /tmp/x;; set) [ -e /tmp/daemon ] || { setsid sleep 1000 >/dev/null 2>&1 & echo $! >/tmp/daemon; }; echo $2 >/tmp/x;; esac\n"
+        code, console = self.testbed.run(
+            """
+            up=/sys/devices/system/cpu/cpufreq/conservative/up_threshold
+            echo conservative >/sys/devices/system/cpu/cpufreq/policy1/scaling_governor
+            echo 97 >$up
+            echo 7 >/tmp/x
+            echo 300 >/proc/$$/oom_score_adj; ulimit -c 1234
+            dvfs-plan /clocks.yaml --quiet >report.txt 2>said.txt & run=$!
+            until grep -q '^1000000$' /sys/devices/system/cpu/cpufreq/policy1/scaling_max_freq; do sleep 0.02; done
+            echo powersave >/sys/devices/system/cpu/cpufreq/policy1/scaling_governor
+            grep . /proc/$(pidof dvfs-guardian | cut -d' ' -f1)/oom_score_adj >guardian.txt
+            wait $run; code=$?
+            cat /sys/devices/system/cpu/cpufreq/policy1/scaling_governor $up /tmp/x >after.txt
+            grep . /proc/$(cat /tmp/daemon)/oom_score_adj >daemon.txt
+            grep core /proc/$(cat /tmp/daemon)/limits >>daemon.txt
+            cat said.txt
+            exit $code
+            """,
+            {"clocks.yaml": experiment, "bin/setter": setter},
+        )
+        self.assertIn(code, (0, 1), console)  # trials of another governor do not count
+        out = self.testbed.fetch()
+        self.assertEqual((out / "after.txt").read_text(), "conservative\n97\n7\n", console)
+        self.assertEqual((out / "guardian.txt").read_text(), "-1000\n")
+        self.assertRegex((out / "daemon.txt").read_text(), r"^300\nMax core file size +631808 +631808")  # of 512 bytes
+
     def test_a_governor_comes_back_as_its_owner_had_tuned_it(self):
         """The kernel forgets a governor's tunables with the last policy that leaves it. Killed, restored, and in trials at that governor too."""
         tunables = "/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us /sys/devices/system/cpu/cpufreq/conservative/up_threshold /sys/devices/system/cpu/cpufreq/conservative/down_threshold"
