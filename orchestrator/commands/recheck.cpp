@@ -156,6 +156,7 @@ class Recheck : public RunPart {
           "dvfs-plan: interrupted; the settings are as before{}, and what was run is kept\n", but));
       return static_cast<int>(ExitCode::interrupted);
     }
+    if (how == RunEnd::gave_up) return static_cast<int>(ExitCode::gave_up);
     const auto any = [&](const char* verdict) {
       return std::any_of(rows.begin(), rows.end(),
                          [&](const RecheckRow& row) { return row.verdict == verdict; });

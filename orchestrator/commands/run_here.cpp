@@ -283,7 +283,10 @@ class Run {
     rescue_if_lost(store);
     end_session(store, end_ == RunEnd::done ? "done" : end_ == RunEnd::gave_up ? "gave_up" : "interrupted");
     seal(store);
-    if (part_ != nullptr) return part_->ended(store, end_, but_for_notes());
+    if (part_ != nullptr) {
+      if (end_ == RunEnd::gave_up) write_stderr(fmt::format("error: it stops here: {}\n", gave_up_));
+      return part_->ended(store, end_, but_for_notes());
+    }
     // The cause first, and with --quiet too.
     if (end_ == RunEnd::gave_up)
       write_stderr(

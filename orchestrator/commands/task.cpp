@@ -207,6 +207,7 @@ class Block : public RunPart {
     if (search_.stopped) how = RunEnd::interrupted;
     if (how == RunEnd::interrupted) tell_that_it_was_ended(store);
     if (how == RunEnd::done && search_.barren && gave_up_.empty()) gave_up_ = "none of its trials counts";
+    if (how == RunEnd::gave_up && gave_up_.empty()) gave_up_ = "a process there does not end";
     if (!gave_up_.empty()) {
       const std::string why = gave_up_ + last_fault(store);
       // All of it is told: who tries this block here again begins anew, and is not at the end at once.
