@@ -167,7 +167,9 @@ std::string word_behind(const std::string& text, std::size_t at, char before) {
       break;
     }
   }
-  const auto end = quote != '\0' ? text.find(quote, at) : text.find_first_of(",]\r\n", at);
+  const auto end = quote != '\0'
+                       ? text.find(quote, at)
+                       : std::min(text.find_first_of(",]\r\n", at), text.find(" #", at));  // a comment
   return std::string(trim(
       std::string_view(text).substr(std::min(at, text.size()), end == std::string::npos ? end : end - at)));
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/child.hpp"
 #include "base/end_processes.hpp"
@@ -62,6 +63,7 @@ class Use {
     }
     const int code = terminal_.pending() != 0 && ended.code < 0 ? 128 + terminal_.pending() : ended.code;
     put_back(guard);
+    if (stays_) throw Error(*stays_);
     if (!ended.problem.empty())
       throw Error(ExitCode::machine_refuses, ended.problem,
                   "the settings are as before; give a program that can be run");
@@ -150,7 +152,8 @@ class Use {
             }
             watch.look();
           } catch (const Error& fault) {
-            // The command goes on, and has its signals; what is not set is tried again.
+            // The command goes on, and has its signals. What could not be put back is the last word, behind it.
+            if (fault.code() == ExitCode::not_restored) stays_ = fault;
             if (terminal_.pending() == 0 && std::exchange(trouble, fault.what()) != fault.what())
               warn(fmt::format("the command does not run at this setting now: {}", fault.what()));
           }
@@ -174,6 +177,7 @@ class Use {
   const std::vector<std::string> command_;
   Sysfs sysfs_;
   FoundSetting found_;
+  std::optional<Error> stays_;  // what a guardian that was lost could not put back
 };
 
 int use_command(const UseOptions& options) {

@@ -42,10 +42,11 @@ TEST(JobNames, AreThoseThatTheSubmittedTextsGive) {
   };
   using testing::Contains;
   EXPECT_THAT(named("[--mem=4G]"), testing::ElementsAre("dvfs-plan:night"));
-  for (const char* extra : {"[--job-name=mine]", "[--mem=4G, --job-name=mine]",
-                            "['--job-name=mine', --mem=4G]", "[--job-name, mine]", "[-J, mine, --mem=4G]",
-                            "[\"-J\", \"mine\"]", "[-Jmine]", "['-Jmine']", "\n      - -J\n      - mine",
-                            "\n      - --job-name=mine\n      - --mem=4G", "\n      - '-J'\n      - 'mine'"})
+  for (const char* extra :
+       {"[--job-name=mine]", "[--mem=4G, --job-name=mine]", "['--job-name=mine', --mem=4G]",
+        "[--job-name, mine]", "[-J, mine, --mem=4G]", "[\"-J\", \"mine\"]", "[-Jmine]", "['-Jmine']",
+        "\n      - -J\n      - mine", "\n      - --job-name=mine  # why", "\n      - -J\n      - mine # why",
+        "\n      - --job-name=mine\n      - --mem=4G", "\n      - '-J'\n      - 'mine'"})
     EXPECT_THAT(named(extra), Contains("mine")) << extra;
   for (const char* extra : {"['--job-name=my night, long']", "[\"--job-name\", \"my night, long\"]",
                             "['-J', 'my night, long']", "\n      - '--job-name=my night, long'"})

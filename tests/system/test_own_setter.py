@@ -416,6 +416,32 @@ class OwnSetter(Whole):
         self.assertEqual((self.folder / "told").read_text(), "told\n")
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
+    def test_use_says_what_stays_where_nobody_is_left_to_put_it_back(self):
+        """The guardian is killed, and its program is gone: the command runs to its end, and then it is exit code 4 with the commands."""
+        import shutil
+        self.experiment()
+        self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)
+        programs = self.folder / "programs"
+        programs.mkdir()
+        for name in ("dvfs-plan", "dvfs-guardian"):
+            shutil.copy(PROGRAM.parent / name, programs / name)
+        run = subprocess.Popen([programs / "dvfs-plan", "use", "own.sqlite", "--state-folder", str(self.folder / "state"), "--", "sh", "-c", "echo >ready; until [ -e go ]; do sleep 0.05; done; echo >whole"],
+                               cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.stderr.close)
+        self.wait_for((self.folder / "ready").exists)
+        (programs / "dvfs-guardian").unlink()
+        guardian, = [int(pid) for pid in pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split() if pathlib.Path(f"/proc/{pid}/comm").read_text() == "dvfs-guardian\n"]
+        os.kill(guardian, signal.SIGKILL)
+        time.sleep(4)
+        (self.folder / "go").touch()
+        said = run.stderr.read()
+        self.assertEqual(run.wait(timeout=60), 4, said)
+        self.assertTrue((self.folder / "whole").exists())
+        self.assertIn(f"(cd {self.folder} && {self.folder}/tool set 140.000)", said)
+        # The journal is there: the next one puts it back.
+        self.assertEqual(self.call("restore").returncode, 0)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
     # A thread that somebody traces ends for him first: until he looks, its process does not end, as one that waits in a driver.
     TRACED = """
 import ctypes, os, pathlib, threading, time
