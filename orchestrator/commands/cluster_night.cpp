@@ -654,7 +654,10 @@ class ClusterNight {
   bool watch(Store& store, Collector& collector, bool waits) {
     left_out_ = nodes_left_out(store);
     const bool submits = options_.what != ClusterOptions::Do::collect;
-    if (submits) give_another_chance(store);
+    if (submits) {
+      take(store, collector);  // what finished meanwhile is not open
+      give_another_chance(store);
+    }
     Nanoseconds asked = 0, concluded = clock_.now();
     for (;;) {
       lock_->require_held();

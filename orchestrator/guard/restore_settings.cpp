@@ -197,7 +197,8 @@ class Restorer {
     } while (std::chrono::steady_clock::now() < until);
   }
 
-  // A limit reads lower than written while the firmware caps the policy: written is then all one can do.
+  // A limit reads lower than written while the firmware or turbo that is off caps the policy, or the kernel cools by it: written is then all
+  // one can do.
   std::optional<std::string> explained_by_firmware(const SavedSetting& setting) {
     Setting& where = access_.at(setting.path);
     const auto number = [](const std::optional<std::string>& text) {
@@ -216,6 +217,8 @@ class Restorer {
     for (const SavedSetting& setting : settings) {
       const auto now = access_.at(setting.path).read().text;
       if (now && reads_as(*now, setting.value)) continue;
+      const Setting& where = access_.at(setting.path);
+      if (where.limited_by().empty() && !where.is_cooled()) continue;
       if (auto note = explained_by_firmware(setting)) outcome_.notes.push_back(*note);
     }
   }

@@ -66,7 +66,7 @@ class ScalingLimit : public AttributeFile {
   std::optional<std::string> firmware_limit() const override {
     return has_no_turbo() ? sysfs_.text(policy() + "/base_frequency") : sysfs_.text(policy() + "/bios_limit");
   }
-  std::string limited_by() const override { return has_no_turbo() ? "turbo, which is off," : "the firmware"; }
+  std::string limited_by() const override { return has_no_turbo() ? "" : "the firmware"; }
   bool is_cooled() const override {
     return is_highest() && cools_cpus_by_clock(sysfs_) &&
            sysfs_.number(path_) < sysfs_.number(policy() + "/cpuinfo_max_freq");

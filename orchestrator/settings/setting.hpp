@@ -59,7 +59,7 @@ class Setting {
   virtual bool is_clock_limit() const { return false; }
   // The limit of the firmware (bios_limit of cpufreq), or of turbo that is off; nullopt: there is none.
   virtual std::optional<std::string> firmware_limit() const { return std::nullopt; }
-  // What that limit is of: "the firmware".
+  // What that limit is of: "the firmware"; empty: of its owner's own switch (turbo that is off), of which nothing is to be told.
   virtual std::string limited_by() const { return "the firmware"; }
   // Whether the kernel cools by it now: it reads what is allowed then, and what its owner set cannot be known.
   virtual bool is_cooled() const { return false; }
