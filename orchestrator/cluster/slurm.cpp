@@ -13,6 +13,7 @@
 #include "base/child.hpp"
 #include "base/run_program.hpp"
 #include "base/text.hpp"
+#include "experiments/plan/yaml_tree.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -148,45 +149,22 @@ std::string job_name(const std::string& experiment) {
   return "dvfs-plan:" + experiment;
 }
 
-namespace {
-
-// What `text`, a list of words in YAML, has as the value of the option that ends at `at`, in one word with it or in the next. Of what is no
-// list of words the answer is some text that no job is called by.
-std::string word_behind(const std::string& text, std::size_t at, char before) {
-  constexpr std::string_view quotes = "\"'", between = "\"', \t\r\n-";
-  char quote = quotes.find(before) != std::string_view::npos ? before : '\0';
-  if (at < text.size() && text[at] == '=')
-    ++at;
-  else if (at < text.size() && between.find(text[at]) != std::string_view::npos) {
-    quote = '\0';
-    bool closed = quotes.find(before) == std::string_view::npos;  // the quote of the option's own word
-    for (; at < text.size() && between.find(text[at]) != std::string_view::npos; ++at) {
-      if (quotes.find(text[at]) == std::string_view::npos) continue;
-      if (!std::exchange(closed, true)) continue;
-      quote = text[at++];
-      break;
-    }
-  }
-  const auto end = quote != '\0'
-                       ? text.find(quote, at)
-                       : std::min(text.find_first_of(",]\r\n", at), text.find(" #", at));  // a comment
-  return std::string(trim(
-      std::string_view(text).substr(std::min(at, text.size()), end == std::string::npos ? end : end - at)));
-}
-
-}  // namespace
-
 std::set<std::string> job_names(const SharedFolder& folder, const std::string& experiment) {
   std::set<std::string> names{job_name(experiment)};
   for (const std::string& submitted : folder.names(".yaml")) {
-    const std::string text = folder.read(submitted);
-    for (const std::string_view option : {"--job-name", "-J"}) {
-      for (auto at = text.find(option); at != std::string::npos; at = text.find(option, at)) {
-        const char before = at == 0 ? '\n' : text[at - 1];
-        at += option.size();
-        if (std::string_view("\"'[, \t\n").find(before) != std::string_view::npos)
-          names.insert(word_behind(text, at, before));
-      }
+    Diagnostics faults(submitted);
+    const YamlPointer file = parse_yaml(folder.read(submitted), faults);
+    const YamlNode* node = file.get();
+    for (const char* key : {"machines", "slurm", "extra"}) node = node != nullptr ? node->find(key) : nullptr;
+    bool is_next = false;
+    for (const YamlPointer& item : node != nullptr ? node->items : std::vector<YamlPointer>{}) {
+      const std::string& word = item->scalar;
+      if (std::exchange(is_next, word == "--job-name" || word == "-J"))
+        names.insert(word);
+      else if (const auto value = word.find('='); word.starts_with("--job-name="))
+        names.insert(word.substr(value + 1));
+      else if (word.starts_with("-J") && word != "-J")
+        names.insert(word.substr(2));
     }
   }
   return names;

@@ -137,8 +137,7 @@ std::string as_yaml(const FormRequest& request) {
                     "written anew (an anchor in one, its alias in another)",
                     found.file()));
   return as_comment(request.comment) +
-         "# The experiment again, between the neighbours of the setting that was found. A sweep of its own, "
-         "by "
+         "# The experiment again, between the neighbours of the setting that was found. A sweep of its own, by "
          "another name.\n" +
          narrow;
 }

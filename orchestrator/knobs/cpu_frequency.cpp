@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "orchestrator/knobs/cpu_frequency_by_slurm.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
@@ -59,12 +58,7 @@ class CpuFrequency : public Knob {
 
   const std::string& axis() const override { return axis_; }
   AxisOffer offer() const override { return common_offer(policies_); }
-  // With the governors' tunables: somebody else's change of a governor loses them, and the governor is put back.
-  std::vector<SavedSetting> snapshot() const override {
-    auto saved = snapshot_policies(axis_, policies_, sysfs_);
-    for (SavedSetting& one : snapshot_tunables(axis_, policies_, sysfs_)) saved.push_back(std::move(one));
-    return saved;
-  }
+  std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
   std::vector<std::string> writes() const override { return limit_files(policies_); }
 
   std::vector<SettingText> requests(const AxisValue& value) const override {

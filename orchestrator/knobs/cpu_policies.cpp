@@ -136,6 +136,22 @@ std::vector<TurboFile> turbo_files(const std::vector<CpufreqPolicy>& policies, c
   return files;
 }
 
+std::vector<SavedSetting> snapshot_tunables(const std::string& axis,
+                                            const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
+  std::vector<SavedSetting> saved;
+  std::set<std::string> folders;
+  for (const CpufreqPolicy& policy : policies) {
+    const std::string governor = sysfs.text(policy.path + "/scaling_governor").value_or("");
+    for (const std::string& folder : {policy.path + "/" + governor, cpu_folder + "cpufreq/" + governor}) {
+      if (governor.empty() || !folders.insert(folder).second) continue;
+      for (const std::string& name : sysfs.list(folder)) {
+        if (is_governor_tunable(folder + "/" + name)) save_attribute(axis, folder + "/" + name, sysfs, saved);
+      }
+    }
+  }
+  return saved;
+}
+
 std::vector<SavedSetting> snapshot_policies(const std::string& axis,
                                             const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
   std::vector<SavedSetting> saved;
@@ -155,22 +171,7 @@ std::vector<SavedSetting> snapshot_policies(const std::string& axis,
   save_each("scaling_min_freq");
   save_each("scaling_setspeed");
   save_each("energy_performance_preference");
-  return saved;
-}
-
-std::vector<SavedSetting> snapshot_tunables(const std::string& axis,
-                                            const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs) {
-  std::vector<SavedSetting> saved;
-  std::set<std::string> folders;
-  for (const CpufreqPolicy& policy : policies) {
-    const std::string governor = sysfs.text(policy.path + "/scaling_governor").value_or("");
-    for (const std::string& folder : {policy.path + "/" + governor, cpu_folder + "cpufreq/" + governor}) {
-      if (governor.empty() || !folders.insert(folder).second) continue;
-      for (const std::string& name : sysfs.list(folder)) {
-        if (is_governor_tunable(folder + "/" + name)) save_attribute(axis, folder + "/" + name, sysfs, saved);
-      }
-    }
-  }
+  for (SavedSetting& tunable : snapshot_tunables(axis, policies, sysfs)) saved.push_back(std::move(tunable));
   return saved;
 }
 

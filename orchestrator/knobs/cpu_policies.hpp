@@ -26,14 +26,15 @@ PolicyChoice choose_policies(const std::string& target, const Sysfs& sysfs, cons
 std::vector<CpufreqPolicy> policies_there(const std::vector<CpufreqPolicy>& policies,
                                           const CoreThreads& threads);
 
-// Files of the policies that any CPU knob may change, itself or by side effect (setting a governor may
-// reset no_turbo and the preference), in the order to put them back: governor, turbo, limits, the rest.
-std::vector<SavedSetting> snapshot_policies(const std::string& axis,
+// Tunables of the governors that are in force (settings/attribute_setting.hpp): what makes the last policy leave a governor, or
+// takes the policy away, loses them.
+std::vector<SavedSetting> snapshot_tunables(const std::string& axis,
                                             const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
 
-// Tunables of the governors that are in force (settings/attribute_setting.hpp): what makes the last policy leave a governor, or
-// takes the policy away, loses them. To be put back after the governor.
-std::vector<SavedSetting> snapshot_tunables(const std::string& axis,
+// Files of the policies that any CPU knob may change, itself or by side effect (setting a governor may
+// reset no_turbo and the preference), in the order to put them back: governor, turbo, limits, the rest. With the
+// tunables: whoever changes the governor meanwhile loses them, and it is put back.
+std::vector<SavedSetting> snapshot_policies(const std::string& axis,
                                             const std::vector<CpufreqPolicy>& policies, const Sysfs& sysfs);
 
 // Files that switch turbo or boost: intel_pstate/no_turbo (inverted), cpufreq/boost, policyN/boost.

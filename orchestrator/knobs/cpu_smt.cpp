@@ -36,9 +36,6 @@ std::vector<SavedSetting> settings_of_threads(const std::string& axis, const Kno
     // Switches of the whole machine stay where they are.
     if (setting.path.starts_with(all_cpus + "cpufreq/policy")) saved.push_back(std::move(setting));
   }
-  for (SavedSetting& setting : snapshot_tunables(axis, policies, sysfs)) {
-    if (setting.path.starts_with(all_cpus + "cpufreq/policy")) saved.push_back(std::move(setting));
-  }
   for (const int cpu : further) {
     const std::string states = fmt::format("{}cpu{}/cpuidle/", all_cpus, cpu);
     for (const std::string& state : sysfs.list(states)) {

@@ -37,11 +37,7 @@ class CpuWords : public Knob {
     for (const std::string& word : words_) offer.values.push_back({word, std::nullopt});
     return offer;
   }
-  std::vector<SavedSetting> snapshot() const override {
-    std::vector<SavedSetting> saved = snapshot_policies(axis_, policies_, sysfs_);
-    saved.insert(saved.end(), tunables_.begin(), tunables_.end());
-    return saved;
-  }
+  std::vector<SavedSetting> snapshot() const override { return snapshot_policies(axis_, policies_, sysfs_); }
   std::vector<std::string> writes() const override {
     std::vector<std::string> paths;
     for (const WordFile& file : files_) paths.push_back(file.path);

@@ -18,16 +18,6 @@ std::string repeats_as(const TrialRow& trial, const TrialsOfPoint& of) {
   return of.several_machines || !of.blocks_differ ? trial.node : std::to_string(trial.block);
 }
 
-std::optional<Estimate> estimate_of(const std::vector<double>& values, const std::vector<std::string>& groups,
-                                    const std::vector<SensorPart>& sensors, const TrialsOfPoint& of) {
-  auto result = of.several_machines || !of.blocks_differ
-                    ? estimate_of_groups(values, groups, sensors)
-                    : estimate_of_values_in_groups(values, groups, sensors);
-  const bool one = std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) == groups.end();
-  if (result && one && of.blocks_differ) result->half_width.reset();
-  return result;
-}
-
 // Values of one quantity over the counted trials of a point, with the sensors' share of each, and what repeats of each.
 struct Values {
   std::vector<double> values = {};
@@ -45,7 +35,12 @@ struct Values {
       sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
   }
   std::optional<Estimate> estimate(const TrialsOfPoint& of) const {
-    return estimate_of(values, groups, sensor, of);
+    auto result = of.several_machines || !of.blocks_differ
+                      ? estimate_of_groups(values, groups, sensor)
+                      : estimate_of_values_in_groups(values, groups, sensor);
+    const bool one = std::adjacent_find(groups.begin(), groups.end(), std::not_equal_to<>()) == groups.end();
+    if (result && one && of.blocks_differ) result->half_width.reset();
+    return result;
   }
 };
 

@@ -159,12 +159,10 @@ std::string without_constraints(const ScenarioSummary& scenario) {
     known = known && check.holds;
     shown = shown && !check.may_hold();
     broken.push_back(
-        check.name == "slowdown" && check.value
-            ? fmt::format("{}: it has {:.1f} %{}", check.text, 100 * *check.value,
-                          check.low && check.high
-                              ? fmt::format(" [{:.1f}, {:.1f}]", 100 * *check.low, 100 * *check.high)
-                              : "")
-        : check.value            ? fmt::format("{}: it has {}", check.text, value_text(check))
+        check.value              ? fmt::format("{}: it has {}{}", check.text, value_text(check),
+                                  check.name == "slowdown" && check.low && check.high
+                                                   ? fmt::format(" [{:.1f}, {:.1f}]", 100 * *check.low, 100 * *check.high)
+                                                   : "")
         : !check.why_not.empty() ? fmt::format("{}: {}", check.text, check.why_not)
                                  : check.text + ": not known");
   }
