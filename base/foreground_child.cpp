@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/interruption.hpp"
+#include "base/signal_witness.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -69,12 +70,13 @@ int ForegroundChild::pending() {
   return pending_;
 }
 
-void ForegroundChild::pass_on(pid_t child) {
+void ForegroundChild::pass_on(pid_t child, SignalWitness& witness) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     // What the terminal sends (SI_KERNEL) the child, which is of the same foreground group, has got itself.
     const bool of_terminal = info.ssi_code == SI_KERNEL;
-    if (!of_terminal) ::kill(child, static_cast<int>(info.ssi_signo));
+    const bool came_to_all = witness.has_got(static_cast<int>(info.ssi_signo)) || of_terminal;
+    if (!came_to_all) ::kill(child, static_cast<int>(info.ssi_signo));
     // What Ctrl-Z has stopped takes it once it goes on: with it all of the terminal's group, of which we are.
     if (asks_to_end(static_cast<int>(info.ssi_signo))) ::kill(of_terminal ? 0 : child, SIGCONT);
   }
@@ -87,6 +89,7 @@ ForegroundChild::Ended ForegroundChild::run(SpawnSpec spec, const std::function<
   spec.errors = STDERR_FILENO;
   spec.own_session = false;
   spec.inherited = inherited_;
+  SignalWitness witness;
   const Spawned child = spawn(spec);
   if (child.pid < 0) return {-1, child.problem};
   child_ = child.pid;
@@ -96,7 +99,7 @@ ForegroundChild::Ended ForegroundChild::run(SpawnSpec spec, const std::function<
   for (;;) {
     pollfd waiting[] = {{gone.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
     const int ready = ::poll(waiting, 2, 1000);
-    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) pass_on(child.pid);
+    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) pass_on(child.pid, witness);
     const pid_t ended = ::waitpid(child.pid, &status, WNOHANG);
     if (ended == child.pid || (ended < 0 && errno != EINTR)) break;
     if (ready == 0) tick();

@@ -14,6 +14,8 @@
 
 namespace dvfs_plan {
 
+class SignalWitness;
+
 class ForegroundChild {
  public:
   // Blocks the signals that it passes on, for this thread and all that it starts, and notes what is open. Once, before
@@ -33,7 +35,7 @@ class ForegroundChild {
   Ended run(SpawnSpec spec, const std::function<void(pid_t)>& ran, const std::function<void()>& tick);
 
  private:
-  void pass_on(pid_t child);
+  void pass_on(pid_t child, SignalWitness& witness);
   std::vector<int> inherited_;
   UniqueFd signals_;
   int pending_ = 0;

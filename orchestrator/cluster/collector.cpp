@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -145,10 +146,16 @@ Collected Collector::collect() {
     transaction.commit();
     done_.insert(done.begin(), done.end());
   }
+  const std::vector<Submission> submitted = submissions(store_);
   for (const std::string& name : folder_.names(fault_ending)) {
     if (!done_.insert(name).second || !is_new(name)) continue;
     try {
-      collected.faults.push_back(read_fault(folder_.read(name)));
+      TaskFault fault = read_fault(folder_.read(name));
+      // Of another night's task that came here late, or of a node that could not be looked at: that was said then.
+      const bool is_ours = std::any_of(submitted.begin(), submitted.end(), [&](const Submission& one) {
+        return fault.task.starts_with(one.job + "_");
+      });
+      if (is_ours) collected.faults.push_back(std::move(fault));
     } catch (const Error& error) {
       collected.refused.push_back(fmt::format("{}: {}", name, error.what()));
     }

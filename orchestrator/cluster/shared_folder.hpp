@@ -41,7 +41,8 @@ class SharedFolder {
 std::string host_name();
 
 inline constexpr std::string_view part_ending = ".part", look_ending = ".look", fault_ending = ".fault",
-                                  claim_ending = ".claim", over_ending = ".over";
+                                  claim_ending = ".claim", over_ending = ".over",
+                                  job_ending = ".job";  // JOB.job: it was submitted from here
 
 // Why a task could not run its block, or gave it up.
 struct TaskFault {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -68,6 +69,7 @@ class ClusterNight {
         experiment_(experiment),
         spec_(*experiment.slurm),
         path_(std::move(path)),
+        result_(path_),
         grows_(grows),
         folder_(nodes_folder(experiment_, path_, options_.type)),
         progress_(clock_, ::isatty(STDERR_FILENO) != 0, options.quiet) {
@@ -109,9 +111,17 @@ class ClusterNight {
     return options_.what == ClusterOptions::Do::all || options_.what == ClusterOptions::Do::submit;
   }
 
-  int say_submitted(Store& store, bool all_there) const {
-    if (!options_.says_how_to_collect) return static_cast<int>(ExitCode::done);
-    const std::string collects = shell_text("collect"), shows = "dvfs-plan status " + shell_quote(path_);
+  // The folder of the nodes goes by the result's name.
+  void say_where_it_belongs() {
+    if (rescued_)
+      progress_.say(fmt::format("before any other command: mv --backup=numbered {} {}", shell_quote(path_),
+                                shell_quote(result_)));
+  }
+
+  int say_submitted(Store& store, bool all_there) {
+    const int code = static_cast<int>(code_of(ExitCode::done));
+    if (!options_.says_how_to_collect) return code;
+    const std::string collects = shell_text("collect"), shows = "dvfs-plan status " + shell_quote(result_);
     if (options_.json) {
       Json json{{"result", path_}, {"finished", all_there}, {"jobs", Json::array()}};
       for (const Submission& one : submissions(store)) json["jobs"].push_back(one.job);
@@ -123,16 +133,15 @@ class ClusterNight {
       write_stdout(
           fmt::format("submitted; {} collects what is finished, {} shows how far it is\n", collects, shows));
     }
-    return static_cast<int>(ExitCode::done);
+    say_where_it_belongs();
+    return code;
   }
 
   bool exists() const { return ::access(path_.c_str(), F_OK) == 0; }
 
   std::string shell_text(const std::string& command) const {
     return fmt::format("dvfs-plan {}{}{}", command.empty() ? "" : command + " ", shell_quote(options_.file),
-                       rescued_                  ? " --output " + shell_quote(path_)
-                       : options_.output.empty() ? ""
-                                                 : " --output " + shell_quote(options_.output));
+                       options_.output.empty() ? "" : " --output " + shell_quote(options_.output));
   }
 
   void require_submitted() const {
@@ -151,17 +160,44 @@ class ClusterNight {
     progress_.say(fmt::format("what nodes handed in before is kept as {}", aside));
   }
 
+  // `ends` says by which command jobs are ended.
+  void require_ended(const std::optional<std::vector<SlurmTask>>& tasks,
+                     const std::function<std::string(const std::string&)>& ends) const {
+    if (!tasks)
+      throw Error(
+          ExitCode::machine_refuses,
+          "Slurm does not say whether tasks of the former submission wait or run; it was left as it is",
+          "is the controller up? `scontrol ping` says");
+    std::set<std::string> jobs;
+    int alive = 0;
+    for (const SlurmTask& task : *tasks) {
+      if (task.ended()) continue;
+      ++alive;
+      jobs.insert(task.job);
+    }
+    if (alive == 0) return;
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} of the former submission still {}", counted(alive, "task"),
+                            alive == 1 ? "waits or runs" : "wait or run"),
+                ends(join({jobs.begin(), jobs.end()}, " ")) + (alive == 1 ? "  ends it" : "  ends them"));
+  }
+
   void set_aside() {
     const std::string aside = aside_stem(path_, clock_);
     const std::string stem = std::filesystem::path(aside).filename().string();
-    if (!exists()) return set_aside_what_was_handed_in(stem);
+    if (!exists()) {
+      // Its result was moved away: its tasks would hand in to the new night.
+      std::vector<std::string> jobs;
+      for (const std::string& name : folder_.names(job_ending))
+        jobs.push_back(name.substr(0, name.size() - job_ending.size()));
+      require_ended(tasks_of(jobs), [](const std::string& alive) { return "scancel " + alive; });
+      return set_aside_what_was_handed_in(stem);
+    }
     {
       Store old = Store::open(path_, Database::Mode::read_write);
-      const auto alive = live_tasks(old);
-      if (!alive.empty())
-        throw Error(ExitCode::machine_refuses,
-                    fmt::format("{} tasks of the former submission still wait or run", alive.size()),
-                    shell_text("") + " --cancel  ends them");
+      std::vector<std::string> jobs;
+      for (const Submission& one : submissions(old)) jobs.push_back(one.job);
+      require_ended(tasks_of(jobs), [&](const std::string&) { return shell_text("") + " --cancel"; });
     }
     Store::fold_log(path_);
     set_aside_what_was_handed_in(stem);
@@ -458,6 +494,7 @@ class ClusterNight {
         const std::string job = submit_job(indices, std::max(1, share), without,
                                            fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
         note_submission(store, {job, part, clock_.wall_time()});
+        folder_.hand_in(job + std::string(job_ending), "");
         chosen_of_[job] = {choice.chosen.begin(), choice.chosen.end()};
         progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s",
                                   blocks_text(part), nodes_without(choice, without)));
@@ -684,7 +721,9 @@ class ClusterNight {
 
   // Whoever begins again a night that stands still has mended what nodes were left out for, or is told again.
   void give_another_chance(Store& store) {
-    if (left_out_.empty() || open_blocks(store).empty() || !live_tasks(store).empty() || silent_) return;
+    if (left_out_.empty() || open_blocks(store).empty() || found_over() || !live_tasks(store).empty() ||
+        silent_)
+      return;
     for (const auto& [node, why] : left_out_)
       progress_.say(fmt::format("{} is tried again; it was left out: {}", node, printable(why)));
     take_nodes_again(store);
@@ -786,17 +825,20 @@ class ClusterNight {
     if (!cancelled_.empty()) {
       progress_.say(fmt::format("tasks of job {} were cancelled by somebody; {} submits what is missing",
                                 cancelled_, shell_text("")));
+      say_where_it_belongs();
       return static_cast<int>(ExitCode::interrupted);
     }
     if (!all_there && live_tasks(store).empty() && !silent_) {
       progress_.say(fmt::format(
           "not all of it is there, and no task waits or runs: {} submits what is missing", shell_text("")));
+      say_where_it_belongs();
       return static_cast<int>(code_of(interrupted_ ? ExitCode::interrupted : ExitCode::done));
     }
     if (!all_there) {
       progress_.say(
           fmt::format("{}the tasks go on by themselves. {} comes back to them, {} --cancel ends them",
                       interrupted_ ? "interrupted; " : "", shell_text(""), shell_text("")));
+      say_where_it_belongs();
       return static_cast<int>(code_of(interrupted_ ? ExitCode::interrupted : ExitCode::done));
     }
     progress_.say(fmt::format("all of it is in {}; {} is not needed any more", path_, folder_.path()));
@@ -809,7 +851,8 @@ class ClusterNight {
   Interruption interruption_;
   SystemClock& clock_ = system_clock();
   std::string path_;
-  bool grows_;  // the file is another one than the one that was submitted
+  const std::string result_;  // where it was submitted from, and every command looks for it
+  bool grows_;                // the file is another one than the one that was submitted
   SharedFolder folder_;
   Slurm slurm_;
   Progress progress_;

@@ -587,7 +587,7 @@ class Run {
   void put_back(GuardClient& guard) {
     const RestoreOutcome outcome = guard.restore();
     for (const std::string& note : outcome.notes) write_stderr(fmt::format("note: {}\n", note));
-    left_as_noted_ = !outcome.notes.empty();
+    left_as_noted_ = outcome.left > 0;
     require_restored(outcome);
   }
 

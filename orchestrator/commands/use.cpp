@@ -138,16 +138,18 @@ class Use {
 
   ForegroundChild::Ended run_command(const SpawnSpec& command, GuardClient& guard) {
     SettingsWatch watch(settings_of(found_.knobs()), sysfs_, system_clock());
-    bool watching = watch.begin();
+    bool watching = watch.begin(), unset = false;
     std::string trouble;
     const Nanoseconds began = system_clock().now();
     const auto ended = terminal_.run(
         command, [&](pid_t child) { guard.note_child(child); },
         [&] {
           try {
-            if (guard.keep()) {
-              warn("the guardian was ended and put the settings back; they are set again now");
+            if (!stays_ && (guard.keep() || unset)) {
+              unset = true;
               apply(guard);
+              unset = false;
+              warn("the guardian was ended and put the settings back; they are set again now");
               watching = watch.begin();
             }
             watch.look();

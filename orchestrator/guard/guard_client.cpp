@@ -601,12 +601,14 @@ bool GuardClient::keep() {
 }
 
 bool GuardClient::keep_ours() {
+  bool lost = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!lost_) return false;
+    lost = lost_;
   }
+  if (!lost && !to_arm_) return false;
   try {
-    begin_session();
+    if (lost) begin_session();
   } catch (const Error& error) {
     // Nothing is known of who would put them back: it cannot be started, or cannot read the journal.
     const bool unknown = error.code() == ExitCode::machine_refuses || error.code() == ExitCode::not_restored;
@@ -616,7 +618,14 @@ bool GuardClient::keep_ours() {
     settings_.clear();  // there is nobody to ask: what is said here is the last word
     tell_what_stays(error.what(), look_yourself);
   }
-  if (!settings_.empty()) arm_again();
+  to_arm_ = !settings_.empty();
+  try {
+    if (to_arm_) arm_again();
+  } catch (const Error&) {
+    to_arm_ = !settings_.empty();  // else what stays was told, and that is the last word
+    throw;
+  }
+  to_arm_ = false;
   const WorkloadTraces traces = std::exchange(traces_, {});
   note_traces(traces);
   return true;
@@ -661,6 +670,7 @@ RestoreOutcome GuardClient::restore_ours() {
   if (settings_.empty()) return {};
   auto answer = ask({"restore", {}}, nullptr, true);
   const auto settings = std::exchange(settings_, {});
+  to_arm_ = false;
   if (!answer) return restored_by_another(settings);
   const auto outcome = outcome_of(answer->fields);
   if (answer->kind != "restored" || !outcome)
@@ -692,7 +702,13 @@ RestoreOutcome GuardClient::restored_by_another(const std::vector<SavedSetting>&
   if (found_ || former_.empty() || machine_lost()) return found_.value_or(RestoreOutcome{});
   // It found no journal of ours: somebody deleted it and the copy. What the settings were is in our memory alone.
   settings_ = settings;
-  arm_again();
+  try {
+    arm_again();
+  } catch (const Error& error) {
+    settings_.clear();
+    if (error.code() != ExitCode::machine_refuses) throw;
+    tell_what_stays(error.what(), look_yourself);
+  }
   const auto answer = ask({"restore", {}}, nullptr, true);
   settings_.clear();
   const auto outcome =

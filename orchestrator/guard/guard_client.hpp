@@ -161,6 +161,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   pid_t named_beside_ = -1;
   pid_t child_ = -1;
   int begun_ = 0;
+  bool to_arm_ = false;  // the session was begun anew, and refused to be armed: tried again
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable came_;

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/signal_witness.hpp"
 #include "base/sysfs.hpp"
 #include "orchestrator/guardian/clients.hpp"
 
@@ -39,16 +40,18 @@ class StandsByRun {
       sigaddset(&all, signal);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);
     const UniqueFd signals(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
+    SignalWitness witness;
     reap();
     while (!status_ || !sessions_.empty()) {
       pollfd wait[2] = {{signals.get(), POLLIN, 0}, {listens_ ? requests_.fd() : -1, POLLIN, 0}};
       ::poll(wait, 2, 1000);
       signalfd_siginfo signal{};
       while (::read(signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
-        // From the terminal or by kill(2): it is meant for the run. What the terminal sends comes to all of its foreground group.
-        const bool came_to_it = signal.ssi_code == SI_KERNEL && ::getpgid(run_) == ::getpgrp();
-        if (signal.ssi_signo != SIGCHLD && !status_ && !came_to_it)
-          ::kill(run_, static_cast<int>(signal.ssi_signo));
+        // From the terminal or by kill(2): it is meant for the run, which has it already where it came to all of our group.
+        if (signal.ssi_signo == SIGCHLD || status_) continue;
+        const int number = static_cast<int>(signal.ssi_signo);
+        const bool came_to_all = witness.has_got(number) || signal.ssi_code == SI_KERNEL;
+        if (!came_to_all || ::getpgid(run_) != ::getpgrp()) ::kill(run_, number);
       }
       reap();
       if (wait[1].revents != 0) take_request();

@@ -437,11 +437,16 @@ class ScenarioComparison {
     if (!after_.best) return;
     const PointSummary& best = after_.points[*after_.best];
     result_.best_after = best.point;
-    // By the night that names the new one.
-    const ScenarioSummary* const first = find(others_.front().summary.scenarios, after_.scenario);
-    const PointSummary* old =
-        result_.best_before && first != nullptr ? find(*first, *result_.best_before) : nullptr;
-    if (old == nullptr || !energies_compare_) return;
+    if (!result_.best_before || !energies_compare_) return;
+    // By the first night that has both: one that was interrupted lacks points.
+    const ScenarioSummary* of_night = nullptr;
+    const auto night_of_both = std::find_if(others_.begin(), others_.end(), [&](const ComparedResult& night) {
+      of_night = find(night.summary.scenarios, after_.scenario);
+      return of_night != nullptr && find(*of_night, *result_.best_before) != nullptr &&
+             find(*of_night, best.point) != nullptr;
+    });
+    if (night_of_both == others_.end()) return;
+    const PointSummary* const old = find(*of_night, *result_.best_before);
     result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
     const std::vector<ConstraintCheck>& then = before_.points[*before_.best].constraints;
@@ -456,9 +461,9 @@ class ScenarioComparison {
                                          [](const ConstraintCheck& one) { return one.holds.has_value(); });
     if (old->point == best.point) return;
     const double sensor_of_best = sensor_share(best.objective), sensor_of_old = sensor_share(old->objective);
-    if (!after_.balanced && !after_.search) {
+    if (!of_night->balanced && !of_night->search) {
       // Means do not compare: by the blocks in which both count.
-      const auto [points, blocked] = blocked_night(others_.front().trials, after_.scenario, objective_of);
+      const auto [points, blocked] = blocked_night(night_of_both->trials, after_.scenario, objective_of);
       const auto index = [&](const std::string& point) {
         return static_cast<int>(std::find(points.begin(), points.end(), point) - points.begin());
       };
@@ -466,7 +471,7 @@ class ScenarioComparison {
                                                ChangeOf::increase, std::hypot(sensor_of_best, sensor_of_old));
       return;
     }
-    const NightValues night = levels_of(others_.front().trials, after_.scenario, objective_of);
+    const NightValues night = levels_of(night_of_both->trials, after_.scenario, objective_of);
     const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
     if (a != night.of_point.end() && b != night.of_point.end())
       result_.cost_of_old_best =

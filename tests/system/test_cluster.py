@@ -258,6 +258,12 @@ class Cluster(OnACluster):
                               "`dvfs-plan collect sweep.yaml` takes what is finished of what was submitted\n$")
         status, _, err = self.run_all("sweep.yaml", "--fresh")
         self.assertEqual((status, err.splitlines()[1]), (3, "  hint: dvfs-plan sweep.yaml --cancel  ends them"), err)
+        # Its result being away all the same: they would hand in to the new night.
+        (self.folder / "sweep.sqlite").rename(self.folder / "away.sqlite")
+        status, _, err = self.run_all("sweep.yaml", "--fresh")
+        self.assertEqual(status, 3, err)
+        self.assertRegex(err, r"^error: [23] tasks of the former submission still wait or run\n  hint: scancel \d+  ends them\n$")
+        (self.folder / "away.sqlite").rename(self.folder / "sweep.sqlite")
         self.wait_for(lambda: self.handed_in("z") > 0, "a block that began after the change")
         status, out, err = self.run_all("collect", "sweep.yaml")
         self.assertEqual(status, 0, err)

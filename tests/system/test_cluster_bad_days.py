@@ -1,6 +1,7 @@
 """What goes wrong around the nodes of a real Slurm: disks, clocks, other kinds of nodes, who comes first, sbatch itself."""
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -64,6 +65,25 @@ class BadDays(OnACluster):
             self.assertFalse(pathlib.Path(str(rescued) + ending).exists())
         self.require_each_trial_once(2)
         self.assertEqual(self.rows("SELECT ended_how, ended_at IS NULL FROM session"), [("done", 0)] * 2)
+
+    def test_a_result_that_goes_on_elsewhere_belongs_back(self):
+        """The folder of the nodes goes by the result's name: the command to say first is said, and with it nothing is lost."""
+        self.set_up()
+        self.write(experiment(blocks=4, machines="nodes: 1"))
+        process = self.start("sweep.yaml")
+        self.wait_for(lambda: (self.folder / "sweep.sqlite").exists() and len(self.rows("SELECT name FROM handed_in")) > 4, "the collector at work")
+        (self.folder / "sweep.sqlite").unlink()
+        self.wait_for(lambda: (self.folder / "sweep.rescued.sqlite").exists(), "that it goes on")
+        process.send_signal(signal.SIGINT)
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 130, out + err)
+        self.assertIn("dvfs-plan sweep.yaml comes back to them", err)
+        told = f"before any other command: mv --backup=numbered {self.folder}/sweep.rescued.sqlite {self.folder}/sweep.sqlite"
+        self.assertIn(told, err)
+        subprocess.run(told.split(": ")[1], shell=True, check=True)
+        status, out, err = self.run_all("sweep.yaml")
+        self.assertEqual(status, 0, out + err)
+        self.require_each_trial_once(4)
 
     def test_a_node_that_dies_for_good_is_another_ones_block(self):
         """Its job may run on the nodes chosen alone: where another one of the partition works it is submitted anew."""

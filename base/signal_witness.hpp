@@ -1,0 +1,30 @@
+// A process beside us that does nothing, and shows whether a signal that came to us came to all.
+//
+// Who sends one to all of a job (kill(1) of a process group, timeout(1), sudo with a terminal of its own, a service manager, Slurm) sends
+// it to our child too: passed on it would come twice, which for many programs is another wish than once.
+#pragma once
+
+#include <sys/types.h>
+
+namespace dvfs_plan {
+
+class SignalWitness {
+ public:
+  // Of our process group and session, with our rights; it goes with the thread that begins it. Where there can be none it has got nothing.
+  SignalWitness();
+  ~SignalWitness();
+  SignalWitness(const SignalWitness&) = delete;
+  SignalWitness& operator=(const SignalWitness&) = delete;
+
+  // Whether this signal came to it since it was asked last, or comes within 20 ms: who sends one to all of a group does so to one after
+  // the other.
+  bool has_got(int signal);
+
+ private:
+  void begin();
+  void end();
+  bool is_pending(int signal) const;
+  pid_t pid_ = -1;
+};
+
+}  // namespace dvfs_plan

@@ -1,0 +1,56 @@
+// Whether a signal came to all of a group, or to one process of it.
+#include "base/signal_witness.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace dvfs_plan {
+namespace {
+
+// In a group of its own, these signals being blocked: what `sent` sends, and what the witness says of it, three times in a row.
+template <typename Send>
+std::string said_of(Send sent) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setpgid(0, 0);
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    SignalWitness witness;
+    for (int i = 0; i < 3; ++i) {
+      for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+        sent(signal);
+        const char word = witness.has_got(signal) ? 'a' : 'o';
+        if (::write(ends[1], &word, 1) != 1) ::_exit(1);
+      }
+    }
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string text(9, ' ');
+  std::size_t got = 0;
+  for (ssize_t n; (n = ::read(ends[0], text.data() + got, text.size() - got)) > 0;)
+    got += static_cast<std::size_t>(n);
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return text.substr(0, got);
+}
+
+TEST(SignalWitness, HasGotWhatCameToAllAndNotWhatCameToOne) {
+  EXPECT_EQ(said_of([](int signal) { ::kill(0, signal); }), "aaaaaaaaa");
+  EXPECT_EQ(said_of([](int signal) { ::kill(::getpid(), signal); }), "ooooooooo");
+}
+
+TEST(SignalWitness, IsNoChildToWhoWaitsForAnyOfHis) {
+  const SignalWitness witness;
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+}  // namespace
+}  // namespace dvfs_plan
