@@ -55,7 +55,7 @@ class Restorer {
       put_back_again(files);
       put_back_again(others);
     }
-    note_firmware(files);
+    note_caps(files);
     note_overwritten();
     return std::move(outcome_);
   }
@@ -174,7 +174,7 @@ class Restorer {
     const bool doubted = known_.unshown != nullptr && known_.unshown->contains(setting.path);
     if (same) return taken || !doubted;
     // Only once it was written: before, a capped limit is not yet the owner's.
-    return taken && explained_by_firmware(setting);
+    return taken && explained_by_cap(setting);
   }
 
   void write(const std::vector<const SavedSetting*>& left) {
@@ -199,7 +199,7 @@ class Restorer {
 
   // A limit reads lower than written while the firmware or turbo that is off caps the policy, or the kernel cools by it: written is then all
   // one can do.
-  std::optional<std::string> explained_by_firmware(const SavedSetting& setting) {
+  std::optional<std::string> explained_by_cap(const SavedSetting& setting) {
     Setting& where = access_.at(setting.path);
     const auto number = [](const std::optional<std::string>& text) {
       return parse_number(text.value_or(""));
@@ -213,13 +213,13 @@ class Restorer {
                        static_cast<long>(*now), capped ? where.limited_by() : "the kernel's cooling");
   }
 
-  void note_firmware(const std::vector<SavedSetting>& settings) {
+  void note_caps(const std::vector<SavedSetting>& settings) {
     for (const SavedSetting& setting : settings) {
       const auto now = access_.at(setting.path).read().text;
       if (now && reads_as(*now, setting.value)) continue;
       const Setting& where = access_.at(setting.path);
       if (where.limited_by().empty() && !where.is_cooled()) continue;
-      if (auto note = explained_by_firmware(setting)) outcome_.notes.push_back(*note);
+      if (auto note = explained_by_cap(setting)) outcome_.notes.push_back(*note);
     }
   }
 
