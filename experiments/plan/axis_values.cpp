@@ -98,7 +98,10 @@ class AxisResolver {
       too_many_ = true;
       return;
     }
-    const bool known = std::find(axis_.values.begin(), axis_.values.end(), value) != axis_.values.end();
+    // By its text too, which is what a command gets and what a point is called by.
+    const bool known = std::any_of(axis_.values.begin(), axis_.values.end(), [&](const AxisValue& one) {
+      return one == value || one.text == value.text;
+    });
     if (!known)
       axis_.values.push_back(std::move(value));
     else if (spec_.form == AxisSpec::Form::list && !spec_.nearest) {
@@ -302,7 +305,7 @@ class AxisResolver {
 
   void take_range_value(double value, Dimension dimension, Mark mark) {
     if (offer_ == nullptr) {
-      add(numeric_value(value, dimension), mark);
+      add({format_quantity(value, dimension, 10), value, dimension}, mark);
     } else {
       take_offered_number(value, {numeric_value(value, dimension).text, mark});
     }

@@ -259,6 +259,17 @@ std::map<std::string, std::vector<Play>> by_device(const std::vector<WorkloadPla
   return of_device;
 }
 
+// Records of a setting that has several are drawn as they are.
+std::string noise_text(const std::vector<WorkloadPlays>& all, const PlayOptions& options) {
+  bool one = false, several = false;
+  for (const WorkloadPlays& plays : all) {
+    for (const auto& records : plays.landscape->records) (records.size() > 1 ? several : one) = true;
+  }
+  if (!one) return "no noise: each setting has several records";
+  return fmt::format("noise {:g} % of time and {:g} % of power{}", 100 * options.noise_time,
+                     100 * options.noise_power, several ? " where a setting has one record" : "");
+}
+
 std::string replay_json(const std::vector<WorkloadPlays>& all, const ReplayOptions& options,
                         const PlayOptions& play_options) {
   Json json{{"table", options.file},
@@ -266,6 +277,7 @@ std::string replay_json(const std::vector<WorkloadPlays>& all, const ReplayOptio
             {"seeds", options.seeds},
             {"noise_time", play_options.noise_time},
             {"noise_power", play_options.noise_power},
+            {"noise", noise_text(all, play_options)},
             {"confidence", play_options.confidence},
             {"objective", options.objective},
             {"stop_regret", play_options.stop_regret}};
@@ -281,9 +293,8 @@ std::string replay_text(const std::vector<WorkloadPlays>& all, const ReplayOptio
     return f.median_bound ? fmt::format("{:>7.2f} %  {:>5.1f} %", 100 * *f.median_bound, 100 * *f.coverage)
                           : fmt::format("{:>9}  {:>7}", "-", "-");
   };
-  std::string text =
-      fmt::format("{} search, {} seeds, noise {:g} % of time and {:g} % of power\n\n", options.search,
-                  options.seeds, 100 * play_options.noise_time, 100 * play_options.noise_power);
+  std::string text = fmt::format("{} search, {} seeds, {}\n\n", options.search, options.seeds,
+                                 noise_text(all, play_options));
   text += fmt::format("{:<44} {:>8} {:>6}  {:>11} {:>9}  {:>9}  {:>7}{}\n", "workload", "settings", "trials",
                       "mean regret", "95th pct", "bound", "held",
                       constrained ? fmt::format("  {:>9}  {:>7}", "violated", "stated") : "");

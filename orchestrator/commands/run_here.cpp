@@ -241,10 +241,7 @@ class Run {
   }
 
   void tell_of_an_earlier_run(const GuardClient& guard) {
-    if (!guard.found_journal()) return;
-    progress_.say(fmt::format("an earlier run died; {} of its settings were put back",
-                              guard.found_journal()->restored));
-    for (const std::string& note : guard.found_journal()->notes) progress_.say("note: " + note);
+    for (const std::string& line : earlier_run_lines(guard.found_journal())) progress_.say(line);
   }
 
   SensorCheck look_at_sensors(const PreparedExperiment& prepared, Sampler& sampler,

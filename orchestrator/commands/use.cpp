@@ -48,6 +48,7 @@ class Use {
                        .stop = [this] { return terminal_.pending() != 0 ? 1 : 0; }});
     sysfs_.use(&guard);
     for (const GuardNote& note : guard.notes()) say("note: " + note.text);
+    for (const std::string& line : earlier_run_lines(guard.found_journal())) warn(line);
     found_.find_here(sysfs_);
     for (const std::string& change : found_.changes()) warn(change);
     tell_of_programs();
@@ -150,6 +151,8 @@ class Use {
               apply(guard);
               unset = false;
               warn("the guardian was ended and put the settings back; they are set again now");
+              for (const std::string& note : guard.found_journal().value_or(RestoreOutcome{}).notes)
+                warn(note);
               watching = watch.begin();
             }
             watch.look();

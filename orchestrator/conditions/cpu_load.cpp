@@ -70,20 +70,24 @@ ThrottleCounts::ThrottleCounts(const Sysfs& sysfs) : sysfs_(sysfs) {
     const std::string counts = folder + cpu + "/thermal_throttle/";
     if (sysfs.exists(counts + "core_throttle_count")) of_cores_.push_back(counts + "core_throttle_count");
     if (sysfs.exists(counts + "package_throttle_count"))
-      of_packages_.push_back(counts + "package_throttle_count");
+      of_packages_[sysfs.text(folder + cpu + "/topology/physical_package_id").value_or("")].push_back(
+          counts + "package_throttle_count");
   }
 }
 
 std::optional<double> ThrottleCounts::read() const {
   std::optional<double> events;
-  double package = 0;
   for (const std::string& path : of_cores_) {
     if (const auto count = sysfs_.number(path)) events = events.value_or(0) + *count;
   }
   if (!events) return std::nullopt;
   // The package's own count is repeated by each of its CPUs.
-  for (const std::string& path : of_packages_) package = std::max(package, sysfs_.number(path).value_or(0));
-  return *events + package;
+  for (const auto& [package, paths] : of_packages_) {
+    double most = 0;
+    for (const std::string& path : paths) most = std::max(most, sysfs_.number(path).value_or(0));
+    *events += most;
+  }
+  return events;
 }
 
 }  // namespace dvfs_plan

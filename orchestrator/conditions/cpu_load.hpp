@@ -41,7 +41,9 @@ class ThrottleCounts {
 
  private:
   const Sysfs& sysfs_;
-  std::vector<std::string> of_cores_, of_packages_;
+  std::vector<std::string> of_cores_;
+  std::map<std::string, std::vector<std::string>>
+      of_packages_;  // by package: each of its CPUs repeats its count
 };
 
 }  // namespace dvfs_plan

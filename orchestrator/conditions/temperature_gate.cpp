@@ -7,11 +7,15 @@
 namespace dvfs_plan {
 
 std::map<std::uint32_t, double> TemperatureGate::read() {
-  // A meter that speaks when it likes may have nothing new to say just now: its last word stands.
+  // A meter that speaks when it likes may have nothing new to say just now: its last word stands. Of others what is not there is not known.
   std::map<std::uint32_t, double> temperatures = last_;
   for (const Reading& reading : sampler_.look("C")) {
-    if (reading.value && sampler_.channels()[reading.channel].unit == "C")
+    const Channel& channel = sampler_.channels()[reading.channel];
+    if (channel.unit != "C") continue;
+    if (reading.value)
       temperatures[reading.channel] = *reading.value;
+    else if (!channel.told_when_new)
+      temperatures.erase(reading.channel);
   }
   last_ = temperatures;
   return temperatures;

@@ -297,6 +297,14 @@ std::string counts_text(const RestoreOutcome& outcome) {
   return text;
 }
 
+std::vector<std::string> earlier_run_lines(const std::optional<RestoreOutcome>& outcome) {
+  if (!outcome) return {};
+  std::vector<std::string> lines{
+      fmt::format("an earlier run died; {} of its settings were put back", outcome->restored)};
+  for (const std::string& note : outcome->notes) lines.push_back("note: " + note);
+  return lines;
+}
+
 std::vector<std::string> fields_of(const RestoreOutcome& outcome) {
   std::vector<std::string> fields{std::to_string(outcome.restored), std::to_string(outcome.unchanged),
                                   std::to_string(outcome.left), std::to_string(outcome.notes.size())};

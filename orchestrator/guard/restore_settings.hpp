@@ -61,6 +61,8 @@ void require_restored(const RestoreOutcome& outcome);
 
 // "2 settings put back, 0 were as before, 1 left as somebody else has set it"
 std::string counts_text(const RestoreOutcome& outcome);
+// Of what a run left that died, as whoever begins next says it: a line each; none: there was nothing.
+std::vector<std::string> earlier_run_lines(const std::optional<RestoreOutcome>& outcome);
 
 // An outcome as the fields of a message, and back; nullopt: they are none.
 std::vector<std::string> fields_of(const RestoreOutcome& outcome);

@@ -248,12 +248,13 @@ class Reader {
     result.workload = workload;
     Plan& plan = result.plan;
     plan.experiment.conditions.idle = Seconds{0};
-    std::vector<std::size_t> used;
+    std::vector<std::size_t> used, alike;  // columns with several values, and with one
     for (std::size_t c = 0; c < std::size(setting_columns); ++c) {
       std::set<double> numbers;
       for (const auto& [setting, records] : group.records) {
         if (setting[c]) numbers.insert(*setting[c]);
       }
+      if (numbers.size() == 1) alike.push_back(c);
       if (numbers.size() < 2) continue;
       used.push_back(c);
       PlanAxis axis{setting_columns[c].axis, true, setting_columns[c].dimension, {}};
@@ -264,7 +265,8 @@ class Reader {
     }
     for (const auto& [setting, records] : group.records) {
       PlanPoint point;
-      bool whole = true;
+      bool whole =
+          std::all_of(alike.begin(), alike.end(), [&](std::size_t c) { return setting[c].has_value(); });
       for (std::size_t a = 0; a < used.size(); ++a) {
         const auto& n = setting[used[a]];
         whole = whole && n.has_value();

@@ -147,6 +147,7 @@ WorkRunner::Once WorkRunner::run_once(const PlanPoint& point, const std::vector<
                                       TrialRecord& trial, Totals& all) {
   const bool alone = instances.size() == 1;
   metrics_.begin();
+  trial.unreadable_at_last.clear();  // the last start's values count
   Launcher& launcher = machine_.programs.launcher;
   std::map<int, FilesBefore> files_before;  // by workload
   for (const Instance& one : instances) files_before.emplace(one.workload, metric_files(spec_of(one)));
@@ -215,18 +216,21 @@ void WorkRunner::keep(const Instance& instance, ChildResult& result, TrialRecord
   marked_.push_back({result.started, result.ended, std::move(result.regions), {}});
   for (const CapturedOutput* stream : {&result.output, &result.errors}) {
     if (marked_.back().told_lost.empty()) marked_.back().told_lost = stream->lost_marks;
+    std::map<std::string, std::string>
+        unreadable;  // at last, in this stream: in which order two were written is not known
     find_metrics(
         stream->whole_lines(), spec_of(instance).metrics,
         [&](MetricRecord metric) {
           metric.run = static_cast<int>(marked_.size());
-          trial.unreadable_at_last.erase(metric.name);
+          unreadable.erase(metric.name);
           metrics_.add(std::move(metric));
         },
         [&](const std::string& name, const std::string& line) {
           constexpr std::size_t most = 100;
-          if (trial.unreadable_at_last.size() < most) trial.unreadable_at_last[name] = line.substr(0, 120);
+          if (unreadable.size() < most) unreadable[name] = line.substr(0, 120);
           if (name == per_ && trial.units_unreadable.empty()) trial.units_unreadable = line.substr(0, 120);
         });
+    trial.unreadable_at_last.merge(unreadable);
   }
 }
 

@@ -253,8 +253,11 @@ class Instrument {
       const auto parts = fields(upper(without_header(*item)));
       if (parts.empty() || (parts.size() > 1 && parts[1] != element)) continue;
       const std::string value = fmt::format(":NUMeric:NORMal:VALue? {}", i);
-      if (parts[0] == "P" && found_.power_query.empty()) found_.power_query = value;
-      if (parts[0] == "WH" && energy.empty()) energy = value;
+      const bool power = parts[0] == "P" && found_.power_query.empty(),
+                 of_energy = parts[0] == "WH" && energy.empty();
+      if (power) found_.power_query = value;
+      if (of_energy) energy = value;
+      if (power || of_energy) found_.states.emplace_back(fmt::format(":NUMeric:NORMal:ITEM{}?", i), *item);
     }
     if (found_.power_query.empty()) {
       refuse(fmt::format("none of the {} items that it is set up to tell is the active power of element {}",
@@ -273,6 +276,7 @@ class Instrument {
   bool find_pace() {
     const auto rate = asked(":RATE?");
     if (!rate) return false;
+    found_.states.emplace_back(":RATE?", *rate);
     const auto interval = scpi_number(*rate).value;
     if (interval && *interval > 0) {
       found_.usual = Seconds{*interval};
@@ -282,6 +286,7 @@ class Instrument {
     const auto averaging = asked(":MEASure:AVERaging:STATe?");
     if (!averaging) return false;
     const std::string word = upper(without_header(*averaging));
+    found_.states.emplace_back(":MEASure:AVERaging:STATe?", *averaging);
     if (word == "0" || word == "OFF") return true;
     refuse(fmt::format(
                ":MEASure:AVERaging:STATe? answers '{}': over how long a value is a mean is not known then",

@@ -284,9 +284,9 @@ std::string censored_points(const ScenarioSummary& scenario, const PointSummary*
   for (const PointSummary& point : scenario.points) {
     if (point.censored == 0 || !point.more_than) continue;
     const std::string unit = unit_of(scenario.objective);
-    text += fmt::format(" At {} {} of {} trials did not reach {}: more than {} there", settings_text(point),
+    text += fmt::format(" At {} {} of {} trials did not reach {}: more than {} there{}", settings_text(point),
                         point.censored, point.censored + point.counted, scenario.target,
-                        amount(*point.more_than, unit));
+                        amount(*point.more_than, unit), point.counted > 0 ? " in the mean of them all" : "");
     if (best != nullptr && best->objective && !point.worse_by_bound)
       text += ", so that it is not shown to be worse";
     text += ".";

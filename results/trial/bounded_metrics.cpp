@@ -20,12 +20,14 @@ void BoundedMetrics::add_to(MetricRecord& sum, const MetricRecord& metric) {
 
 void BoundedMetrics::tell(Sum& sum, std::vector<MetricRecord>& all) {
   if (sum.several) {
-    // The last by itself, for it is what a constraint is about; of shares all, which are pooled.
-    if (sum.all.count_of) {
-      all.push_back(std::move(sum.all));
-      return;
+    // The last by itself, for it is what a constraint is about.
+    if (sum.all.count_of && sum.last.count_of) {
+      const double count = (sum.all.value * *sum.all.count_of - sum.last.value * *sum.last.count_of) / 100;
+      *sum.all.count_of -= *sum.last.count_of;
+      sum.all.value = 100 * count / *sum.all.count_of;
+    } else {
+      sum.all.value -= sum.last.value;
     }
-    sum.all.value -= sum.last.value;
     all.push_back(std::move(sum.all));
   }
   all.push_back(std::move(sum.last));

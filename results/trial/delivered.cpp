@@ -110,15 +110,15 @@ bool left_by_the_kernel(TrialRecord& trial, SettingRecord& setting) {
 std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, const JudgeInput& input,
                                     const std::vector<Span>& spans) {
   const ClockRule& rule = *setting.clock;
-  if (left_by_the_kernel(trial, setting)) return false;
+  const auto by_the_kernel = left_by_the_kernel(trial, setting) ? std::optional(false) : std::nullopt;
   const auto channel = std::find_if(input.channels.begin(), input.channels.end(), [&](const Channel& c) {
     return c.unit == "Hz" && c.domain == setting.target &&
            (rule.quantity.empty() || quantity_of(c) == rule.quantity);
   });
-  if (channel == input.channels.end()) return std::nullopt;
+  if (channel == input.channels.end()) return by_the_kernel;
   std::vector<double> clocks =
       clocks_that_count(trial, input, static_cast<std::uint32_t>(channel - input.channels.begin()), spans);
-  if (clocks.empty()) return std::nullopt;
+  if (clocks.empty()) return by_the_kernel;
   double sum = 0;
   for (const double clock : clocks) sum += clock;
   setting.delivered = sum / static_cast<double>(clocks.size());
@@ -127,6 +127,7 @@ std::optional<bool> judge_delivered(TrialRecord& trial, SettingRecord& setting, 
   setting.delivered_low = percentile(clocks, 0.05);
   setting.delivered_high = percentile(clocks, 0.95);
 
+  if (by_the_kernel) return by_the_kernel;
   const bool of_cpus = rule.quantity.empty();
   if (of_cpus && channel->under_load_only && rule.busiest.value_or(0) < least_load) return std::nullopt;
   const auto off = static_cast<int>(std::count_if(clocks.begin(), clocks.end(), [&](double clock) {

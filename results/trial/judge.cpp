@@ -196,6 +196,15 @@ std::string copy_that_told_nothing(const TrialRecord& trial, const std::string& 
   return {};
 }
 
+// Of one that runs again and again by itself.
+bool last_run_told_nothing(const TrialRecord& trial, const std::string& name) {
+  int last = 0;
+  for (const MetricRecord& metric : trial.metrics) {
+    if (metric.name == name) last = std::max(last, metric.run);
+  }
+  return trial.at_once() == 1 && last > 0 && last < static_cast<int>(trial.runs.size());
+}
+
 }  // namespace
 
 void EarlierReadings::add(std::span<const Reading> readings) {
@@ -227,6 +236,12 @@ void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
       set_verdict(trial, Verdict::no_metric,
                   fmt::format("values of '{}', which the constraint {} is about, {}", constraint.name,
                               constraint_text(constraint), units));
+    if (last_run_told_nothing(trial, constraint.name))
+      set_verdict(
+          trial, Verdict::no_metric,
+          fmt::format("the last run of the command told no '{}', which the constraint {} is about, and "
+                      "earlier ones did",
+                      printable(constraint.name), printable(constraint_text(constraint))));
     if (const std::string silent = copy_that_told_nothing(trial, constraint.name); !silent.empty())
       set_verdict(trial, Verdict::no_metric,
                   fmt::format("{} told no '{}', which the constraint {} is about, and others did", silent,

@@ -12,7 +12,7 @@
 namespace dvfs_plan {
 namespace {
 
-constexpr std::size_t longest_line = 65536;
+constexpr std::size_t longest_line = 65536;  // of a name, a number and a unit
 using Take = std::function<void(MetricRecord)>;
 using Unreadable = std::function<void(const std::string& name, const std::string& line)>;
 
@@ -23,9 +23,8 @@ bool is_name(std::string_view word) {
          !parse_number(word);
 }
 
-// "slo_attained 4312 of 4355": a share, with the count that it is made of.
+// Of "slo_attained 4312 of 4355": a share, with the count that it is made of.
 std::optional<MetricRecord> from_count(const std::vector<std::string>& words) {
-  if (words.size() != 4 || words[2] != "of" || !is_name(words[0])) return std::nullopt;
   const auto count = parse_number(words[1]), of = parse_number(words[3]);
   const auto whole = [](double x) { return x >= 0 && x <= 1e15 && x == std::floor(x); };
   if (!count || !of || !whole(*count) || !whole(*of) || *of == 0 || *count > *of) return std::nullopt;
@@ -36,8 +35,14 @@ std::optional<MetricRecord> from_count(const std::vector<std::string>& words) {
 
 // "throughput 1234.5 1/s": exactly a name, a number, a unit ("1" or none for a plain number).
 void from_words(const std::string& line, const Take& take, const Unreadable& unreadable) {
+  if (line.size() > longest_line) return;
   const auto words = split_words(line);
-  if (auto share = from_count(words)) take(std::move(*share));
+  if (words.size() == 4 && words[2] == "of" && is_name(words[0])) {
+    if (auto share = from_count(words))
+      take(std::move(*share));
+    else if (is_meant_as_number(words[1]) || is_meant_as_number(words[3]))
+      unreadable(words[0], line);  // "slo nan of 100", "slo 0 of 0"
+  }
   if (words.size() < 2 || words.size() > 3 || !is_name(words[0])) return;
   const auto value = parse_number(words[1]);
   // "lat 1 500" is no 1 in units of 500.
@@ -50,9 +55,11 @@ void from_words(const std::string& line, const Take& take, const Unreadable& unr
 
 // A document that cannot be read names what it may have told: Python writes NaN, which is no JSON.
 void from_broken_json(const std::string& line, const Unreadable& unreadable) {
-  static const RE2 name(R"re("([^"\\]{1,64})"\s*:)re");
-  re2::StringPiece rest(line);
-  for (std::string found; RE2::FindAndConsume(&rest, name, &found);) unreadable(found, line);
+  static const RE2 name(R"re("([^"\\]{1,64})"\s*:)re"), named(R"re("metric"\s*:\s*"([^"\\]{1,64})")re");
+  for (const RE2* const place : {&name, &named}) {
+    re2::StringPiece rest(line);
+    for (std::string found; RE2::FindAndConsume(&rest, *place, &found);) unreadable(found, line);
+  }
 }
 
 void from_json(const std::string& line, const Take& take, const Unreadable& unreadable) {
@@ -60,10 +67,12 @@ void from_json(const std::string& line, const Take& take, const Unreadable& unre
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (json.is_discarded()) return from_broken_json(line, unreadable);
   if (!json.is_object()) return;
-  if (json.contains("metric") && json["metric"].is_string() && json.contains("value") &&
-      json["value"].is_number()) {
-    take({json["metric"], json["value"],
-          json.contains("unit") && json["unit"].is_string() ? std::string(json["unit"]) : ""});
+  if (json.contains("metric") && json["metric"].is_string() && json.contains("value")) {
+    if (json["value"].is_number())
+      take({json["metric"], json["value"],
+            json.contains("unit") && json["unit"].is_string() ? std::string(json["unit"]) : ""});
+    else
+      unreadable(json["metric"], line);
     return;
   }
   for (const auto& [name, value] : json.items()) {
@@ -74,42 +83,72 @@ void from_json(const std::string& line, const Take& take, const Unreadable& unre
   }
 }
 
-std::optional<MetricRecord> at_pointer(const nlohmann::json& document, const MetricRule& rule) {
+struct AtPointer {
+  bool is_there = false;  // the place is, whatever is at it
+  std::optional<MetricRecord> metric = {};
+};
+
+AtPointer at_pointer(const nlohmann::json& document, const MetricRule& rule) {
   try {
     const auto& found = document.at(nlohmann::json::json_pointer(rule.pattern));
     const auto value = found.is_number()   ? std::optional(found.get<double>())
                        : found.is_string() ? parse_number(found.get<std::string>())
                                            : std::nullopt;
-    if (value && std::isfinite(*value)) return MetricRecord{rule.name, *value, rule.unit};
+    if (value && std::isfinite(*value)) return {true, MetricRecord{rule.name, *value, rule.unit}};
+    return {true};
   } catch (const nlohmann::json::exception&) {
-    // No such place in it.
+    return {};
   }
-  return std::nullopt;
+}
+
+// Of a line that is no document: Python writes NaN, which is no JSON.
+bool names_the_place(std::string_view line, const MetricRule& rule) {
+  const std::string key = rule.pattern.substr(rule.pattern.rfind('/') + 1);
+  return !key.empty() && line.find("\"" + key + "\"") != std::string_view::npos;
 }
 
 // Lines that are documents, else all of the output as one: clients print their report either way.
-void from_documents(std::string_view output, const std::vector<MetricRule>& rules, const Take& take) {
+void from_documents(std::string_view output, const std::vector<MetricRule>& rules, const Take& take,
+                    const Unreadable& unreadable) {
   std::vector<const MetricRule*> wanted;
   for (const MetricRule& rule : rules) {
     if (rule.kind == MetricRule::Kind::pointer && !rule.file) wanted.push_back(&rule);
   }
   if (wanted.empty()) return;
+  struct Told {
+    const MetricRule* rule;
+    std::string line;
+    std::optional<MetricRecord> metric;  // none: it cannot be read
+  };
+  std::vector<Told> of_lines;
   bool found = false;
   for (const std::string& line : split_lines(output)) {
     const auto text = trim(line);
     if (text.empty() || text.front() != '{') continue;
     const auto document = nlohmann::json::parse(text, nullptr, false);
-    if (!document.is_object()) continue;
     for (const MetricRule* rule : wanted) {
-      auto metric = at_pointer(document, *rule);
-      if (!metric) continue;
-      found = true;
-      take(std::move(*metric));
+      if (!document.is_object()) {
+        if (names_the_place(text, *rule)) of_lines.push_back({rule, line, {}});
+        continue;
+      }
+      auto [is_there, metric] = at_pointer(document, *rule);
+      found = found || metric;
+      if (is_there) of_lines.push_back({rule, line, std::move(metric)});
     }
   }
-  if (found) return;
+  // A line of one document over several may look like one of its own.
+  const auto whole = found ? nlohmann::json() : nlohmann::json::parse(output, nullptr, false);
+  if (!whole.is_object() && !whole.is_array()) {
+    for (Told& told : of_lines)
+      told.metric ? take(std::move(*told.metric)) : unreadable(told.rule->name, told.line);
+    return;
+  }
   for (const MetricRule* rule : wanted) {
-    if (auto metric = find_in_document(output, *rule)) take(std::move(*metric));
+    auto [is_there, metric] = at_pointer(whole, *rule);
+    if (metric)
+      take(std::move(*metric));
+    else if (is_there)
+      unreadable(rule->name, "null");
   }
 }
 
@@ -117,7 +156,7 @@ void from_documents(std::string_view output, const std::vector<MetricRule>& rule
 
 std::optional<MetricRecord> find_in_document(std::string_view document, const MetricRule& rule) {
   const auto json = nlohmann::json::parse(document, nullptr, false);
-  return json.is_discarded() ? std::nullopt : at_pointer(json, rule);
+  return json.is_discarded() ? std::nullopt : at_pointer(json, rule).metric;
 }
 
 void find_metrics(std::string_view output, const std::vector<MetricRule>& rules, const Take& take_any,
@@ -135,7 +174,6 @@ void find_metrics(std::string_view output, const std::vector<MetricRule>& rules,
                                                             : nullptr);
   }
   for (const std::string& line : split_lines(output)) {
-    if (line.size() > longest_line) continue;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       if (rules[i].kind == MetricRule::Kind::lines) from_words(line, take, unreadable);
       if (rules[i].kind == MetricRule::Kind::json) from_json(line, take, unreadable);
@@ -149,7 +187,7 @@ void find_metrics(std::string_view output, const std::vector<MetricRule>& rules,
       }
     }
   }
-  from_documents(output, rules, take);
+  from_documents(output, rules, take, unreadable);
 }
 
 }  // namespace dvfs_plan

@@ -118,6 +118,14 @@ TEST_F(Conditions, OthersCpuTimeIsWhatIsNotOursAndNotInterrupts) {
               "5\n");
   }
   EXPECT_EQ(ThrottleCounts(sysfs).read(), 3 + 3 + 5);
+  // Of two sockets each has its own.
+  for (const char* cpu : {"cpu0", "cpu1"})
+    root.file(std::string("/sys/devices/system/cpu/") + cpu + "/topology/physical_package_id",
+              std::string(1, cpu[3]) + "\n");
+  const ThrottleCounts two(sysfs);
+  EXPECT_EQ(two.read(), 3 + 3 + 5 + 5);
+  root.file("/sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_count", "4\n");
+  EXPECT_EQ(two.read(), 3 + 3 + 5 + 4);
 }
 
 // proc(5): what sets knobs or samples sensors beside a sweep, and what it used of a CPU since it was started.

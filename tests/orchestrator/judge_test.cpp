@@ -183,6 +183,21 @@ TEST_F(JudgeTest, WhatIsShorterThanAGaugeResolvesHasNoEnergy) {
   EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
 }
 
+TEST_F(JudgeTest, TheLastRunMustTellWhatAConstraintIsAbout) {
+  input_.objective.constraints = {{.name = "lat", .mark = {}, .limit = 200, .unit = "ms"}};
+  trial_.runs = {{0, 1}, {1, 2}, {2, 3}};
+  TrialRecord told = trial_;
+  told.metrics = {{"lat", 150, "ms", 1}, {"lat", 150, "ms", 3}};
+  judge(told, input_);
+  EXPECT_EQ(told.verdict, Verdict::ok) << told.verdict_text;
+  trial_.metrics = {{"lat", 150, "ms", 1}, {"lat", 150, "ms", 2}, {"other", 1, "", 3}};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::no_metric);
+  EXPECT_EQ(trial_.verdict_text,
+            "the last run of the command told no 'lat', which the constraint lat <= 200 ms is about, and "
+            "earlier ones did");
+}
+
 TEST_F(JudgeTest, OfCopiesEachMustTellWhatAConstraintIsAbout) {
   input_.objective.constraints = {{.name = "lat", .mark = {}, .limit = 200, .unit = "ms"}};
   for (int i = 1; i <= 3; ++i) {
@@ -334,6 +349,43 @@ TEST(Metrics, TwoNumbersAreNoNumberAndItsUnit) {
   EXPECT_THAT(bad, testing::ElementsAre("lat: lat 1 500"));
 }
 
+// An older value would hold a limit in its place, or too few units be counted.
+TEST(Metrics, AValueThatCannotBeReadIsNamed) {
+  const auto said = [](const std::string& output, const std::vector<MetricRule>& rules) {
+    std::string texts;
+    find_metrics(
+        output, rules,
+        [&](const MetricRecord& metric) { texts += fmt::format("{}={:g} ", metric.name, metric.value); },
+        [&](const std::string& name, const std::string&) { texts += name + "? "; });
+    return texts;
+  };
+  const std::vector<MetricRule> json{{MetricRule::Kind::json, {}, {}, {}}},
+      lines{{MetricRule::Kind::lines, {}, {}, {}}},
+      pointer{{MetricRule::Kind::pointer, "p99", "/latencies/99th", "ns"}};
+  const std::string named = R"({"metric": "loss", "value": 0.3})";
+  EXPECT_EQ(said(named + "\n" + R"({"metric": "loss", "value": null})", json), "loss=0.3 loss? ");
+  EXPECT_EQ(said(named + "\n" + R"({"metric": "loss", "value": NaN})", json),
+            "loss=0.3 metric? value? loss? ");
+  // However long the line.
+  EXPECT_EQ(said(fmt::format(R"({{"lat": 5, "text": "{}"}})", std::string(70000, 'x')), json), "lat=5 ");
+  EXPECT_EQ(
+      said("slo 99 of 100\nslo nan of 100\nslo 1,000 of 4,000\nslo 0 of 0\nslo 5 of 4\nslo some of it\n",
+           lines),
+      "slo=99 slo? slo? slo? slo? ");
+  const std::string five = R"({"latencies": {"99th": 5}})";
+  EXPECT_EQ(said(five + "\n" + R"({"latencies": {"99th": null}})" + "\n" + R"({"latencies": {}})", pointer),
+            "p99=5 p99? ");
+  EXPECT_EQ(said(five + "\n" + R"({"latencies": {"99th": NaN}})", pointer), "p99=5 p99? ");
+  EXPECT_EQ(said(R"({"latencies": {"99th": NaN}})"
+                 "\n" +
+                     five,
+                 pointer),
+            "p99? p99=5 ");
+  // One document over several lines, of which one looks like a broken one of its own.
+  EXPECT_EQ(said("{\"latencies\":\n{\"99th\": 7},\n\"a\": 1}", pointer), "p99=7 ");
+  EXPECT_EQ(said("{\"latencies\":\n{\"99th\": null}}", pointer), "p99? ");
+}
+
 TEST(Metrics, HoweverManyAreToldUnitsAndLastValuesAreWhole) {
   std::mt19937 chance(17);
   const auto up_to = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
@@ -384,7 +436,7 @@ TEST(Metrics, WhatIsNotKeptAsItWasToldIsSaid) {
   std::vector<EventRecord> events;
   const auto kept = bounded.take(events);
   ASSERT_EQ(kept.size(), 5U);
-  EXPECT_EQ(kept[2].value, 50);  // 4 of 8
+  EXPECT_EQ(kept[2].value, 50);  // 4 of 8, between the first and the last
   EXPECT_EQ(kept[2].count_of, 8);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, "metrics_aggregated");

@@ -197,7 +197,7 @@ TEST(Summary, APointOfWhichTrialsDidNotReachTheTargetIsABoundAndNeverTheBest) {
   EXPECT_EQ(summary.unmended, 0);
   EXPECT_THAT(answer_sentences(summary).at(0),
               testing::HasSubstr(" At cpu.frequency = 1 GHz 1 of 2 trials did not reach loss <= 1: more than "
-                                 "55.00 J there, so that it is not shown to be worse."));
+                                 "55.00 J there in the mean of them all, so that it is not shown to be worse."));
 }
 
 // A trial that did `units` of work, in all for this energy and time.

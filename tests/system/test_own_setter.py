@@ -572,6 +572,22 @@ time.sleep(1000)
                 self.assertEqual(self.call("restore").stdout, "there is nothing to restore: no sweep left a journal\n")
                 self.assertEqual([path.name for path in (self.folder / "state").iterdir() if path.name.startswith(("journal", "applied"))], [])
 
+    def test_use_tells_what_it_did_with_what_an_earlier_run_left(self):
+        """As a sweep and `restore` do: what is its owner's is left, with the command that would put it back; --quiet or not."""
+        self.experiment(changed=("[100, 120]}", "[100]}"))
+        self.assertEqual(self.call("own.yaml", "--no-html", "--output", "found.sqlite").returncode, 0)
+        self.experiment(wait="exec sleep 60", changed=("[100, 120]}", "[100]}"))
+        (self.folder / "ran-at").unlink()
+        run = self.start()
+        self.wait_for(lambda: (self.folder / "ran-at").exists())
+        self.kill_both(run)
+        self.cap.write_text("77\n")
+        used = subprocess.run([PROGRAM, "use", "--quiet", "found.sqlite", "--state-folder", str(self.folder / "state"), "--", "true"], cwd=self.folder, env=self.environment(), capture_output=True, text=True)
+        self.assertEqual(used.returncode, 0, used.stderr)
+        self.assertIn("dvfs-plan: warning: an earlier run died; 0 of its settings were put back\n", used.stderr)
+        self.assertIn("dvfs-plan: warning: note: set.cap is '77', which is neither what the run set (100) nor what was there before ('140.000')", used.stderr)
+        self.assertEqual(self.cap.read_text(), "77.000\n")
+
     def test_where_it_is_not_known_what_the_run_had_set_it_is_put_back_and_told(self):
         """A setter that was killed half way leaves anything; a record that is gone says nothing."""
         put_back = "1 settings put back, 0 were as before\nnote: set.cap read '77' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again\n"

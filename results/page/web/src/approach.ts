@@ -1,13 +1,13 @@
 // The way to a target: what had been used when the metric was at each value. One run gives time and energy at any of them.
 import { chart, series_colours } from "./charts";
 import { el, section } from "./dom";
-import type { Report, Scenario } from "./model";
+import { ofRecheck, type Report, type Scenario } from "./model";
 import { printable, significant } from "./text";
 
 const most_lines = 12;
 
 export function approach(report: Report, scenario: Scenario): HTMLElement | null {
-  const trials = new Map(report.trials.filter((t) => t.scenario === scenario.scenario && t.role !== "warm_up").map((t) => [t.trial, t]));
+  const trials = new Map(report.trials.filter((t) => t.scenario === scenario.scenario && t.role !== "warm_up" && !ofRecheck(t)).map((t) => [t.trial, t]));
   const rows = report.approach.filter((r) => trials.has(r.trial));
   if (rows.length === 0) return null;
   const name = rows[0]!.name;
