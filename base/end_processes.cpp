@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/control_group.hpp"
 #include "base/sysfs.hpp"
 
@@ -31,6 +32,13 @@ std::uint64_t short_hash(const std::string& text) {
   return (hash >> 16 ^ hash) & limit_bits;
 }
 
+// The last bits of limits that no run of ours has set: the kernel's own 819200 (MQ_BYTES_MAX of include/uapi/linux/mqueue.h), and round ones. A run with
+// such a mark has none.
+bool is_anybodys(std::uint64_t bits) {
+  constexpr std::uint64_t of_the_kernel = 819'200 & limit_bits;
+  return bits == of_the_kernel || bits == 0;
+}
+
 // "Max msgqueue size   819200   819200   bytes": soft and hard.
 bool limits_carry(const std::string& limits, std::uint64_t bits) {
   constexpr std::string_view name = "Max msgqueue size";
@@ -38,7 +46,7 @@ bool limits_carry(const std::string& limits, std::uint64_t bits) {
   if (at == std::string::npos) return false;
   std::istringstream rest(limits.substr(at + name.size()));
   std::uint64_t soft = 0, hard = 0;
-  return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits;
+  return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits && !is_anybodys(bits);
 }
 
 // A zombie shows its limits until it is reaped.
@@ -67,6 +75,19 @@ std::optional<std::uint64_t> limit_mark(const std::string& run, std::uint64_t li
   if (limit < least) return std::nullopt;
   // "unlimited" is another number than all that are written out.
   return ((std::min(limit, most) & ~limit_bits) - (limit_bits + 1)) | short_hash(run);
+}
+
+std::string new_run() {
+  constexpr int tries = 1000;
+  std::string run;
+  for (int i = 0; i < tries; ++i) {
+    run = fmt::format("{}-{}", ::getpid(), SystemClock().now());
+    const auto all = other_processes();
+    if (!is_anybodys(short_hash(run)) && !is_limited(::getpid(), run) &&
+        std::none_of(all.begin(), all.end(), [&](pid_t pid) { return is_limited(pid, run); }))
+      return run;
+  }
+  return run;
 }
 
 bool is_limited(pid_t pid, const std::string& run) {

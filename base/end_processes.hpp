@@ -9,6 +9,9 @@
 
 namespace dvfs_plan {
 
+// A run's name, which its processes are known by: that of no process that is there now has the same short mark (limit_mark).
+std::string new_run();
+
 // Ends all processes of a dead run, by its control group (may be empty) and by its mark, looking `rounds`
 // times, 5 ms apart. False if one is left.
 bool end_processes_of(const std::string& run, const std::string& control_group, int rounds);

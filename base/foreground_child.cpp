@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -71,14 +72,20 @@ int ForegroundChild::pending() {
 }
 
 void ForegroundChild::pass_on(pid_t child, SignalWitness& witness) {
+  std::set<int> came_to_all = witness.got(), signals;
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    // What the terminal sends (SI_KERNEL) the child, which is of the same foreground group, has got itself.
-    const bool of_terminal = info.ssi_code == SI_KERNEL;
-    const bool came_to_all = witness.has_got(static_cast<int>(info.ssi_signo)) || of_terminal;
-    if (!came_to_all) ::kill(child, static_cast<int>(info.ssi_signo));
+    signals.insert(static_cast<int>(info.ssi_signo));
+    if (info.ssi_code == SI_KERNEL)
+      came_to_all.insert(static_cast<int>(info.ssi_signo));  // from the terminal
+  }
+  // One that has left our group (timeout(1), setsid(1)) got none of what came to all of it.
+  const bool of_our_group = ::getpgid(child) == ::getpgrp();
+  for (const int signal : signals) {
+    const bool has_it = of_our_group && came_to_all.contains(signal);
+    if (!has_it) ::kill(child, signal);
     // What Ctrl-Z has stopped takes it once it goes on: with it all of the terminal's group, of which we are.
-    if (asks_to_end(static_cast<int>(info.ssi_signo))) ::kill(of_terminal ? 0 : child, SIGCONT);
+    if (asks_to_end(signal)) ::kill(has_it ? 0 : child, SIGCONT);
   }
 }
 
@@ -102,7 +109,10 @@ ForegroundChild::Ended ForegroundChild::run(SpawnSpec spec, const std::function<
     if (ready > 0 && (waiting[1].revents & POLLIN) != 0) pass_on(child.pid, witness);
     const pid_t ended = ::waitpid(child.pid, &status, WNOHANG);
     if (ended == child.pid || (ended < 0 && errno != EINTR)) break;
-    if (ready == 0) tick();
+    if (ready == 0) {
+      witness.forget();
+      tick();
+    }
   }
   child_ = -1;
   if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), {}};

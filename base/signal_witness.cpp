@@ -20,16 +20,20 @@ SignalWitness::~SignalWitness() {
   end();
 }
 
-bool SignalWitness::has_got(int signal) {
-  constexpr useconds_t look = 1000;
-  constexpr int looks = 20;
-  for (int i = 0; pid_ > 0 && i < looks; ++i, ::usleep(look)) {
-    if (!is_pending(signal)) continue;
-    end();  // what is pending can come no second time
-    begin();
-    return true;
-  }
-  return false;
+std::set<int> SignalWitness::got() {
+  constexpr useconds_t a_while = 20'000;
+  ::usleep(a_while);
+  std::set<int> signals = pending();
+  if (signals.empty()) return signals;
+  end();  // what is pending can come no second time
+  begin();
+  return signals;
+}
+
+void SignalWitness::forget() {
+  if (pending().empty()) return;
+  end();
+  begin();
 }
 
 void SignalWitness::begin() {
@@ -42,6 +46,12 @@ void SignalWitness::begin() {
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::syscall(SYS_close_range, 0U, ~0U, 0U);
+    if (::getppid() != us) ::_exit(0);
+    // Under another name than ours: who sends one to all of our name (pkill, killall, pidof) means us, and not the child. Blocked signals stay so.
+    char name[] = "sleep", for_ever[] = "2147483647";
+    char* const words[] = {name, for_ever, nullptr};
+    char* const nothing[] = {nullptr};
+    for (const char* const program : {"/bin/sleep", "/usr/bin/sleep"}) ::execve(program, words, nothing);
     while (::getppid() == us) ::pause();
     ::_exit(0);
   }
@@ -55,15 +65,20 @@ void SignalWitness::end() {
   pid_ = -1;
 }
 
-bool SignalWitness::is_pending(int signal) const {
+std::set<int> SignalWitness::pending() const {
+  std::set<int> signals;
+  if (pid_ <= 0) return signals;
   std::ifstream status("/proc/" + std::to_string(pid_) + "/status");  // man proc: "ShdPnd:  0000000000004000"
   const std::string of_process = "ShdPnd:";
-  constexpr int base = 16;
+  constexpr int base = 16, last = 31;  // of the real-time ones we know nothing
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(of_process))
-      return (std::strtoull(line.c_str() + of_process.size(), nullptr, base) >> (signal - 1) & 1) != 0;
+    if (!line.starts_with(of_process)) continue;
+    const auto bits = std::strtoull(line.c_str() + of_process.size(), nullptr, base);
+    for (int signal = 1; signal <= last; ++signal) {
+      if ((bits >> (signal - 1) & 1) != 0) signals.insert(signal);
+    }
   }
-  return false;
+  return signals;
 }
 
 }  // namespace dvfs_plan

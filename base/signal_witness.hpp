@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include <set>
+
 namespace dvfs_plan {
 
 class SignalWitness {
@@ -16,14 +18,16 @@ class SignalWitness {
   SignalWitness(const SignalWitness&) = delete;
   SignalWitness& operator=(const SignalWitness&) = delete;
 
-  // Whether this signal came to it since it was asked last, or comes within 20 ms: who sends one to all of a group does so to one after
-  // the other.
-  bool has_got(int signal);
+  // Which signals came to it since it was asked last, up to 20 ms from now: who sends one to all of a group does so to one after the other,
+  // and some (timeout(1)) to us by ourselves before.
+  std::set<int> got();
+  // What came to it and not to us is of no interest: somebody ended another program of its name.
+  void forget();
 
  private:
   void begin();
   void end();
-  bool is_pending(int signal) const;
+  std::set<int> pending() const;
   pid_t pid_ = -1;
 };
 

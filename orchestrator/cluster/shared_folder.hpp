@@ -42,7 +42,7 @@ std::string host_name();
 
 inline constexpr std::string_view part_ending = ".part", look_ending = ".look", fault_ending = ".fault",
                                   claim_ending = ".claim", over_ending = ".over",
-                                  job_ending = ".job";  // JOB.job: it was submitted from here
+                                  job_ending = ".job";  // JOB.job: it was submitted from here, by this name
 
 // Why a task could not run its block, or gave it up.
 struct TaskFault {

@@ -113,9 +113,14 @@ class ClusterNight {
 
   // The folder of the nodes goes by the result's name.
   void say_where_it_belongs() {
-    if (rescued_)
-      progress_.say(fmt::format("before any other command: mv --backup=numbered {} {}", shell_quote(path_),
-                                shell_quote(result_)));
+    if (!rescued_) return;
+    // The log of another file that was put there would be taken for this one's.
+    const std::string log = result_ + "-wal", text = "mv --backup=numbered";
+    const std::string first = ::access(log.c_str(), F_OK) == 0
+                                  ? fmt::format("{} {} {}.old && ", text, shell_quote(log), shell_quote(log))
+                                  : "";
+    progress_.say(fmt::format("before any other command, and while nobody reads it: {}{} {} {}", first, text,
+                              shell_quote(path_), shell_quote(result_)));
   }
 
   int say_submitted(Store& store, bool all_there) {
@@ -188,8 +193,10 @@ class ClusterNight {
     if (!exists()) {
       // Its result was moved away: its tasks would hand in to the new night.
       std::vector<std::string> jobs;
-      for (const std::string& name : folder_.names(job_ending))
+      for (const std::string& name : folder_.names(job_ending)) {
         jobs.push_back(name.substr(0, name.size() - job_ending.size()));
+        job_names_.insert(folder_.read(name));
+      }
       require_ended(tasks_of(jobs), [](const std::string& alive) { return "scancel " + alive; });
       return set_aside_what_was_handed_in(stem);
     }
@@ -197,6 +204,7 @@ class ClusterNight {
       Store old = Store::open(path_, Database::Mode::read_write);
       std::vector<std::string> jobs;
       for (const Submission& one : submissions(old)) jobs.push_back(one.job);
+      job_names_.merge(job_names(folder_, old.experiment().name));  // the file may have another by now
       require_ended(tasks_of(jobs), [&](const std::string&) { return shell_text("") + " --cancel"; });
     }
     Store::fold_log(path_);
@@ -494,7 +502,7 @@ class ClusterNight {
         const std::string job = submit_job(indices, std::max(1, share), without,
                                            fmt::format(" --plan {} --offset {}", shell_quote(plan), offset));
         note_submission(store, {job, part, clock_.wall_time()});
-        folder_.hand_in(job + std::string(job_ending), "");
+        folder_.hand_in(job + std::string(job_ending), job_name(experiment_.name));
         chosen_of_[job] = {choice.chosen.begin(), choice.chosen.end()};
         progress_.say(fmt::format("job {}: block{} {} on {}", job, part.size() == 1 ? "" : "s",
                                   blocks_text(part), nodes_without(choice, without)));

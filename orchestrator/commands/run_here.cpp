@@ -51,6 +51,10 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
   Store::fold_log(path);
   const std::string aside = aside_stem(path, clock) + ".sqlite";
   std::filesystem::rename(path, aside);
+  // Its page, or who opens it takes it for the new one's.
+  std::error_code none;
+  std::filesystem::rename(std::filesystem::path(path).replace_extension(".html"),
+                          std::filesystem::path(aside).replace_extension(".html"), none);
   progress.say(fmt::format("the former result is kept as {}", aside));
 }
 
@@ -499,6 +503,9 @@ class Run {
       }
       return store;
     }
+    if (is_apart())
+      throw Error(ExitCode::machine_refuses, fmt::format("{} was removed or renamed while this waited", path),
+                  "put it back, or name it where it is now");
     energy_ =
         choose_energy(plan.experiment, channels, sensors, part_ != nullptr ? part_->energy_source() : "");
     // Before the old result is moved: a prior that cannot be read is no reason to.

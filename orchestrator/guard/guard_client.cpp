@@ -178,7 +178,7 @@ auto in_two(const std::vector<SettingText>& requests,
 }  // namespace
 
 GuardClient::GuardClient(GuardWish wish) : wish_(std::move(wish)), door_(door_for(wish_, notes_, first_)) {
-  run_ = fmt::format("{}-{}", ::getpid(), SystemClock().now());
+  run_ = new_run();
   const auto of_before = put_back_left_under_another_name();
   begin_session();
   add(found_, of_before);

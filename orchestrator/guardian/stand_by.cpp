@@ -44,14 +44,17 @@ class StandsByRun {
     reap();
     while (!status_ || !sessions_.empty()) {
       pollfd wait[2] = {{signals.get(), POLLIN, 0}, {listens_ ? requests_.fd() : -1, POLLIN, 0}};
-      ::poll(wait, 2, 1000);
-      signalfd_siginfo signal{};
-      while (::read(signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
-        // From the terminal or by kill(2): it is meant for the run, which has it already where it came to all of our group.
-        if (signal.ssi_signo == SIGCHLD || status_) continue;
-        const int number = static_cast<int>(signal.ssi_signo);
-        const bool came_to_all = witness.has_got(number) || signal.ssi_code == SI_KERNEL;
-        if (!came_to_all || ::getpgid(run_) != ::getpgrp()) ::kill(run_, number);
+      if (::poll(wait, 2, 1000) == 0) witness.forget();
+      std::set<int> came;
+      std::set<int> came_to_all = take_signals(signals, came);
+      if (!came.empty()) {
+        came_to_all.merge(witness.got());
+        came_to_all.merge(take_signals(signals, came));
+      }
+      // From the terminal or by kill(2): it is meant for the run, which has it already where it came to all of our group.
+      const bool of_our_group = ::getpgid(run_) == ::getpgrp();
+      for (const int signal : came) {
+        if (!status_ && !(of_our_group && came_to_all.contains(signal))) ::kill(run_, signal);
       }
       reap();
       if (wait[1].revents != 0) take_request();
@@ -60,6 +63,18 @@ class StandsByRun {
   }
 
  private:
+  // Adds what came but for ends of children; which of them the terminal sent.
+  static std::set<int> take_signals(const UniqueFd& signals, std::set<int>& came) {
+    std::set<int> of_terminal;
+    signalfd_siginfo signal{};
+    while (::read(signals.get(), &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
+      if (signal.ssi_signo == SIGCHLD) continue;
+      came.insert(static_cast<int>(signal.ssi_signo));
+      if (signal.ssi_code == SI_KERNEL) of_terminal.insert(static_cast<int>(signal.ssi_signo));
+    }
+    return of_terminal;
+  }
+
   void reap() {
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {

@@ -210,6 +210,24 @@ TEST(LimitMark, StandsInTheLastBitsOfALimitThatIsLoweredAndNeverRaised) {
   EXPECT_FALSE(limit_mark("12-345", 65'536));
 }
 
+// One run in 65 536 has the last bits of the limit that every process has by itself.
+TEST(LimitMark, OfAnybodysLimitIsNone) {
+  const std::string unlucky = "4711-86428376085128";
+  ASSERT_EQ(*limit_mark(unlucky, 1ULL << 30) & 0xffff, 819'200U & 0xffff);
+  SpawnSpec spec{"/bin/sh", {"sh", "-c", "ulimit -q 819200; ulimit -q 2>/dev/null; exec sleep 60"}};
+  const Spawned spawned = spawn(spec);
+  ASSERT_GT(spawned.pid, 0);
+  EXPECT_FALSE(is_limited(spawned.pid, unlucky));
+  EXPECT_FALSE(is_limited(::getpid(), unlucky));
+  ::kill(spawned.pid, SIGKILL);
+  ::waitpid(spawned.pid, nullptr, 0);
+  for (int i = 0; i < 100; ++i) {
+    const std::string run = new_run();
+    EXPECT_NE(*limit_mark(run, 1ULL << 30) & 0xffff, 819'200U & 0xffff);
+    EXPECT_FALSE(is_limited(::getpid(), run));
+  }
+}
+
 TEST(ControlGroupTest, IsRemovedWithTheGroupsInItWhateverRunsThere) {
   auto group = ControlGroup::make("dvfs-plan-test-removed." + std::to_string(::getpid()));
   if (!group) GTEST_SKIP() << "no control group can be made here (no cgroup v2, or not ours to write)";

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace dvfs_plan {
 namespace {
@@ -26,7 +29,7 @@ std::string said_of(Send sent) {
     for (int i = 0; i < 3; ++i) {
       for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
         sent(signal);
-        const char word = witness.has_got(signal) ? 'a' : 'o';
+        const char word = witness.got().contains(signal) ? 'a' : 'o';
         if (::write(ends[1], &word, 1) != 1) ::_exit(1);
       }
     }
@@ -45,6 +48,20 @@ std::string said_of(Send sent) {
 TEST(SignalWitness, HasGotWhatCameToAllAndNotWhatCameToOne) {
   EXPECT_EQ(said_of([](int signal) { ::kill(0, signal); }), "aaaaaaaaa");
   EXPECT_EQ(said_of([](int signal) { ::kill(::getpid(), signal); }), "ooooooooo");
+}
+
+// Who ends all of our name (pkill, killall) means us: the witness has another.
+TEST(SignalWitness, IsOfAnotherName) {
+  const SignalWitness witness;
+  ::usleep(100'000);
+  const std::string us = "/proc/" + std::to_string(::getpid());
+  std::ifstream children(us + "/task/" + std::to_string(::getpid()) + "/children");
+  std::string child, name;
+  ASSERT_TRUE(children >> child);
+  std::ifstream("/proc/" + child + "/comm") >> name;
+  EXPECT_EQ(name, "sleep");
+  EXPECT_NE(std::filesystem::read_symlink("/proc/" + child + "/exe"),
+            std::filesystem::read_symlink(us + "/exe"));
 }
 
 TEST(SignalWitness, IsNoChildToWhoWaitsForAnyOfHis) {

@@ -570,10 +570,10 @@ case $1 in get) cat cap;; set) echo $2 >cap;; esac
         (folder / "go").touch()
         self.assertIn("hits: 1.", self.heard(terminal, "hits: 1."))
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
-        # So does what somebody sends to all of the job, and what comes to the first process alone.
-        for send in (os.killpg, os.kill):
+        # So does what somebody sends to all of the job, one that has left it too, and what comes to the first process alone.
+        for send, words in ((os.killpg, []), (os.killpg, ["setsid"]), (os.kill, [])):
             (folder / "go").unlink(missing_ok=True)
-            pid, terminal = self.on_a_terminal(folder, "use", "--quiet", "own.sqlite", "--", "sh", "-c", script.replace("INT", "TERM"))
+            pid, terminal = self.on_a_terminal(folder, "use", "--quiet", "own.sqlite", "--", *words, "sh", "-c", script.replace("INT", "TERM"))
             self.heard(terminal, "ready")
             send(pid, signal.SIGTERM)
             self.heard(terminal, "hit")

@@ -78,7 +78,7 @@ class BadDays(OnACluster):
         status, out, err = self.finish(process)
         self.assertEqual(status, 130, out + err)
         self.assertIn("dvfs-plan sweep.yaml comes back to them", err)
-        told = f"before any other command: mv --backup=numbered {self.folder}/sweep.rescued.sqlite {self.folder}/sweep.sqlite"
+        told = f"before any other command, and while nobody reads it: mv --backup=numbered {self.folder}/sweep.rescued.sqlite {self.folder}/sweep.sqlite"
         self.assertIn(told, err)
         subprocess.run(told.split(": ")[1], shell=True, check=True)
         status, out, err = self.run_all("sweep.yaml")
