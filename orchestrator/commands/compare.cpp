@@ -34,7 +34,13 @@ ComparedResult read_result(const std::string& file) {
   auto trials = store.trials();
   auto summary = summary_of(store, trials);
   set_work_of_totals(trials, summary.experiment);
-  return {file, store.plan_hash(), store.machine_facts(), commands, std::move(summary), std::move(trials)};
+  return {file,
+          store.plan_hash(),
+          store.machine_facts(),
+          commands,
+          std::move(summary),
+          std::move(trials),
+          store.damaged_text()};
 }
 
 struct Sides {

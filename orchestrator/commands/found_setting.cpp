@@ -56,6 +56,8 @@ FoundSetting::FoundSetting(const std::string& file, const std::string& workload,
   // First: it is newer than all of that.
   if (const std::string since = doubt_of_recheck(store, *answer_); !since.empty())
     doubts_.insert(doubts_.begin(), since);
+  if (const std::string damaged = store.damaged_text(); !damaged.empty())
+    doubts_.insert(doubts_.begin(), damaged);
   there_ = store.machine_facts();
   experiment_ = stored_experiment(store, file);
   place_ = experiment_place(store, file, experiment);

@@ -98,13 +98,20 @@ class Gatherer {
     common.experiment = experiment.name;
     common.machine = machine_text(store);
     common.begun_at = experiment.created_at;
+    const auto progress = store.progress();
+    if (!progress.may_end_early && progress.planned > progress.finished)
+      common.left = progress.planned - progress.finished;
+    if (const std::string damaged = store.damaged_text(); !damaged.empty()) common.doubts.push_back(damaged);
     Statement s = store.database().prepare(
         "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT "
         "1), b.reference, b.gain, b.gain_low, b.gain_high, b.slowdown, b.slowdown_low, b.slowdown_high, "
         "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.role <> 'warm_up' AND t.left_out "
         "IS NULL), "
         "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts), b.delivered_instead, "
-        "(SELECT p.delivered_instead FROM points p WHERE p.point = b.reference) "
+        "(SELECT p.delivered_instead FROM points p WHERE p.point = b.reference), "
+        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts AND t.energy_j IS NOT "
+        "NULL AND "
+        "t.energy_half_width_j IS NULL) "
         "FROM scenarios n LEFT JOIN best b USING (scenario)");
     bool any = false;
     while (s.step()) {
@@ -124,6 +131,8 @@ class Gatherer {
       row.slowdown = change_in(s, 7);
       row.trials = static_cast<int>(s.integer(10));
       row.counted = static_cast<int>(s.integer(11));
+      if (s.integer(14) != 0 && row.objective != to_string(Objective::time))
+        row.doubts.emplace_back(sensors_part_unknown_text);
       row.rechecked = last_recheck(store, row.scenario, s.is_null(1) ? "" : s.text(1));
       index_.rows.push_back(std::move(row));
       any = true;

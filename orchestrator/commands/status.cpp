@@ -249,10 +249,14 @@ std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::strin
   auto progress = store.progress();
   auto cluster = cluster_progress(store, file);
   // A night under way tells what it knows; of one that was cut off, or of an earlier version, nobody has concluded yet.
-  if (!cluster && progress.best.empty() && !is_running(file, progress, sysfs)) {
+  if (!cluster && !is_running(file, progress, sysfs)) {
     try {
-      conclude_for_reading(store);
-      progress = store.progress();
+      const std::string damaged = store.damaged_text();
+      if (progress.best.empty() || !damaged.empty()) {
+        conclude_for_reading(store);
+        progress = store.progress();
+      }
+      if (!damaged.empty()) progress.last_warnings.push_back({"damaged", damaged});
     } catch (const Error&) {
       // `report` says what is wrong with it; how far it came is known all the same.
     }

@@ -599,10 +599,10 @@ std::vector<std::string> other_answers(const std::vector<ComparedResult>& nights
 }  // namespace
 
 std::optional<std::string> trial_in_both(const ComparedResult& one, const ComparedResult& other) {
-  // Not by node: a merged result calls a night's machine as it likes.
+  // Not by node and block: a merged result calls a night's machine as it likes, and its blocks are behind those of others.
   std::set<std::tuple<std::string, std::string, std::optional<double>>> begun;
   const auto identity = [](const TrialRow& trial) {
-    return std::tuple(trial.key, trial.started_at, trial.time_s);
+    return std::tuple(trial.point, trial.started_at, trial.time_s);
   };
   for (const TrialRow& trial : one.trials) begun.insert(identity(trial));
   for (const TrialRow& trial : other.trials) {
@@ -676,6 +676,12 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
         fmt::format("the two have trials in common (the first is {}): they are one night, or one grew out of "
                     "a copy of the other",
                     *shared));
+  for (const auto* nights : {&ones, &others}) {
+    for (const ComparedResult& night : *nights) {
+      if (!night.damaged.empty())
+        comparison.warnings.push_back(fmt::format("{}: {}", night.file, night.damaged));
+    }
+  }
   if (before.commands != after.commands)
     comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
   if (comparison.scenarios.empty())

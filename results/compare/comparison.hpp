@@ -77,6 +77,7 @@ struct ComparedResult {
   std::map<std::string, std::string> commands;  // by workload
   Summary summary;
   std::vector<TrialRow> trials;
+  std::string damaged = {};  // what is not as written (Store::damaged_text)
 };
 
 // The first trial (its key) that is in both with one start: they are the same night, or one grew out of a copy of the other. nullopt: none.

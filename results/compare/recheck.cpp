@@ -367,6 +367,8 @@ std::string recheck_text(const Summary& night, const std::vector<RecheckRow>& ro
         share_text(row.saving_before),
         to_string(night.experiment.objective_for(best == nullptr ? "" : best->workload).minimise),
         share_text(row.saving), row.counted, counted(row.trials, "trial"), counted(row.blocks, "block"));
+    if (best != nullptr && sensors_part_unknown(*was) && was->objective.minimise != Objective::time)
+      text += fmt::format("  {}\n", sensors_part_unknown_text);
   }
   return text;
 }

@@ -17,6 +17,13 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "—" : printable(text);
 }
 
+std::string trials_text(const IndexRow& row) {
+  std::string text = row.counted == row.trials ? std::to_string(row.trials)
+                                               : fmt::format("{} of {}", row.counted, row.trials);
+  if (row.left) text += fmt::format(", {} to run", *row.left);
+  return text;
+}
+
 nlohmann::ordered_json index_object(const Index& index) {
   using Json = nlohmann::ordered_json;
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
@@ -42,6 +49,8 @@ nlohmann::ordered_json index_object(const Index& index) {
                     {"slowdown", ends(row.slowdown)},
                     {"trials", row.trials},
                     {"counted", row.counted},
+                    {"left", row.left ? Json(*row.left) : Json(nullptr)},
+                    {"doubts", row.doubts},
                     {"rechecked", text_or_null(row.rechecked)}});
   return {{"folder", index.folder}, {"results", rows}, {"unread", index.unread}};
 }
@@ -56,14 +65,16 @@ std::string index_text(const Index& index, const TextLook& look) {
   for (const IndexRow& row : index.rows)
     table.row({printable(row.file), or_dash(row.machine), row.begun_at.substr(0, 10), printable(row.scenario),
                row.objective, or_dash(row.best), row.best_is_reference ? "is the reference" : cell(row.gain),
-               row.best_is_reference ? "" : cell(row.slowdown),
-               row.counted == row.trials ? std::to_string(row.trials)
-                                         : fmt::format("{} of {}", row.counted, row.trials),
-               or_dash(row.rechecked)});
+               row.best_is_reference ? "" : cell(row.slowdown), trials_text(row), or_dash(row.rechecked)});
   std::string text =
       index.rows.empty() ? fmt::format("no result in {}\n", printable(index.folder)) : table.text(look);
   if (!index.rows.empty())
     text += "\nbetter by: of the objective, against the reference; [ ] are 95 % intervals. — is not known.\n";
+  for (const IndexRow& row : index.rows) {
+    for (const std::string& doubt : row.doubts)
+      text += fmt::format("warning: {}, {}: {}\n", printable(row.file), printable(row.scenario),
+                          printable(doubt));
+  }
   for (const std::string& one : index.unread) text += fmt::format("not read: {}\n", printable(one));
   return wrapped(text, look.columns);
 }

@@ -130,6 +130,8 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
   if (is_best && !scenario.best_at_edge_of.empty())
     doubts.push_back(fmt::format("it lies at the edge of what was swept on {}: the optimum may lie beyond",
                                  join(scenario.best_at_edge_of, ", ")));
+  if (sensors_part_unknown(scenario) && (wish.slowdown || scenario.objective.minimise != Objective::time))
+    doubts.emplace_back(sensors_part_unknown_text);
   if (!summary.experiment.shuffled && !summary.experiment.search)
     doubts.push_back("the trials ran in the order of the file (order: listed): a drift is in the savings");
   if (summary.left > 0) doubts.push_back("the experiment is not finished");

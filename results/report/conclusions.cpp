@@ -105,7 +105,8 @@ void conclude(Store& store) {
 }
 
 void conclude_for_reading(Store& store) {
-  if (store.is_concluded()) return;
+  // What was concluded of trials as they were before they were damaged is of others than a report counts.
+  if (store.is_concluded() && store.damaged_text().empty()) return;
   store.go_on_in_private_copy();
   conclude(store);
 }

@@ -191,6 +191,12 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   return text;
 }
 
+bool sensors_part_unknown(const ScenarioSummary& scenario) {
+  return std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& point) {
+    return point.energy && !point.energy->sensor_half_width;
+  });
+}
+
 namespace {
 
 std::string not_comparable(const ScenarioSummary& scenario);
@@ -343,12 +349,6 @@ std::string own_saving(const Change& saving) {
     text += fmt::format(" [{:.1f}, {:.1f}]", 100 * (more ? -*saving.high : *saving.low),
                         100 * (more ? -*saving.low : *saving.high));
   return text;
-}
-
-bool sensors_part_unknown(const ScenarioSummary& scenario) {
-  return std::any_of(scenario.points.begin(), scenario.points.end(), [](const PointSummary& point) {
-    return point.energy && !point.energy->sensor_half_width;
-  });
 }
 
 // Constraints that have values and cannot be told by them: each once.
@@ -624,10 +624,7 @@ std::vector<std::string> further_sentences(const Summary& summary) {
           "(`measure: {{at least: 30 s}}` runs the command again within a trial)",
           100 * *share));
     }
-    if (sensors_part_unknown(scenario))
-      say("what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of "
-          "the scatter "
-          "between trials alone, and an error that is the same in each of them is not in it");
+    if (sensors_part_unknown(scenario)) say(sensors_part_unknown_text);
     for (const PointSummary& point : scenario.points) {
       if (const std::string text = not_as_requested(point); !text.empty()) say(text);
     }

@@ -309,6 +309,12 @@ bool holds_without_a_mean(const ScenarioSummary& scenario);
 std::vector<std::string> answer_sentences(const Summary& summary);
 // What is worth knowing beside it: drift, trade-offs, flagged trials.
 std::vector<std::string> further_sentences(const Summary& summary);
+// Whether of energies of some of its points nobody knows what the sensors add to them; what is to be said then beside intervals.
+bool sensors_part_unknown(const ScenarioSummary& scenario);
+inline constexpr const char* sensors_part_unknown_text =
+    "what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of the "
+    "scatter "
+    "between trials alone, and an error that is the same in each of them is not in it";
 // That trials are left, and why; empty: none is.
 std::string unfinished_sentence(const Summary& summary);
 // The bound of an adaptive search and what would narrow it (search_sentences.cpp).

@@ -517,6 +517,12 @@ TEST(Compare, OneNightNamedTwiceIsFoundByItsTrials) {
               ElementsAre("the two have trials in common (the first is 1 GHz #1): they are one night, or one "
                           "grew out of a copy of the other"));
   EXPECT_THAT(compare(a, b).warnings, testing::IsEmpty());
+  // Behind another night's blocks, as in a merged result.
+  for (TrialRow& trial : copy.trials) {
+    trial.block += 20;
+    trial.key = fmt::format("1 GHz #{}", trial.block);
+  }
+  EXPECT_TRUE(trial_in_both(a, copy) && trial_in_both(copy, a));
 }
 
 // What is shown of a side is of all its nights, as the change is.

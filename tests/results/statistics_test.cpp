@@ -33,6 +33,12 @@ TEST(Estimate, OfNothingOneAndTwo) {
   EXPECT_NEAR(*two->half_width, 12.7062047, 1e-6);  // t(1) = 12.706, times sqrt 2 / sqrt 2
 }
 
+TEST(Estimate, TheMedianOfAnEvenNumberLiesBetweenTheTwoInTheMiddle) {
+  EXPECT_DOUBLE_EQ(median_of_all({0.8, 0.2, 0.6, 0.4}), 0.5);
+  EXPECT_DOUBLE_EQ(median_of_all({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median_of_all({7}), 7);
+}
+
 TEST(Estimate, OfFour) {
   // 10 12 14 20: mean 14, squares 16 + 4 + 0 + 36 = 56, sd sqrt(56/3), t(3) = 3.18245.
   const auto four = estimate({10, 12, 14, 20});

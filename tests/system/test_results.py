@@ -169,6 +169,22 @@ class Results(unittest.TestCase):
         # What does not need them is still there.
         self.assertEqual(self.call("report", file).returncode, 0)
 
+    def test_trials_that_are_not_as_written_are_named_by_each_tool(self):
+        file = self.recorded("v19")
+        self.assertNotIn("not as written", self.call("index", self.folder).stdout + self.call("status", file).stdout)
+        with sqlite3.connect(file) as connection:
+            connection.execute("update trial set energy_j = energy_j / 2 where id in (select id from trial where verdict = 'ok' and role <> 'warm_up' limit 2)")
+        said = "2 of the trials are not as written (the checksum differs): "
+        counted = int(self.sql(file, "select sum(counts) as n from trials")[0]["n"])
+        for command in (("report", file), ("status", file), ("index", self.folder), ("setting", file, "--as", "yaml"), ("compare", file, file)):
+            with self.subTest(command[0]):
+                told = self.call(*command)
+                self.assertEqual(told.returncode, 0, told.stderr)
+                self.assertIn(said, " ".join((told.stdout + told.stderr).split()))
+        rows = json.loads(self.call("index", self.folder, "--json").stdout)["results"]
+        self.assertEqual([row["counted"] for row in rows if row["file"] == file.name], [counted])
+        self.assertIn(said, json.loads(self.call("status", file, "--json").stdout)["last_warnings"][-1]["message"])
+
     def test_the_manual_is_up_to_date(self):
         made = subprocess.run(["/usr/bin/python3", testbed.ROOT / "results/store/schema_doc.py", EXTENSION, testbed.BIN / "dvfs-plan"], capture_output=True, text=True)
         self.assertEqual(made.stderr, "")
