@@ -310,14 +310,19 @@ TEST(Recheck, WhatDoesNotRunAnyMoreHasChangedAndWhatWasDisturbedIsNotKnown) {
 TEST(Recheck, IsToldInWords) {
   std::mt19937_64 random(5);
   const Machine then{{90, 80, 100, 120}, 0.004};
-  const auto trials = blocks_of(then, all_of(then), 4, 1, random);
+  auto trials = blocks_of(then, all_of(then), 4, 1, random);
+  const auto now = blocks_of(then, {1}, 4, 10'001, random);
+  const std::string text =
+      "w: the answer stands: the change since then, .*\n  at clock = 1: against the "
+      "reference 33\\.[0-9] % \\[.*\\] less energy then, .* now \\(12 of 12 trials in 4 blocks\\)\n";
+  // Of these nobody knows what the sensors add.
+  const Summary unknown = night_of_trials(trials);
+  EXPECT_THAT(recheck_text(unknown, judge_recheck(unknown, trials, now)),
+              testing::MatchesRegex(text + "  what the sensors may add to an energy is not known .*\n"));
+  for (TrialRow& trial : trials) trial.energy_half_width_j = 0.001;
   const Summary night = night_of_trials(trials);
-  const auto rows = judge_recheck(night, trials, blocks_of(then, {1}, 4, 10'001, random));
-  EXPECT_THAT(
-      recheck_text(night, rows),
-      testing::MatchesRegex(
-          "w: the answer stands: the change since then, .*\n  at clock = 1: against the "
-          "reference 33\\.[0-9] % \\[.*\\] less energy then, .* now \\(12 of 12 trials in 4 blocks\\)\n"));
+  const auto rows = judge_recheck(night, trials, now);
+  EXPECT_THAT(recheck_text(night, rows), testing::MatchesRegex(text));
   EXPECT_THAT(recheck_json(rows), HasSubstr("\"verdict\": \"stands\""));
 }
 
