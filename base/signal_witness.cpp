@@ -41,8 +41,7 @@ void SignalWitness::begin() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t us = ::getpid();
-  // Without a signal at its end: to who waits for any child of his it is none (man clone, __WCLONE).
-  pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
+  pid_ = ::fork();
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::syscall(SYS_close_range, 0U, ~0U, 0U);
@@ -56,12 +55,17 @@ void SignalWitness::begin() {
     ::_exit(0);
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // Not by its number from here on: who waits for any child of his may have had its end, and its number may be another's.
+  handle_.reset(pid_ > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)) : -1);
 }
 
 void SignalWitness::end() {
-  if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, __WALL);
+  if (handle_) {
+    ::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
+    siginfo_t info{};
+    ::waitid(P_PIDFD, static_cast<id_t>(handle_.get()), &info, WEXITED);
+  }
+  handle_.reset();
   pid_ = -1;
 }
 

@@ -8,11 +8,13 @@
 
 #include <set>
 
+#include "base/unique_fd.hpp"
+
 namespace dvfs_plan {
 
 class SignalWitness {
  public:
-  // Of our process group and session, with our rights; it goes with the thread that begins it. Where there can be none it has got nothing.
+  // Of our process group and session, with our rights; it goes with the thread that begins it. A child to who waits for any of his. Where there can be none it has got nothing.
   SignalWitness();
   ~SignalWitness();
   SignalWitness(const SignalWitness&) = delete;
@@ -29,6 +31,7 @@ class SignalWitness {
   void end();
   std::set<int> pending() const;
   pid_t pid_ = -1;
+  UniqueFd handle_;  // of the process
 };
 
 }  // namespace dvfs_plan

@@ -171,7 +171,11 @@ class Restorer {
         now.text && (reads_as(*now.text, setting.value) ||
                      (access_.at(setting.path).is_command() && reads_as_asked(setting.value, *now.text)));
     // One that has not shown what was set there is believed once it was put back.
-    const bool doubted = known_.unshown != nullptr && known_.unshown->contains(setting.path);
+    const bool doubted =
+        (known_.unshown != nullptr && known_.unshown->contains(setting.path)) ||
+        // Killed while the setter was at work: whether its reader would have shown it is not known.
+        (known_.unsettled != nullptr && known_.unsettled->contains(setting.path) &&
+         access_.at(setting.path).is_command());
     if (same) return taken || !doubted;
     // Only once it was written: before, a capped limit is not yet the owner's.
     return taken && explained_by_cap(setting);
