@@ -24,14 +24,15 @@ std::set<int> SignalWitness::got() {
   constexpr useconds_t a_while = 20'000;
   ::usleep(a_while);
   std::set<int> signals = pending();
-  if (signals.empty()) return signals;
-  end();  // what is pending can come no second time
-  begin();
+  if (!signals.empty()) begin_anew();  // what is pending can come no second time
   return signals;
 }
 
 void SignalWitness::forget() {
-  if (pending().empty()) return;
+  if (!pending().empty()) begin_anew();
+}
+
+void SignalWitness::begin_anew() {
   end();
   begin();
 }

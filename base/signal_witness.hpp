@@ -29,6 +29,7 @@ class SignalWitness {
  private:
   void begin();
   void end();
+  void begin_anew();
   std::set<int> pending() const;
   pid_t pid_ = -1;
   UniqueFd handle_;  // of the process

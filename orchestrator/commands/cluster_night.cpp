@@ -166,25 +166,22 @@ class ClusterNight {
   }
 
   // `ends` says by which command jobs are ended.
-  void require_ended(const std::optional<std::vector<SlurmTask>>& tasks,
+  void require_ended(const std::vector<SlurmTask>& alive,
                      const std::function<std::string(const std::string&)>& ends) const {
-    if (!tasks)
+    if (silent_)
       throw Error(
           ExitCode::machine_refuses,
           "Slurm does not say whether tasks of the former submission wait or run; it was left as it is",
           "is the controller up? `scontrol ping` says");
+    if (alive.empty()) return;
     std::set<std::string> jobs;
-    int alive = 0;
-    for (const SlurmTask& task : *tasks) {
-      if (task.ended()) continue;
-      ++alive;
-      jobs.insert(task.job);
-    }
-    if (alive == 0) return;
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{} of the former submission still {}", counted(alive, "task"),
-                            alive == 1 ? "waits or runs" : "wait or run"),
-                ends(join({jobs.begin(), jobs.end()}, " ")) + (alive == 1 ? "  ends it" : "  ends them"));
+    for (const SlurmTask& task : alive) jobs.insert(task.job);
+    const bool one = alive.size() == 1;
+    throw Error(
+        ExitCode::machine_refuses,
+        fmt::format("{} of the former submission still {}", counted(static_cast<int>(alive.size()), "task"),
+                    one ? "waits or runs" : "wait or run"),
+        ends(join({jobs.begin(), jobs.end()}, " ")) + (one ? "  ends it" : "  ends them"));
   }
 
   void set_aside() {
@@ -197,23 +194,16 @@ class ClusterNight {
         jobs.push_back(name.substr(0, name.size() - job_ending.size()));
         job_names_.insert(folder_.read(name));
       }
-      require_ended(tasks_of(jobs), [](const std::string& alive) { return "scancel " + alive; });
+      require_ended(live_tasks_of(jobs), [](const std::string& alive) { return "scancel " + alive; });
       return set_aside_what_was_handed_in(stem);
     }
     {
       Store old = Store::open(path_, Database::Mode::read_write);
-      std::vector<std::string> jobs;
-      for (const Submission& one : submissions(old)) jobs.push_back(one.job);
-      job_names_.merge(job_names(folder_, old.experiment().name));  // the file may have another by now
-      require_ended(tasks_of(jobs), [&](const std::string&) { return shell_text("") + " --cancel"; });
+      require_ended(live_tasks(old), [&](const std::string&) { return shell_text("") + " --cancel"; });
     }
     Store::fold_log(path_);
     set_aside_what_was_handed_in(stem);
-    std::filesystem::rename(path_, aside + ".sqlite");
-    // Its page, or who opens it takes it for the new one's.
-    std::error_code none;
-    std::filesystem::rename(path_.substr(0, path_.rfind(".sqlite")) + ".html", aside + ".html", none);
-    progress_.say(fmt::format("the former result is kept as {}.sqlite", aside));
+    progress_.say(fmt::format("the former result is kept as {}", move_aside(path_, aside)));
   }
 
   // ---------------------------------------------------------------- tasks
@@ -405,7 +395,11 @@ class ClusterNight {
   std::vector<SlurmTask> live_tasks(Store& store) {
     std::vector<std::string> jobs;
     for (const Submission& one : submissions(store)) jobs.push_back(one.job);
-    job_names_.merge(job_names(folder_, store.experiment().name));
+    job_names_.merge(job_names(folder_, store.experiment().name));  // the file may have another by now
+    return live_tasks_of(jobs);
+  }
+  // None where Slurm does not answer (`silent_`).
+  std::vector<SlurmTask> live_tasks_of(const std::vector<std::string>& jobs) {
     std::vector<SlurmTask> alive;
     if (const auto tasks = tasks_of(jobs)) {
       for (const SlurmTask& task : *tasks) {

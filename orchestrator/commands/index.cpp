@@ -88,7 +88,7 @@ class Gatherer {
 
   void read(const fs::path& file) {
     Store store = Store::open(file.string(), Database::Mode::read_only);
-    conclude_for_reading(store);
+    const std::string damaged = conclude_for_reading(store);
     const ExperimentRow experiment = store.experiment();
     IndexRow common;
     common.file = way_to(file);
@@ -101,7 +101,7 @@ class Gatherer {
     const auto progress = store.progress();
     if (!progress.may_end_early && progress.planned > progress.finished)
       common.left = progress.planned - progress.finished;
-    if (const std::string damaged = store.damaged_text(); !damaged.empty()) common.doubts.push_back(damaged);
+    if (!damaged.empty()) common.doubts.push_back(damaged);
     Statement s = store.database().prepare(
         "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT "
         "1), b.reference, b.gain, b.gain_low, b.gain_high, b.slowdown, b.slowdown_low, b.slowdown_high, "

@@ -100,7 +100,7 @@ Figures figures_of(const std::vector<Play>& plays) {
       std::accumulate(regrets.begin(), regrets.end(), 0.0) / static_cast<double>(regrets.size());
   figures.p95_regret = quantile(regrets, 0.95);
   if (!bounds.empty()) {
-    figures.median_bound = median_of_all(bounds);
+    figures.median_bound = estimate(bounds)->median;
     figures.coverage = static_cast<double>(held) / static_cast<double>(bounds.size());
   }
   return figures;
@@ -324,8 +324,8 @@ std::string replay_text(const std::vector<WorkloadPlays>& all, const ReplayOptio
     text += fmt::format(
         "  the best setting there saves {:.1f} % against the highest (median of {} workloads, {:.1f} to "
         "{:.1f} %), {:.1f} % slower\n",
-        100 * median_of_all(mine), mine.size(), 100 * *std::min_element(mine.begin(), mine.end()),
-        100 * *std::max_element(mine.begin(), mine.end()), 100 * median_of_all(slower[device]));
+        100 * estimate(mine)->median, mine.size(), 100 * *std::min_element(mine.begin(), mine.end()),
+        100 * *std::max_element(mine.begin(), mine.end()), 100 * estimate(slower[device])->median);
   }
   return text;
 }

@@ -42,6 +42,14 @@ std::string aside_stem(const std::string& path, const Clock& clock) {
          behind;
 }
 
+std::string move_aside(const std::string& path, const std::string& stem) {
+  const std::string aside = stem + ".sqlite";
+  std::filesystem::rename(path, aside);
+  std::error_code none;
+  std::filesystem::rename(std::filesystem::path(path).replace_extension(".html"), stem + ".html", none);
+  return aside;
+}
+
 std::vector<std::string> resume_obstacles(Store& store, const Plan& plan,
                                           const std::map<std::string, std::string>& facts) {
   std::vector<std::string> differences;

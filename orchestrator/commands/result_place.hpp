@@ -16,6 +16,8 @@ std::string result_path(const std::string& output, const Experiment& experiment)
 
 // Where a former result goes, without its ending: "NAME.2026-11-23T17-09-08.123Z".
 std::string aside_stem(const std::string& path, const Clock& clock);
+// Moves it there, its log being folded, and its page, or who opens that takes it for the new result's. Where the result is.
+std::string move_aside(const std::string& path, const std::string& stem);
 
 // What of the plan is other than in the result, where the trials that are there and those to come compare; where they do not, or the machine
 // is another one, throws Error (exit code 2) with what changed. A reference that the file does not name stays what it was.

@@ -49,12 +49,7 @@ void set_aside(const std::string& path, const Clock& clock, Progress& progress) 
   if (::access(path.c_str(), F_OK) != 0) return;
   const ActingAs owner(invoking_owner());
   Store::fold_log(path);
-  const std::string aside = aside_stem(path, clock) + ".sqlite";
-  std::filesystem::rename(path, aside);
-  // Its page, or who opens it takes it for the new one's.
-  std::error_code none;
-  std::filesystem::rename(std::filesystem::path(path).replace_extension(".html"),
-                          std::filesystem::path(aside).replace_extension(".html"), none);
+  const std::string aside = move_aside(path, aside_stem(path, clock));
   progress.say(fmt::format("the former result is kept as {}", aside));
 }
 

@@ -139,8 +139,7 @@ std::string view_names(Store& store) {
 
 void ask(const SqlOptions& options, Store& store, const std::string& file, const std::string& query,
          Rows& rows) {
-  conclude_for_reading(store);
-  if (const std::string damaged = store.damaged_text(); !damaged.empty())
+  if (const std::string damaged = conclude_for_reading(store); !damaged.empty())
     write_stderr(fmt::format("warning: {}\n", damaged));
   // Rows of all trials at once, which no trial's own look protects.
   const bool asks_readings = query.find("reading") != std::string::npos;

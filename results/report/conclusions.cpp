@@ -104,11 +104,13 @@ void conclude(Store& store) {
   store.write_conclusions(conclusions_of(summary_of(store)));
 }
 
-void conclude_for_reading(Store& store) {
+std::string conclude_for_reading(Store& store) {
+  std::string damaged = store.damaged_text();
   // What was concluded of trials as they were before they were damaged is of others than a report counts.
-  if (store.is_concluded() && store.damaged_text().empty()) return;
+  if (store.is_concluded() && damaged.empty()) return damaged;
   store.go_on_in_private_copy();
   conclude(store);
+  return damaged;
 }
 
 }  // namespace dvfs_plan

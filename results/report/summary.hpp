@@ -313,8 +313,7 @@ std::vector<std::string> further_sentences(const Summary& summary);
 bool sensors_part_unknown(const ScenarioSummary& scenario);
 inline constexpr const char* sensors_part_unknown_text =
     "what the sensors may add to an energy is not known (sensor_unresolved says why): ± and [ ] are of the "
-    "scatter "
-    "between trials alone, and an error that is the same in each of them is not in it";
+    "scatter between trials alone, and an error that is the same in each of them is not in it";
 // That trials are left, and why; empty: none is.
 std::string unfinished_sentence(const Summary& summary);
 // The bound of an adaptive search and what would narrow it (search_sentences.cpp).

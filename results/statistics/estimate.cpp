@@ -29,12 +29,6 @@ double quantile(std::vector<double> values, double q) {
   return *at;
 }
 
-double median_of_all(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 ShareInterval wilson_interval(double count, double of) {
   if (of <= 0) return {};
   const double z = normal_quantile(0.95), share = count / of, weight = 1 / (1 + z * z / of);

@@ -34,8 +34,6 @@ std::vector<std::size_t> outliers(const std::vector<double>& values);
 // Of values in any order, by the nearest rank: the least of them that a share `q` lies at or below. At least
 // one value.
 double quantile(std::vector<double> values, double q);
-// The middle one, of an even number the mean of the two in the middle. At least one value.
-double median_of_all(std::vector<double> values);
 
 // The 95 % interval of a share of which `count` of `of` were seen (Wilson 1927): it says something where all or none were.
 struct ShareInterval {

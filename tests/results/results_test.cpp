@@ -195,9 +195,10 @@ TEST(Summary, APointOfWhichTrialsDidNotReachTheTargetIsABoundAndNeverTheBest) {
   EXPECT_DOUBLE_EQ(*slow.more_than, 55);
   EXPECT_FALSE(slow.objective);
   EXPECT_EQ(summary.unmended, 0);
-  EXPECT_THAT(answer_sentences(summary).at(0),
-              testing::HasSubstr(" At cpu.frequency = 1 GHz 1 of 2 trials did not reach loss <= 1: more than "
-                                 "55.00 J there in the mean of them all, so that it is not shown to be worse."));
+  EXPECT_THAT(
+      answer_sentences(summary).at(0),
+      testing::HasSubstr(" At cpu.frequency = 1 GHz 1 of 2 trials did not reach loss <= 1: more than "
+                         "55.00 J there in the mean of them all, so that it is not shown to be worse."));
 }
 
 // A trial that did `units` of work, in all for this energy and time.

@@ -34,9 +34,9 @@ TEST(Estimate, OfNothingOneAndTwo) {
 }
 
 TEST(Estimate, TheMedianOfAnEvenNumberLiesBetweenTheTwoInTheMiddle) {
-  EXPECT_DOUBLE_EQ(median_of_all({0.8, 0.2, 0.6, 0.4}), 0.5);
-  EXPECT_DOUBLE_EQ(median_of_all({3, 1, 2}), 2);
-  EXPECT_DOUBLE_EQ(median_of_all({7}), 7);
+  EXPECT_DOUBLE_EQ(estimate({0.8, 0.2, 0.6, 0.4})->median, 0.5);
+  EXPECT_DOUBLE_EQ(estimate({3, 1, 2})->median, 2);
+  EXPECT_DOUBLE_EQ(estimate({7})->median, 7);
 }
 
 TEST(Estimate, OfFour) {

@@ -47,12 +47,17 @@ class BadDays(OnACluster):
         self.assertEqual(status, 0, out + err)
         self.require_each_trial_once(2)
 
-    def test_a_result_that_is_moved_while_it_is_collected(self):
-        """What was collected is still open: it goes on in another file, which is named, and exit code 5."""
+    def collected(self, blocks, nodes):
+        """A night whose first trials are in the result: the process that collects it."""
         self.set_up()
-        self.write(experiment(blocks=2, machines="nodes: 2"))
+        self.write(experiment(blocks=blocks, machines=f"nodes: {nodes}"))
         process = self.start("sweep.yaml")
         self.wait_for(lambda: (self.folder / "sweep.sqlite").exists() and len(self.rows("SELECT name FROM handed_in")) > 4, "the collector at work")
+        return process
+
+    def test_a_result_that_is_moved_while_it_is_collected(self):
+        """What was collected is still open: it goes on in another file, which is named, and exit code 5."""
+        process = self.collected(blocks=2, nodes=2)
         (self.folder / "away").mkdir()
         (self.folder / "sweep.sqlite").rename(self.folder / "away/sweep.sqlite")
         status, out, err = self.finish(process)
@@ -68,10 +73,7 @@ class BadDays(OnACluster):
 
     def test_a_result_that_goes_on_elsewhere_belongs_back(self):
         """The folder of the nodes goes by the result's name: the command to say first is said, and with it nothing is lost."""
-        self.set_up()
-        self.write(experiment(blocks=4, machines="nodes: 1"))
-        process = self.start("sweep.yaml")
-        self.wait_for(lambda: (self.folder / "sweep.sqlite").exists() and len(self.rows("SELECT name FROM handed_in")) > 4, "the collector at work")
+        process = self.collected(blocks=4, nodes=1)
         (self.folder / "sweep.sqlite").unlink()
         self.wait_for(lambda: (self.folder / "sweep.rescued.sqlite").exists(), "that it goes on")
         process.send_signal(signal.SIGINT)
