@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "results/energy/energy_source.hpp"
@@ -21,9 +22,30 @@ namespace {
 // One stretch of time in which both were read: mean powers.
 struct Stretch {
   int block = 0;
-  bool idle = false;
-  double theirs_w = 0, meters_w = 0, seconds = 0;
+  std::string what;  // ran: scenario and point; empty of an idle window
+  double theirs_w = 0, meters_w = 0;
+  std::optional<double> elsewhere_w =
+      {};  // theirs, of the same in the other blocks; nullopt: it ran in no other
 };
+
+void look_elsewhere(std::vector<Stretch>& stretches) {
+  struct Sum {
+    double watts = 0;
+    int count = 0;
+  };
+  std::map<std::string, Sum> all;
+  std::map<std::pair<std::string, int>, Sum> own;
+  for (const Stretch& one : stretches) {
+    for (Sum* sum : {&all[one.what], &own[{one.what, one.block}]}) {
+      sum->watts += one.theirs_w;
+      ++sum->count;
+    }
+  }
+  for (Stretch& one : stretches) {
+    const Sum &every = all[one.what], &mine = own[{one.what, one.block}];
+    if (every.count > mine.count) one.elsewhere_w = (every.watts - mine.watts) / (every.count - mine.count);
+  }
+}
 
 // Of the channels' sum; nullopt: one of them is not known.
 std::optional<double> joules_of(const ChannelEnergies& of, const std::vector<Channel>& channels,
@@ -82,10 +104,11 @@ class Comparison {
       if (!(idle ? one.ok : counted_.contains(one.trial)) || one.seconds <= 0) continue;
       const auto a = joules_of(one, channels_, theirs), b = joules_of(one, channels_, meter_);
       if (!a || !b || *b <= 0) continue;
-      stretches.push_back({one.block, idle, *a / one.seconds, *b / one.seconds, one.seconds});
       ++(idle ? result.idle_windows : result.trials);
+      stretches.push_back({one.block, {}, *a / one.seconds, *b / one.seconds});
       if (idle) continue;
       const TrialRow& trial = *counted_.at(one.trial);
+      stretches.back().what = trial.scenario + '\0' + trial.point;
       if (trial.energy_half_width_j && trial.energy_j.value_or(0) > 0)
         result.meters_own = std::max(result.meters_own, *trial.energy_half_width_j / *trial.energy_j);
       joules[one.block].first += *a;
@@ -94,18 +117,16 @@ class Comparison {
     std::vector<double> shares;
     for (const auto& [block, both] : joules) shares.push_back(both.first / both.second);
     result.share = estimate(shares);
-    std::vector<double> gains, offsets;
+    look_elsewhere(stretches);
+    std::vector<Covariances> blocks;
     for (const auto& [block, both] : joules) {
       std::vector<Stretch> mine;
-      std::copy_if(stretches.begin(), stretches.end(), std::back_inserter(mine),
-                   [&](const Stretch& s) { return s.block == block; });
-      if (const auto line = line_through(mine)) {
-        gains.push_back(line->first);
-        offsets.push_back(line->second);
-      }
+      std::copy_if(stretches.begin(), stretches.end(), std::back_inserter(mine), [&](const Stretch& s) {
+        return s.block == block && (joules.size() == 1 || s.elsewhere_w);
+      });
+      if (const auto one = covariances_of(mine)) blocks.push_back(*one);
     }
-    result.gain = estimate(gains);
-    result.offset_w = estimate(offsets);
+    if (const auto line = line_through(blocks)) std::tie(result.gain, result.offset_w) = *line;
     if (!result.gain) return result;
     for (const Stretch& one : stretches) {
       const double off =
@@ -115,28 +136,57 @@ class Comparison {
     return result;
   }
 
-  // Gain and offset. nullopt: fewer than three stretches, or powers so alike that a slope would be of their scatter.
-  static std::optional<std::pair<double, double>> line_through(std::span<const Stretch> stretches) {
+  // Of one block's stretches: mean watts, and both's covariance with the level at which each ran.
+  struct Covariances {
+    double theirs_w = 0, meters_w = 0, with_theirs = 0, with_meters = 0;
+  };
+
+  // The level is what the same took in the other blocks: an instrument (Angrist, Imbens and Krueger, J. Appl. Econometrics 14:57,
+  // 1999). By least squares on their own watts the sensors' scatter makes the slope too small, in every block alike, so that no
+  // interval of blocks holds it. nullopt: fewer than three, or levels so alike that a slope would be of their scatter.
+  static std::optional<Covariances> covariances_of(std::span<const Stretch> stretches) {
     constexpr std::size_t fewest = 3;
     constexpr double least_range = 0.1;  // of the greatest
     if (stretches.size() < fewest) return std::nullopt;
-    double x = 0, y = 0, least = stretches[0].theirs_w, most = least;
+    const auto level_of = [](const Stretch& one) { return one.elsewhere_w.value_or(one.theirs_w); };
+    Covariances of;
+    double level = 0, least = level_of(stretches[0]), most = least;
+    const auto n = static_cast<double>(stretches.size());
     for (const Stretch& one : stretches) {
-      x += one.theirs_w;
-      y += one.meters_w;
-      least = std::min(least, one.theirs_w);
-      most = std::max(most, one.theirs_w);
+      of.theirs_w += one.theirs_w / n;
+      of.meters_w += one.meters_w / n;
+      level += level_of(one) / n;
+      least = std::min(least, level_of(one));
+      most = std::max(most, level_of(one));
     }
     if (most <= 0 || most - least < least_range * most) return std::nullopt;
-    const auto n = static_cast<double>(stretches.size());
-    x /= n;
-    y /= n;
-    double xx = 0, xy = 0;
     for (const Stretch& one : stretches) {
-      xx += (one.theirs_w - x) * (one.theirs_w - x);
-      xy += (one.theirs_w - x) * (one.meters_w - y);
+      of.with_theirs += (level_of(one) - level) * (one.theirs_w - of.theirs_w);
+      of.with_meters += (level_of(one) - level) * (one.meters_w - of.meters_w);
     }
-    return std::pair(xy / xx, y - xy / xx * x);
+    return of;
+  }
+
+  // Gain and offset: the ratio of the blocks' sums (the mean of their ratios is too large), intervals by what each block departs from it.
+  // nullopt: no block tells, or their watts do not follow what ran.
+  static std::optional<std::pair<std::optional<Estimate>, std::optional<Estimate>>> line_through(
+      std::span<const Covariances> blocks) {
+    Covariances mean;
+    const auto n = static_cast<double>(blocks.size());
+    for (const Covariances& one : blocks) {
+      mean.theirs_w += one.theirs_w / n;
+      mean.with_theirs += one.with_theirs / n;
+      mean.with_meters += one.with_meters / n;
+    }
+    if (blocks.empty() || mean.with_theirs <= 0) return std::nullopt;
+    const double gain = mean.with_meters / mean.with_theirs;
+    std::vector<double> gains, offsets;
+    for (const Covariances& one : blocks) {
+      const double departs = (one.with_meters - gain * one.with_theirs) / mean.with_theirs;
+      gains.push_back(gain + departs);
+      offsets.push_back(one.meters_w - gain * one.theirs_w - departs * mean.theirs_w);
+    }
+    return std::pair(estimate(gains), estimate(offsets));
   }
 
   // The same trials with the sensors' joules in place of the meter's.

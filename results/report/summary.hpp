@@ -235,8 +235,9 @@ struct ScenarioSummary {
   std::map<std::string, int> not_counted;
 };
 
-// The meter's watts as offset + gain x theirs, by least squares within each block (trials that count and idle windows): what drifts from block
-// to block is in the intervals (Student's t over blocks), what the meter itself is off by is not.
+// The meter's watts as offset + gain x theirs, in each block (trials that count and idle windows), by what each set point took in the others: the
+// sensors' own scatter does not make the gain smaller. What drifts from block to block is in the intervals (Student's t over blocks), what the
+// meter itself is off by is not. Of one block: by least squares, without an interval.
 struct MeterFit {
   std::string sensors;  // "package-0 + dram-0"
   int trials = 0, idle_windows = 0;
