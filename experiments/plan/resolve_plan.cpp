@@ -742,6 +742,15 @@ class PlanResolver {
       if (reference == nullptr || nearer_to_default(point, *reference)) reference = &point;
     }
     for (auto& [scenario, point] : references) point->reference = true;
+    std::set<std::string> without;
+    for (const PlanPoint& point : plan_.points) {
+      if (!references.contains(point.scenario)) without.insert(point.scenario);
+    }
+    if (!references.empty() && !without.empty())
+      diagnostics_.warning(plan_.experiment.reference.front().mark,
+                           fmt::format("'reference' names no point of {}: no saving will be stated of {}",
+                                       join(std::vector<std::string>(without.begin(), without.end()), ", "),
+                                       without.size() == 1 ? "it" : "these"));
     if (references.empty() && !written.empty() && !diagnostics_.has_errors()) {
       error(plan_.experiment.reference.front().mark, "'reference' names a point that 'exclude' takes away");
     }

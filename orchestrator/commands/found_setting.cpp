@@ -30,14 +30,15 @@ double parse_slowdown(const std::string& text) {
 // What the last look at this answer found, where it did not find that it stands; empty: nobody looked, or it does.
 std::string doubt_of_recheck(Store& store, const ChosenAnswer& answer) {
   Statement s = store.database().prepare(
-      "SELECT substr(at, 1, 10), verdict, why FROM rechecks WHERE scenario = ? AND point = ? AND "
-      "(question IS NULL OR question = ?) ORDER BY at DESC LIMIT 1");
-  s.bind(answer.scenario.scenario).bind(answer.point.point).bind(question_text(answer.scenario));
+      "SELECT substr(at, 1, 10), verdict, why, coalesce(question <> ?, 0) AS other FROM rechecks WHERE "
+      "scenario = ? AND point = ? ORDER BY other, at DESC LIMIT 1");
+  s.bind(question_text(answer.scenario)).bind(answer.scenario.scenario).bind(answer.point.point);
   if (!s.step() || s.text(1) == "stands") return {};
+  const std::string when = s.text(0) + (s.integer(3) != 0 ? ", of another question," : "");
   return printable(
       s.text(1) == "changed"
-          ? fmt::format("the recheck of {} found that it has changed: {}", s.text(0), s.text(2))
-          : fmt::format("the recheck of {} did not show that it still stands: {}", s.text(0), s.text(2)));
+          ? fmt::format("the recheck of {} found that it has changed: {}", when, s.text(2))
+          : fmt::format("the recheck of {} did not show that it still stands: {}", when, s.text(2)));
 }
 
 }  // namespace

@@ -105,13 +105,10 @@ class Gatherer {
     Statement s = store.database().prepare(
         "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT "
         "1), b.reference, b.gain, b.gain_low, b.gain_high, b.slowdown, b.slowdown_low, b.slowdown_high, "
-        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.role <> 'warm_up' AND t.left_out "
-        "IS NULL), "
-        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts), b.delivered_instead, "
+        "n.trials, n.counted, b.delivered_instead, "
         "(SELECT p.delivered_instead FROM points p WHERE p.point = b.reference), "
-        "(SELECT count(*) FROM trials t WHERE t.scenario = n.scenario AND t.counts AND t.energy_j IS NOT "
-        "NULL AND "
-        "t.energy_half_width_j IS NULL) "
+        "(SELECT count(*) FROM points p WHERE p.scenario = n.scenario AND p.energy_j IS NOT NULL AND "
+        "p.energy_sensors_half_width_j IS NULL) "
         "FROM scenarios n LEFT JOIN best b USING (scenario)");
     bool any = false;
     while (s.step()) {

@@ -33,6 +33,8 @@ int report_command(const ReportOptions& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
   if (options.recompute) {
+    if (const std::string damaged = store.damaged_text(); !damaged.empty())
+      write_stderr(fmt::format("warning: {}\n", damaged));
     const Recomputed recomputed = recompute(store);
     write_answer(options.json ? json_recomputed(recomputed) : recomputed_text(recomputed));
     return static_cast<int>(ExitCode::done);

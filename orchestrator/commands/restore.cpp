@@ -48,9 +48,17 @@ int restore(const RestoreOptions& options) {
       "you; sudo "
       "dvfs-plan restore",
       machine_state_folder);
+  const bool of_the_machine = ::geteuid() == 0 && options.state_folder.empty() && options.sysfs_root.empty();
+  std::vector<std::string> of_users;  // what theirs left
+  if (of_the_machine) {
+    for (const std::string& user : users_with_journals())
+      of_users.push_back(fmt::format(
+          "a sweep of {}'s left a journal in its home: sudo -u {} -H dvfs-plan restore", user, user));
+  }
   if (options.json) {
     std::vector<std::string> notes = outcome ? outcome->notes : std::vector<std::string>{};
     if (hidden) notes.push_back(unknown);
+    notes.insert(notes.end(), of_users.begin(), of_users.end());
     nlohmann::ordered_json json{{"notes", notes},
                                 {"journal", outcome || !hidden ? nlohmann::ordered_json(outcome.has_value())
                                                                : nlohmann::ordered_json(nullptr)},
@@ -61,11 +69,19 @@ int restore(const RestoreOptions& options) {
                                 {"hint", nullptr}};
     write_stdout(fmt::format("{}\n", json.dump(2)));
   } else if (!outcome) {
-    write_stdout(hidden ? "there is nothing of yours to restore\n"
-                        : "there is nothing to restore: no sweep left a journal\n");
+    write_stdout(!options.state_folder.empty()
+                     ? fmt::format("there is nothing to restore: no sweep left a journal in {}\n",
+                                   options.state_folder)
+                 : ::geteuid() != 0 ? std::string("there is nothing of yours to restore\n")
+                 : of_users.empty()
+                     ? std::string("there is nothing to restore: no sweep left a journal here or in a home\n")
+                     : std::string("there is nothing of root's to restore\n"));
   } else {
     write_stdout(counts_text(*outcome) + "\n");
     for (const std::string& note : outcome->notes) write_stdout(fmt::format("note: {}\n", note));
+  }
+  if (!options.json) {
+    for (const std::string& one : of_users) write_stdout(fmt::format("note: {}\n", one));
   }
   if (hidden && !options.json) write_stdout(fmt::format("note: {}\n", unknown));
   if (!outcome && !options.json && options.state_folder.empty() && std::getenv("XDG_STATE_HOME") == nullptr &&

@@ -203,7 +203,8 @@ class Run {
                      .users = users,
                      .service_environments = service_environments(prepared, service_users_),
                      .service_users = service_users_,
-                     .log_folder = std::filesystem::path(path).replace_extension(".logs").string()}};
+                     .log_folder = std::filesystem::path(path).replace_extension(".logs").string()},
+        .told = told_in_earlier_trials(store, plan)};
     LocalExecutor executor(machine);
     RunParts parts{plan,
                    *strategy,

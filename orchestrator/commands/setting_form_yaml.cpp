@@ -137,8 +137,9 @@ std::string as_yaml(const FormRequest& request) {
                     "written anew (an anchor in one, its alias in another)",
                     found.file()));
   return as_comment(request.comment) +
-         "# The experiment again, between the neighbours of the setting that was found. A sweep of its own, by "
-         "another name.\n" +
+         "# The experiment again, between the neighbours of the setting that was found (of an axis of words: "
+         "this one, and what the "
+         "reference needs). A sweep of its own, by another name.\n" +
          narrow;
 }
 

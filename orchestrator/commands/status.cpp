@@ -255,6 +255,9 @@ std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::strin
       if (progress.best.empty() || !damaged.empty()) {
         conclude_for_reading(store);
         progress = store.progress();
+        // Trials that are not as written are among those that were finished, and do not count.
+        Statement counted = store.database().prepare("SELECT coalesce(sum(counted), 0) FROM scenarios");
+        if (!damaged.empty() && counted.step()) progress.counted = static_cast<int>(counted.integer(0));
       }
       if (!damaged.empty()) progress.last_warnings.push_back({"damaged", damaged});
     } catch (const Error&) {

@@ -98,7 +98,9 @@ class Restorer {
 
   // `left`: those of them that are not as they should be, before and after.
   void try_to_put_back(const std::vector<SavedSetting>& settings, std::vector<const SavedSetting*>& left) {
+    const auto is_silent = [&](const SavedSetting* setting) { return silent_.contains(setting->path); };
     for (int round = 0; round < rounds && !left.empty(); ++round) {
+      if (round > 0 && std::all_of(left.begin(), left.end(), is_silent)) break;  // nothing would tell
       write(left);
       wait_for(left);
       // Restoring one may have disturbed another (a governor resets the preference): look at all again.
@@ -108,9 +110,18 @@ class Restorer {
       }
     }
     for (const SavedSetting* setting : left) {
-      const auto now = access_.at(setting->path).read();
+      const auto now = read(setting->path);
       outcome_.failures.push_back({*setting, now.text ? *now.text : now.problem, problems_[setting->path]});
     }
+  }
+
+  // A reader that hangs would keep the others waiting for a minute at each look; the next who puts back asks it again.
+  Setting::Read read(const std::string& path) {
+    const auto silent = silent_.find(path);
+    if (silent != silent_.end()) return silent->second;
+    Setting::Read now = access_.at(path).read();
+    if (now.timed_out) silent_.emplace(path, now);
+    return now;
   }
 
   // What somebody else set after we did is theirs: told, not overwritten. It is ours, or nobody's, if it is
@@ -122,7 +133,7 @@ class Restorer {
     const bool on_record = known_.applied != nullptr && known_.applied->contains(setting.path);
     if (!where.may_be_contested() && !on_record) return false;
     const auto& ours = on_record ? known_.applied->at(setting.path) : nothing;
-    const auto now = where.read().text;
+    const auto now = read(setting.path).text;
     if (!now || reads_as(*now, setting.value) || same_setting(*now, setting.value)) return false;
     const bool is_ours = std::any_of(ours.begin(), ours.end(), [&](const std::string& text) {
       return reads_as(*now, text) || same_setting(*now, text);
@@ -163,7 +174,7 @@ class Restorer {
   bool is_back(const SavedSetting& setting) {
     const auto written = problems_.find(setting.path);
     const bool taken = written != problems_.end() && written->second.empty();
-    const auto now = access_.at(setting.path).read();
+    const auto now = read(setting.path);
     // A lock that this run never set need not be reset, and an owner's own would be lost by it.
     if (!access_.at(setting.path).can_be_read())
       return taken || (known_.knows(setting.path) && !known_.applied->contains(setting.path));
@@ -208,7 +219,7 @@ class Restorer {
     const auto number = [](const std::optional<std::string>& text) {
       return parse_number(text.value_or(""));
     };
-    const auto limit = number(where.firmware_limit()), now = number(where.read().text);
+    const auto limit = number(where.firmware_limit()), now = number(read(setting.path).text);
     const auto wanted = parse_number(setting.value);
     if (!now || !wanted || *now >= *wanted) return std::nullopt;
     const bool capped = limit && *now == *limit;
@@ -219,7 +230,7 @@ class Restorer {
 
   void note_caps(const std::vector<SavedSetting>& settings) {
     for (const SavedSetting& setting : settings) {
-      const auto now = access_.at(setting.path).read().text;
+      const auto now = read(setting.path).text;
       if (now && reads_as(*now, setting.value)) continue;
       const Setting& where = access_.at(setting.path);
       if (where.limited_by().empty() && !where.is_cooled()) continue;
@@ -229,6 +240,7 @@ class Restorer {
 
   SettingAccess& access_;
   const KnownApplied known_;
+  std::map<std::string, Setting::Read> silent_;  // by path: readers that hung, and what is said of them
   std::map<std::string, std::string> problems_;  // of the last write, by path; empty: it was taken
   std::set<std::string> left_alone_;             // paths of what somebody else set meanwhile
   std::vector<std::string> overwritten_;         // what read something that is not known to be ours

@@ -200,6 +200,20 @@ std::string default_state_folder() {
               "set one of them, or use --state-folder");
 }
 
+std::vector<std::string> users_with_journals() {
+  std::set<std::string> names;
+  ::setpwent();
+  while (const passwd* const entry = ::getpwent()) {
+    if (entry->pw_uid == ::geteuid() || entry->pw_dir[0] != '/') continue;
+    const std::string base = std::string(entry->pw_dir) + "/.local/state/dvfs-plan/";
+    for (const std::string& host : Sysfs().list(base)) {
+      if (::access((base + host + "/journal").c_str(), F_OK) == 0) names.insert(entry->pw_name);
+    }
+  }
+  ::endpwent();
+  return {names.begin(), names.end()};
+}
+
 std::vector<std::string> former_state_folders() {
   namespace fs = std::filesystem;
   std::vector<std::string> folders;

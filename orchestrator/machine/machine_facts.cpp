@@ -114,7 +114,12 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
   if (const auto status = sysfs.text("/sys/devices/system/cpu/intel_pstate/status"))
     facts["intel_pstate.status"] = *status;
   for (const std::string& line : split_lines(sysfs.text("/etc/os-release").value_or(""))) {
-    if (line.starts_with("PRETTY_NAME=")) facts["os"] = line.substr(13, line.size() - 14);
+    constexpr std::string_view key = "PRETTY_NAME=";  // in quotes or not: os-release(5)
+    if (!line.starts_with(key)) continue;
+    std::string name = line.substr(key.size());
+    if (name.size() > 1 && (name.front() == '"' || name.front() == '\'') && name.back() == name.front())
+      name = name.substr(1, name.size() - 2);
+    if (!name.empty()) facts["os"] = name;
   }
   return facts;
 }

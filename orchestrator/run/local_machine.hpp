@@ -12,6 +12,7 @@
 #include "orchestrator/conditions/board_use.hpp"
 #include "orchestrator/guard/guard_client.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/run/told_before.hpp"
 #include "orchestrator/settings/settings_watch.hpp"
 #include "probes/sampler.hpp"
 #include "results/trial/judge.hpp"
@@ -52,6 +53,8 @@ struct LocalMachine {
     std::map<std::string, std::optional<Credentials>> service_users = {};
     std::string log_folder = {};
   } programs;
+
+  ToldInEarlierTrials told = {};  // by trials of the sessions before
 };
 
 // The index into Plan::axes of a knob's axis.

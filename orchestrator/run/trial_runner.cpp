@@ -46,7 +46,8 @@ TrialRunner::TrialRunner(LocalMachine& machine)
       work_(machine),
       gate_(machine.sensors.sampler, machine.plan.experiment.conditions.temperature_band,
             machine.plan.experiment.conditions.temperature_limit),
-      throttles_(machine.sysfs) {
+      throttles_(machine.sysfs),
+      told_(machine.told) {
   for (const CpufreqPolicy& policy : cpufreq_access(machine.sysfs)->policies())
     cpus_of_target_[policy.name] = policy.cpus;
   watches_load_ = plan_.experiment.conditions.foreign_load.has_value();
@@ -215,8 +216,8 @@ void TrialRunner::forget_refusal(TrialRecord& trial) {
 void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& trial) {
   if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
   if (!trial.region.empty()) {
-    marked_.insert(scenario);
-  } else if (marked_.contains(scenario)) {
+    told_.marked.insert(scenario);
+  } else if (told_.marked.contains(scenario)) {
     set_verdict(trial, Verdict::no_region,
                 "the workload marked no region, and did in an earlier trial: what counts is not known");
   }
@@ -583,7 +584,7 @@ JudgeInput TrialRunner::judge_input(const PlanPoint& point, bool idle) {
   input.models = machine_.sensors.models;
   input.foreign_limit = plan_.experiment.conditions.foreign_load;
   input.impossible = impossible_;
-  input.told_before = units_told_[point.workload];
+  input.told_before = told_.units[point.workload];
   return input;
 }
 
@@ -596,7 +597,7 @@ void TrialRunner::note_units(const PlanPoint& point, const TrialRecord& trial) {
       return one.name == name && !one.count_of;
     });
     if (told != trial.metrics.end())
-      units_told_[point.workload].try_emplace(name, JudgeInput::ToldBefore{told->unit, trial.key});
+      told_.units[point.workload].try_emplace(name, JudgeInput::ToldBefore{told->unit, trial.key});
   }
 }
 

@@ -81,10 +81,8 @@ class TrialRunner {
   std::vector<std::vector<WorkFile>> files_;          // by workload
   std::vector<std::vector<WorkFile>> service_files_;  // by service
   std::set<std::string> ran_;                         // workloads and services that ran in this session
-  std::set<std::string> marked_;                      // scenarios of which a trial marked regions in it
   std::map<std::uint32_t, std::string> impossible_;   // of the trial at hand
-  std::map<int, std::map<std::string, JudgeInput::ToldBefore>>
-      units_told_;  // by workload, of metrics that decide
+  ToldInEarlierTrials told_;                          // and in those of this session
 };
 
 }  // namespace dvfs_plan

@@ -134,7 +134,7 @@ class CommandSetting : public Setting {
     ProgramAnswer answer;
     std::string problem = run(programs_.read, answer, true, " 2>/dev/null");
     if (!problem.empty() && !answer.timed_out) problem = run(programs_.read, answer, true);
-    if (!problem.empty()) return {std::nullopt, std::move(problem)};
+    if (!problem.empty()) return {std::nullopt, std::move(problem), answer.timed_out};
     std::string text(trim(answer.output));
     if (text.empty()) return {std::nullopt, fmt::format("{} printed nothing", programs_.read.front())};
     if (text.find('\n') != std::string::npos)

@@ -14,6 +14,7 @@ class Setting {
   struct Read {
     std::optional<std::string> text;
     std::string problem = {};  // why there is none
+    bool timed_out = false;    // its program did not answer in its time
   };
   virtual Read read() = 0;
   // What is to be written to put it back to what it is now; nullopt: it cannot be put back.

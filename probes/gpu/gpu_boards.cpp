@@ -78,9 +78,11 @@ std::vector<GpuBoard> by_drm(const Sysfs& sysfs) {
       if (line.starts_with("PCI_SLOT_NAME=")) board.pci = line.substr(14);
       if (line.starts_with("DRIVER=")) board.driver = line.substr(7);
     }
-    board.name = fmt::format(
-        "{} {}", board.vendor == GpuVendor::amd ? "AMD" : "Intel",
-        sysfs.text(device + "/product_name").value_or(sysfs.text(device + "/device").value_or("GPU")));
+    // amdgpu of kernels before 6.7 has an empty product_name on boards without a FRU.
+    auto model = sysfs.text(device + "/product_name");
+    if (model.value_or("").empty()) model = sysfs.text(device + "/device");
+    board.name = fmt::format("{} {}", board.vendor == GpuVendor::amd ? "AMD" : "Intel",
+                             model.value_or("").empty() ? "GPU" : *model);
     board.uuid = sysfs.text(device + "/unique_id").value_or(board.pci.empty() ? card : board.pci);
     boards.push_back(board);
   }

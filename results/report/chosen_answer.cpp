@@ -124,6 +124,14 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
     const std::string unfinished = unfinished_text(scenario.points[*scenario.reference]);
     if (!unfinished.empty()) doubts.push_back("of the reference: " + unfinished);
   }
+  if (scenario.search && is_best && scenario.search->scatter_known &&
+      !(scenario.search->bound <= scenario.search->rule.regret))
+    doubts.push_back(fmt::format(
+        "with {:g} % confidence no other of the {} settings {}{}", 100 * scenario.search->rule.confidence,
+        scenario.search->points.size(), at_most_better(scenario.search->bound),
+        scenario.search->rule.regret > 0 ? fmt::format("; the search was to go on until that is {:g} %",
+                                                       100 * scenario.search->rule.regret)
+                                         : ""));
   if (scenario.search && scenario.search->doubtful)
     doubts.push_back(
         "the trials do not go as the search's model says: what it expects of them is not to be trusted");

@@ -38,7 +38,8 @@ Conclusions::Point concluded(const PointSummary& point, bool per_unit) {
   row.on_pareto_front = point.on_pareto_front;
   const auto quantity = [&](const char* name, const std::optional<Estimate>& estimate) {
     if (estimate && std::isfinite(estimate->mean))
-      row.quantities.push_back({name, estimate->mean, estimate->half_width, estimate->n});
+      row.quantities.push_back(
+          {name, estimate->mean, estimate->half_width, estimate->n, estimate->sensor_half_width});
   };
   quantity("energy_j", point.energy);
   quantity("above_idle_j", point.above_idle);

@@ -21,7 +21,7 @@ std::string repeats_as(const TrialRow& trial, const TrialsOfPoint& of) {
 // Values of one quantity over the counted trials of a point, with the sensors' share of each, and what repeats of each.
 struct Values {
   std::vector<double> values = {};
-  std::vector<SensorPart> sensor = {};
+  std::vector<std::optional<SensorPart>> sensor = {};  // of each value, or none
   std::vector<std::string> groups = {};
   void add(double value, const std::string& group) {
     values.push_back(value);
@@ -31,8 +31,9 @@ struct Values {
            const std::optional<SensorPart>& relative) {
     if (!value) return;
     add(*value, group);
+    sensor.emplace_back();
     if (relative)
-      sensor.push_back({std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic});
+      sensor.back() = {std::abs(*value) * relative->half_width, std::abs(*value) * relative->systematic};
   }
   std::optional<Estimate> estimate(const TrialsOfPoint& of) const {
     auto result = of.several_machines || !of.blocks_differ
@@ -159,6 +160,7 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
       sensor = SensorPart{*trial->energy_half_width_j / *trial->energy_j,
                           trial->energy_systematic_j.value_or(0) / *trial->energy_j};
     energy.add(trial->energy_j, group, sensor);
+    if (trial->energy_j && !sensor) ++point.without_sensor_part;
     std::optional<SensorPart> above_idle_sensor;
     if (trial->above_idle_j && *trial->above_idle_j != 0 && trial->time_s && trial->energy_half_width_j &&
         trial->idle_half_width_w) {

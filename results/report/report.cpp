@@ -296,9 +296,10 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
       else {
         text += fmt::format(", {:.1f} % {} than {}", 100 * std::abs(*one.gain), better ? "better" : "worse",
                             printable(one.reference));
-        if (one.low && one.high)
-          text += fmt::format(" ({:.1f} to {:.1f})", 100 * (better ? *one.low : -*one.high),
-                              100 * (better ? *one.high : -*one.low));
+        text += one.low && one.high
+                    ? fmt::format(" ({:.1f} to {:.1f})", 100 * (better ? *one.low : -*one.high),
+                                  100 * (better ? *one.high : -*one.low))
+                    : " (no interval yet)";
       }
     }
     texts.push_back(std::move(text));

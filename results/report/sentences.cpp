@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "base/text.hpp"
@@ -132,6 +133,8 @@ std::string against_the_reference(const ScenarioSummary& scenario, const PointSu
   if (reference != nullptr && !reference->objective && reference->counted > 0)
     return fmt::format(". Of the reference no {} is known, so no saving can be stated.",
                        what_is_least(scenario));
+  if (!scenario.reference && scenario.points.size() == static_cast<std::size_t>(scenario.planned_points))
+    return ". None of its points is the experiment's reference, so no saving can be stated.";
   if (!scenario.reference || !(best.saving || best.slowdown || gain))
     return ". No trial of the reference point counts together with one of this point, so no saving can be "
            "stated.";
@@ -434,10 +437,10 @@ std::string unfinished_text(const PointSummary& point) {
     causes_of_it[verdict] = found->second;
   }
   if (failed == 0) return {};
-  return fmt::format(
-      "{} of its {} did not finish their work ({}) and are in no mean: what is said of it is of those that "
-      "did",
-      failed, counted(point.trials, "trial"), causes(causes_of_it));
+  return fmt::format("{} of its {} did not finish {} work ({}) and {} in no mean{}", failed,
+                     counted(point.trials, "trial"), failed == 1 ? "its" : "their", causes(causes_of_it),
+                     failed == 1 ? "is" : "are",
+                     failed < point.trials ? ": what is said of it is of those that did" : "");
 }
 
 std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
@@ -624,7 +627,17 @@ std::vector<std::string> further_sentences(const Summary& summary) {
           "(`measure: {{at least: 30 s}}` runs the command again within a trial)",
           100 * *share));
     }
-    if (sensors_part_unknown(scenario)) say(sensors_part_unknown_text);
+    if (sensors_part_unknown(scenario)) {
+      say(sensors_part_unknown_text);
+    } else if (const int those = std::accumulate(
+                   scenario.points.begin(), scenario.points.end(), 0,
+                   [](int sum, const PointSummary& point) { return sum + point.without_sensor_part; });
+               those > 0) {
+      say(fmt::format(
+          "of {} that count{} it is not known what the sensors may add to the energy (sensor_unresolved says "
+          "why): taken to be as of the others of the same setting",
+          counted(those, "trial"), those == 1 ? "s" : ""));
+    }
     for (const PointSummary& point : scenario.points) {
       if (const std::string text = not_as_requested(point); !text.empty()) say(text);
     }

@@ -98,6 +98,7 @@ struct PointSummary {
   std::map<std::string, Estimate> joules_of_boards;  // per run, by domain ("gpu-0")
   std::vector<InstanceSummary> instances;            // empty: one ran alone
   std::optional<Estimate> all_running_share;         // of the time that counts, in which all of them ran
+  int without_sensor_part = 0;  // trials in its mean energy of which it is not known what the sensors add
   // Trials that did not reach the target, and what its objective is more than by them and those that did: the mean of all.
   int censored = 0;
   std::optional<double> more_than;

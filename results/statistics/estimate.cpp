@@ -45,7 +45,22 @@ double student_t(double confidence, double degrees_of_freedom) {
   return boost::math::quantile(boost::math::students_t(degrees_of_freedom), 0.5 + confidence / 2);
 }
 
-std::optional<Estimate> estimate(const std::vector<double>& values, const std::vector<SensorPart>& sensors) {
+std::optional<SensorPart> of_mean(const std::vector<std::optional<SensorPart>>& sensors, std::size_t count) {
+  double squares = 0, systematic = 0, known = 0;
+  for (const auto& one : sensors) {
+    if (!one) continue;
+    squares += std::max(0.0, one->half_width * one->half_width - one->systematic * one->systematic);
+    systematic += one->systematic;
+    ++known;
+  }
+  if (known == 0) return std::nullopt;
+  systematic /= known;
+  return SensorPart{std::hypot(std::sqrt(squares / known / static_cast<double>(count)), systematic),
+                    systematic};
+}
+
+std::optional<Estimate> estimate(const std::vector<double>& values,
+                                 const std::vector<std::optional<SensorPart>>& sensors) {
   if (values.empty()) return std::nullopt;
   Estimate result;
   result.n = static_cast<int>(values.size());
@@ -56,15 +71,9 @@ std::optional<Estimate> estimate(const std::vector<double>& values, const std::v
   result.mean = values.front() + mean;
   auto sorted = around;  // the median of Boost.Math reorders what it is given
   result.median = values.front() + statistics::median(sorted.begin(), sorted.end());
-  if (!sensors.empty()) {
-    double squares = 0, systematic = 0;
-    for (const SensorPart& one : sensors) {
-      squares += std::max(0.0, one.half_width * one.half_width - one.systematic * one.systematic);
-      systematic += one.systematic / static_cast<double>(sensors.size());
-    }
-    result.systematic_half_width = systematic;
-    result.sensor_half_width =
-        std::hypot(std::sqrt(squares / static_cast<double>(sensors.size()) / result.n), systematic);
+  if (const auto part = of_mean(sensors, values.size())) {
+    result.systematic_half_width = part->systematic;
+    result.sensor_half_width = part->half_width;
   }
   if (result.n < 2) return result;
   result.standard_deviation = std::sqrt(statistics::sample_variance(around.begin(), around.end()));

@@ -23,9 +23,11 @@ struct Estimate {
 struct SensorPart {
   double half_width = 0, systematic = 0;
 };
-// `sensors`: one a value where known, else shorter or empty.
+// `sensors`: one a value, or empty where none is known; what is not known is taken to be as what is.
 std::optional<Estimate> estimate(const std::vector<double>& values,
-                                 const std::vector<SensorPart>& sensors = {});
+                                 const std::vector<std::optional<SensorPart>>& sensors = {});
+// Of the mean of `count` values of which these parts are known. nullopt: none is.
+std::optional<SensorPart> of_mean(const std::vector<std::optional<SensorPart>>& sensors, std::size_t count);
 
 // Indices of values further than 3.5 scaled median absolute deviations from the median (Iglewicz and Hoaglin,
 // modified z-score); none with fewer than five values or no deviation at all.

@@ -51,25 +51,21 @@ double mean_of(const std::vector<double>& values) {
 
 std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
                                            const std::vector<std::string>& groups,
-                                           const std::vector<SensorPart>& sensors) {
+                                           const std::vector<std::optional<SensorPart>>& sensors) {
   std::map<std::string, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < groups.size() && i < values.size(); ++i) members[groups[i]].push_back(i);
   if (members.size() < 2) return estimate(values, sensors);
   std::vector<double> means;
-  std::vector<SensorPart> parts;
+  std::vector<std::optional<SensorPart>> parts;
   for (const auto& [name, indices] : members) {
-    double sum = 0, random = 0, systematic = 0;
-    const auto n = static_cast<double>(indices.size());
+    std::vector<double> mine;
+    std::vector<std::optional<SensorPart>> of_mine;
     for (const std::size_t i : indices) {
-      sum += values[i];
-      if (i >= sensors.size()) continue;
-      random += std::max(
-          0.0, sensors[i].half_width * sensors[i].half_width - sensors[i].systematic * sensors[i].systematic);
-      systematic += sensors[i].systematic;
+      mine.push_back(values[i]);
+      if (i < sensors.size()) of_mine.push_back(sensors[i]);
     }
-    means.push_back(sum / n);
-    if (!sensors.empty())
-      parts.push_back({std::hypot(std::sqrt(random) / n, systematic / n), systematic / n});
+    means.push_back(mean_of(mine));
+    parts.push_back(of_mean(of_mine, mine.size()));
   }
   auto result = estimate(means, parts);
   const auto each = estimate(values);
@@ -83,7 +79,7 @@ std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
 
 std::optional<Estimate> estimate_of_values_in_groups(const std::vector<double>& values,
                                                      const std::vector<std::string>& groups,
-                                                     const std::vector<SensorPart>& sensors) {
+                                                     const std::vector<std::optional<SensorPart>>& sensors) {
   auto result = estimate_of_groups(values, groups, sensors);
   if (!result) return result;
   result->mean = mean_of(values);

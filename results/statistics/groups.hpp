@@ -24,11 +24,11 @@ double mean_of(const std::vector<double>& values);  // of one at least
 // in a group.
 std::optional<Estimate> estimate_of_groups(const std::vector<double>& values,
                                            const std::vector<std::string>& groups,
-                                           const std::vector<SensorPart>& sensors = {});
+                                           const std::vector<std::optional<SensorPart>>& sensors = {});
 // The same about the mean of the values: a group of more of them has more weight in it, and in its interval.
-std::optional<Estimate> estimate_of_values_in_groups(const std::vector<double>& values,
-                                                     const std::vector<std::string>& groups,
-                                                     const std::vector<SensorPart>& sensors = {});
+std::optional<Estimate> estimate_of_values_in_groups(
+    const std::vector<double>& values, const std::vector<std::string>& groups,
+    const std::vector<std::optional<SensorPart>>& sensors = {});
 
 // One trial: of which point, in which group, and in which block of that group. Values must be positive.
 struct GroupedValue {

@@ -16,6 +16,7 @@ struct Conclusions {
     double mean = 0;
     std::optional<double> half_width;  // 95 %
     int n = 0;
+    std::optional<double> sensor_half_width = {};  // of half_width; nullopt: not known, and not in it
   };
   struct Change {
     std::string of;  // 'saving', 'slowdown', 'gain'

@@ -119,7 +119,34 @@ void pack_readings(Database& database) {
   database.execute("DROP TABLE reading");
 }
 
-constexpr int last_with_readings_as_rows = 4, last_without_checksums = 13, last_without_a_seal_of_later = 15;
+// Of the only copy of a workload whose copies do the same work, 1.2.5 to 1.2.7 took several runs within one trial (`at least`) for one unit.
+// No other trial has units where they are of no metric, and ran no instances.
+void count_runs_of_only_copies(Database& database) {
+  Statement found = database.prepare(
+      "SELECT t.id, coalesce(w.objective, e.objective) FROM trial t JOIN point p ON p.id = t.point_id JOIN "
+      "workload w ON w.id = p.workload_id, experiment e WHERE coalesce(w.per_metric, e.per_metric, '') = '' "
+      "AND t.units = 1 AND t.runs > 1 AND t.instances = 1");
+  std::vector<std::pair<std::int64_t, int>> trials;  // and by which power of the units the objective is
+  while (found.step()) {
+    const std::string objective = found.text(1);
+    trials.emplace_back(found.integer(0), objective == "edp" ? 2 : objective == "ed2p" ? 3 : 1);
+  }
+  if (trials.empty()) return;
+  const auto damaged = damaged_trials(database);
+  TrialSeals seals(database);
+  for (const auto& [trial, power] : trials) {
+    if (damaged.contains(trial)) continue;
+    database.execute(fmt::format("UPDATE trial SET units = runs, objective = objective / {} WHERE id = {}",
+                                 power == 3   ? "(1.0 * runs * runs * runs)"
+                                 : power == 2 ? "(1.0 * runs * runs)"
+                                              : "runs",
+                                 trial));
+    seals.seal_again(trial);
+  }
+}
+
+constexpr int last_with_readings_as_rows = 4, last_without_checksums = 13, last_without_a_seal_of_later = 15,
+              last_with_one_unit_of_several_runs = 19;
 
 // The SQL that makes the next version of `version`.
 std::string migration_from(int version) {
@@ -145,6 +172,7 @@ void migrate(Database& database, int from, int to) {
     if (version == last_with_readings_as_rows) pack_readings(database);
     if (version == last_without_checksums) seal_all(database);
     if (version == last_without_a_seal_of_later) seal_later(database);
+    if (version == last_with_one_unit_of_several_runs) count_runs_of_only_copies(database);
   }
   database.execute(views_sql());
   database.execute(fmt::format("PRAGMA user_version = {}", to));

@@ -231,6 +231,7 @@ CREATE TABLE point_quantity (
   mean       REAL NOT NULL,
   half_width REAL,                 -- 95 %: Student's t and the sensors' own part; NULL: not known
   n          INTEGER NOT NULL,
+  sensor_half_width REAL,          -- the sensors' part of it; NULL: not known, and not in it, or it is no sensor's quantity
   PRIMARY KEY (point_id, quantity)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE point_change (

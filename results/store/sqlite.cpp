@@ -151,10 +151,20 @@ sqlite3* committed_copy(const std::string& file) {
   sqlite3* database = nullptr;
   sqlite3_open_v2(copy.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, nullptr);
   // Rolls back, or folds the log into it.
-  sqlite3_exec(database, "PRAGMA journal_mode = DELETE; SELECT count(*) FROM sqlite_schema", nullptr, nullptr,
-               nullptr);
+  const int folded =
+      sqlite3_exec(database, "PRAGMA journal_mode = DELETE; SELECT count(*) FROM sqlite_schema", nullptr,
+                   nullptr, nullptr) &
+      0xff;
   sqlite3_close_v2(database);
   database = nullptr;
+  // What is no result, or is damaged, is said where it is read.
+  const bool readable = folded == SQLITE_OK || folded == SQLITE_NOTADB || folded == SQLITE_CORRUPT;
+  if (!readable || holds_something(copy + "-wal"))
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("result file {}: it was cut off in a commit, and what is committed could not be "
+                            "put together in a copy of it: {}",
+                            file, readable ? "its log stays beside it" : sqlite3_errstr(folded)),
+                "is there room in /var/tmp (or TMPDIR) for twice its size?");
   const int code = sqlite3_open_v2(uri_of(copy, true).c_str(), &database,
                                    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nullptr);
   if (code == SQLITE_OK) return database;

@@ -9,7 +9,7 @@
 --| energy_source: the domains whose sum is a trial's energy: 'package-0 + dram-0'; NULL: none
 --| seed: of the shuffle, unsigned 64 bit in decimal
 --| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be
---| finished_trials: of them, warm-ups and idle windows apart
+--| finished_trials: of workloads, reruns of one place of a block apart; more than are planned where the experiment came to ask for fewer blocks
 --| concluded: 1: what is concluded (best, points, drift and the like) is of all trials in the file; 0: of those up to the end of the last block, while a night is under way or was killed. `dvfs-plan sql` and `report` always know of all
 --| plan_hash: SHA-256 of all that decides what is run
 --| source_file: the experiment file; of programs before 1.2.3 as it was named, else its absolute path
@@ -17,7 +17,7 @@
 --| created_at: UTC, ISO 8601
 CREATE VIEW experiments AS
   SELECT name, description, objective, per_metric, energy_source, seed, planned_trials,
-         (SELECT count(*) FROM trials WHERE role <> 'warm_up' AND left_out IS NULL) AS finished_trials,
+         (SELECT count(*) FROM trials WHERE role <> 'warm_up' AND left_out IS NULL AND attempt = 1) AS finished_trials,
          coalesce((SELECT of_all_trials = (SELECT count(*) FROM trial WHERE session_id IN (SELECT id FROM session WHERE NOT recheck)) FROM conclusion), 0) AS concluded, plan_hash, source_file, tool_version, created_at
   FROM experiment;
 
@@ -82,7 +82,7 @@ CREATE VIEW idle AS
 --| energy_half_width_j: 95 %, what the sensors alone add
 --| energy_systematic_j: of it, what may be the same in all trials of a point, and does not shrink with more of them
 --| mean_power_w: over the region
---| idle_power_w: of the operating point at rest, in this block
+--| idle_power_w: of the operating point at rest, in this block; NULL where the trial is left out: those windows are of the trials that are not
 --| idle_half_width_w: 95 %, of that
 --| above_idle_j: energy less what the machine would have drawn at rest
 --| energy_per_unit_j: energy of a unit of work
@@ -111,7 +111,7 @@ CREATE VIEW trials AS
          CAST(t.output_tail AS TEXT) AS output_tail, CAST(t.error_tail AS TEXT) AS error_tail
   FROM trial t JOIN point p ON p.id = t.point_id JOIN workload w ON w.id = p.workload_id
   JOIN session s ON s.id = t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id
-  LEFT JOIN idle i ON i.operating_point = p.operating_point AND i.block = t.block
+  LEFT JOIN idle i ON i.operating_point = p.operating_point AND i.block = t.block AND r.left_out IS NULL
   WHERE t.role NOT IN ('idle_before', 'idle_after');
 
 -- How the experiment's file changed since the first trial: what it asks of trials that were there, and what it added.
@@ -192,6 +192,7 @@ CREATE VIEW settings AS
 --| delivered_instead: clocks that ran where others were requested; NULL: as requested
 --| time_half_width_s: of the 95 % interval of time_s; NULL: not known
 --| energy_half_width_j: of the 95 % interval of energy_j; NULL: not known
+--| energy_sensors_half_width_j: of it, what the sensors may add; NULL: not known, and then in no half-width and no interval here
 --| above_idle_half_width_j: of the 95 % interval of above_idle_j; NULL: not known
 --| mean_power_half_width_w: of the 95 % interval of mean_power_w; NULL: not known
 --| energy_per_unit_half_width_j: of the 95 % interval of energy_per_unit_j; NULL: not known
@@ -226,6 +227,7 @@ CREATE VIEW points AS
          a.delivered_instead,
          (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'time_s') AS time_half_width_s,
          (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_j') AS energy_half_width_j,
+         (SELECT sensor_half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_j') AS energy_sensors_half_width_j,
          (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'above_idle_j') AS above_idle_half_width_j,
          (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'mean_power_w') AS mean_power_half_width_w,
          (SELECT half_width FROM point_quantity q WHERE q.point_id = p.id AND q.quantity = 'energy_per_unit_j') AS energy_per_unit_half_width_j,
@@ -257,8 +259,9 @@ CREATE VIEW points AS
 --| mean: over the trials that count
 --| half_width: of its 95 % interval; NULL: not known
 --| n: trials it is of
+--| sensor_half_width: of half_width, what the sensors may add; NULL: not known, and not in it (of a time: there is none)
 CREATE VIEW quantities AS
-  SELECT p.key AS point, p.scenario, q.quantity, q.mean, q.half_width, q.n FROM point_quantity q JOIN point p ON p.id = q.point_id;
+  SELECT p.key AS point, p.scenario, q.quantity, q.mean, q.half_width, q.n, q.sensor_half_width FROM point_quantity q JOIN point p ON p.id = q.point_id;
 
 -- Each point against the reference of its scenario, as rows.
 --| point: its key
@@ -272,7 +275,7 @@ CREATE VIEW changes AS
   SELECT p.key AS point, p.scenario, c.change, c.value, c.low, c.high, c.pairs FROM point_change c JOIN point p ON p.id = c.point_id;
 
 -- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of. Where the
--- trials of a point did unequal work it is by what they did together: log(ratio of the totals) + each trial's departure from it.
+-- objective is per a metric and the trials of a point did unequal work it is by what they did together: log(ratio of the totals) + each trial's departure from it.
 --| point: its key
 --| scenario: its scenario
 --| is_reference: 1: the reference
@@ -280,11 +283,12 @@ CREATE VIEW changes AS
 --| log_time: natural logarithm of seconds
 CREATE VIEW block_times AS
   WITH used AS (
-    SELECT v.point, v.scenario, v.is_reference, v.block, v.time_s, t.region_s AS seconds, t.units
-    FROM trials v JOIN trial t ON t.id = v.trial WHERE v.counts AND v.time_s > 0),
+    SELECT v.point, v.scenario, v.is_reference, v.block, v.time_s, t.region_s AS seconds, t.units,
+           coalesce(w.per_metric, (SELECT per_metric FROM experiment), '') <> '' AS per_metric
+    FROM trials v JOIN trial t ON t.id = v.trial JOIN workload w ON w.name = v.workload WHERE v.counts AND v.time_s > 0),
   work AS (
     SELECT point, sum(seconds) / sum(units) AS ratio, avg(units) AS mean_units,
-           max(units) - min(units) > 1e-12 * max(units) AS unequal
+           max(per_metric) AND max(units) - min(units) > 1e-12 * max(units) AS unequal
     FROM used WHERE units IS NOT NULL GROUP BY point HAVING sum(units) > 0)
   SELECT u.point, u.scenario, u.is_reference, u.block,
          avg(CASE WHEN u.units IS NULL THEN ln(u.time_s)
@@ -329,6 +333,8 @@ CREATE VIEW point_values AS
 --| energy_j: see points
 --| above_idle_j: see points
 --| mean_power_w: see points
+--| energy_half_width_j: see points
+--| energy_sensors_half_width_j: see points; NULL: not known, and then in no half-width and no interval here
 --| objective_value: see points
 --| reference: the point that gains are against; NULL: none was run
 --| gain: how much less of the objective than the reference, a share, as the report states it; NULL: it is the reference, or not known
@@ -342,7 +348,7 @@ CREATE VIEW point_values AS
 --| slowdown_high: see points
 CREATE VIEW best AS
   SELECT a.scenario, p.point, p.delivered_instead, p.workload, p.trials, p.counted, p.time_s, p.energy_j, p.above_idle_j, p.mean_power_w,
-         p.objective_value, r.key AS reference, a.gain, a.gain_low, a.gain_high, a.gain_corrected, a.gain_from_fresh_blocks, a.chosen_among,
+         p.energy_half_width_j, p.energy_sensors_half_width_j, p.objective_value, r.key AS reference, a.gain, a.gain_low, a.gain_high, a.gain_corrected, a.gain_from_fresh_blocks, a.chosen_among,
          p.slowdown, p.slowdown_low, p.slowdown_high
   FROM answer a JOIN point b ON b.id = a.best_point_id JOIN points p ON p.point = b.key
   LEFT JOIN point r ON r.id = a.reference_point_id;

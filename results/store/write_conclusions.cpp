@@ -24,7 +24,8 @@ void write_points(Database& database, const Conclusions::Scenario& scenario) {
       "on_pareto_front) VALUES (" +
       id + ",?,?,?,?,?,?)");
   Statement quantity = database.prepare(
-      "INSERT INTO point_quantity (point_id, quantity, mean, half_width, n) VALUES (" + id + ",?,?,?,?)");
+      "INSERT INTO point_quantity (point_id, quantity, mean, half_width, n, sensor_half_width) VALUES (" +
+      id + ",?,?,?,?,?)");
   Statement change = database.prepare(
       "INSERT INTO point_change (point_id, change, value, low, high, pairs) VALUES (" + id + ",?,?,?,?,?)");
   Statement constraint = database.prepare(
@@ -43,7 +44,13 @@ void write_points(Database& database, const Conclusions::Scenario& scenario) {
         .bind(one.on_pareto_front ? 1 : 0)
         .run();
     for (const Conclusions::Quantity& q : one.quantities)
-      quantity.bind(one.key).bind(q.name).bind(q.mean).bind(q.half_width).bind(q.n).run();
+      quantity.bind(one.key)
+          .bind(q.name)
+          .bind(q.mean)
+          .bind(q.half_width)
+          .bind(q.n)
+          .bind(q.sensor_half_width)
+          .run();
     for (const Conclusions::Change& c : one.changes)
       change.bind(one.key).bind(c.of).bind(c.value).bind(c.low).bind(c.high).bind(c.pairs).run();
     for (std::size_t i = 0; i < one.constraints.size(); ++i) {

@@ -127,7 +127,7 @@ void judge_units(TrialRecord& trial, const JudgeInput& input) {
         trial.instances.begin(), trial.instances.end(),
         [&](const InstanceRecord& one) { return one.workload == trial.instances.front().workload; });
     if (input.objective.same_work && copies && (input.in_copies || !trial.instances.empty()))
-      trial.units = std::max(1.0, static_cast<double>(trial.instances.size()));
+      trial.units = static_cast<double>(trial.instances.empty() ? trial.starts() : trial.instances.size());
     return;
   }
   const auto told = units_told(trial.metrics, input.objective.per);

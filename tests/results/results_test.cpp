@@ -397,7 +397,7 @@ TEST(Summary, NothingCountsAndNothingRan) {
 TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 55, 1)});
   EXPECT_THAT(answer_sentences(summary).at(0),
-              HasSubstr("No trial of the reference point counts together with one of this point, so no "
+              HasSubstr("None of its points is the experiment's reference, so no "
                         "saving can be stated"));
 }
 

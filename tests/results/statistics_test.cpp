@@ -60,11 +60,13 @@ TEST(Estimate, AllEqualHasNoSpreadButTheSensorsPart) {
   EXPECT_DOUBLE_EQ(*equal->standard_deviation, 0);
   EXPECT_DOUBLE_EQ(*equal->half_width, 0);
   EXPECT_DOUBLE_EQ(*equal->mad, 0);
-  const auto with_sensor = estimate({7, 7, 7, 7}, {{0.2, 0}, {0.2, 0}, {0.2, 0}, {0.2, 0}});
+  const auto with_sensor =
+      estimate({7, 7, 7, 7}, std::vector<std::optional<SensorPart>>(4, SensorPart{0.2, 0}));
   EXPECT_DOUBLE_EQ(*with_sensor->half_width, 0.1);  // independent from trial to trial: 0.2 / sqrt 4
   EXPECT_DOUBLE_EQ(*with_sensor->sensor_half_width, 0.1);
   // What is the same in each of them does not shrink: hypot(0.12 / sqrt 4, 0.16).
-  const auto lagging = estimate({7, 7, 7, 7}, {{0.2, 0.16}, {0.2, 0.16}, {0.2, 0.16}, {0.2, 0.16}});
+  const auto lagging =
+      estimate({7, 7, 7, 7}, std::vector<std::optional<SensorPart>>(4, SensorPart{0.2, 0.16}));
   EXPECT_NEAR(*lagging->sensor_half_width, std::hypot(0.06, 0.16), 1e-12);
   EXPECT_NEAR(lagging->systematic_half_width, 0.16, 1e-12);
 }

@@ -211,8 +211,10 @@ KnobFinding find_amdgpu_power(const KnobRequest& request, const std::vector<GpuB
     for (const std::string& hwmon : request.sysfs.list(board.folder + "/hwmon")) {
       const std::string cap = board.folder + "/hwmon/" + hwmon + "/power1_cap";
       const auto lowest = request.sysfs.number(cap + "_min"), highest = request.sysfs.number(cap + "_max");
-      if (request.sysfs.exists(cap) && highest)
-        files.push_back({board.domain, cap, std::max(1.0, lowest.value_or(0) * 1e-6), *highest * 1e-6});
+      // Kernels before 6.7 say that the least is 0 W, which no board holds; a quarter is what they still do.
+      const double least = lowest.value_or(0) > 0 ? *lowest : highest.value_or(0) / 4;
+      if (request.sysfs.exists(cap) && highest && *highest > 0)
+        files.push_back({board.domain, cap, least * 1e-6, *highest * 1e-6});
     }
   }
   if (files.size() != boards.size())

@@ -61,7 +61,7 @@ function allAnswers(report: Report): HTMLElement | null {
   if (report.scenarios.length < 2) return null;
   const all = report.scenarios.map((s) => asChosen(report, s));
   const several = new Set(all.map((s) => s.objective)).size > 1;
-  const per_unit = all.some((s) => s.per !== null);
+  const per_unit = all.some((s) => (s.per_one ?? s.per) !== null);
   const head = ["work", "answer", "energy", ...(per_unit ? [`energy${new Set(report.scenarios.map((s) => perOne(s))).size === 1 ? perOne(report.scenarios[0]!) : " per unit"}`] : []), "time", "better by", "slower by", "how sure"];
   const rows = all.map((s) => {
     const best = bestOf(s), link = el("a", { href: linkTo("work", s.scenario) }, s.scenario);

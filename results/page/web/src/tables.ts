@@ -81,7 +81,7 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
   const columns: Column<Point>[] = [
     { title: "mark", cell: (p) => ({ text: mark(p) + (p.on_pareto_front ? (mark(p) ? ", Pareto" : "Pareto") : ""), value: mark(p) }), csv: [["on Pareto front", (p) => String(p.on_pareto_front)]] },
     ...names.map((name) => ({ title: name, cell: (p: Point): Cell => ({ text: p.settings[name] ?? "\u2014", value: p.values[name] ?? p.settings[name] ?? null }), own: (p: Point) => p.settings[name] ?? null, csv: [[`${name}, SI units`, (p: Point) => p.values[name] ?? null]] as [string, (p: Point) => number | null][] })),
-    { title: "trials", cell: (p) => ({ text: p.counted === p.trials ? `${p.trials}` : `${p.counted} of ${p.trials}`, value: p.counted }) },
+    { title: "trials", cell: (p) => ({ text: p.counted === p.trials ? `${p.trials}` : `${p.counted} of ${p.trials}`, value: p.trials }), csv: [["trials that count", (p) => p.counted]] },
     { title: "energy (J)", cell: (p) => measured(p.energy_j, "J"), csv: half("energy (J)", (p) => p.energy_j) },
     { title: "time (s)", cell: (p) => measured(p.time_s, "s"), csv: half("time (s)", (p) => p.time_s) },
     { title: "mean power (W)", cell: (p) => measured(p.mean_power_w, "W"), csv: half("mean power (W)", (p) => p.mean_power_w) },
@@ -89,10 +89,11 @@ export function pointsTable(_: Report, scenario: Scenario): HTMLElement {
     { title: "slowdown", cell: (p) => ({ text: p.reference ? "" : changeText(p.slowdown), value: p.slowdown?.value ?? null }), csv: ends("slowdown", (p) => p.slowdown) },
     { title: "EDP (Js)", cell: (p) => measured(p.edp_js, "Js"), csv: half("EDP (Js)", (p) => p.edp_js) },
   ];
-  if (scenario.per_one ?? scenario.per) columns.splice(columns.length - 5, 0, { title: `energy${perOne(scenario)} (J)`, cell: (p) => measured(p.energy_per_unit_j, "J") }, { title: `time${perOne(scenario)} (s)`, cell: (p) => measured(p.work_time_s, "s") }, { title: `${scenario.per_many ?? scenario.per}/s`, cell: (p) => measured(p.throughput_per_s ?? null, "") });
+  const withHalf = (title: string, unit: string, of: (p: Point) => Estimate | null): Column<Point> => ({ title, cell: (p) => measured(of(p), unit), csv: half(title, of) });
+  if (scenario.per_one ?? scenario.per) columns.splice(columns.length - 5, 0, withHalf(`energy${perOne(scenario)} (J)`, "J", (p) => p.energy_per_unit_j), withHalf(`time${perOne(scenario)} (s)`, "s", (p) => p.work_time_s), withHalf(`${scenario.per_many ?? scenario.per}/s`, "", (p) => p.throughput_per_s ?? null));
   const boards = [...new Set(scenario.points.flatMap((p) => Object.keys(p.boards_j ?? {})))].sort();
-  if (boards.length > 1) boards.forEach((board) => columns.push({ title: `${board} (J)`, cell: (p) => measured(p.boards_j?.[board] ?? null, "J") }));
-  if (scenario.points.some((p) => p.above_idle_j)) columns.push({ title: "above idle (J)", cell: (p) => measured(p.above_idle_j, "J") });
+  if (boards.length > 1) boards.forEach((board) => columns.push(withHalf(`${board} (J)`, "J", (p) => p.boards_j?.[board] ?? null)));
+  if (scenario.points.some((p) => p.above_idle_j)) columns.push(withHalf("above idle (J)", "J", (p) => p.above_idle_j));
   if (scenario.points.some((p) => p.constraints.length > 0))
     columns.push({ title: "constraints", cell: (p) => ({ text: p.constraints.filter((c) => c.holds !== true).map((c) => (c.holds === null ? `${c.constraint}: not known` : c.certain === true ? `not ${c.constraint}` : `not shown: ${c.constraint}`)).join("; ") || "hold", value: p.feasible === null ? null : p.feasible ? "hold" : "broken" }) });
   if (scenario.points.some((p) => p.called !== Object.entries(p.settings).map(([a, v]) => `${a} = ${v}`).join(", ")))
