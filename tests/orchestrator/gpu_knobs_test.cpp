@@ -95,6 +95,17 @@ TEST_F(GpuKnobs, AnH200OffersItsClocksAndItsLimits) {
   EXPECT_TRUE(sets().empty());
 }
 
+// Kernels before 6.7 tell 0 W as a Radeon's least, and an empty product name.
+TEST_F(GpuKnobs, AnAmdBoardOfAnOlderKernelIsOfferedNoWattsThatNoneHoldsAndHasItsOwnName) {
+  machines::radeon(root_, true);
+  const auto power = knob("gpu.power_limit")->offer();
+  EXPECT_EQ(power.continuous->lowest, 78);  // a quarter of 312
+  EXPECT_EQ(power.continuous->highest, 312);
+  root_.attribute("/sys/class/drm/card1/device/device", "0x73bf");
+  root_.attribute("/sys/class/drm/card1/device/product_name", "");
+  EXPECT_EQ(find_gpu_boards(sysfs_).boards.at(0).name, "AMD 0x73bf");
+}
+
 TEST_F(GpuKnobs, AClockIsLockedAndTheAnswerIsItsAcknowledgement) {
   machines::h200(root_, true);
   const auto knobs = find({"gpu.core", "gpu.memory", "gpu.power_limit"});

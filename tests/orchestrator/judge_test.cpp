@@ -198,6 +198,21 @@ TEST_F(JudgeTest, TheLastRunMustTellWhatAConstraintIsAbout) {
             "earlier ones did");
 }
 
+// `instances: "{copies}"` at one copy and at two: each run of each is a unit of work.
+TEST_F(JudgeTest, OfAnOnlyCopyEachRunIsAUnitToo) {
+  input_.objective.same_work = true;
+  input_.in_copies = true;
+  trial_.runs = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}};
+  TrialRecord once = trial_;
+  once.runs.resize(1);
+  judge(once, input_);
+  EXPECT_EQ(once.units, 1);
+  judge(trial_, input_);
+  ASSERT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  EXPECT_EQ(trial_.units, 5);
+  EXPECT_DOUBLE_EQ(*trial_.objective, *trial_.energy_j / 5);
+}
+
 TEST_F(JudgeTest, OfCopiesEachMustTellWhatAConstraintIsAbout) {
   input_.objective.constraints = {{.name = "lat", .mark = {}, .limit = 200, .unit = "ms"}};
   for (int i = 1; i <= 3; ++i) {
@@ -479,6 +494,20 @@ TEST(MachineFacts, WhichBoardItIsMakesNoOtherType) {
   EXPECT_EQ(board_of_both(other, older), "GPU-2");
   const std::map<std::string, std::string> by_place{{"gpu-0", "Intel Arc A770, 0000:03:00.0, xe"}};
   EXPECT_EQ(board_of_both(by_place, by_place), std::nullopt);
+}
+
+// os-release(5): in quotes of either kind, or in none.
+TEST(MachineFacts, TheNameOfTheSystem) {
+  const TemporaryFolder root;
+  for (const auto& [line, name] :
+       {std::pair("PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"", "Debian GNU/Linux 12 (bookworm)"),
+        std::pair("PRETTY_NAME='Some Linux'", "Some Linux"), std::pair("PRETTY_NAME=Gentoo", "Gentoo"),
+        std::pair("PRETTY_NAME=\"", "\"")}) {
+    root.file("/etc/os-release", std::string(line) + "\nID=x\n");
+    EXPECT_EQ(machine_facts(Sysfs(root.path()))["os"], name);
+  }
+  root.file("/etc/os-release", "PRETTY_NAME=\nNAME=\"\"\n");
+  EXPECT_FALSE(machine_facts(Sysfs(root.path())).contains("os"));
 }
 
 // 64-bit Arm has no "model name": two machines of which nothing is known would pass for one kind.

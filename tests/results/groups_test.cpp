@@ -24,6 +24,28 @@ TEST(Groups, TheMeansOfGroupsAreTheValues) {
   EXPECT_EQ(both->n, 3);
 }
 
+// What is not known of some values is taken to be as what is known of others, and is not none.
+TEST(Groups, SensorsThatAreNotKnownOfEachValue) {
+  const std::vector<double> values{100, 101, 102, 103, 100, 101, 102, 103};
+  const std::vector<std::string> blocks{"1", "2", "3", "4", "5", "6", "7", "8"};
+  const std::vector<std::optional<SensorPart>> all(values.size(), SensorPart{6, 5});
+  const double known = *estimate_of_values_in_groups(values, blocks, all)->sensor_half_width;
+  EXPECT_NEAR(known, std::hypot(5, std::sqrt(36.0 - 25) / std::sqrt(8)), 1e-12);
+  for (std::size_t without = 1; without < values.size(); ++without) {
+    auto some = all;
+    for (std::size_t i = 0; i < without; ++i) some[i].reset();
+    const auto one = estimate_of_values_in_groups(values, blocks, some);
+    EXPECT_NEAR(*one->sensor_half_width, known, 1e-12) << without;
+    EXPECT_NEAR(*one->half_width, *estimate(values, all)->half_width, 1e-12) << without;
+  }
+  const std::vector<std::optional<SensorPart>> none(values.size());
+  EXPECT_FALSE(estimate_of_values_in_groups(values, blocks, none)->sensor_half_width);
+  // Each stays with its value: the second block's is the large one, of two values.
+  const auto one =
+      estimate_of_groups({1, 1, 1}, {"a", "b", "b"}, {SensorPart{1, 1}, std::nullopt, SensorPart{5, 5}});
+  EXPECT_DOUBLE_EQ(*one->sensor_half_width, 3);
+}
+
 // Of uneven blocks the mean is the values' own, with an interval that has each block's weight in it.
 TEST(Groups, TheMeanOfValuesInUnevenGroups) {
   const auto both = estimate_of_values_in_groups({1, 3, 10}, {"a", "a", "b"});

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "results/report/report.hpp"
+#include "results/store/digest.hpp"
 #include "results/store/migrate.hpp"
 #include "results/store/store.hpp"
 #include "results/store/unpack_readings.hpp"
@@ -27,18 +28,23 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// The recorded result of that version.
+std::string unpacked(int version) {
+  const std::string recorded =
+      fmt::format("{}/tests/recorded/results/v{}.sqlite.gz", DVFS_PLAN_SOURCE, version);
+  gzFile packed = gzopen(recorded.c_str(), "rb");
+  EXPECT_NE(packed, nullptr) << recorded;
+  std::string bytes;
+  char buffer[65536];
+  for (int n = 0; packed != nullptr && (n = gzread(packed, buffer, sizeof buffer)) > 0;)
+    bytes.append(buffer, static_cast<std::size_t>(n));
+  gzclose(packed);
+  return bytes;
+}
+
 class Migration : public testing::TestWithParam<int> {
  protected:
-  Migration() {
-    const std::string recorded =
-        fmt::format("{}/tests/recorded/results/v{}.sqlite.gz", DVFS_PLAN_SOURCE, GetParam());
-    gzFile packed = gzopen(recorded.c_str(), "rb");
-    EXPECT_NE(packed, nullptr) << recorded;
-    std::ofstream out(path_, std::ios::binary);
-    char buffer[65536];
-    for (int n = 0; (n = gzread(packed, buffer, sizeof buffer)) > 0;) out.write(buffer, n);
-    gzclose(packed);
-  }
+  Migration() { std::ofstream(path_, std::ios::binary) << unpacked(GetParam()); }
 
   static std::vector<Row> rows(Database& database, const std::string& sql) {
     std::vector<Row> rows;
@@ -123,6 +129,34 @@ TEST_P(Migration, ALaterOpeningFindsItDone) {
   const std::string once = contents(path_);
   Store::open(path_, Database::Mode::read_write);
   EXPECT_EQ(contents(path_), once);
+}
+
+// What 1.2.5 to 1.2.7 wrote of the only copy of several that do the same work: one unit, of however many runs.
+TEST(MigrationFrom19, EachRunOfAnOnlyCopyIsAUnit) {
+  TemporaryFolder folder;
+  const std::string path = folder / "night.sqlite";
+  std::ofstream(path, std::ios::binary) << unpacked(19);
+  std::optional<double> before;
+  {
+    Database old(path, Database::Mode::read_write);
+    old.execute("UPDATE trial SET units = 1, runs = 4, objective = 80 WHERE id IN (3, 4)");
+    old.execute("UPDATE trial SET units = 1, runs = 1 WHERE id = 5");
+    TrialSeals seals(old);
+    for (const int trial : {3, 4, 5}) seals.seal_again(trial);
+    // One that is not as written is left so.
+    old.execute("UPDATE trial SET region_s = region_s + 1 WHERE id = 4");
+    Statement s = old.prepare("SELECT objective FROM trial WHERE id = 5");
+    ASSERT_TRUE(s.step());
+    before = s.maybe_real(0);
+  }
+  Store store = Store::open(path, Database::Mode::read_write);
+  Statement s =
+      store.database().prepare("SELECT units, objective FROM trial WHERE id IN (3, 4, 5) ORDER BY id");
+  std::vector<std::pair<std::optional<double>, std::optional<double>>> found;
+  while (s.step()) found.emplace_back(s.maybe_real(0), s.maybe_real(1));
+  EXPECT_THAT(found,
+              testing::ElementsAre(testing::Pair(4, 20), testing::Pair(1, 80), testing::Pair(1, before)));
+  EXPECT_THAT(damaged_trials(store.database()), testing::ElementsAre(4));
 }
 
 INSTANTIATE_TEST_SUITE_P(OfVersion, Migration,

@@ -143,6 +143,24 @@ exit 0
         run, trial = self.marked("never", "python3, -c, pass", "measure: {region: train}\n")
         self.assertEqual((trial["verdict"], trial["verdict_text"]), ("no_region", "the workload did not mark the region 'train'"))
 
+    def test_what_earlier_sessions_were_told_holds_in_the_next(self):
+        """A night that is killed and goes on judges its trials as one that is not."""
+        self.write("turn.sh", """n=$(cat turns 2>/dev/null || echo 0); echo $((n + 1)) >turns
+[ $n -lt 2 ] && { echo begin solve >>$DVFS_PLAN_REGIONS; sleep 0.3; echo end solve >>$DVFS_PLAN_REGIONS; echo tokens 400; exit; }
+[ $n -lt 3 ] && { sleep 0.3; echo tokens 400; exit; }
+echo begin solve >>$DVFS_PLAN_REGIONS; sleep 0.3; echo end solve >>$DVFS_PLAN_REGIONS; echo tokens 0.4 k
+""")
+        text = f"name: turn\nrepeat: 2\nobjective: {{minimise: time, per: tokens}}\nconditions: {QUIET}\nworkloads: [{{name: w, command: [sh, turn.sh], metrics: [lines]}}]\n"
+        self.write("turn.yaml", text)
+        self.assertEqual(self.call("turn.yaml", "--no-html").returncode, 0)
+        self.write("turn.yaml", text.replace("repeat: 2", "repeat: 3"))
+        self.call("turn.yaml", "--no-html")
+        self.write("turn.yaml", text.replace("repeat: 2", "repeat: 4"))
+        self.call("turn.yaml", "--no-html")
+        trials = self.rows("turn.sqlite", "SELECT block, verdict, verdict_text FROM trials WHERE attempt = 1 ORDER BY block")
+        self.assertEqual([t["verdict"] for t in trials], ["ok", "ok", "no_region", "no_metric"])
+        self.assertRegex(trials[3]["verdict_text"], "^values of 'tokens', which the objective is per, come in 'k' here and in no unit in w #1$")
+
     def test_more_than_a_million_marks_are_counted_whole(self):
         marks = testbed.BIN / "marks"
         run, trial = self.marked("epochs", f"{marks}, 12000, 0, epochs, 100")

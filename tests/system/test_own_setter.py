@@ -376,6 +376,24 @@ class OwnSetter(Whole):
             self.assertEqual((run.returncode, errors.splitlines()[-1]), (128 + number, "interrupted before the first trial; nothing was set"))
             (self.folder / "asked").unlink()
 
+    @unittest.skipUnless(testbed.LONG, "a reader that hangs for good is waited for some minutes: --long")
+    def test_a_reader_that_hangs_as_settings_are_put_back_ends_and_the_others_do_not_wait(self):
+        """Each look costs its minute; there were dozens of them, and a night was over after half an hour."""
+        two = EXPERIMENT.replace("axes: {set.cap: [100, 120]}", "axes: {set.cap: [100, 120], set.two: [7]}")
+        two += "  two:\n    command: [sh, -c, 'echo $0 >machine/two', '{value}']\n    read: [cat, machine/two]\n    values: [7, 9]\n"
+        self.write("tool", TOOL.replace("get) ", "get) [ -e machine/hangs ] && [ \"$(cat machine/cap)\" != 100.000 ] && exec sleep 1000; "))
+        (self.folder / "machine/two").write_text("9\n")
+        self.write("own.yaml", two.replace("[100, 120]", "[100]").replace("WAIT", ": >machine/hangs"))
+        began = time.monotonic()
+        run = subprocess.run(self.arguments("own.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=590)
+        print(f"ended after {time.monotonic() - began:.0f} s")
+        self.assertEqual(run.returncode, 4, run.stderr)
+        self.assertIn("set.cap: wanted '140.000', found '", run.stderr)
+        self.assertIn("tool did not end within 60 s", run.stderr)
+        self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("140.000\n", "9\n"))
+        (self.folder / "machine/hangs").unlink()
+        self.assertEqual(self.call("restore").returncode, 0)
+
     def test_a_quantity_may_be_told_in_another_unit(self):
         in_watts = """awk -v asked="$2" 'BEGIN { split(asked, part, " "); printf "%g W\\n", part[1] * (part[2] == "kW" ? 1000 : 1) }'"""
         self.write("tool", TOOL.replace("printf '%.3f\\n' \"$2\"", in_watts)).chmod(0o755)
@@ -569,7 +587,7 @@ time.sleep(1000)
                     self.assertEqual(run.returncode, 0, run.stderr)
                     self.assertIn(said, run.stderr)
                 self.assertEqual(self.cap.read_text(), reads)
-                self.assertEqual(self.call("restore").stdout, "there is nothing to restore: no sweep left a journal\n")
+                self.assertEqual(self.call("restore").stdout, f"there is nothing to restore: no sweep left a journal in {self.folder}/state\n")
                 self.assertEqual([path.name for path in (self.folder / "state").iterdir() if path.name.startswith(("journal", "applied"))], [])
 
     def test_use_tells_what_it_did_with_what_an_earlier_run_left(self):
@@ -661,7 +679,7 @@ time.sleep(1000)
                          "note: set.cap read '78' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again\n"
                          "note: set.cap read '100' before an earlier putting back, which was killed: that the run had set this is not on record; if somebody else did, it is to be set again\n")
         self.assertEqual((self.cap.read_text(), (self.folder / "machine/two").read_text()), ("140.000\n", "9.000\n"))
-        self.assertEqual(self.call("restore").stdout, "there is nothing to restore: no sweep left a journal\n")
+        self.assertEqual(self.call("restore").stdout, f"there is nothing to restore: no sweep left a journal in {self.folder}/state\n")
 
     def test_what_cannot_be_restored_is_said_in_json_too(self):
         self.experiment(wait="exec sleep 60")

@@ -173,7 +173,7 @@ class Results(unittest.TestCase):
         file = self.recorded("v19")
         self.assertNotIn("not as written", self.call("index", self.folder).stdout + self.call("status", file).stdout)
         with sqlite3.connect(file) as connection:
-            connection.execute("update trial set energy_j = energy_j / 2 where id in (select id from trial where verdict = 'ok' and role <> 'warm_up' limit 2)")
+            connection.execute("update trial set energy_j = energy_j / 2 where id in (select id from trial where verdict = 'ok' and role = 'point' limit 2)")
         said = "2 of the trials are not as written (the checksum differs): "
         counted = int(self.sql(file, "select sum(counts) as n from trials")[0]["n"])
         for command in (("report", file), ("status", file), ("index", self.folder), ("setting", file, "--as", "yaml"), ("compare", file, file)):
@@ -182,8 +182,46 @@ class Results(unittest.TestCase):
                 self.assertEqual(told.returncode, 0, told.stderr)
                 self.assertIn(said, " ".join((told.stdout + told.stderr).split()))
         rows = json.loads(self.call("index", self.folder, "--json").stdout)["results"]
-        self.assertEqual([row["counted"] for row in rows if row["file"] == file.name], [counted])
-        self.assertIn(said, json.loads(self.call("status", file, "--json").stdout)["last_warnings"][-1]["message"])
+        self.assertEqual([row["counted"] for row in rows if row["file"] == file.name], [counted - 2])
+        status = json.loads(self.call("status", file, "--json").stdout)
+        self.assertIn(said, status["last_warnings"][-1]["message"])
+        self.assertEqual(status["counted_trials"], counted - 2)
+        self.assertIn(f" {counted - 2} of them count\n", self.call("status", file).stdout)
+        again = self.call("report", file, "--recompute")
+        self.assertEqual(again.returncode, 0)
+        self.assertIn("warning: " + said, again.stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, "a file system of its own needs root (tests/system/apart)")
+    def test_a_cut_off_result_that_cannot_be_put_together_is_refused(self):
+        """Its log is folded into a copy; without room for that an older state was told as if it were all."""
+        file = self.recorded("v20")
+        with sqlite3.connect(file, isolation_level=None) as connection:
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma wal_autocheckpoint = 0")
+            connection.execute("create table more (text)")
+            connection.executemany("insert into more values (?)", [("x" * 4000,)] * 400)
+            whole = file.stat().st_size + (self.folder / "v20.sqlite-wal").stat().st_size
+            there = self.folder / "theirs"
+            there.mkdir()
+            for name in ("v20.sqlite", "v20.sqlite-wal"):  # as kill -9 leaves them
+                (there / name).write_bytes((self.folder / name).read_bytes())
+        small = self.folder / "small"
+        small.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"mode=1777,size={whole + 64 * 1024}", "none", small], check=True)
+        self.addCleanup(subprocess.run, ["umount", small], check=True)
+        for folder in (self.folder, there):
+            folder.chmod(0o755)
+
+        def count(**more):
+            return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(testbed.BIN / "dvfs-plan"), "sql", str(there / "v20.sqlite"), "select count(*) as n from more"],
+                                  env=dict(os.environ, **more), cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+        self.assertIn("400", count().stdout)
+        none = count(TMPDIR=str(small))
+        self.assertEqual((none.returncode, none.stdout), (3, ""), none.stderr)
+        self.assertRegex(none.stderr, f"^error: result file {there}/v20.sqlite: it was cut off in a commit, and what is committed could not be put together in a copy of it: .*\n"
+                         r"  hint: is there room in /var/tmp \(or TMPDIR\) for twice its size\?\n$")
+        self.assertEqual(list(small.iterdir()), [])
 
     def test_the_manual_is_up_to_date(self):
         made = subprocess.run(["/usr/bin/python3", testbed.ROOT / "results/store/schema_doc.py", EXTENSION, testbed.BIN / "dvfs-plan"], capture_output=True, text=True)

@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
@@ -29,6 +30,26 @@ class Users(Whole):
         self.assertEqual((said.returncode, said.stdout), (0, f"there is nothing of yours to restore\nnote: {unknown}\n"), said.stderr)
         told = json.loads(restore("--json").stdout)
         self.assertEqual((told["journal"], told["notes"]), (None, [unknown]))
+
+    def test_root_is_told_of_what_a_users_sweep_left(self):
+        """Their journals lie in their homes, and each of them puts his own back."""
+        accounts = self.folder / "passwd"
+        accounts.write_text(pathlib.Path("/etc/passwd").read_text() + f"somebody:x:{NOBODY}:{NOBODY}::{self.theirs}:/bin/sh\n")
+        subprocess.run(["mount", "--bind", accounts, "/etc/passwd"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "/etc/passwd"], check=True)
+
+        def restore(*more):
+            return subprocess.run([str(PROGRAM), "restore", *more], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+        none = restore()
+        self.assertEqual((none.returncode, none.stdout), (0, "there is nothing to restore: no sweep left a journal here or in a home\n"), none.stderr)
+        left = self.theirs / ".local/state/dvfs-plan/host"
+        left.mkdir(parents=True)
+        (left / "journal").write_text("{}\n")
+        note = "a sweep of somebody's left a journal in its home: sudo -u somebody -H dvfs-plan restore"
+        said = restore()
+        self.assertEqual((said.returncode, said.stdout), (0, f"there is nothing of root's to restore\nnote: {note}\n"), said.stderr)
+        self.assertEqual(json.loads(restore("--json").stdout)["notes"], [note])
 
     def test_reports_under_sudo_write_through_no_link(self):
         (self.theirs / "r.yaml").write_text(f"name: r\nrepeat: 1\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: ['true']}}]\n")
