@@ -16,7 +16,9 @@ double most_watts(const Channel& channel) {
 }
 
 std::string impossible_because(const Channel& channel, double value) {
-  if (!std::isfinite(value)) return "it is no finite number";
+  if (std::isnan(value))
+    return channel.unit.empty() ? "it is no number" : fmt::format("it tells no number of {}", channel.unit);
+  if (std::isinf(value)) return "it is no finite number";
   struct Bounds {
     std::string_view unit, quantity;
     double least, most;

@@ -746,7 +746,17 @@ class PlanResolver {
     for (const PlanPoint& point : plan_.points) {
       if (!references.contains(point.scenario)) without.insert(point.scenario);
     }
-    if (!references.empty() && !without.empty())
+    const auto of_slowdown = [](const ConstraintSpec& one) { return one.name == "slowdown"; };
+    const auto& limits = plan_.experiment.objective.constraints;
+    if (!references.empty() && !without.empty() && plan_.experiment.search.one_by_one() &&
+        std::any_of(limits.begin(), limits.end(), of_slowdown))
+      error(
+          plan_.experiment.reference.front().mark,
+          fmt::format("'reference' names no point of {}: a search with a limit on slowdown would run none of "
+                      "{} points; name one of each, or use 'search: full'",
+                      join(std::vector<std::string>(without.begin(), without.end()), ", "),
+                      without.size() == 1 ? "its" : "their"));
+    else if (!references.empty() && !without.empty())
       diagnostics_.warning(plan_.experiment.reference.front().mark,
                            fmt::format("'reference' names no point of {}: no saving will be stated of {}",
                                        join(std::vector<std::string>(without.begin(), without.end()), ", "),

@@ -51,7 +51,7 @@ std::string changed(const ComparedScenario& scenario, ChangeOfPoint ComparedPoin
     judged += one.change && one.change->low ? 1 : 0;
     if (one.beyond_noise) (one.change->value > 0 ? more : less).push_back(&point);
   }
-  if (!known) return fmt::format("{} is nowhere known in both", name);
+  if (!known) return fmt::format("how {} changed is known of no setting", name);
   if (judged == 0) return fmt::format("of {} nothing can be said: single trials have no spread", name);
   if (more.empty() && less.empty())
     return fmt::format("{} changed at none of the {} that could be judged", name, judged);

@@ -34,7 +34,7 @@ std::optional<Bounded> value_of(const ConstraintSpec& constraint, const PointSum
   if (constraint.name == "time") return bounded(point.time);
   if (constraint.name == "energy") return bounded(point.energy);
   if (constraint.name == "slowdown") {
-    if (point.is_reference) return Bounded{0, 0, 0};
+    if (point.is_reference) return point.counted > 0 ? std::optional(Bounded{0, 0, 0}) : std::nullopt;
     if (!point.slowdown) return std::nullopt;
     return Bounded{point.slowdown->value, point.slowdown->low, point.slowdown->high};
   }
@@ -44,9 +44,11 @@ std::optional<Bounded> value_of(const ConstraintSpec& constraint, const PointSum
   auto value =
       bounded(bounds_from_above(constraint.relation) ? metric->second.highest : metric->second.least);
   // Of a share that is a count both must say so: its trials, and the count, which knows that 100 of 100 is not all there are.
-  if (metric->second.count_low && value->low) {
-    value->low = std::min(*value->low, *metric->second.count_low);
-    value->high = std::max(*value->high, *metric->second.count_high);
+  const auto& count =
+      bounds_from_above(constraint.relation) ? metric->second.highest_count : metric->second.least_count;
+  if (count && value->low) {
+    value->low = std::min(*value->low, count->first);
+    value->high = std::max(*value->high, count->second);
   }
   return value;
 }

@@ -45,12 +45,28 @@ struct Values {
   }
 };
 
+// Pooled, a good one's many would stand for a bad one's few.
+void set_count_of_worst(MetricSummary& metric, const std::vector<std::pair<double, double>>& copies) {
+  bool first = true;
+  for (const auto& [count, of] : copies) {
+    if (of <= 0) continue;
+    const ShareInterval interval = wilson_interval(count, of);
+    const double low = 100 * interval.low, high = 100 * interval.high;
+    const auto [least_low, least_high] = first ? std::pair(low, high) : *metric.least_count;
+    const auto [highest_low, highest_high] = first ? std::pair(low, high) : *metric.highest_count;
+    metric.least_count = {std::min(low, least_low), std::min(high, least_high)};
+    metric.highest_count = {std::max(low, highest_low), std::max(high, highest_high)};
+    first = false;
+  }
+}
+
 // What its trials say beside time and energy.
 void describe(PointSummary& point, const TrialsOfPoint& of) {
   struct Told {
     Values value, least, highest;
     std::string unit;
     double count = 0, of = 0;
+    std::vector<std::pair<double, double>> counts_of_copies = {};
   };
   std::map<std::string, Told> metrics;
   std::map<std::string, Values> boards;
@@ -72,6 +88,13 @@ void describe(PointSummary& point, const TrialsOfPoint& of) {
       if (count == trial->counts_of_metrics.end()) continue;
       told.count += count->second.first;
       told.of += count->second.second;
+      const auto copies = trial->counts_of_copies.find(name);
+      if (copies == trial->counts_of_copies.end()) continue;
+      told.counts_of_copies.resize(std::max(told.counts_of_copies.size(), copies->second.size()));
+      for (std::size_t i = 0; i < copies->second.size(); ++i) {
+        told.counts_of_copies[i].first += copies->second[i].first;
+        told.counts_of_copies[i].second += copies->second[i].second;
+      }
     }
     for (const auto& [domain, joules] : trial->joules_of_boards) boards[domain].add(joules, group);
     if (trial->all_running_s && trial->time_s && *trial->time_s > 0)
@@ -95,11 +118,15 @@ void describe(PointSummary& point, const TrialsOfPoint& of) {
                          told.count,
                          told.of,
                          {},
+                         {},
+                         {},
                          {}};
     if (told.of > 0) {
       const ShareInterval interval = wilson_interval(told.count, told.of);
       metric.count_low = 100 * interval.low;
       metric.count_high = 100 * interval.high;
+      metric.least_count = metric.highest_count = {*metric.count_low, *metric.count_high};
+      set_count_of_worst(metric, told.counts_of_copies);
     }
     point.metrics.emplace(name, std::move(metric));
   }

@@ -173,7 +173,12 @@ std::vector<std::string> rechecked_lines(Store& store, const Summary& summary) {
       line += same ? " less of the objective than the reference" : " less of that than its reference";
       if (const auto then = s.maybe_real(7)) line += fmt::format(" ({:.1f} % then)", 100 * *then);
     }
-    if (s.text(2) != "stands") line += "; " + s.text(3);
+    // Of one that stands what was found beside that: others that are better by its blocks.
+    const std::string why = s.text(3);
+    if (s.text(2) != "stands")
+      line += "; " + why;
+    else if (const auto beside = why.find("; "); beside != std::string::npos)
+      line += why.substr(beside);
     lines.push_back(std::move(line));
   }
   return lines;

@@ -504,6 +504,10 @@ std::vector<std::string> answer_sentences(const Summary& summary) {
                                    "from block to block is in what is said between these.";
     text += fmt::format(" {} stand{} behind this", counted(scenario.counted, "trial"),
                         scenario.counted == 1 ? "s" : "");
+    const int censored =
+        std::accumulate(scenario.points.begin(), scenario.points.end(), 0,
+                        [](int sum, const PointSummary& point) { return sum + point.censored; });
+    if (censored > 0) text += fmt::format(", beside {} that did not reach {}", censored, scenario.target);
     text += scenario.not_counted.empty() ? "; none was excluded."
                                          : fmt::format("; excluded: {}.", causes(scenario.not_counted));
     sentences.push_back(text);

@@ -125,6 +125,10 @@ std::string beside_lines(const ScenarioSummary& scenario) {
       if (told.count_low)
         one += fmt::format(" ({:.0f} of {:.0f}, [{:.2f}, {:.2f}] % by the count alone)", told.count,
                            told.count_of, *told.count_low, *told.count_high);
+      // Pooled it says nothing of each.
+      if (told.least_count && told.highest_count && *told.least_count != *told.highest_count)
+        one += fmt::format(" (of each by itself from {:.2f} to {:.2f} %)", told.least_count->first,
+                           told.highest_count->second);
       // A percentile is not told where too many requests were not answered: those that told one are the better trials.
       if (told.trials < point.counted)
         one += fmt::format(" (told in {} of {} trials only, and so not known of this setting)", told.trials,

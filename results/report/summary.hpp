@@ -53,6 +53,8 @@ struct MetricSummary {
   // count alone has.
   double count = 0, count_of = 0;
   std::optional<double> count_low, count_high;
+  // The same of the one of several at once whose ends are the lowest and the highest, which a limit is about; of one alone as above.
+  std::optional<std::pair<double, double>> least_count = {}, highest_count = {};
 };
 
 // One of those that ran at once at a point.

@@ -113,6 +113,7 @@ void note_metrics(TrialRow& row, const std::map<std::string, ToldMetric>& metric
   for (const auto& [name, told] : metrics) {
     row.units_of_metrics[name] = told.unit;
     if (told.of > 0) row.counts_of_metrics[name] = {told.count, told.of};
+    if (!told.counts_of_copies.empty()) row.counts_of_copies[name] = told.counts_of_copies;
     if (told.told > 0) row.metrics[name] = told.value;
     if (told.told > 1) row.extremes_of_metrics[name] = {told.least, told.highest};
   }

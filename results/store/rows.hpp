@@ -129,6 +129,8 @@ struct TrialRow {
   std::map<std::string, std::pair<double, double>> extremes_of_metrics = {};
   // Of a metric that was told as a count: how many, of how many.
   std::map<std::string, std::pair<double, double>> counts_of_metrics = {};
+  // Where several at once did, of each of them.
+  std::map<std::string, std::vector<std::pair<double, double>>> counts_of_copies = {};
   std::map<std::string, std::string> units_of_metrics = {};
   std::set<std::string> in_other_units =
       {};  // metrics that are left out above: told in a unit that does not compare with the first trial's

@@ -69,6 +69,13 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
       if (metric->count_of) {
         told.count += std::round(metric->value / 100 * *metric->count_of);
         told.of += *metric->count_of;
+        if (at_once > 1) {
+          // Runs are numbered start by start.
+          told.counts_of_copies.resize(at_once);
+          auto& [count, of] = told.counts_of_copies[static_cast<std::size_t>(run - 1) % at_once];
+          count += std::round(metric->value / 100 * *metric->count_of);
+          of += *metric->count_of;
+        }
       }
       const bool of_the_last = at_once > 1 ? run > static_cast<int>((starts - 1) * at_once) : run == last_run;
       if (!of_the_last) continue;

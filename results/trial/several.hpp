@@ -31,6 +31,8 @@ struct ToldMetric {
   std::string unit;
   double count = 0, of = 0;  // 0: none came as a count
   int told = 0;              // by how many of those at once
+  // Of several at once the same of each, by its place among them; 0 of 0: it told none.
+  std::vector<std::pair<double, double>> counts_of_copies = {};
 };
 // `at_once`: how many run at once; `starts`: how often they did.
 std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& metrics, std::size_t at_once,

@@ -21,7 +21,7 @@ set: {{k: {{command: [sh, set.sh, "{{value}}"], read: [cat, knob], values: [1, 2
 probes: [{{name: wall, command: [sh, wall.sh], channels: {{power: {{unit: W, averages over: 20 ms}}}}}}]
 """
 WORK = """import time
-time.sleep(0.6 if open("knob").read().strip() == "1" else 0.4)
+time.sleep(1.0 if open("knob").read().strip() == "1" else 0.3)
 """
 # Printed 50 times a second, without a process for each pause.
 METER = """exec python3 -u -c 'import time
