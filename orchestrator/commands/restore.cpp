@@ -51,9 +51,7 @@ int restore(const RestoreOptions& options) {
   const bool of_the_machine = ::geteuid() == 0 && options.state_folder.empty() && options.sysfs_root.empty();
   std::vector<std::string> of_users;  // what theirs left
   if (of_the_machine) {
-    for (const std::string& user : users_with_journals())
-      of_users.push_back(fmt::format(
-          "a sweep of {}'s left a journal in its home: sudo -u {} -H dvfs-plan restore", user, user));
+    for (const std::string& user : users_with_journals()) of_users.push_back(left_by_user(user));
   }
   if (options.json) {
     std::vector<std::string> notes = outcome ? outcome->notes : std::vector<std::string>{};

@@ -269,7 +269,9 @@ void GuardClient::begin_session(Begin why) {
         throw Error(ExitCode::interrupted,
                     begun_ > 0 ? "interrupted before the machine was had again"
                                : "interrupted before the machine was had",
-                    nothing_is_set());
+                    begun_ > 0 ? nothing_is_set()
+                               : "it set nothing; what an earlier run left, if one did, its guardian puts "
+                                 "back all the same, and says so");
       if (attempt == (why == Begin::to_set ? tries : tries_to_put_back))
         throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word",
                     "the system's journal may say why");
@@ -322,6 +324,11 @@ bool GuardClient::greet() {
   else if (begun_ > 0)
     found_.reset();
   if (!answer->field(1).empty()) notes_.push_back({answer->field(1), answer->field(2)});
+  // What stands may be what they left, and would be taken for what was there before.
+  if (begun_ == 0 && ::geteuid() == 0 && wish_.state_folder.empty() && wish_.sysfs_root.empty() &&
+      wish_.mode != GuardWish::Mode::looks) {
+    for (const std::string& user : users_with_journals()) notes_.push_back({left_by_user(user), {}});
+  }
   return true;
 }
 

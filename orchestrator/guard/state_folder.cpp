@@ -183,15 +183,21 @@ void StateFolder::remove(const std::string& name) {
   ::fsync(folder_.get());
 }
 
-std::string default_state_folder() {
-  if (::geteuid() == 0) return machine_state_folder;
+namespace {
+
+// Below a folder of state: nodes of a cluster may share a home.
+std::string of_this_machine(const std::string& state) {
   std::string host(HOST_NAME_MAX + 1, '\0');
   ::gethostname(host.data(), host.size() - 1);
   host.resize(std::strlen(host.c_str()));
   std::replace(host.begin(), host.end(), '/', '_');
-  const auto of_this_machine = [&](const std::string& state) {
-    return state + "/dvfs-plan/" + (host.empty() || host[0] == '.' ? "localhost" : host);
-  };
+  return state + "/dvfs-plan/" + (host.empty() || host[0] == '.' ? "localhost" : host);
+}
+
+}  // namespace
+
+std::string default_state_folder() {
+  if (::geteuid() == 0) return machine_state_folder;
   if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/')
     return of_this_machine(state);
   if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
@@ -205,13 +211,18 @@ std::vector<std::string> users_with_journals() {
   ::setpwent();
   while (const passwd* const entry = ::getpwent()) {
     if (entry->pw_uid == ::geteuid() || entry->pw_dir[0] != '/') continue;
-    const std::string base = std::string(entry->pw_dir) + "/.local/state/dvfs-plan/";
-    for (const std::string& host : Sysfs().list(base)) {
-      if (::access((base + host + "/journal").c_str(), F_OK) == 0) names.insert(entry->pw_name);
-    }
+    const std::string journal = of_this_machine(std::string(entry->pw_dir) + "/.local/state") + "/journal";
+    if (::access(journal.c_str(), F_OK) == 0) names.insert(entry->pw_name);
   }
   ::endpwent();
   return {names.begin(), names.end()};
+}
+
+std::string left_by_user(const std::string& user) {
+  return fmt::format(
+      "a sweep of {}'s left a journal in its home, and what it set may stand: sudo -u {} -H dvfs-plan "
+      "restore",
+      user, user);
 }
 
 std::vector<std::string> former_state_folders() {

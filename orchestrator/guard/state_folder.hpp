@@ -63,8 +63,10 @@ std::string default_state_folder();
 // Others of his, by another host name, another $HOME or $XDG_STATE_HOME, or of a --state-folder (as far as copies in $XDG_RUNTIME_DIR tell): in
 // each of them a run may have left something.
 std::vector<std::string> former_state_folders();
-// Of root alone: users whose home holds a journal, by name: their sweeps left something, and each of them puts it back.
+// Of root alone: users whose home holds a journal of this machine, by name: while nobody has the machine their sweeps left something, and each of
+// them puts it back. One with an XDG_STATE_HOME or a HOME of his own is not found.
 std::vector<std::string> users_with_journals();
+std::string left_by_user(const std::string& user);  // in words, with the command
 // What a command that is printed needs behind it to mean this folder: nothing where that is the user's own, or where none is named.
 std::string state_folder_option(const std::string& path);
 // Root's, and the machine's guardian's.

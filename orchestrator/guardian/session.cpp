@@ -226,7 +226,11 @@ class Session {
     began_ = heard_ = Steady::now();
     log_event(fmt::format("{} has the machine for {}", client_.name, us_.experiment),
               {{"EVENT", "session_begun"}, {"USER", client_.name}, {"EXPERIMENT", us_.experiment}});
-    return say(welcome_of(found));
+    if (say(welcome_of(found))) return true;
+    // Interrupted meanwhile: whoever was interrupted set nothing, and this was done all the same.
+    for (const std::string& line : earlier_run_lines(found))
+      write_stderr(fmt::format("\ndvfs-guardian: {}\n", line));
+    return false;
   }
 
   Message welcome_of(const std::optional<RestoreOutcome>& found) const {

@@ -274,7 +274,7 @@ CREATE VIEW quantities AS
 CREATE VIEW changes AS
   SELECT p.key AS point, p.scenario, c.change, c.value, c.low, c.high, c.pairs FROM point_change c JOIN point p ON p.id = c.point_id;
 
--- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of. Where the
+-- Mean logarithm of the time (per unit of work where the objective is) of a point in a block: what slowdowns are made of (in a search one by one they are its model's). Where the
 -- objective is per a metric and the trials of a point did unequal work it is by what they did together: log(ratio of the totals) + each trial's departure from it.
 --| point: its key
 --| scenario: its scenario

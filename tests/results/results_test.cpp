@@ -394,6 +394,32 @@ TEST(Summary, NothingCountsAndNothingRan) {
   EXPECT_TRUE(summarise(experiment(1), {}).scenarios.empty());
 }
 
+// A limit is about each of several at once: pooled, a good one's 300 of 300 would stand for another's 288 of 300.
+TEST(Summary, ACountLimitIsCertainOnlyWhereEachCopysCountSaysSo) {
+  const auto certain = [](std::pair<double, double> one, std::pair<double, double> other) {
+    std::vector<TrialRow> rows;
+    for (int block = 1; block <= 3; ++block) {
+      TrialRow trial = row("1 GHz", 1, block, 50, 2);
+      trial.metrics["ok"] = 50 * (one.first / one.second + other.first / other.second);
+      trial.units_of_metrics["ok"] = "%";
+      trial.extremes_of_metrics["ok"] =
+          std::minmax(100 * one.first / one.second, 100 * other.first / other.second);
+      trial.counts_of_metrics["ok"] = {one.first + other.first, one.second + other.second};
+      trial.counts_of_copies["ok"] = {one, other};
+      rows.push_back(trial);
+    }
+    ExperimentRow asked = experiment(1);
+    asked.objective.constraints = {
+        {.name = "ok", .mark = {}, .relation = ConstraintSpec::Relation::at_least, .limit = 95, .unit = "%"}};
+    const ConstraintCheck check = summarise(asked, rows).scenarios.at(0).points.at(0).constraints.at(0);
+    return std::pair(check.holds, check.certain);
+  };
+  EXPECT_EQ(certain({100, 100}, {96, 100}), std::pair(std::optional(true), std::optional(false)));
+  EXPECT_EQ(certain({1000, 1000}, {10, 10}), std::pair(std::optional(true), std::optional(false)));
+  EXPECT_EQ(certain({1000, 1000}, {990, 1000}), std::pair(std::optional(true), std::optional(true)));
+  EXPECT_EQ(certain({100, 100}, {80, 100}), std::pair(std::optional(false), std::optional(true)));
+}
+
 TEST(Summary, WithoutAReferenceNoSavingIsClaimed) {
   const auto summary = summarise(experiment(2), {row("1 GHz", 1, 1, 50, 2), row("2 GHz", 2, 1, 55, 1)});
   EXPECT_THAT(answer_sentences(summary).at(0),

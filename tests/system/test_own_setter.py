@@ -606,6 +606,28 @@ time.sleep(1000)
         self.assertIn("dvfs-plan: warning: note: set.cap is '77', which is neither what the run set (100) nor what was there before ('140.000')", used.stderr)
         self.assertEqual(self.cap.read_text(), "77.000\n")
 
+    def test_who_is_interrupted_while_an_earlier_runs_settings_are_put_back_is_told_of_that(self):
+        """It sets nothing itself, and its guardian does all the same: what it overwrites or leaves is said there alone."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.cap.write_text("140.000\n")
+            self.experiment(wait="exec sleep 60", changed=("[100, 120]}", "[100]}"))
+            for file in (*self.folder.glob("own.sqlite*"), *self.folder.glob("ran-at")):
+                file.unlink()
+            run = self.start()
+            self.wait_for((self.folder / "ran-at").exists)
+            self.kill_both(run)
+            (self.folder / "machine/puts-back").unlink(missing_ok=True)
+            self.write("tool", TOOL.replace("set) ", "set) touch machine/puts-back; sleep 3; ")).chmod(0o755)
+            again = self.start()
+            self.wait_for((self.folder / "machine/puts-back").exists)
+            again.send_signal(number)
+            errors = again.communicate(timeout=60)[1]
+            self.assertEqual(again.returncode, 128 + number, errors)
+            self.assertIn("error: interrupted before the machine was had\n  hint: it set nothing; what an earlier run left, if one did, its guardian puts back all the same, and says so\n", errors)
+            self.assertIn("dvfs-guardian: an earlier run died; 1 of its settings were put back\n", errors)
+            self.assertEqual(self.cap.read_text(), "140.000\n")
+            self.write("tool", TOOL).chmod(0o755)
+
     def test_where_it_is_not_known_what_the_run_had_set_it_is_put_back_and_told(self):
         """A setter that was killed half way leaves anything; a record that is gone says nothing."""
         put_back = "1 settings put back, 0 were as before\nnote: set.cap read '77' before it was put back: that the run had set this is not on record; if somebody else did, it is to be set again\n"

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import unittest
 
@@ -43,13 +44,20 @@ class Users(Whole):
 
         none = restore()
         self.assertEqual((none.returncode, none.stdout), (0, "there is nothing to restore: no sweep left a journal here or in a home\n"), none.stderr)
-        left = self.theirs / ".local/state/dvfs-plan/host"
+        left = self.theirs / ".local/state/dvfs-plan" / socket.gethostname()
         left.mkdir(parents=True)
         (left / "journal").write_text("{}\n")
-        note = "a sweep of somebody's left a journal in its home: sudo -u somebody -H dvfs-plan restore"
+        note = "a sweep of somebody's left a journal in its home, and what it set may stand: sudo -u somebody -H dvfs-plan restore"
         said = restore()
         self.assertEqual((said.returncode, said.stdout), (0, f"there is nothing of root's to restore\nnote: {note}\n"), said.stderr)
         self.assertEqual(json.loads(restore("--json").stdout)["notes"], [note])
+        # A night of root's may begin at what it left.
+        (self.folder / "n.yaml").write_text(f"name: n\nrepeat: 1\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: ['true']}}]\naxes: {{set.k: [1]}}\n"
+                                            "set: {k: {command: [sh, -c, 'echo $0 >k', '{value}'], read: [cat, k], values: [1, 2]}}\n")
+        (self.folder / "k").write_text("2\n")
+        night = subprocess.run([str(PROGRAM), "n.yaml", "--no-html"], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertEqual(night.returncode, 0, night.stderr)
+        self.assertIn(f"note: {note}\n", night.stderr)
 
     def test_reports_under_sudo_write_through_no_link(self):
         (self.theirs / "r.yaml").write_text(f"name: r\nrepeat: 1\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: ['true']}}]\n")
