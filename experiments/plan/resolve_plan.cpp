@@ -746,6 +746,7 @@ class PlanResolver {
     for (const PlanPoint& point : plan_.points) {
       if (!references.contains(point.scenario)) without.insert(point.scenario);
     }
+    const std::string names = join(std::vector<std::string>(without.begin(), without.end()), ", ");
     const auto of_slowdown = [](const ConstraintSpec& one) { return one.name == "slowdown"; };
     const auto& limits = plan_.experiment.objective.constraints;
     if (!references.empty() && !without.empty() && plan_.experiment.search.one_by_one() &&
@@ -754,13 +755,11 @@ class PlanResolver {
           plan_.experiment.reference.front().mark,
           fmt::format("'reference' names no point of {}: a search with a limit on slowdown would run none of "
                       "{} points; name one of each, or use 'search: full'",
-                      join(std::vector<std::string>(without.begin(), without.end()), ", "),
-                      without.size() == 1 ? "its" : "their"));
+                      names, without.size() == 1 ? "its" : "their"));
     else if (!references.empty() && !without.empty())
       diagnostics_.warning(plan_.experiment.reference.front().mark,
                            fmt::format("'reference' names no point of {}: no saving will be stated of {}",
-                                       join(std::vector<std::string>(without.begin(), without.end()), ", "),
-                                       without.size() == 1 ? "it" : "these"));
+                                       names, without.size() == 1 ? "it" : "these"));
     if (references.empty() && !written.empty() && !diagnostics_.has_errors()) {
       error(plan_.experiment.reference.front().mark, "'reference' names a point that 'exclude' takes away");
     }

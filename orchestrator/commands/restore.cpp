@@ -48,11 +48,7 @@ int restore(const RestoreOptions& options) {
       "you; sudo "
       "dvfs-plan restore",
       machine_state_folder);
-  const bool of_the_machine = ::geteuid() == 0 && options.state_folder.empty() && options.sysfs_root.empty();
-  std::vector<std::string> of_users;  // what theirs left
-  if (of_the_machine) {
-    for (const std::string& user : users_with_journals()) of_users.push_back(left_by_user(user));
-  }
+  const auto of_users = left_by_users(options.state_folder, options.sysfs_root);
   if (options.json) {
     std::vector<std::string> notes = outcome ? outcome->notes : std::vector<std::string>{};
     if (hidden) notes.push_back(unknown);

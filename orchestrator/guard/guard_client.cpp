@@ -325,9 +325,9 @@ bool GuardClient::greet() {
     found_.reset();
   if (!answer->field(1).empty()) notes_.push_back({answer->field(1), answer->field(2)});
   // What stands may be what they left, and would be taken for what was there before.
-  if (begun_ == 0 && ::geteuid() == 0 && wish_.state_folder.empty() && wish_.sysfs_root.empty() &&
-      wish_.mode != GuardWish::Mode::looks) {
-    for (const std::string& user : users_with_journals()) notes_.push_back({left_by_user(user), {}});
+  if (begun_ == 0 && wish_.mode != GuardWish::Mode::looks) {
+    for (const std::string& one : left_by_users(wish_.state_folder, wish_.sysfs_root))
+      notes_.push_back({one, {}});
   }
   return true;
 }

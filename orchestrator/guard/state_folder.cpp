@@ -206,23 +206,23 @@ std::string default_state_folder() {
               "set one of them, or use --state-folder");
 }
 
-std::vector<std::string> users_with_journals() {
+std::vector<std::string> left_by_users(const std::string& state_folder, const std::string& sysfs_root) {
+  std::vector<std::string> told;
+  if (::geteuid() != 0 || !state_folder.empty() || !sysfs_root.empty()) return told;
   std::set<std::string> names;
   ::setpwent();
   while (const passwd* const entry = ::getpwent()) {
-    if (entry->pw_uid == ::geteuid() || entry->pw_dir[0] != '/') continue;
+    if (entry->pw_uid == 0 || entry->pw_dir[0] != '/') continue;
     const std::string journal = of_this_machine(std::string(entry->pw_dir) + "/.local/state") + "/journal";
     if (::access(journal.c_str(), F_OK) == 0) names.insert(entry->pw_name);
   }
   ::endpwent();
-  return {names.begin(), names.end()};
-}
-
-std::string left_by_user(const std::string& user) {
-  return fmt::format(
-      "a sweep of {}'s left a journal in its home, and what it set may stand: sudo -u {} -H dvfs-plan "
-      "restore",
-      user, user);
+  for (const std::string& user : names)
+    told.push_back(
+        fmt::format("a sweep of {}'s left a journal in its home, and what it set may stand: sudo -u {} -H "
+                    "dvfs-plan restore",
+                    user, user));
+  return told;
 }
 
 std::vector<std::string> former_state_folders() {

@@ -63,10 +63,9 @@ std::string default_state_folder();
 // Others of his, by another host name, another $HOME or $XDG_STATE_HOME, or of a --state-folder (as far as copies in $XDG_RUNTIME_DIR tell): in
 // each of them a run may have left something.
 std::vector<std::string> former_state_folders();
-// Of root alone: users whose home holds a journal of this machine, by name: while nobody has the machine their sweeps left something, and each of
-// them puts it back. One with an XDG_STATE_HOME or a HOME of his own is not found.
-std::vector<std::string> users_with_journals();
-std::string left_by_user(const std::string& user);  // in words, with the command
+// Whose homes hold a journal of this machine, in words with the command that puts it back: while nobody has the machine their sweeps left
+// something. Told to root about the machine itself alone. One with an XDG_STATE_HOME or a HOME of his own is not found.
+std::vector<std::string> left_by_users(const std::string& state_folder, const std::string& sysfs_root);
 // What a command that is printed needs behind it to mean this folder: nothing where that is the user's own, or where none is named.
 std::string state_folder_option(const std::string& path);
 // Root's, and the machine's guardian's.

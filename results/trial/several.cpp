@@ -67,13 +67,14 @@ std::map<std::string, ToldMetric> told_metrics(const std::vector<MetricRecord>& 
     bool compare = true;
     for (const auto& [run, metric] : runs) {
       if (metric->count_of) {
-        told.count += std::round(metric->value / 100 * *metric->count_of);
+        const double counted = std::round(metric->value / 100 * *metric->count_of);
+        told.count += counted;
         told.of += *metric->count_of;
         if (at_once > 1) {
           // Runs are numbered start by start.
           told.counts_of_copies.resize(at_once);
           auto& [count, of] = told.counts_of_copies[static_cast<std::size_t>(run - 1) % at_once];
-          count += std::round(metric->value / 100 * *metric->count_of);
+          count += counted;
           of += *metric->count_of;
         }
       }
