@@ -209,19 +209,25 @@ std::string default_state_folder() {
 std::vector<std::string> left_by_users(const std::string& state_folder, const std::string& sysfs_root) {
   std::vector<std::string> told;
   if (::geteuid() != 0 || !state_folder.empty() || !sysfs_root.empty()) return told;
-  std::set<std::string> names;
+  std::set<std::pair<std::int64_t, std::string>> users;  // by when their journals were last written
   ::setpwent();
   while (const passwd* const entry = ::getpwent()) {
     if (entry->pw_uid == 0 || entry->pw_dir[0] != '/') continue;
     const std::string journal = of_this_machine(std::string(entry->pw_dir) + "/.local/state") + "/journal";
-    if (::access(journal.c_str(), F_OK) == 0) names.insert(entry->pw_name);
+    struct stat info {};
+    if (::stat(journal.c_str(), &info) == 0)
+      users.emplace(info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec, entry->pw_name);
   }
   ::endpwent();
-  for (const std::string& user : names)
-    told.push_back(
-        fmt::format("a sweep of {}'s left a journal in its home, and what it set may stand: sudo -u {} -H "
-                    "dvfs-plan restore",
-                    user, user));
+  // What the earlier had set may be what the later found: put back in the other order it would stand in the end.
+  std::string after;
+  for (auto user = users.rbegin(); user != users.rend(); ++user) {
+    told.push_back(fmt::format(
+        "a sweep of {0}'s left a journal in its home, and what it set may stand{1}: sudo -u {0} -H "
+        "dvfs-plan restore",
+        user->second, after));
+    after = fmt::format(" (put that of {}'s back first: it is the later)", user->second);
+  }
   return told;
 }
 

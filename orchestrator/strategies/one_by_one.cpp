@@ -6,6 +6,11 @@
 #include <algorithm>
 
 namespace dvfs_plan {
+namespace {
+
+constexpr int tries_of_needed_reference = 3;
+
+}  // namespace
 
 OneByOne::OneByOne(const StrategyRequest& request)
     : plan_(request.plan),
@@ -86,6 +91,11 @@ void OneByOne::look_at(const History& history, bool for_others) {
   hopeless_ = node_.empty() ? hopeless_points(history.trials(), minimise())
                             : hopeless_points_of_nodes(history.trials(), minimise(),
                                                        for_others ? std::string{} : node_);
+  // A slowdown is of every setting against this one: a trial that fails by accident must not end the search.
+  for (const int reference : surface_.reference) {
+    if (needs_reference_ && reference >= 0 && past_of(reference).runs < tries_of_needed_reference)
+      hopeless_.erase(reference);
+  }
 }
 
 std::optional<PlannedTrial> OneByOne::propose(const History& history) {
@@ -125,7 +135,8 @@ bool OneByOne::is_finished(std::size_t s, const History& history) {
   if (candidates.empty()) return true;
   const int reference = surface_.reference[s];
   // Without it no slowdown is known, and so no setting can be named.
-  if (needs_reference_ && (reference < 0 || hopeless_.contains(reference))) return true;
+  const bool is_known = reference >= 0 && past_of(reference).counted > 0;
+  if (needs_reference_ && !is_known && (reference < 0 || hopeless_.contains(reference))) return true;
   return is_enough(s, candidates, history);
 }
 

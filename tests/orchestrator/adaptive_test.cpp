@@ -422,6 +422,42 @@ TEST(Adaptive, AReferenceThatWasDisturbedIsTriedAgainWhereSlowdownsNeedIt) {
   EXPECT_NE(night.named(), 0);
 }
 
+TEST(Adaptive, ReferencesThatFailOnceDoNotEndASearchThatNeedsThem) {
+  // At first, and twice in a row once it is known.
+  for (const std::set<int>& failing : {std::set<int>{1}, {1, 2}, {3, 4}}) {
+    int of_reference = 0;
+    const Machine machine = [&](double x, int) {
+      Measured m = board(x, 20, 0.1);
+      if (x == 20) m.counts = !failing.contains(++of_reference);
+      return m;
+    };
+    Night night(20,
+                "search: {at most: 40, stop: {regret: 0.001 %}}\nobjective: {minimise: energy, subject to: "
+                "{slowdown: 20 %}}\n");
+    night.run(machine);
+    EXPECT_GT(night.trials(), 20) << *failing.begin();
+    ASSERT_NE(night.named(), 0) << *failing.begin();
+    const double fastest = board(20, 20, 0.1).time;
+    double least = 1e300;
+    for (int x = 1; x <= 20; ++x) {
+      if (board(x, 20, 0.1).time <= 1.2 * fastest) least = std::min(least, board(x, 20, 0.1).energy);
+    }
+    const Measured named = board(night.named(), 20, 0.1);
+    EXPECT_LE(named.time / fastest, 1.21);
+    EXPECT_LE(named.energy / least, 1.03);
+  }
+}
+
+TEST(Adaptive, AReferenceThatAlwaysFailsEndsASearchThatNeedsIt) {
+  Night night(20, "search: {at most: 40}\nobjective: {minimise: energy, subject to: {slowdown: 20 %}}\n");
+  night.run([](double x, int) {
+    Measured m = board(x, 20, 0.1);
+    m.counts = x != 20;
+    return m;
+  });
+  EXPECT_EQ(night.trials(), 3);
+}
+
 TEST(Adaptive, SettingsThatAllFailInOneHalfDoNotEndTheSearch) {
   // The lower half, where the energy would be least, is refused by the machine.
   const Machine machine = [](double x, int) {

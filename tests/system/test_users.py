@@ -35,7 +35,8 @@ class Users(Whole):
     def test_root_is_told_of_what_a_users_sweep_left(self):
         """Their journals lie in their homes, and each of them puts his own back."""
         accounts = self.folder / "passwd"
-        accounts.write_text(pathlib.Path("/etc/passwd").read_text() + f"somebody:x:{NOBODY}:{NOBODY}::{self.theirs}:/bin/sh\n")
+        others = self.folder / "others"
+        accounts.write_text(pathlib.Path("/etc/passwd").read_text() + f"somebody:x:{NOBODY}:{NOBODY}::{self.theirs}:/bin/sh\nanother:x:4711:4711::{others}:/bin/sh\n")
         subprocess.run(["mount", "--bind", accounts, "/etc/passwd"], check=True)
         self.addCleanup(subprocess.run, ["umount", "/etc/passwd"], check=True)
 
@@ -51,6 +52,17 @@ class Users(Whole):
         said = restore()
         self.assertEqual((said.returncode, said.stdout), (0, f"there is nothing of root's to restore\nnote: {note}\n"), said.stderr)
         self.assertEqual(json.loads(restore("--json").stdout)["notes"], [note])
+        # Of two the later comes first: what it found may be what the earlier had set.
+        of_another = others / ".local/state/dvfs-plan" / socket.gethostname()
+        of_another.mkdir(parents=True)
+        (of_another / "journal").write_text("{}\n")
+        for later, first, second in ((20, "another", "somebody"), (5, "somebody", "another")):
+            os.utime(left / "journal", (1_000_000_010, 1_000_000_010))
+            os.utime(of_another / "journal", (1_000_000_000 + later, 1_000_000_000 + later))
+            self.assertEqual(json.loads(restore("--json").stdout)["notes"],
+                             [f"a sweep of {first}'s left a journal in its home, and what it set may stand: sudo -u {first} -H dvfs-plan restore",
+                              f"a sweep of {second}'s left a journal in its home, and what it set may stand (put that of {first}'s back first: it is the later): sudo -u {second} -H dvfs-plan restore"])
+        (of_another / "journal").unlink()
         # A night of root's may begin at what it left.
         (self.folder / "n.yaml").write_text(f"name: n\nrepeat: 1\nobjective: time\nconditions: {QUIET}\nworkloads: [{{name: w, command: ['true']}}]\naxes: {{set.k: [1]}}\n"
                                             "set: {k: {command: [sh, -c, 'echo $0 >k', '{value}'], read: [cat, k], values: [1, 2]}}\n")
