@@ -63,6 +63,16 @@ class PatientLines {
     if (!is_stalled_ && !taken_.wait_for(lock, patience, taken)) is_stalled_ = true;
   }
 
+  void wait_until_read(milliseconds longest, const std::function<bool()>& stop) {
+    constexpr milliseconds between_two_looks{50};
+    const auto until = std::chrono::steady_clock::now() + longest;
+    std::unique_lock lock(mutex_);
+    const auto taken = [this] { return waiting_.empty() && !writes_; };
+    while (!taken_.wait_for(lock, between_two_looks, taken)) {
+      if (stop() || std::chrono::steady_clock::now() >= until) return;
+    }
+  }
+
  private:
   void run() {
     std::unique_lock lock(mutex_);
@@ -94,9 +104,10 @@ class PatientLines {
   bool writes_ = false, is_stalled_ = false;
 };
 
+std::atomic<PatientLines*> lines{nullptr};
+
 // nullptr where no thread may be started: the guardian's filter of system calls.
 PatientLines* patient_lines() {
-  static std::atomic<PatientLines*> lines{nullptr};
   PatientLines* now = lines.load();
   // A fork has the memory, and not the thread.
   if (now != nullptr && now->is_of_this_process()) return now;
@@ -156,10 +167,15 @@ void write_stderr(std::string_view text) {
     write_all(STDERR_FILENO, text);
     return;
   }
-  if (PatientLines* const lines = patient_lines())
-    lines->say(text);
+  if (PatientLines* const patient = patient_lines())
+    patient->say(text);
   else
     write_what_fits(STDERR_FILENO, text);
+}
+
+void wait_until_stderr_is_read(milliseconds longest, const std::function<bool()>& stop) {
+  PatientLines* const patient = lines.load();
+  if (patient != nullptr && patient->is_of_this_process()) patient->wait_until_read(longest, stop);
 }
 
 void write_answer(std::string_view text) {

@@ -1,9 +1,11 @@
 // Writing to stdout and stderr for people. A reader that is gone (a closed terminal, `| head`) or a full disk
 // behind a log is no reason to end a night: what cannot be written is left unwritten. Nor does one who does not
 // read (a stalled ssh, a paused pager) hold anything up: write_stderr() waits 0.2 s for him, then keeps 16 KiB,
-// and says how many lines it left out once he reads again.
+// and says how many lines it left out once he reads again. Who is about to exit gives him more time.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -17,6 +19,8 @@ void write_stdout(std::string_view text);
 // disk); a reader that has gone (`| head`) has what it wanted.
 void write_answer(std::string_view text);
 void write_stderr(std::string_view text);
+// For who exits: until what was said is read, or `stop` says so, or so long.
+void wait_until_stderr_is_read(std::chrono::milliseconds longest, const std::function<bool()>& stop);
 bool is_terminal_stdout();
 // Whether an answer on stdout is coloured: a terminal's, unless NO_COLOR is set (https://no-color.org) or it can do
 // nothing (TERM=dumb); always or never where choose_colour() says so.

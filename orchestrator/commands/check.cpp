@@ -401,6 +401,8 @@ int check_file(const CheckOptions& options) {
   const auto time = expected_time(prepared, store);
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
   look_whether_it_runs(prepared, store, sysfs, guard, runnable);
+  for (const GuardNote& note : guard.notes())
+    runnable.notes.push_back(note.text + (note.next_step.empty() ? "" : "; " + note.next_step));
   write_answer(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
                                               : fitted(check_text(prepared, runnable, time, result, sysfs))));
   return runnable.exit_code;

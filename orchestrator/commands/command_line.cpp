@@ -307,15 +307,7 @@ int fail_of_ours(const std::exception& fault) {
             "this is a fault of dvfs-plan itself; please report it with the command you gave"));
 }
 
-}  // namespace
-
-int main_program(int argc, char** argv) {
-  hold_standard_descriptors();
-  // A file that may not become larger is an error to handle (setrlimit(2), RLIMIT_FSIZE), not a death.
-  std::signal(SIGXFSZ, SIG_IGN);
-  // A caller that ignores it hands that on, and the kernel then tells nobody how a child ended (waitpid(2)).
-  std::signal(SIGCHLD, SIG_DFL);
-  survive_bus_errors();
+int answer(int argc, char** argv) {
   try {
     require_stack();
     return by_signal(CommandLineParser().run(argc, argv));
@@ -347,6 +339,28 @@ int main_program(int argc, char** argv) {
   } catch (const std::exception& fault) {
     return fail_of_ours(fault);
   }
+}
+
+// The last words are how a night went, or the commands that put a setting back: a pager that is paused for a moment, or a busy machine, must not
+// swallow them. All is put back and stored by then. Who was asked to stop waits no longer than it takes to be given a processor.
+void wait_for_who_reads() {
+  constexpr std::chrono::seconds longest{20}, once_asked{1};
+  const bool asked = Interruption::is_asked();
+  wait_until_stderr_is_read(asked ? once_asked : longest, [&] { return !asked && Interruption::is_asked(); });
+}
+
+}  // namespace
+
+int main_program(int argc, char** argv) {
+  hold_standard_descriptors();
+  // A file that may not become larger is an error to handle (setrlimit(2), RLIMIT_FSIZE), not a death.
+  std::signal(SIGXFSZ, SIG_IGN);
+  // A caller that ignores it hands that on, and the kernel then tells nobody how a child ended (waitpid(2)).
+  std::signal(SIGCHLD, SIG_DFL);
+  survive_bus_errors();
+  const int code = answer(argc, argv);
+  wait_for_who_reads();
+  return code;
 }
 
 }  // namespace dvfs_plan

@@ -12,6 +12,7 @@
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/stored_experiment.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/compare/recheck.hpp"
 #include "results/report/question_text.hpp"
 #include "results/report/report.hpp"
 #include "results/store/store.hpp"
@@ -27,16 +28,23 @@ double parse_slowdown(const std::string& text) {
   return quantity->value;
 }
 
-// What the last look at this answer found, where it did not find that it stands; empty: nobody looked, or it does.
+// What the last look at this answer found, where it did not find that it stands, or another better; empty: nobody looked, or it does.
 std::string doubt_of_recheck(Store& store, const ChosenAnswer& answer) {
   Statement s = store.database().prepare(
       "SELECT substr(at, 1, 10), verdict, why, coalesce(question <> ?, 0) AS other FROM rechecks WHERE "
       "scenario = ? AND point = ? ORDER BY other, at DESC LIMIT 1");
   s.bind(question_text(answer.scenario)).bind(answer.scenario.scenario).bind(answer.point.point);
-  if (!s.step() || s.text(1) == "stands") return {};
+  if (!s.step()) return {};
   const std::string when = s.text(0) + (s.integer(3) != 0 ? ", of another question," : "");
+  if (s.text(1) == stands) {
+    const std::string why = s.text(2);
+    const auto rival = why.find(better_by_these_blocks);
+    return rival == std::string::npos
+               ? std::string()
+               : printable(fmt::format("the recheck of {} found that it stands{}", when, why.substr(rival)));
+  }
   return printable(
-      s.text(1) == "changed"
+      s.text(1) == has_changed
           ? fmt::format("the recheck of {} found that it has changed: {}", when, s.text(2))
           : fmt::format("the recheck of {} did not show that it still stands: {}", when, s.text(2)));
 }

@@ -187,7 +187,10 @@ int index_command(const IndexOptions& options) {
     try {
       gatherer.read(file);
     } catch (const Error& fault) {
-      index.unread.push_back(fault.what());
+      const std::string why = fault.what();
+      index.unread.push_back(why.find(file.string()) != std::string::npos
+                                 ? why
+                                 : fmt::format("{}: {}", printable(file.string()), why));
     } catch (const std::exception& fault) {
       // A fault of ours in one of them hides no other.
       index.unread.push_back(fmt::format("{}: it cannot be concluded ({}): a fault of dvfs-plan itself",

@@ -71,22 +71,40 @@ PreparedExperiment prepare_experiment(const std::string& file, const Sysfs& sysf
 
 namespace {
 
-// Programs and scripts of the user's own that a meter's command names; those of the system come and go with its updates.
-std::set<std::string> files_of_meter(const ProbeSpec& probe, const std::string& folder) {
-  ProgramSpec program;
-  for (const std::string& word : probe.command) program.command.emplace_back().text = word;
-  const std::string path = current_environment()["PATH"];
-  const auto named = named_work_files(probe.command, "", folder, path);
-  std::set<std::string> files(named.begin(), named.end());
-  // Of an interpreter and its script the script is the meter.
-  const auto script = interpreted_script(program, folder);
-  files.insert(script ? *script : find_executable(probe.command.front(), folder, path));
+// Programs of the system come and go with its updates: what is watched is the user's own.
+void leave_out_the_systems(std::set<std::string>& files) {
   std::erase_if(files, [](const std::string& file) {
     constexpr std::array system{"/usr/bin/", "/usr/sbin/", "/usr/lib", "/usr/share/",
                                 "/bin/",     "/sbin/",     "/lib"};
     return file.empty() || std::any_of(system.begin(), system.end(),
                                        [&](const char* begin) { return file.starts_with(begin); });
   });
+}
+
+// Of an interpreter and its script the script.
+std::string program_of(const std::vector<std::string>& command, const std::string& folder) {
+  ProgramSpec program;
+  for (const std::string& word : command) program.command.emplace_back().text = word;
+  const auto script = interpreted_script(program, folder);
+  return script ? *script : find_executable(command.front(), folder, current_environment()["PATH"]);
+}
+
+// The program of a meter, and what else its command names.
+std::set<std::string> files_of_meter(const ProbeSpec& probe, const std::string& folder) {
+  const auto named = named_work_files(probe.command, "", folder, current_environment()["PATH"]);
+  std::set<std::string> files(named.begin(), named.end());
+  files.insert(program_of(probe.command, folder));
+  leave_out_the_systems(files);
+  return files;
+}
+
+// The programs by which a knob is set and read. What else their commands name may be what they set.
+std::set<std::string> files_of_setter(const CommandKnobSpec& knob, const std::string& folder) {
+  std::set<std::string> files;
+  for (const auto& command : {knob.command, knob.read, knob.restore}) {
+    if (!command.empty()) files.insert(program_of(command, folder));
+  }
+  leave_out_the_systems(files);
   return files;
 }
 
@@ -108,6 +126,10 @@ std::map<std::string, std::string> facts_of(const PreparedExperiment& prepared, 
     if (probe.command.empty()) continue;
     for (const std::string& file : files_of_meter(probe, prepared.plan.experiment.folder))
       facts[meter_file_fact + file] = read_work_file(file).sha256;
+  }
+  for (const CommandKnobSpec& knob : prepared.plan.experiment.set) {
+    for (const std::string& file : files_of_setter(knob, prepared.plan.experiment.folder))
+      facts[setter_file_fact + file] = read_work_file(file).sha256;
   }
   return facts;
 }

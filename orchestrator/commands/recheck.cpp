@@ -94,7 +94,9 @@ class Recheck : public RunPart {
     // Programs are in the plan's hash; other files that a command names are not.
     std::vector<std::string> files;
     for (const auto& [name, digest] : there_) {
-      const std::string_view begin = name.starts_with(meter_file_fact) ? meter_file_fact : work_file_fact;
+      const std::string_view begin = name.starts_with(meter_file_fact)    ? meter_file_fact
+                                     : name.starts_with(setter_file_fact) ? setter_file_fact
+                                                                          : work_file_fact;
       if (!name.starts_with(begin)) continue;
       const auto now = now_of(facts, name, plan.experiment.folder);
       if (now == facts.end())
@@ -189,7 +191,7 @@ class Recheck : public RunPart {
                                                             const std::string& name,
                                                             const std::string& folder) const {
     if (const auto same = facts.find(name); same != facts.end()) return same;
-    for (const std::string_view begin : {work_file_fact, meter_file_fact}) {
+    for (const std::string_view begin : {work_file_fact, meter_file_fact, setter_file_fact}) {
       if (!name.starts_with(begin) || was_in_.empty()) continue;
       const std::string way =
           std::filesystem::path(name.substr(begin.size())).lexically_relative(was_in_).string();

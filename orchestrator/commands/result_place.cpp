@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
+#include "results/page/page_shell.hpp"
 #include "results/store/parts.hpp"
 
 namespace dvfs_plan {
@@ -46,7 +47,8 @@ std::string move_aside(const std::string& path, const std::string& stem) {
   const std::string aside = stem + ".sqlite";
   std::filesystem::rename(path, aside);
   std::error_code none;
-  std::filesystem::rename(std::filesystem::path(path).replace_extension(".html"), stem + ".html", none);
+  const std::string page = std::filesystem::path(path).replace_extension(".html").string();
+  if (is_page(page)) std::filesystem::rename(page, stem + ".html", none);  // another is not ours to move
   return aside;
 }
 

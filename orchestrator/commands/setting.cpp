@@ -12,6 +12,8 @@
 #include "experiments/plan/experiment.hpp"
 #include "orchestrator/commands/command.hpp"
 #include "orchestrator/commands/setting_form.hpp"
+#include "orchestrator/guard/guard_client.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/settings/nvidia_doors.hpp"
 
 namespace dvfs_plan {
@@ -36,6 +38,25 @@ std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests,
   std::vector<SavedSetting> now = settings_of(knobs);
   std::erase_if(now, [&](const SavedSetting& one) { return !written.contains(one.path); });
   return now;
+}
+
+// What stands now is what a sweep has set, while one runs or left a journal; empty: none does, or nobody can be asked.
+std::string whose_is_what_stands(const SettingOptions& options) {
+  try {
+    const GuardClient guard({.experiment = "setting",
+                             .state_folder = options.state_folder,
+                             .sysfs_root = options.sysfs_root,
+                             .mode = GuardWish::Mode::looks});
+    for (const GuardNote& note : guard.notes()) {
+      if (note.text.starts_with(cut_off_or_running))
+        return fmt::format(
+            "{}; what is written here as what stands now, and is put back, may be what that sweep set",
+            note.text);
+    }
+  } catch (const Error&) {
+    // Without a guardian nobody set anything.
+  }
+  return {};
 }
 
 std::string as_json(const FormRequest& request, const SettingForm& form, const std::string& text) {
@@ -93,7 +114,10 @@ int setting_command(const SettingOptions& options) {
     request.access = &access;
     request.sysfs = &sysfs;
   }
-  for (const auto& lines : {found.doubts(), found.changes()}) {
+  std::vector<std::string> of_now;
+  if (form->of_this_machine && !request.now.empty()) of_now.push_back(whose_is_what_stands(options));
+  std::erase(of_now, "");
+  for (const auto& lines : {found.doubts(), found.changes(), of_now}) {
     for (const std::string& line : lines) {
       request.comment.push_back("warning: " + line);
       write_stderr(fmt::format("dvfs-plan: warning: {}\n", line));

@@ -260,8 +260,9 @@ std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::strin
         if (!damaged.empty() && counted.step()) progress.counted = static_cast<int>(counted.integer(0));
       }
       if (!damaged.empty()) progress.last_warnings.push_back({"damaged", damaged});
-    } catch (const Error&) {
-      // `report` says what is wrong with it; how far it came is known all the same.
+    } catch (const Error& error) {
+      // How far it came is known all the same.
+      progress.last_warnings.push_back({"damaged", error.what()});
     }
   }
   return {std::move(progress), std::move(cluster)};

@@ -269,9 +269,7 @@ void GuardClient::begin_session(Begin why) {
         throw Error(ExitCode::interrupted,
                     begun_ > 0 ? "interrupted before the machine was had again"
                                : "interrupted before the machine was had",
-                    begun_ > 0 ? nothing_is_set()
-                               : "it set nothing; what an earlier run left, if one did, its guardian puts "
-                                 "back all the same, and says so");
+                    nothing_is_set());
       if (attempt == (why == Begin::to_set ? tries : tries_to_put_back))
         throw Error(ExitCode::machine_refuses, "the guardian ended before it had said a word",
                     "the system's journal may say why");
@@ -314,7 +312,7 @@ bool GuardClient::greet() {
       wish_.tell(fmt::format("waiting for the machine, {} in the queue{}", answer->field(0),
                              answer->field(1).empty() ? "" : "; now: " + answer->field(1)));
     if (!wait_in_queue())
-      throw Error(ExitCode::interrupted, "interrupted while another sweep had the machine", nothing_is_set());
+      throw Error(ExitCode::interrupted, "interrupted while it waited for the machine", nothing_is_set());
     answer = wait_for_answer(nullptr);
   }
   if (!answer) return false;
@@ -736,7 +734,10 @@ std::optional<MachineHolder> GuardClient::machine_holder() const {
 }
 
 std::string GuardClient::nothing_is_set() const {
-  return begun_ > 0 ? "what it had set was put back as the guardian's session ended" : "nothing was set";
+  if (begun_ > 0) return "what it had set was put back as the guardian's session ended";
+  // Its guardian may have been about to put back what an earlier run left, and has nobody to tell of it now.
+  return fmt::format("it set nothing; whether an earlier run left something set, `dvfs-plan restore{}` says",
+                     state_folder_option(wish_.state_folder));
 }
 
 OpenedFile GuardClient::open_file(const std::string& path) {

@@ -16,6 +16,9 @@
 
 namespace dvfs_plan {
 
+// What is said to who only looks where there is a journal.
+inline constexpr const char* cut_off_or_running = "an earlier sweep was cut off, or one is running now";
+
 struct Journal {
   std::string experiment;  // the file
   std::string saved_at;    // UTC

@@ -105,7 +105,9 @@ class Session {
   int refuse(const Error& error) {
     log_event(fmt::format("refused {}: {}", client_.name, error.what()),
               {{"EVENT", "refused"}, {"USER", client_.name}});
-    say(refusal(error));
+    // Interrupted while what an earlier run had left was put back, it would never know what stays set.
+    if (!say(refusal(error)) && error.code() == ExitCode::not_restored)
+      write_stderr(fmt::format("\ndvfs-guardian: {}\n  hint: {}\n", error.what(), error.hint()));
     return 0;
   }
 
@@ -209,9 +211,8 @@ class Session {
     us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
     if (looks_only_) {
       if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
-        note_ = {
-            "an earlier sweep was cut off, or one is running now: its journal is in " + options_.state_folder,
-            "dvfs-plan restore"};
+        note_ = {fmt::format("{}: its journal is in {}", cut_off_or_running, options_.state_folder),
+                 "dvfs-plan restore"};
       return say(welcome_of(std::nullopt));
     }
     folder_.emplace(options_.state_folder);

@@ -71,7 +71,9 @@ std::string model_without_a_name(const Sysfs& sysfs) {
 // Without which board it is.
 Facts of_any_board(const Facts& facts) {
   Facts all = facts;
-  std::erase_if(all, [](const auto& fact) { return fact.first.starts_with(meter_file_fact); });
+  std::erase_if(all, [](const auto& fact) {
+    return fact.first.starts_with(meter_file_fact) || fact.first.starts_with(setter_file_fact);
+  });
   for (auto& [name, fact] : all) {
     auto parts = parts_of(fact);
     if (!is_board(name) || parts.size() < 2) continue;
@@ -150,7 +152,8 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
   // Files that commands name: one that was not there when the night began may be a product of the work.
   for (const auto& [name, old_text] : before) {
     const auto new_fact = now.find(name);
-    const bool is_file = name.starts_with(work_file_fact) || name.starts_with(meter_file_fact);
+    const bool is_file = name.starts_with(work_file_fact) || name.starts_with(meter_file_fact) ||
+                         name.starts_with(setter_file_fact);
     if (is_file && new_fact != now.end() && new_fact->second != old_text)
       differences.push_back(fmt::format("{}: {} -> {}", name, old_text, new_fact->second));
   }

@@ -16,6 +16,8 @@ std::map<std::string, std::string> machine_facts(const Sysfs& sysfs);
 inline constexpr const char* work_file_fact = "work file ";
 // Likewise of a meter. Another machine may have a meter of its own.
 inline constexpr const char* meter_file_fact = "meter file ";
+// And of programs that set things.
+inline constexpr const char* setter_file_fact = "setter file ";
 
 // Facts whose change makes another machine of it: trials before and after must not be mixed.
 // `also`: further facts that must be the same.

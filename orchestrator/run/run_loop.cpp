@@ -35,6 +35,7 @@ class RunLoop {
       const auto record = run_.executor.wait();
       if (!record) return RunEnd::interrupted;
       history_.add(finished(*record));
+      for (const auto& one : record->taken_back) history_.take_back(one.key);
       // What is finished is on disk before anybody thinks of what comes next.
       write(*record);
       if (const auto why = brake_.stops_behind(*record)) return give_up(*record, *why);
@@ -77,6 +78,7 @@ class RunLoop {
         if (!written) run_.store.write_trial(record);
         written = true;
         for (const std::string& fact : record.outdated_facts) run_.store.forget_fact(fact);
+        for (const auto& one : record.taken_back) run_.store.take_back(one);
         return;
       } catch (const StoreDamaged& fault) {
         if (rescues_ >= most_rescues) throw;

@@ -127,6 +127,7 @@ std::optional<TrialRecord> TrialRunner::run(const PlannedTrial& planned) {
     if (!capped.empty() && trial.verdict != Verdict::not_delivered)
       set_verdict(trial, Verdict::throttled, capped);
     judge_missing_marks(point.scenario, trial);
+    judge_members(point, trial);
     judge_others_on_boards(trial);
     note_units(point, trial);
     machine_.sensors.earlier.add(trial.readings);
@@ -221,6 +222,45 @@ void TrialRunner::judge_missing_marks(const std::string& scenario, TrialRecord& 
     set_verdict(trial, Verdict::no_region,
                 "the workload marked no region, and did in an earlier trial: what counts is not known");
   }
+}
+
+// Of different workloads that run at once each may tell nothing of what decides, and mark nothing: but then it never does. Else its work would
+// be counted in some trials and not in others, and a limit judged by the other ones alone. Which of them it is shows in whatever order they run.
+void TrialRunner::judge_members(const PlanPoint& point, TrialRecord& trial) {
+  if (is_idle(trial.role) || trial.verdict != Verdict::ok) return;
+  const auto verdict = [](const std::string& name) {
+    return name.empty() ? Verdict::no_region : Verdict::no_metric;
+  };
+  const auto lacks = [](const std::string& name) {
+    return name.empty() ? std::string("marked no region") : fmt::format("told no '{}'", printable(name));
+  };
+  const auto members = told_by_members(plan_, point, trial);
+  for (const auto& [member, its] : members) {
+    for (const auto& [name, key] : told_.members[{point.scenario, member}].told) {
+      if (!its.contains(name))
+        set_verdict(trial, verdict(name),
+                    fmt::format("'{}' {} here, and did in {}", member, lacks(name), key));
+    }
+  }
+  if (trial.verdict != Verdict::ok) return;
+  for (const auto& [member, its] : members) {
+    ToldByMember& known = told_.members[{point.scenario, member}];
+    for (const std::string& name : names_of_member(plan_, point, member)) {
+      if (its.contains(name)) {
+        known.told.try_emplace(name, trial.key);
+        for (const std::string& key : known.silent[name])
+          trial.taken_back.push_back(
+              {key, verdict(name),
+               fmt::format("'{}' {} here, and did in {}", member, lacks(name), trial.key)});
+        known.silent.erase(name);
+      } else if (trial.role != TrialRole::warm_up) {
+        known.silent[name].push_back(trial.key);
+      }
+    }
+  }
+  for (const TrialRecord::TakenBack& one : trial.taken_back)
+    trial.events.push_back({"taken_back", fmt::format("{} does not count any more ({}): {}", one.key,
+                                                      to_string(one.verdict), one.text)});
 }
 
 // Sets all knobs until each value that was read back still stands when all are set: a later knob may undo an

@@ -40,6 +40,7 @@ class TrialRunner {
   void require_unchanged(const std::string& whose, std::vector<WorkFile>& files, bool first,
                          TrialRecord& trial);
   void judge_missing_marks(const std::string& scenario, TrialRecord& trial);
+  void judge_members(const PlanPoint& point, TrialRecord& trial);
   bool prepare_services(const PlanPoint& point, TrialRecord& trial, bool& interrupted);
   bool wait_for_conditions(TrialRecord& trial);
   bool wait_for_rest(const PlanPoint& point, TrialRecord& trial);

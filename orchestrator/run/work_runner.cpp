@@ -325,9 +325,8 @@ bool WorkRunner::read_metric_files(const WorkloadSpec& workload, const FilesBefo
     if (!now)
       problems[path] = "is not there";
     else if (was && *now == *was)
-      problems[path] = marked_.size() > 1
-                           ? fmt::format("was not written in run {} of this trial", marked_.size())
-                           : "was not written in this trial";
+      problems[path] = marked_.size() > 1 ? "was not written by the last run of its command in this trial"
+                                          : "was not written in this trial";
     else if (!std::filesystem::is_regular_file(path, none))
       problems[path] = "is no file";
     else if (now->size > largest)

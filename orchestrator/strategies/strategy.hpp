@@ -26,6 +26,8 @@ class History {
   void begin(const PlannedTrial& trial, const std::string& node = {});
   // It is finished, and under way no more.
   void add(const FinishedTrial& trial);
+  // What counted does not after all.
+  void take_back(const std::string& key);
   // Finished or under way.
   bool contains(const TrialId& id) const { return ids_.contains(id); }
   const std::vector<FinishedTrial>& trials() const { return trials_; }

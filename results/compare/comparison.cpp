@@ -438,16 +438,21 @@ class ScenarioComparison {
     const PointSummary& best = after_.points[*after_.best];
     result_.best_after = best.point;
     if (!result_.best_before || !energies_compare_) return;
-    // By the first night that has both: one that was interrupted lacks points.
+    // By the first night in which both count: one that was interrupted lacks points. Where none is, by one that has both.
     const ScenarioSummary* of_night = nullptr;
-    const auto night_of_both = std::find_if(others_.begin(), others_.end(), [&](const ComparedResult& night) {
-      of_night = find(night.summary.scenarios, after_.scenario);
-      return of_night != nullptr && find(*of_night, *result_.best_before) != nullptr &&
-             find(*of_night, best.point) != nullptr;
-    });
+    const auto first_with = [&](int counted) {
+      return std::find_if(others_.begin(), others_.end(), [&](const ComparedResult& night) {
+        of_night = find(night.summary.scenarios, after_.scenario);
+        if (of_night == nullptr) return false;
+        const PointSummary* const former = find(*of_night, *result_.best_before);
+        const PointSummary* const now = find(*of_night, best.point);
+        return former != nullptr && now != nullptr && former->counted >= counted && now->counted >= counted;
+      });
+    };
+    auto night_of_both = first_with(1);
+    if (night_of_both == others_.end()) night_of_both = first_with(0);
     if (night_of_both == others_.end()) return;
     const PointSummary* const old = find(*of_night, *result_.best_before);
-    result_.old_best_not_told_apart = old->not_told_apart;
     result_.old_best_feasible = old->feasible;
     const std::vector<ConstraintCheck>& then = before_.points[*before_.best].constraints;
     result_.old_best_held =
@@ -459,23 +464,33 @@ class ScenarioComparison {
     result_.old_best_known = old->objective.has_value() &&
                              std::all_of(old->constraints.begin(), old->constraints.end(),
                                          [](const ConstraintCheck& one) { return one.holds.has_value(); });
-    if (old->point == best.point) return;
-    const double sensor_of_best = sensor_share(best.objective), sensor_of_old = sensor_share(old->objective);
-    if (!of_night->balanced && !of_night->search) {
+    if (old->point != best.point) set_cost_of_old_best(*night_of_both, *of_night, *old, best);
+    // A night says so of its own best alone, which is not always that of all of them.
+    const bool is_its_best = of_night->best && of_night->points[*of_night->best].point == best.point;
+    const auto& cost = result_.cost_of_old_best;
+    result_.old_best_not_told_apart = is_its_best || old->point == best.point
+                                          ? old->not_told_apart
+                                          : !cost || !cost->low || (*cost->low <= 0 && *cost->high >= 0);
+  }
+
+  void set_cost_of_old_best(const ComparedResult& night_of_both, const ScenarioSummary& of_night,
+                            const PointSummary& old, const PointSummary& best) {
+    const double sensor_of_best = sensor_share(best.objective), sensor_of_old = sensor_share(old.objective);
+    if (!of_night.balanced && !of_night.search) {
       // Means do not compare: by the blocks in which both count.
-      const auto [points, blocked] = blocked_night(night_of_both->trials, after_.scenario, objective_of);
+      const auto [points, blocked] = blocked_night(night_of_both.trials, after_.scenario, objective_of);
       const auto index = [&](const std::string& point) {
         return static_cast<int>(std::find(points.begin(), points.end(), point) - points.begin());
       };
-      result_.cost_of_old_best = paired_change(blocked, index(old->point), index(best.point),
+      result_.cost_of_old_best = paired_change(blocked, index(old.point), index(best.point),
                                                ChangeOf::increase, std::hypot(sensor_of_best, sensor_of_old));
       return;
     }
-    const NightValues night = levels_of(night_of_both->trials, after_.scenario, objective_of);
-    const auto a = night.of_point.find(best.point), b = night.of_point.find(old->point);
+    const NightValues night = levels_of(night_of_both.trials, after_.scenario, objective_of);
+    const auto a = night.of_point.find(best.point), b = night.of_point.find(old.point);
     if (a != night.of_point.end() && b != night.of_point.end())
       result_.cost_of_old_best =
-          change_between(a->second, night.error_of(best.point), b->second, night.error_of(old->point), 0.95,
+          change_between(a->second, night.error_of(best.point), b->second, night.error_of(old.point), 0.95,
                          sensor_of_best, sensor_of_old);
   }
 

@@ -167,7 +167,7 @@ Broken broken_constraints(const PointSummary& now, const PointSummary& then) {
 // Those that were run with it and are better by these blocks alone.
 std::string better_rivals(const ScenarioSummary& is, const PointSummary& best_now) {
   if (best_now.not_told_apart || !is.best || is.points[*is.best].point == best_now.point) return {};
-  return fmt::format("; by these blocks {} is better than it", settings_text(is.points[*is.best]));
+  return fmt::format("{}{} is better than it", better_by_these_blocks, settings_text(is.points[*is.best]));
 }
 
 // `confidence`: at which a change is called one.

@@ -13,6 +13,8 @@
 namespace dvfs_plan {
 
 inline constexpr double confidence_of_recheck = 0.99;
+// In the `why` of an answer that stands, before the rival that is better by these blocks.
+inline constexpr const char* better_by_these_blocks = "; by these blocks ";
 inline constexpr const char *stands = "stands", *has_changed = "changed", *not_known_yet = "not_known";
 
 // Of each scenario that has trials in `again`, which are the recheck's alone; `trials`: those of the night that `night` summarises.

@@ -19,6 +19,8 @@
 namespace dvfs_plan {
 namespace {
 
+constexpr std::size_t fewest_of_line = 3;  // stretches of a block
+
 // One stretch of time in which both were read: mean powers.
 struct Stretch {
   int block = 0;
@@ -96,7 +98,8 @@ class Comparison {
 
  private:
   MeterFit fit(const EnergySource& theirs) const {
-    MeterFit result{theirs.name, 0, 0, {}, {}, {}, 0};
+    MeterFit result;
+    result.sensors = theirs.name;
     std::vector<Stretch> stretches;
     std::map<int, std::pair<double, double>> joules;  // by block, of trials: theirs and the meter's
     for (const ChannelEnergies& one : energies_) {
@@ -118,13 +121,24 @@ class Comparison {
     for (const auto& [block, both] : joules) shares.push_back(both.first / both.second);
     result.share = estimate(shares);
     look_elsewhere(stretches);
+    const auto of_block = [&](int block, bool elsewhere) {
+      std::vector<Stretch> mine;
+      std::copy_if(stretches.begin(), stretches.end(), std::back_inserter(mine),
+                   [&](const Stretch& s) { return s.block == block && (!elsewhere || s.elsewhere_w); });
+      return mine;
+    };
+    // A first block, and another that has hardly begun: by their own watts, without an interval.
+    const bool by_others = std::any_of(joules.begin(), joules.end(), [&](const auto& block) {
+      return of_block(block.first, true).size() >= fewest_of_line;
+    });
     std::vector<Covariances> blocks;
     for (const auto& [block, both] : joules) {
-      std::vector<Stretch> mine;
-      std::copy_if(stretches.begin(), stretches.end(), std::back_inserter(mine), [&](const Stretch& s) {
-        return s.block == block && (joules.size() == 1 || s.elsewhere_w);
-      });
-      if (const auto one = covariances_of(mine)) blocks.push_back(*one);
+      const auto mine = of_block(block, by_others);
+      if (const auto one = covariances_of(mine, by_others)) {
+        blocks.push_back(*one);
+        for (const Stretch& stretch : mine)
+          ++(stretch.what.empty() ? result.windows_of_line : result.trials_of_line);
+      }
     }
     if (const auto line = line_through(blocks)) std::tie(result.gain, result.offset_w) = *line;
     if (!result.gain) return result;
@@ -144,11 +158,10 @@ class Comparison {
   // The level is what the same took in the other blocks: an instrument (Angrist, Imbens and Krueger, J. Appl. Econometrics 14:57,
   // 1999). By least squares on their own watts the sensors' scatter makes the slope too small, in every block alike, so that no
   // interval of blocks holds it. nullopt: fewer than three, or levels so alike that a slope would be of their scatter.
-  static std::optional<Covariances> covariances_of(std::span<const Stretch> stretches) {
-    constexpr std::size_t fewest = 3;
+  static std::optional<Covariances> covariances_of(std::span<const Stretch> stretches, bool by_others) {
     constexpr double least_range = 0.1;  // of the greatest
-    if (stretches.size() < fewest) return std::nullopt;
-    const auto level_of = [](const Stretch& one) { return one.elsewhere_w.value_or(one.theirs_w); };
+    if (stretches.size() < fewest_of_line) return std::nullopt;
+    const auto level_of = [&](const Stretch& one) { return by_others ? *one.elsewhere_w : one.theirs_w; };
     Covariances of;
     double level = 0, least = level_of(stretches[0]), most = least;
     const auto n = static_cast<double>(stretches.size());
@@ -311,8 +324,9 @@ std::vector<std::string> fit_lines(const AgainstMeter& against) {
       line += fmt::format(
           "; its watts are {} + {} times theirs ({} and {}, in blocks; a single one is up to {:.1f} % off "
           "that)",
-          with_half_width(*fit.offset_w, "W"), with_half_width(*fit.gain, ""), counted(fit.trials, "trial"),
-          counted(fit.idle_windows, "idle window"), 100 * fit.furthest);
+          with_half_width(*fit.offset_w, "W"), with_half_width(*fit.gain, ""),
+          counted(fit.trials_of_line, "trial"), counted(fit.windows_of_line, "idle window"),
+          100 * fit.furthest);
     else
       line += "; their powers differ too little to tell an offset from a gain";
     lines.push_back(std::move(line));

@@ -124,6 +124,10 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
     const std::string unfinished = unfinished_text(scenario.points[*scenario.reference]);
     if (!unfinished.empty()) doubts.push_back("of the reference: " + unfinished);
   }
+  if (scenario.search && is_best && !scenario.search->scatter_known)
+    doubts.push_back(
+        "no setting ran often enough for the search to say how much better another may be: no bound is "
+        "stated");
   if (scenario.search && is_best && scenario.search->scatter_known &&
       !(scenario.search->bound <= scenario.search->rule.regret))
     doubts.push_back(fmt::format(

@@ -440,7 +440,7 @@ std::string unfinished_text(const PointSummary& point) {
   return fmt::format("{} of its {} did not finish {} work ({}) and {} in no mean{}", failed,
                      counted(point.trials, "trial"), failed == 1 ? "its" : "their", causes(causes_of_it),
                      failed == 1 ? "is" : "are",
-                     failed < point.trials ? ": what is said of it is of those that did" : "");
+                     point.counted > 0 ? ": what is said of it is of those that did" : "");
 }
 
 std::string setting_value_text(const PointSummary& point, const AxisSetting& setting) {
@@ -565,14 +565,16 @@ std::vector<std::string> further_sentences(const Summary& summary) {
       say("the trials ran in the order of the file (order: listed): what drifts within a block is in the "
           "savings, and in no interval");
     std::vector<std::string> flagged;
+    bool sensors_known = true;
     for (const BlockDrift& block : scenario.drift) {
-      if (block.flagged) flagged.push_back(fmt::format("{} ({:+.2f} %)", block.block, 100 * *block.change));
+      if (!block.flagged) continue;
+      flagged.push_back(fmt::format("{} ({:+.2f} %)", block.block, 100 * *block.change));
+      sensors_known = sensors_known && block.sensor_half_width;
     }
     if (!flagged.empty()) {
       say(fmt::format(
           "the reference's two trials differ by more than {:g} %{}, in block{} {}: drift or scatter; {}",
-          100 * summary.experiment.drift_limit,
-          sensors_part_unknown(scenario) ? "" : ", and more than the sensors explain",
+          100 * summary.experiment.drift_limit, !sensors_known ? "" : ", and more than the sensors explain",
           flagged.size() == 1 ? "" : "s", join(flagged, ", "),
           summary.experiment.shuffled ? "the order within a block is random, the reference's too, so drift "
                                         "widens the intervals and leans to no point on the average"

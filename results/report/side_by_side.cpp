@@ -114,7 +114,7 @@ std::string beside_lines(const ScenarioSummary& scenario) {
     std::vector<std::string> texts;
     for (const ConstraintSpec& constraint : scenario.objective.constraints) {
       const auto metric = point.metrics.find(constraint.name);
-      if (metric == point.metrics.end()) continue;
+      if (metric == point.metrics.end() || is_measured(constraint.name)) continue;
       const MetricSummary& told = metric->second;
       std::string one =
           fmt::format("{} {}", printable(constraint.name), amount(told.value, printable(told.unit)));

@@ -244,9 +244,10 @@ struct ScenarioSummary {
 struct MeterFit {
   std::string sensors;  // "package-0 + dram-0"
   int trials = 0, idle_windows = 0;
-  std::optional<Estimate> gain, offset_w;  // nullopt: in no block do powers differ enough to tell
-  std::optional<Estimate> share;           // their joules of the meter's, over the trials that count
-  double furthest = 0;                     // a single stretch from that line, a share of its power
+  std::optional<Estimate> gain, offset_w;       // nullopt: in no block do powers differ enough to tell
+  int trials_of_line = 0, windows_of_line = 0;  // by which gain and offset are
+  std::optional<Estimate> share;                // their joules of the meter's, over the trials that count
+  double furthest = 0;                          // a single stretch from that line, a share of its power
   double meters_own = 0;  // by what the meter may be off in a trial by itself (95 %), a share: the most
 };
 

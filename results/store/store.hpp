@@ -115,7 +115,8 @@ class Store {
   void write_event(const EventRecord& event);
   // The night stops behind these trials, which failed alike: they are run again where it goes on.
   void give_up(const std::vector<std::string>& keys, const std::string& why);
-  void forget_fact(const std::string& name);  // a machine fact that is none after all
+  void forget_fact(const std::string& name);            // a machine fact that is none after all
+  void take_back(const TrialRecord::TakenBack& trial);  // one that counted, and does not after all
   // `periods`: how often each channel is read from now on, s.
   void write_audit(const SensorAudit& audit, const std::vector<double>& periods);
 

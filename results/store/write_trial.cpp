@@ -211,6 +211,28 @@ void Store::forget_fact(const std::string& name) {
   into_copy([&](Store& copy) { copy.forget_fact(name); });
 }
 
+void Store::take_back(const TrialRecord::TakenBack& trial) {
+  Transaction transaction(database_);
+  Statement found = database_.prepare("SELECT id FROM trial WHERE key = ? AND verdict = 'ok'");
+  found.bind(trial.key);
+  std::vector<std::int64_t> ids;
+  while (found.step()) ids.push_back(found.integer(0));
+  const auto damaged = damaged_trials(database_);  // what is not as written must not look whole
+  TrialSeals seals(database_);
+  for (const std::int64_t id : ids) {
+    if (damaged.contains(id)) continue;
+    database_.prepare("UPDATE trial SET verdict = ?, verdict_text = ? WHERE id = ?")
+        .bind(std::string(to_string(trial.verdict)))
+        .bind(trial.text)
+        .bind(id)
+        .run();
+    seals.seal_again(id);
+  }
+  transaction.commit();
+  into_copy([&](Store& copy) { copy.take_back(trial); });
+  remember_file();
+}
+
 void Store::write_audit(const SensorAudit& audit, const std::vector<double>& periods) {
   Transaction transaction(database_);
   Statement one = database_.prepare(

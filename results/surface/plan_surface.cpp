@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "results/statistics/groups.hpp"
 #include "results/trial/unequal_work.hpp"
 
 namespace dvfs_plan {
@@ -149,6 +150,10 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
   std::vector<SurfaceTrial> trials;
   const auto nodes = nodes_of(history, minimise);
   const bool several = nodes.size() > 1;
+  std::map<int, std::vector<double>> sensors;  // by point, of the trials of which it is known
+  for (const FinishedTrial& one : history) {
+    if (one.sensor_share && measures_surface(one, minimise)) sensors[one.point].push_back(*one.sensor_share);
+  }
   for (const FinishedTrial& one : by_totals(history, minimise)) {
     if (!measures_surface(one, minimise)) continue;
     SurfaceTrial trial;
@@ -158,7 +163,10 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
     trial.time_s = *one.work_time_s;
     if (one.work_energy_j && *one.work_energy_j > 0) trial.energy_j = one.work_energy_j;
     constexpr double half_width_of_sd = 1.96;  // 95 %
-    trial.energy_sd = one.sensor_share.value_or(0) / half_width_of_sd;
+    // Where it is not known: as of the others of the same setting, as in its mean.
+    const auto others = sensors.find(one.point);
+    const double of_others = others == sensors.end() ? 0 : mean_of(others->second);
+    trial.energy_sd = one.sensor_share.value_or(of_others) / half_width_of_sd;
     trial.other = one.other;
     trial.units_of_other = one.units_of_other;
     trial.extremes_of_other = one.extremes_of_other;

@@ -232,6 +232,7 @@ namespace {
 void judge_last_values(TrialRecord& trial, const JudgeInput& input) {
   if (is_idle(trial.role)) return;
   for (const ConstraintSpec& constraint : input.objective.constraints) {
+    if (is_measured(constraint.name)) continue;  // whatever the workload tells by that name
     if (const std::string units = in_two_units(trial, constraint.name, input); !units.empty())
       set_verdict(trial, Verdict::no_metric,
                   fmt::format("values of '{}', which the constraint {} is about, {}", constraint.name,
@@ -308,7 +309,9 @@ void set_verdict(TrialRecord& trial, Verdict verdict, std::string text) {
 std::vector<std::string> deciding_metrics(const ObjectiveSpec& objective) {
   std::vector<std::string> names;
   if (!objective.per.empty()) names.push_back(objective.per);
-  for (const ConstraintSpec& constraint : objective.constraints) names.push_back(constraint.name);
+  for (const ConstraintSpec& constraint : objective.constraints) {
+    if (!is_measured(constraint.name)) names.push_back(constraint.name);
+  }
   if (objective.target) names.push_back(objective.target->name);
   return names;
 }

@@ -184,6 +184,13 @@ struct TrialRecord : PlannedTrial {
   std::map<std::string, std::string> changed_to = {};
   // Facts of the night that it showed to be none: names of the table machine_fact.
   std::vector<std::string> outdated_facts = {};
+  // Earlier trials that it showed not to count after all.
+  struct TakenBack {
+    std::string key;
+    Verdict verdict = Verdict::no_metric;
+    std::string text;
+  };
+  std::vector<TakenBack> taken_back = {};
 };
 
 // What of a finished trial decides what is run next.

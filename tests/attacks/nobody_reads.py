@@ -84,6 +84,21 @@ class NobodyReads(attack.AttackCase):
         self.assertEqual(int(left_out[1]) + text.count(" s\n"), 2400)  # a line a trial
         self.assertIn("all of it is in ", text)
 
+    def test_the_last_words_wait_for_a_reader_who_pauses(self):
+        """An error, with what to do, is said when all else is over: a pager that is paused for a moment, a busy machine."""
+        reader, writer = self.full_pipe()
+        self.account.tried += 1
+        asked = subprocess.Popen([attack.PROGRAM, "check", "nonesuch.yaml"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer)
+        os.close(writer)
+        time.sleep(2)
+        self.assertIsNone(asked.poll())
+        said = b""
+        while piece := os.read(reader, 65536):
+            said += piece
+        self.assertEqual(asked.wait(timeout=60), 2)
+        self.assertIn(b"nonesuch.yaml", said)
+        self.account.survived += 1
+
     def test_a_report_that_nobody_reads(self):
         """All is put back and stored by then: a signal ends the process, which is only waiting."""
         reader, writer = self.full_pipe()

@@ -245,6 +245,18 @@ TEST_F(JudgeTest, AConstraintWhoseUnitDoesNotCompareIsNoticed) {
             "'GB': write it in 'ms'");
 }
 
+// The limit is about what was measured, whatever the workload calls by that name.
+TEST_F(JudgeTest, AMetricByTheNameOfWhatIsMeasuredDecidesNothing) {
+  input_.objective.constraints = {{.name = "time", .mark = {}, .limit = 10, .unit = "s"}};
+  EXPECT_THAT(deciding_metrics(input_.objective), testing::IsEmpty());
+  input_.told_before = {{"time", {"s", "w #1"}}};
+  trial_.metrics = {{"time", 960, "ms"}, {"time", 2, "GB"}};
+  trial_.unreadable_at_last = {{"time", "time nan"}};
+  judge(trial_, input_);
+  EXPECT_EQ(trial_.verdict, Verdict::ok) << trial_.verdict_text;
+  EXPECT_THAT(trial_.events, testing::IsEmpty());
+}
+
 TEST_F(JudgeTest, AFlatGaugeIsFrozenOnlyIfItStayedWhereItWas) {
   for (Reading& reading : trial_.readings) {
     if (reading.channel == 0) reading.value = 50.0;

@@ -133,5 +133,27 @@ TEST(ChosenAnswer, WhatIsNotShownOfItsConstraintsAndItsReferenceIsSaid) {
                   "trusted"));
 }
 
+// What a search asked for and did not reach is said; that it cannot say anything of it, too.
+TEST(ChosenAnswer, OfASearchWithoutABoundThatIsSaid) {
+  Summary summary = night();
+  summary.scenarios = {scenario("sort", "sort")};
+  SearchSummary& search = summary.scenarios[0].search.emplace();
+  search.scatter_known = false;
+  search.rule.regret = 0.01;
+  search.rule.confidence = 0.95;
+  search.points.resize(8);
+  summary.experiment.search.emplace();
+  const auto doubts = [&] {
+    return answer_doubts(summary, choose_answer(summary, {"sort", {}}), {"sort", {}});
+  };
+  const std::string none =
+      "no setting ran often enough for the search to say how much better another may be: no bound is stated";
+  EXPECT_THAT(doubts(), testing::Contains(none));
+  search.scatter_known = true;
+  search.bound = 0.148;
+  EXPECT_THAT(doubts(), testing::Not(testing::Contains(none)));
+  EXPECT_THAT(doubts(), testing::Contains(testing::HasSubstr("the search was to go on until that is 1 %")));
+}
+
 }  // namespace
 }  // namespace dvfs_plan

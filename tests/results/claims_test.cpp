@@ -444,6 +444,22 @@ TEST(AgainstMeter, GainAndOffsetLieInTheirIntervals) {
   EXPECT_GE(offsets, at_least(0.95, nights));
 }
 
+// A second block that has hardly begun takes nothing from what the first one tells.
+TEST(AgainstMeter, OfOneBlockAndAPieceTheLineIsOfTheOne) {
+  std::mt19937_64 random(20261129);
+  Metered one = metered(2, 0.0005, random, {{15, 2}, {25, 1.4}, {40, 1.1}, {60, 1}});
+  std::erase_if(one.energies, [](const ChannelEnergies& of) {
+    return of.role == TrialRole::idle_before || (of.block == 2 && of.trial > 6);
+  });
+  const auto against = against_meter(one.night.summary(), one.channels, one.energies, one.night.trials);
+  ASSERT_TRUE(against && against->fits.size() == 1 && against->fits[0].gain);
+  const MeterFit& fit = against->fits[0];
+  EXPECT_NEAR(fit.gain->mean, 1.25, 0.01);
+  EXPECT_FALSE(fit.gain->half_width);
+  EXPECT_EQ(fit.trials, 6);
+  EXPECT_THAT(fit_lines(*against).at(0), HasSubstr("times theirs (5 trials and 0 idle windows, in blocks; "));
+}
+
 // Sensors that scatter over a narrow range: a line by least squares is too flat in each block, and more blocks hold it the worse.
 TEST(AgainstMeter, TheSensorsOwnScatterDoesNotFlattenTheLine) {
   std::mt19937_64 random(20261128);

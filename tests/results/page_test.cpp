@@ -387,6 +387,31 @@ TEST(Compare, TwoWithOtherReferencesAreComparedAgainstOneOfThem) {
   EXPECT_EQ(more.scenarios[0].cost_of_old_best->pairs, 2);
 }
 
+// Of several nights a side one lacks the former best, and another says of it what its own best is.
+TEST(Compare, TheFormerBestIsJudgedByANightInWhichItCounts) {
+  const std::vector before{night("b1.sqlite", 1, 7), night("b2.sqlite", 1, 8)};
+  ComparedResult lacks = night("a1.sqlite", 1, 9), fails = lacks;
+  std::erase_if(lacks.trials, [](const TrialRow& t) { return t.point == "1 GHz"; });
+  lacks.summary = summarise(lacks.summary.experiment, lacks.trials);
+  for (TrialRow& one : fails.trials) {
+    if (one.point != "1 GHz") continue;
+    one.verdict = "exited";
+    for (auto* value : {&one.energy_j, &one.objective_value, &one.mean_power_w, &one.time_s}) value->reset();
+  }
+  fails.summary = summarise(fails.summary.experiment, fails.trials);
+  for (const ComparedResult& first : {lacks, fails}) {
+    const Comparison c = compare(before, std::vector{first, night("a2.sqlite", 1, 10)});
+    ASSERT_EQ(c.scenarios.size(), 1U);
+    const ComparedScenario& one = c.scenarios[0];
+    if (one.best_before == one.best_after) continue;
+    EXPECT_TRUE(one.old_best_known);
+    EXPECT_FALSE(one.old_best_not_told_apart);
+    ASSERT_TRUE(one.cost_of_old_best);
+    EXPECT_NEAR(one.cost_of_old_best->value, 50.0 / 70 - 1, 0.01);
+    EXPECT_LT(*one.cost_of_old_best->high, 0);
+  }
+}
+
 // The same trials under another question: the machine has not changed.
 TEST(Compare, ALimitThatWasNotAskedForBeforeIsNoChange) {
   auto before = night("a.sqlite", 1, 7), after = before;

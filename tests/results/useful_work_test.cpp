@@ -53,6 +53,16 @@ TEST(UnequalWork, OfASearchIsInItsModelAndNoFailure) {
   EXPECT_THAT(hopeless_points(history, Objective::time), ElementsAre(1));
 }
 
+TEST(SurfaceTrials, SensorsOfWhichNothingIsKnownAreAsOfTheOthersOfTheSetting) {
+  std::vector<FinishedTrial> history{did(0, 1, 1, 10), did(0, 2, 1, 10), did(0, 3, 1, 10), did(1, 1, 1, 10)};
+  history[0].sensor_share = 0.02;
+  history[1].sensor_share = 0.04;
+  const auto trials = surface_trials(history, Objective::time);
+  ASSERT_EQ(trials.size(), 4U);
+  EXPECT_NEAR(trials[2].energy_sd, 0.03 / 1.96, 1e-12);
+  EXPECT_EQ(trials[3].energy_sd, 0);
+}
+
 // A scenario `w` per `ok`, of clocks in GHz; 3 is the reference.
 class UsefulWork : public testing::Test {
  protected:

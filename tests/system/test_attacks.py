@@ -420,7 +420,7 @@ class Attacks(unittest.TestCase):
         self.assertRegex(run.stderr.readline(), r"^waiting for the machine, 1 in the queue; now: pid \d+, night.yaml, since \S+, by alice\n$")
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(timeout=20), 130)
-        self.assertEqual(run.stderr.read(), "error: interrupted while another sweep had the machine\n  hint: nothing was set\n")
+        self.assertEqual(run.stderr.read(), "error: interrupted while it waited for the machine\n  hint: it set nothing; whether an earlier run left something set, `dvfs-plan restore` says\n")
 
     def processes(self, first):
         """Of a run under sudo: the first one, which stands by; the run; its session; its workload."""

@@ -272,9 +272,12 @@ workloads:
   it has trials: 8 of w
   hint: undo the change to resume, use --fresh to start a new result (the old one is kept), or --output for another file
 """)
-        self.assertEqual(self.call("slow.yaml", "--fresh").returncode, 0)
+        (self.folder / "slow.html").write_text("my own notes\n")
+        self.assertEqual(self.call("slow.yaml", "--fresh", "--no-html").returncode, 0)
         kept = [f for f in self.folder.glob("slow.*.sqlite")]
         self.assertEqual(len(kept), 1)
+        self.assertEqual(([f.name for f in self.folder.glob("slow*.html")], (self.folder / "slow.html").read_text()), (["slow.html"], "my own notes\n"))  # only its own page moves with it
+        (self.folder / "slow.html").unlink()
         self.assertEqual(testbed.rows(kept[0], "SELECT count(*) AS n FROM trials")[0]["n"], 8)
         self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n FROM trials WHERE role <> 'warm_up'")[0]["n"], 8)
 

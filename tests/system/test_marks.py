@@ -1,6 +1,7 @@
 """What workloads mark and print is recorded as it was: each of these was once told wrongly by the whole program."""
 import os
 import shutil
+import sqlite3
 import subprocess
 import time
 
@@ -160,6 +161,13 @@ echo begin solve >>$DVFS_PLAN_REGIONS; sleep 0.3; echo end solve >>$DVFS_PLAN_RE
         trials = self.rows("turn.sqlite", "SELECT block, verdict, verdict_text FROM trials WHERE attempt = 1 ORDER BY block")
         self.assertEqual([t["verdict"] for t in trials], ["ok", "ok", "no_region", "no_metric"])
         self.assertRegex(trials[3]["verdict_text"], "^values of 'tokens', which the objective is per, come in 'k' here and in no unit in w #1$")
+        # But for one that is not as written: it says nothing.
+        with sqlite3.connect(self.folder / "turn.sqlite") as connection:
+            connection.execute("update metric set unit = 'k' where trial_id = (select min(id) from trial)")
+        (self.folder / "turns").write_text("1\n")
+        self.write("turn.yaml", text.replace("repeat: 2", "repeat: 5"))
+        self.call("turn.yaml", "--no-html")
+        self.assertEqual(self.rows("turn.sqlite", "SELECT verdict FROM trials WHERE block = 5")[-1]["verdict"], "ok")
 
     def test_more_than_a_million_marks_are_counted_whole(self):
         marks = testbed.BIN / "marks"

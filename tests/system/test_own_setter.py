@@ -623,10 +623,59 @@ time.sleep(1000)
             again.send_signal(number)
             errors = again.communicate(timeout=60)[1]
             self.assertEqual(again.returncode, 128 + number, errors)
-            self.assertIn("error: interrupted before the machine was had\n  hint: it set nothing; what an earlier run left, if one did, its guardian puts back all the same, and says so\n", errors)
+            self.assertIn(f"error: interrupted before the machine was had\n  hint: it set nothing; whether an earlier run left something set, `dvfs-plan restore --state-folder {self.folder}/state` says\n", errors)
             self.assertIn("dvfs-guardian: an earlier run died; 1 of its settings were put back\n", errors)
             self.assertEqual(self.cap.read_text(), "140.000\n")
             self.write("tool", TOOL).chmod(0o755)
+        # Where it cannot put it back, too.
+        for file in (*self.folder.glob("own.sqlite*"), *self.folder.glob("ran-at"), *self.folder.glob("machine/puts-back")):
+            file.unlink()
+        run = self.start()
+        self.wait_for((self.folder / "ran-at").exists)
+        self.kill_both(run)
+        self.write("tool", TOOL.replace("set) ", "set) touch machine/puts-back; sleep 1; exit 1; ")).chmod(0o755)
+        again = self.start()
+        self.wait_for((self.folder / "machine/puts-back").exists)
+        again.send_signal(signal.SIGINT)
+        errors = again.communicate(timeout=60)[1]
+        self.assertEqual(again.returncode, 130, errors)
+        self.assertIn("dvfs-guardian: 1 of 1 settings could not be put back:\n  set.cap: wanted '140.000', found '100.000'", errors)
+        self.assertIn("  hint: these commands put them back, then `dvfs-plan restore` clears the journal", errors)
+        self.write("tool", TOOL).chmod(0o755)
+        self.assertEqual(self.call("restore").returncode, 0)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_who_asks_while_a_sweep_runs_is_told_whose_values_stand(self):
+        """`check` and `setting` say what would be put back: that is not the sweep's to give."""
+        self.experiment(changed=("[100, 120]}", "[100]}"))
+        self.assertEqual(self.call("own.yaml", "--no-html", "--output", "found.sqlite").returncode, 0)
+        self.experiment(wait="exec sleep 60", changed=("[100, 120]}", "[100]}"))
+        (self.folder / "ran-at").unlink()
+        said = "an earlier sweep was cut off, or one is running now: its journal is in "
+        for command in (("check", "own.yaml"), ("setting", "found.sqlite")):
+            asked = self.call(*command)
+            self.assertNotIn(said, asked.stdout + asked.stderr)
+        run = self.start()
+        self.wait_for((self.folder / "ran-at").exists)
+        for command in (("check", "own.yaml"), ("setting", "found.sqlite")):
+            asked = self.call(*command)
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            self.assertIn(said, asked.stdout + asked.stderr)
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=60)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_programs_that_set_are_those_the_night_began_with(self):
+        self.experiment()
+        self.assertEqual(self.call("own.yaml", "--no-html").returncode, 0)
+        self.write("tool", TOOL + "# another one\n").chmod(0o755)
+        again = self.call("recheck", "own.sqlite", "--blocks", "1", "--no-html")
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn(f"{self.folder.resolve()}/tool is another file by now", again.stderr)
+        self.experiment(changed=("repeat: ", "repeat: 1"))
+        again = self.call("own.yaml", "--no-html")
+        self.assertEqual(again.returncode, 2, again.stderr)
+        self.assertIn(f"setter file {self.folder.resolve()}/tool: ", again.stderr)
 
     def test_where_it_is_not_known_what_the_run_had_set_it_is_put_back_and_told(self):
         """A setter that was killed half way leaves anything; a record that is gone says nothing."""

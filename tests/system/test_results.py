@@ -191,6 +191,18 @@ class Results(unittest.TestCase):
         self.assertEqual(again.returncode, 0)
         self.assertIn("warning: " + said, again.stderr)
 
+    def test_a_result_that_cannot_be_read_is_named(self):
+        """Among many by its file; and by `status` too, which tells how far it came all the same."""
+        file = self.recorded("v20")
+        with sqlite3.connect(file) as connection:
+            connection.execute("update trial set digest = digest + 1 where id = (select min(id) from trial)")
+        why = "the result is damaged: trials that were written are not among the "
+        unread = json.loads(self.call("index", self.folder, "--json").stdout)["unread"]
+        self.assertEqual(len(unread), 1)
+        self.assertTrue(unread[0].startswith(f"{file}: {why}"), unread)
+        self.assertIn(why, " ".join(self.call("status", file).stdout.split()))
+        self.assertIn(why, json.loads(self.call("status", file, "--json").stdout)["last_warnings"][-1]["message"])
+
     @unittest.skipIf(os.geteuid() != 0, "a file system of its own needs root (tests/system/apart)")
     def test_a_cut_off_result_that_cannot_be_put_together_is_refused(self):
         """Its log is folded into a copy; without room for that an older state was told as if it were all."""

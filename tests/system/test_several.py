@@ -252,6 +252,40 @@ workloads:
         self.assertIn("background: its own time is not known, since it marks nothing of what counts or told no work", " ".join(beside.split()))
         self.assertNotIn("background, did not run alone here", beside)
 
+    def test_of_different_ones_none_tells_in_some_trials_and_not_in_others(self):
+        """Its work would be in some of the trials alone, and a limit judged by the other one: in whatever order they run, and over several sessions."""
+        text = """
+workloads:
+  - {name: a, shell: "echo begin w >>$DVFS_PLAN_REGIONS; sleep 0.05; echo end w >>$DVFS_PLAN_REGIONS; echo items 100; echo lat 50 ms", metrics: [lines]}
+  - {name: b, shell: "TELLS", metrics: [lines]}
+  - {name: both, together: [a, b]}
+axes: {set.k: [ORDER]}
+set: {k: {command: [sh, -c, 'echo $0 >k', '{value}'], read: [cat, k], values: [1, 2]}}
+order: listed
+"""
+        (self.folder / "k").write_text("1\n")
+        head = f"name: s\nconditions: {QUIET}\nobjective: {{minimise: time, per: items, subject to: {{lat: '<= 80 ms'}}}}\nreference: {{set.k: 2}}\n"
+        for tells, wrong in (("if [ {set.k} = 2 ]; then echo items 100; echo lat 60 ms; fi", ("no_metric", "told no 'items'")), ("echo items 100; if [ {set.k} = 2 ]; then echo lat 60 ms; fi", ("no_metric", "told no 'lat'")),
+                             ("echo items 100; echo lat 60 ms; if [ {set.k} = 2 ]; then echo begin w >>$DVFS_PLAN_REGIONS; sleep 0.05; echo end w >>$DVFS_PLAN_REGIONS; else sleep 0.05; fi", ("no_region", "marked no region"))):
+            for order in ("1, 2", "2, 1"):
+                with self.subTest(wrong=wrong, order=order):
+                    one = head + text.replace("TELLS", tells).replace("ORDER", order)
+                    self.write("s.yaml", one + "repeat: 1\n")
+                    run = self.call("s.yaml", "--fresh", "--no-html")
+                    self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+                    self.write("s.yaml", one + "repeat: 2\n")
+                    self.call("s.yaml", "--no-html")
+                    trials = self.rows("s.sqlite", "SELECT trial, verdict, verdict_text, point FROM trials WHERE workload = 'both' AND role <> 'warm_up' ORDER BY trial")
+                    for trial in trials:
+                        if trial["point"] == "both set.k=2":
+                            self.assertEqual(trial["verdict"], "ok", trial)
+                        else:
+                            self.assertEqual(trial["verdict"], wrong[0], trial)
+                            self.assertRegex(trial["verdict_text"], f"^'b' {wrong[1]} here, and did in both set.k=2 #1")
+                    self.assertNotIn("not as written", self.call("report", "s.sqlite").stdout)
+                    if order == "1, 2":
+                        self.assertIn("both set.k=1 #1 does not count any more", " ".join(run.stdout.split()))
+
     @testbed.on_a_busy_host
     def test_a_limit_of_one_workload_is_none_of_the_others(self):
         self.write("s.yaml", f"""
