@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "orchestrator/commands/between_sides.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/error_of_file.hpp"
 #include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "results/compare/comparison_json.hpp"
@@ -25,7 +26,7 @@ struct CompareOptions : CommonOptions {
   std::string html;                 // the page to write
 };
 
-ComparedResult read_result(const std::string& file) {
+ComparedResult read_sound_result(const std::string& file) {
   Store store = Store::open(file, Database::Mode::read_only);
   store.hold_snapshot();
   std::map<std::string, std::string> commands;
@@ -41,6 +42,14 @@ ComparedResult read_result(const std::string& file) {
           std::move(summary),
           std::move(trials),
           store.damaged_text()};
+}
+
+ComparedResult read_result(const std::string& file) {
+  try {
+    return read_sound_result(file);
+  } catch (const Error& error) {
+    throw error_of_file(file, error);
+  }
 }
 
 struct Sides {

@@ -9,6 +9,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/error_of_file.hpp"
 #include "orchestrator/commands/output_file.hpp"
 #include "orchestrator/commands/text_look.hpp"
 #include "results/page/index_page.hpp"
@@ -187,10 +188,7 @@ int index_command(const IndexOptions& options) {
     try {
       gatherer.read(file);
     } catch (const Error& fault) {
-      const std::string why = fault.what();
-      index.unread.push_back(why.find(file.string()) != std::string::npos
-                                 ? why
-                                 : fmt::format("{}: {}", printable(file.string()), why));
+      index.unread.push_back(error_of_file(file.string(), fault).what());
     } catch (const std::exception& fault) {
       // A fault of ours in one of them hides no other.
       index.unread.push_back(fmt::format("{}: it cannot be concluded ({}): a fault of dvfs-plan itself",

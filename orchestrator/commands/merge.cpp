@@ -10,6 +10,7 @@
 #include "base/removed_on_signal.hpp"
 #include "base/text.hpp"
 #include "orchestrator/commands/command.hpp"
+#include "orchestrator/commands/error_of_file.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "results/compare/comparison.hpp"
 #include "results/report/conclusions.hpp"
@@ -118,7 +119,7 @@ int merge_command(const MergeOptions& options) {
   std::vector<Store> results;
   std::set<std::string> names,
       of_several;  // of single machines' files; of those that are in files of several
-  for (Named& one : files) {
+  const auto read = [&](Named& one) {
     results.push_back(Store::open(one.file, Database::Mode::read_only));
     const auto runs = block_runs(results.back());
     if (!runs.empty() && !one.node.empty())
@@ -150,6 +151,13 @@ int merge_command(const MergeOptions& options) {
       if (damaged.empty()) continue;
       throw Error(ExitCode::machine_refuses, fmt::format("{}: {}", one.file, damaged),
                   "copy it again from where it was made, or leave it out; nothing was written");
+    }
+  };
+  for (Named& one : files) {
+    try {
+      read(one);
+    } catch (const Error& error) {
+      throw error_of_file(one.file, error);
     }
   }
   refuse_shared_trials(results, files);

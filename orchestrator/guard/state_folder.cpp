@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -206,13 +207,33 @@ std::string default_state_folder() {
               "set one of them, or use --state-folder");
 }
 
+bool is_on_a_network(const std::string& path, const std::string& mountinfo) {
+  constexpr std::array remote{"nfs",    "autofs", "cifs", "smb", "fuse", "lustre", "gpfs",
+                              "beegfs", "ceph",   "afs",  "9p",  "coda", "panfs",  "orangefs"};
+  std::string longest, type;
+  for (const std::string& line : split_lines(mountinfo)) {
+    const auto dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    const auto fields = split_words(line.substr(0, dash)), behind = split_words(line.substr(dash + 3));
+    if (fields.size() < 5 || behind.empty()) continue;
+    const std::string& where = fields[4];  // proc_pid_mountinfo(5): of two at one place the later one is seen
+    const bool holds =
+        where == "/" || path == where || (path.starts_with(where) && path[where.size()] == '/');
+    if (!holds || where.size() < longest.size()) continue;
+    longest = where;
+    type = behind[0];
+  }
+  return std::any_of(remote.begin(), remote.end(), [&](const char* one) { return type.starts_with(one); });
+}
+
 std::vector<std::string> left_by_users(const std::string& state_folder, const std::string& sysfs_root) {
   std::vector<std::string> told;
   if (::geteuid() != 0 || !state_folder.empty() || !sysfs_root.empty()) return told;
   std::set<std::pair<std::int64_t, std::string>> users;  // by when their journals were last written
+  const std::string mounts = Sysfs().text("/proc/self/mountinfo").value_or("");
   ::setpwent();
   while (const passwd* const entry = ::getpwent()) {
-    if (entry->pw_uid == 0 || entry->pw_dir[0] != '/') continue;
+    if (entry->pw_uid == 0 || entry->pw_dir[0] != '/' || is_on_a_network(entry->pw_dir, mounts)) continue;
     const std::string journal = of_this_machine(std::string(entry->pw_dir) + "/.local/state") + "/journal";
     struct stat info {};
     if (::stat(journal.c_str(), &info) == 0)

@@ -64,7 +64,10 @@ std::string default_state_folder();
 // each of them a run may have left something.
 std::vector<std::string> former_state_folders();
 // Whose homes hold a journal of this machine, in words with the command that puts it back: while nobody has the machine their sweeps left
-// something. Told to root about the machine itself alone. One with an XDG_STATE_HOME or a HOME of his own is not found.
+// something. Told to root about the machine itself alone. One with an XDG_STATE_HOME or a HOME of his own is not found, nor one whose home is on a
+// network: to look there would mount each of them, and wait for a server that does not answer.
+bool is_on_a_network(const std::string& path,
+                     const std::string& mountinfo);  // as /proc/self/mountinfo has it
 std::vector<std::string> left_by_users(const std::string& state_folder, const std::string& sysfs_root);
 // What a command that is printed needs behind it to mean this folder: nothing where that is the user's own, or where none is named.
 std::string state_folder_option(const std::string& path);

@@ -67,6 +67,22 @@ TEST(Restore, TheCommandsBringAProcessorOnlineFirst) {
                           "echo 0 | sudo tee " + state, "echo 0 | sudo tee " + other));
 }
 
+// As proc_pid_mountinfo(5) has it, of a machine whose homes are mounted when somebody looks at them.
+TEST(LeftByUsers, HomesOnANetworkAreNotLookedAt) {
+  const std::string mounts =
+      "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw\n"
+      "30 22 0:44 / /home rw,relatime shared:30 - autofs /etc/auto.home rw,fd=5\n"
+      "31 22 0:45 / /srv/data rw shared:31 - nfs4 server:/data rw,hard\n"
+      "32 31 259:3 / /srv/data/local rw - xfs /dev/sdb1 rw\n"
+      "33 22 0:46 / /mnt rw - fuse.sshfs a: rw\n"
+      "34 22 259:4 / /mnt rw - ext4 /dev/sdc1 rw\n";
+  for (const char* on : {"/home/alice", "/home", "/srv/data/bob"})
+    EXPECT_TRUE(is_on_a_network(on, mounts)) << on;
+  for (const char* local :
+       {"/homes/alice", "/var/lib/postgres", "/srv/data/local/carol", "/srv/database", "/mnt/dave"})
+    EXPECT_FALSE(is_on_a_network(local, mounts)) << local;
+}
+
 TEST(Restore, WritesOnlyWhatDiffers) {
   TemporaryFolder root;
   root.attribute("/sys/a", "same");
