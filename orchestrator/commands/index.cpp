@@ -100,8 +100,11 @@ class Gatherer {
     common.machine = machine_text(store);
     common.begun_at = experiment.created_at;
     const auto progress = store.progress();
-    if (!progress.may_end_early && progress.planned > progress.finished)
-      common.left = progress.planned - progress.finished;
+    // Those behind which it stopped by itself are run again.
+    const int left = progress.session_ended_how == "gave_up" && progress.left
+                         ? *progress.left
+                         : progress.planned - progress.finished;
+    if (!progress.may_end_early && left > 0) common.left = left;
     if (!damaged.empty()) common.doubts.push_back(damaged);
     Statement s = store.database().prepare(
         "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT "

@@ -1,6 +1,7 @@
 // The experiment again, narrower: around the setting that was found.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.hpp"
@@ -81,6 +82,18 @@ std::string workloads_text(const YamlNode& workloads) {
   return text;
 }
 
+// Of a night that was cut off before its reference ran: the file asks for it all the same.
+void add_written_reference(const std::vector<ExcludeRule::Condition>& written, const std::string& name,
+                           NarrowAxis& axis) {
+  for (const ExcludeRule::Condition& condition : written) {
+    if (condition.axis != name) continue;
+    for (const RawValue& value : condition.values) {
+      if (std::find(axis.values.begin(), axis.values.end(), value.text) == axis.values.end())
+        axis.values.push_back(value.text);
+    }
+  }
+}
+
 // The axes; of the rules of exclusion those that say something of them; and what the answer is compared with.
 void put_axes(const YamlNode& axes, const FoundSetting& found, Blocks& blocks) {
   std::string text = "axes:\n";
@@ -92,8 +105,9 @@ void put_axes(const YamlNode& axes, const FoundSetting& found, Blocks& blocks) {
           fmt::format("--as yaml: axis '{}' is of another workload than the one whose setting this is",
                       entry.key),
           "take the other workload out of the file by hand, or narrow it there");
-    const NarrowAxis& axis = narrow[entry.key] =
-        narrowed(entry.key, found.answer(), found.experiment().exclude);
+    NarrowAxis& axis = narrow[entry.key] = narrowed(entry.key, found.answer(), found.experiment().exclude);
+    if (!found.answer().scenario.reference)
+      add_written_reference(found.experiment().reference, entry.key, axis);
     text += fmt::format("  {}: {}\n", yaml_word(entry.key), yaml_text(axis));
   }
   blocks.put("axes", text);

@@ -665,6 +665,31 @@ time.sleep(1000)
         run.communicate(timeout=60)
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
+    def test_of_a_night_that_stopped_before_its_reference_ran(self):
+        """The narrower experiment has the value that its reference needs; what the night gave up behind is still to be run."""
+        text = EXPERIMENT.replace("WAIT", "[ $(cut -c1-3 machine/cap) = 100 ]").replace("repeat: 2", "repeat: 2\norder: listed\nreference: {set.cap: 120}").replace("reruns: 0", "reruns: 0, give up after: 2")
+        self.write("own.yaml", text)
+        run = self.call("own.yaml", "--no-html")
+        self.assertIn(run.returncode, (1, 6), run.stderr)
+        self.write("own.yaml", text.replace("[ $(cut -c1-3 machine/cap) = 100 ]", "exit 3"))
+        run = self.call("own.yaml", "--no-html", "--output", "gave-up.sqlite")
+        self.assertEqual(run.returncode, 6, run.stderr)
+        rows = {row["file"]: row for row in json.loads(self.call("index", ".", "--json").stdout)["results"]}
+        self.assertEqual(rows["gave-up.sqlite"]["left"], json.loads(self.call("status", "gave-up.sqlite", "--json").stdout)["planned_trials"])
+        # Interrupted at the first trial of the reference.
+        self.write("own.yaml", text.replace("[ $(cut -c1-3 machine/cap) = 100 ]", "[ $(cut -c1-3 machine/cap) = 100 ] || exec sleep 60"))
+        for file in (*self.folder.glob("own.sqlite*"), *self.folder.glob("ran-at")):
+            file.unlink()
+        run = self.start()
+        self.wait_for(lambda: (self.folder / "ran-at").exists() and "120" in (self.folder / "ran-at").read_text())
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=60)
+        narrower = self.call("setting", "own.sqlite", "--as", "yaml")
+        self.assertEqual(narrower.returncode, 0, narrower.stderr)
+        self.write("narrower.yaml", narrower.stdout)
+        checked = self.call("check", "narrower.yaml")
+        self.assertEqual(checked.returncode, 0, narrower.stdout + checked.stderr)
+
     def test_programs_that_set_are_those_the_night_began_with(self):
         works = "case $(cat machine/cap) in 100*) ;; *) sleep 0.5 ;; esac"
         self.experiment(wait=works)
