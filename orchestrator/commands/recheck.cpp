@@ -94,10 +94,8 @@ class Recheck : public RunPart {
     // Programs are in the plan's hash; other files that a command names are not.
     std::vector<std::string> files;
     for (const auto& [name, digest] : there_) {
-      const std::string_view begin = name.starts_with(meter_file_fact)    ? meter_file_fact
-                                     : name.starts_with(setter_file_fact) ? setter_file_fact
-                                                                          : work_file_fact;
-      if (!name.starts_with(begin)) continue;
+      const std::string_view begin = file_fact_of(name);
+      if (begin.empty()) continue;
       const auto now = now_of(facts, name, plan.experiment.folder);
       if (now == facts.end())
         files.push_back(name.substr(begin.size()) + " is not there");
@@ -191,15 +189,12 @@ class Recheck : public RunPart {
                                                             const std::string& name,
                                                             const std::string& folder) const {
     if (const auto same = facts.find(name); same != facts.end()) return same;
-    for (const std::string_view begin : {work_file_fact, meter_file_fact, setter_file_fact}) {
-      if (!name.starts_with(begin) || was_in_.empty()) continue;
-      const std::string way =
-          std::filesystem::path(name.substr(begin.size())).lexically_relative(was_in_).string();
-      if (!way.empty() && !way.starts_with(".."))
-        return facts.find(std::string(begin) +
-                          (std::filesystem::path(folder) / way).lexically_normal().string());
-    }
-    return facts.end();
+    const std::string_view begin = file_fact_of(name);
+    if (begin.empty() || was_in_.empty()) return facts.end();
+    const std::string way =
+        std::filesystem::path(name.substr(begin.size())).lexically_relative(was_in_).string();
+    if (way.empty() || way.starts_with("..")) return facts.end();
+    return facts.find(std::string(begin) + (std::filesystem::path(folder) / way).lexically_normal().string());
   }
 
   void keep(Store& store, const std::vector<RecheckRow>& rows, const std::vector<TrialRow>& trials) const {

@@ -85,6 +85,13 @@ Facts of_any_board(const Facts& facts) {
 
 }  // namespace
 
+std::string_view file_fact_of(std::string_view name) {
+  for (const std::string_view begin : {work_file_fact, meter_file_fact, setter_file_fact}) {
+    if (name.starts_with(begin)) return begin;
+  }
+  return {};
+}
+
 std::map<std::string, std::string> machine_facts(const Sysfs& sysfs) {
   std::map<std::string, std::string> facts;
   utsname names{};
@@ -152,8 +159,7 @@ std::vector<std::string> decisive_differences(const std::map<std::string, std::s
   // Files that commands name: one that was not there when the night began may be a product of the work.
   for (const auto& [name, old_text] : before) {
     const auto new_fact = now.find(name);
-    const bool is_file = name.starts_with(work_file_fact) || name.starts_with(meter_file_fact) ||
-                         name.starts_with(setter_file_fact);
+    const bool is_file = !file_fact_of(name).empty();
     if (is_file && new_fact != now.end() && new_fact->second != old_text)
       differences.push_back(fmt::format("{}: {} -> {}", name, old_text, new_fact->second));
   }

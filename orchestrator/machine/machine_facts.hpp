@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/sysfs.hpp"
@@ -18,6 +19,8 @@ inline constexpr const char* work_file_fact = "work file ";
 inline constexpr const char* meter_file_fact = "meter file ";
 // And of programs that set things.
 inline constexpr const char* setter_file_fact = "setter file ";
+// With which of these a fact's name begins; empty: it tells of no file.
+std::string_view file_fact_of(std::string_view name);
 
 // Facts whose change makes another machine of it: trials before and after must not be mixed.
 // `also`: further facts that must be the same.

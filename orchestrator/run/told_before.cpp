@@ -23,8 +23,7 @@ std::set<std::string> names_of_member(const Plan& plan, const PlanPoint& point, 
   return names;
 }
 
-std::map<std::string, std::set<std::string>> told_by_members(const Plan& plan, const PlanPoint& point,
-                                                             const TrialRecord& trial) {
+std::map<std::string, std::set<std::string>> told_by_members(const TrialRecord& trial) {
   std::map<std::string, std::set<std::string>> members;
   std::map<int, std::string> member_of;  // by run
   for (const InstanceRecord& one : trial.instances) {
@@ -39,10 +38,6 @@ std::map<std::string, std::set<std::string>> told_by_members(const Plan& plan, c
   for (const MetricRecord& metric : trial.metrics) tells(metric.run, metric.name);
   for (const RegionRecord& region : trial.regions) {
     if (region.counted && !region.name.empty()) tells(region.run, "");
-  }
-  for (auto& [member, told] : members) {
-    const auto names = names_of_member(plan, point, member);
-    std::erase_if(told, [&](const std::string& name) { return !names.contains(name); });
   }
   return members;
 }

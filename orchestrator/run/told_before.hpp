@@ -27,9 +27,8 @@ struct ToldInEarlierTrials {
 
 // What may be told by one of different workloads that run at once: metrics that decide of all of them, and what counts its own work.
 std::set<std::string> names_of_member(const Plan& plan, const PlanPoint& point, const std::string& member);
-// Which of different workloads that ran at once (empty: there are none) told which of these.
-std::map<std::string, std::set<std::string>> told_by_members(const Plan& plan, const PlanPoint& point,
-                                                             const TrialRecord& trial);
+// What each of different workloads that ran at once (empty: there are none) told and, as "", whether it marked.
+std::map<std::string, std::set<std::string>> told_by_members(const TrialRecord& trial);
 ToldInEarlierTrials told_in_earlier_trials(Store& store, const Plan& plan);
 
 }  // namespace dvfs_plan

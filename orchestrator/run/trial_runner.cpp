@@ -234,7 +234,7 @@ void TrialRunner::judge_members(const PlanPoint& point, TrialRecord& trial) {
   const auto lacks = [](const std::string& name) {
     return name.empty() ? std::string("marked no region") : fmt::format("told no '{}'", printable(name));
   };
-  const auto members = told_by_members(plan_, point, trial);
+  const auto members = told_by_members(trial);
   for (const auto& [member, its] : members) {
     for (const auto& [name, key] : told_.members[{point.scenario, member}].told) {
       if (!its.contains(name))

@@ -403,7 +403,7 @@ TEST(Compare, TheFormerBestIsJudgedByANightInWhichItCounts) {
     const Comparison c = compare(before, std::vector{first, night("a2.sqlite", 1, 10)});
     ASSERT_EQ(c.scenarios.size(), 1U);
     const ComparedScenario& one = c.scenarios[0];
-    if (one.best_before == one.best_after) continue;
+    ASSERT_NE(one.best_before, one.best_after) << first.trials.size();
     EXPECT_TRUE(one.old_best_known);
     EXPECT_FALSE(one.old_best_not_told_apart);
     ASSERT_TRUE(one.cost_of_old_best);
