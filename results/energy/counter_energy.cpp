@@ -23,6 +23,8 @@ constexpr double of_uniform = 0.2887;
 
 // An interval of so many updates or more holds several renewals.
 constexpr double several_renewals = 1.15;
+// One that tells by itself and keeps no time: silent for so many of its paces it left out a value.
+constexpr double left_out = 2;
 // A renewal that is known to no less than this, in updates, to either side was not placed by its grid.
 constexpr double unplaced = 0.4;
 // Of the shape's half-width, how much the same workload repeats in each trial: each trial begins at another
@@ -77,13 +79,17 @@ double unit_of(std::span<const FreshValue> values) {
 
 class Counted {
  public:
-  Counted(std::span<const FreshValue> values, std::span<const Stretch> stretches, double lag, double update)
-      : stretches_(stretches), lag_(lag), update_(update), unit_(unit_of(values)) {
+  Counted(std::span<const FreshValue> values, std::span<const Stretch> stretches, const Renewals& renewals)
+      : stretches_(stretches),
+        lag_(renewals.lag),
+        update_(renewals.update),
+        pace_(renewals.pace),
+        unit_(unit_of(values)) {
     for (std::size_t i = 1; i < values.size(); ++i) {
       const FreshValue &a = values[i - 1], &b = values[i];
       if (b.time - a.time <= negligible) continue;
-      intervals_.push_back({.from = a.time - lag / 2,
-                            .to = b.time - lag / 2,
+      intervals_.push_back({.from = a.time - lag_ / 2,
+                            .to = b.time - lag_ / 2,
                             .joules = b.value - a.value,
                             .from_uncertain = a.uncertain,
                             .to_uncertain = b.uncertain});
@@ -202,8 +208,10 @@ class Counted {
     const double a = one.inside, o = one.outside();
     // Looks slower than the sensor see intervals of several renewals: what neighbours drew says little of it.
     // So do those whose own renewals could not be placed.
-    const bool several = update_ > 0 && (one.length() > several_renewals * update_ ||
-                                         std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_);
+    const bool several =
+        (update_ > 0 && (one.length() > several_renewals * update_ ||
+                         std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_)) ||
+        (pace_ > 0 && one.length() > left_out * pace_);
     double in_watts = in.watts, out_watts = out.watts;
     double share = a / one.length();  // of what the guesses leave unexplained, the inside's
     double mine = share * one.joules, variance = 0, of_lead = 0;
@@ -280,7 +288,7 @@ class Counted {
     Run run;
     constexpr double known_well = 0.1;
     std::optional<std::size_t> before;
-    double near_end = 0;
+    double near_end = 0, paces = 0;
     while (downwards ? low > 0 : high < side.size()) {
       const std::size_t next = downwards ? side[low - 1] : side[high];
       if (before && next + 1 != *before && *before + 1 != next) break;
@@ -291,7 +299,10 @@ class Counted {
       run.joules += one.joules;
       run.length += one.length();
       const double far_end = downwards ? one.from_uncertain : one.to_uncertain;
-      run.uncertain = std::sqrt((near_end * near_end + far_end * far_end) / 3);
+      // One of its ends came late by as much as the run is too short for its values.
+      paces += pace_;
+      const double too_soon = std::max(0.0, paces - run.length);
+      run.uncertain = std::sqrt((near_end * near_end + far_end * far_end + too_soon * too_soon) / 3);
       if (run.uncertain <= known_well * run.length) break;
     }
     return run;
@@ -388,7 +399,7 @@ class Counted {
   }
 
   std::span<const Stretch> stretches_;
-  double lag_, update_, unit_;
+  double lag_, update_, pace_, unit_;
   std::vector<Interval> intervals_;
   std::vector<Side> gaps_;    // whole intervals in the gap before each stretch, and behind the last
   std::vector<Side> wholes_;  // whole intervals in each stretch
@@ -402,8 +413,8 @@ double CountedEnergy::half_width() const {
 }
 
 CountedEnergy counted_energy(std::span<const FreshValue> values, std::span<const Stretch> stretches,
-                             double lag, double update) {
-  return Counted(values, stretches, lag, update).sum();
+                             const Renewals& renewals) {
+  return Counted(values, stretches, renewals).sum();
 }
 
 }  // namespace dvfs_plan

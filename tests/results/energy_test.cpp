@@ -139,6 +139,53 @@ TEST(Energy, ACounterOfWholeJoulesIsKnownToAJoule) {
   }
 }
 
+// A program's counter that falls silent over an edge of what counts, tells a right value and soon behind it one that comes late: what is between
+// those two is no power of either side. Silent over the begin or the end; the work idles for its first or last moments there, or does not.
+TEST(Energy, AValueThatComesLateBehindASilenceTellsNoPower) {
+  Uniform uniform(37);
+  for (const double late_by : {0.0, 0.1, 0.27, 0.6}) {
+    int known = 0, held = 0;
+    double widest = 0;
+    for (int trial = 0; trial < 1000; ++trial) {
+      const double every = 0.01, idle = uniform(5, 60), watts = idle + uniform(5, 200),
+                   length = uniform(0.1, 0.4), phase = uniform(0, every),
+                   rests = uniform(0, 1) < 0.5 ? 0 : uniform(0, 5 * every);
+      const bool at_end = uniform(0, 1) < 0.5;
+      const double from = at_end ? 0 : rests, to = at_end ? length - rests : length;
+      const auto joules = [&](double t) {
+        return 100 + idle * (t + 1) + (watts - idle) * std::clamp(t - from, 0.0, to - from);
+      };
+      const double edge = at_end ? length : 0, silent_from = edge - uniform(0, 3) * every,
+                   speaks = edge + uniform(0.1, 3) * every, hurry = uniform(0.01, 0.3) * every;
+      std::vector<Reading> readings;
+      bool told_again = false;
+      const double ends = length + uniform(0.3, 6) * every + 3 * every;
+      for (double t = phase - 0.3; t < ends; t += every * uniform(0.98, 1.02)) {
+        if (t > silent_from && t < speaks) continue;
+        if (t >= speaks && !told_again) {
+          told_again = true;
+          const double when = speaks + hurry;
+          readings.push_back(at(nanoseconds(Seconds{10 + speaks}), joules(speaks)));
+          readings.push_back(at(nanoseconds(Seconds{10 + when + late_by * every}), joules(when)));
+          t = when + late_by * every;
+          continue;
+        }
+        readings.push_back(at(nanoseconds(Seconds{10 + t}), joules(t)));
+      }
+      const double used = joules(length) - joules(0);
+      const auto energy =
+          energy_between(counter("wall"), readings, 10 * s, nanoseconds(Seconds{10 + length}), told);
+      if (!energy.joules) continue;
+      ++known;
+      widest = std::max(widest, *energy.half_width_j / *energy.joules);
+      held += std::abs(*energy.joules - used) <= *energy.half_width_j ? 1 : 0;
+    }
+    EXPECT_GT(known, 900);
+    EXPECT_GE(held, known * 95 / 100) << late_by;
+    std::printf("late by %g paces: %d of %d hold; up to %.0f %%\n", late_by, held, known, 100 * widest);
+  }
+}
+
 // A program's counter of coarse steps, on a machine that uses less than one of them between two lines at rest: it tells the same again there,
 // and is as new as its line all the same.
 TEST(Energy, ACounterThatStandsForWantOfAStepIsAsNewAsItsLine) {
