@@ -315,12 +315,12 @@ std::vector<std::string> best_so_far(const Store::Progress& progress) {
 std::string terminal_report(const Summary& summary, const std::vector<TrialRow>& trials,
                             const TextLook& look) {
   const ExperimentRow& e = summary.experiment;
-  std::string text = fmt::format(
-      "{}: {}, objective {}, energy of {}\n", printable(e.name),
-      summary.left > 0 ? fmt::format("{} of {}", summary.finished, counted(summary.planned, "trial"))
-                       : counted(summary.finished, "trial"),
-      to_string(e.objective.minimise),
-      e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
+  std::string text =
+      fmt::format("{}: {}, objective {}, energy of {}\n", printable(e.name),
+                  summary.left > 0 ? fmt::format("{} of {}", summary.done, counted(summary.planned, "trial"))
+                                   : counted(summary.attempts, "trial"),
+                  to_string(e.objective.minimise),
+                  e.energy_source ? printable(*e.energy_source) : "nothing (no energy sensor)");
   for (const std::string& line : summary.asked)
     text += fmt::format("asked of it here: {}\n", printable(line));
   text += overview_table(summary, look);
@@ -350,7 +350,7 @@ std::string terminal_report(const Summary& summary, const std::vector<TrialRow>&
   int not_counted = 0;
   for (const auto& [verdict, count] : summary.not_counted) not_counted += count;
   if (not_counted > 0) {
-    text += fmt::format("\nNot counted: {} of {} trials.\n", not_counted, summary.finished);
+    text += fmt::format("\nNot counted: {} of {} trials.\n", not_counted, summary.attempts);
     text += not_counted_lines(trials);
   }
   text += noticed_lines(summary.noticed);

@@ -600,7 +600,6 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
   summary.warnings = std::move(warnings);
   summary.sensors = std::move(sensors);
   summary.experiment = experiment;
-  int first_attempts = 0;
   OwedTrials owed;
   std::map<std::tuple<std::string, int, TrialRole>, bool> counts;  // of each planned trial, any attempt
   std::map<std::string, std::vector<const TrialRow*>, NaturalOrder> scenarios;
@@ -611,8 +610,8 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
       ++summary.left_out[trial.left_out];
       continue;
     }
-    ++summary.finished;
-    if (trial.attempt == 1) ++first_attempts;
+    ++summary.attempts;
+    if (trial.attempt == 1) ++summary.finished;
     owed.look_at(trial.key, trial.attempt, trial.given_up);
     // A search does not owe any one trial; it owes what it asked a point for.
     bool& any = experiment.search ? counts[{trial.point, 0, TrialRole::point}]
@@ -622,13 +621,13 @@ Summary summarise(const ExperimentRow& experiment, const std::vector<TrialRow>& 
     scenarios[trial.scenario].push_back(one_unit.of(trial));
   }
   for (const auto& [planned, any] : counts) summary.unmended += any ? 0 : 1;
-  first_attempts -= owed.count();
-  summary.left = std::max(0, experiment.planned_trials - first_attempts);
+  summary.done = summary.finished - owed.count();
+  summary.left = std::max(0, experiment.planned_trials - summary.done);
   // What was left as the last trial began; a night that stopped by itself ran it, and owes it still.
   if (!experiment.search && experiment.trials_left && experiment.last_session_ended != "done" &&
       experiment.last_session_ended != "gave_up")
     summary.left = *experiment.trials_left;
-  summary.planned = std::max(experiment.planned_trials, first_attempts + summary.left);
+  summary.planned = std::max(experiment.planned_trials, summary.done + summary.left);
   // A search that is done has no trials left, however many it might have run.
   const bool of_one_machine =
       std::all_of(trials.begin(), trials.end(), [](const TrialRow& trial) { return trial.node.empty(); });

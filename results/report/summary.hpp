@@ -270,7 +270,10 @@ struct AgainstMeter {
 
 struct Summary {
   ExperimentRow experiment;
-  int finished = 0;  // warm-ups and idle windows apart
+  // Of workloads: warm-ups and idle windows apart.
+  int attempts = 0;  // all that were run
+  int finished = 0;  // the first of each planned one
+  int done = 0;      // of those planned, what is not run again
   int planned = 0;   // with the blocks that were added meanwhile
   int left = 0;      // of those planned
   std::vector<ScenarioSummary> scenarios;

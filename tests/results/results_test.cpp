@@ -337,6 +337,21 @@ TEST(Summary, ATrialThatARerunMendedLeavesNothingToReport) {
   EXPECT_EQ(mended.left, 0);
 }
 
+// "10 of 10 trials" beside "1 of 10 trials are still to be run" would count the trial that was run again in the place of the one that is left.
+TEST(Summary, ARerunTakesNoPlannedTrialsPlace) {
+  auto disturbed = row("1 GHz", 1, 1, 50, 1, "foreign_load"), again = row("1 GHz", 1, 1, 51, 1);
+  again.attempt = 2;
+  const std::vector<TrialRow> trials{disturbed, row("3 GHz", 3, 1, 60, 1), again};
+  const auto summary = summarise(experiment(3), trials);
+  EXPECT_EQ(summary.attempts, 3);
+  EXPECT_EQ(summary.finished, 2);
+  EXPECT_EQ(summary.left, 1);
+  const std::string text = terminal_report(summary, trials, {});
+  EXPECT_THAT(text, HasSubstr(": 2 of 3 trials, objective"));
+  EXPECT_THAT(text, HasSubstr("Not counted: 1 of 3 trials."));
+  EXPECT_THAT(text, HasSubstr("1 of 3 trials are still to be run"));
+}
+
 TEST(Summary, OfPointsThatBreakAConstraintNothingIsSaid) {
   auto constrained = experiment(4);
   ConstraintSpec slowdown;
