@@ -23,8 +23,6 @@ constexpr double of_uniform = 0.2887;
 
 // An interval of so many updates or more holds several renewals.
 constexpr double several_renewals = 1.15;
-// One that tells by itself and keeps no time: silent for so many of its paces it left out a value.
-constexpr double left_out = 2;
 // A renewal that is known to no less than this, in updates, to either side was not placed by its grid.
 constexpr double unplaced = 0.4;
 // Of the shape's half-width, how much the same workload repeats in each trial: each trial begins at another
@@ -40,9 +38,10 @@ constexpr double alike = 0.2;
 struct Interval {
   double from = 0, to = 0, joules = 0;
   double from_uncertain = 0, to_uncertain = 0;
-  bool seen = true;     // false: beyond the first or last value; goes on as it went
-  double inside = 0;    // s of it that count
-  std::size_t gap = 0;  // the first gap or stretch that it touches: gap g lies before stretch g
+  bool silence = false;  // of one that tells by itself: it left out a value
+  bool seen = true;      // false: beyond the first or last value; goes on as it went
+  double inside = 0;     // s of it that count
+  std::size_t gap = 0;   // the first gap or stretch that it touches: gap g lies before stretch g
   bool begins_inside = false, ends_inside = false;
   bool marked = false;  // a mark of the workload's own divides it
   double length() const { return to - from; }
@@ -79,20 +78,17 @@ double unit_of(std::span<const FreshValue> values) {
 
 class Counted {
  public:
-  Counted(std::span<const FreshValue> values, std::span<const Stretch> stretches, const Renewals& renewals)
-      : stretches_(stretches),
-        lag_(renewals.lag),
-        update_(renewals.update),
-        pace_(renewals.pace),
-        unit_(unit_of(values)) {
+  Counted(std::span<const FreshValue> values, std::span<const Stretch> stretches, double lag, double update)
+      : stretches_(stretches), lag_(lag), update_(update), unit_(unit_of(values)) {
     for (std::size_t i = 1; i < values.size(); ++i) {
       const FreshValue &a = values[i - 1], &b = values[i];
       if (b.time - a.time <= negligible) continue;
-      intervals_.push_back({.from = a.time - lag_ / 2,
-                            .to = b.time - lag_ / 2,
+      intervals_.push_back({.from = a.time - lag / 2,
+                            .to = b.time - lag / 2,
                             .joules = b.value - a.value,
-                            .from_uncertain = a.uncertain,
-                            .to_uncertain = b.uncertain});
+                            .from_uncertain = a.uncertain + a.off,
+                            .to_uncertain = b.uncertain + b.off,
+                            .silence = b.after_silence});
     }
     go_on_beyond_the_ends();
     find_what_counts();
@@ -209,9 +205,8 @@ class Counted {
     // Looks slower than the sensor see intervals of several renewals: what neighbours drew says little of it.
     // So do those whose own renewals could not be placed.
     const bool several =
-        (update_ > 0 && (one.length() > several_renewals * update_ ||
-                         std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_)) ||
-        (pace_ > 0 && one.length() > left_out * pace_);
+        one.silence || (update_ > 0 && (one.length() > several_renewals * update_ ||
+                                        std::max(one.from_uncertain, one.to_uncertain) > unplaced * update_));
     double in_watts = in.watts, out_watts = out.watts;
     double share = a / one.length();  // of what the guesses leave unexplained, the inside's
     double mine = share * one.joules, variance = 0, of_lead = 0;
@@ -288,7 +283,7 @@ class Counted {
     Run run;
     constexpr double known_well = 0.1;
     std::optional<std::size_t> before;
-    double near_end = 0, paces = 0;
+    double near_end = 0;
     while (downwards ? low > 0 : high < side.size()) {
       const std::size_t next = downwards ? side[low - 1] : side[high];
       if (before && next + 1 != *before && *before + 1 != next) break;
@@ -299,10 +294,7 @@ class Counted {
       run.joules += one.joules;
       run.length += one.length();
       const double far_end = downwards ? one.from_uncertain : one.to_uncertain;
-      // One of its ends came late by as much as the run is too short for its values.
-      paces += pace_;
-      const double too_soon = std::max(0.0, paces - run.length);
-      run.uncertain = std::sqrt((near_end * near_end + far_end * far_end + too_soon * too_soon) / 3);
+      run.uncertain = std::sqrt((near_end * near_end + far_end * far_end) / 3);
       if (run.uncertain <= known_well * run.length) break;
     }
     return run;
@@ -399,7 +391,7 @@ class Counted {
   }
 
   std::span<const Stretch> stretches_;
-  double lag_, update_, pace_, unit_;
+  double lag_, update_, unit_;
   std::vector<Interval> intervals_;
   std::vector<Side> gaps_;    // whole intervals in the gap before each stretch, and behind the last
   std::vector<Side> wholes_;  // whole intervals in each stretch
@@ -413,8 +405,8 @@ double CountedEnergy::half_width() const {
 }
 
 CountedEnergy counted_energy(std::span<const FreshValue> values, std::span<const Stretch> stretches,
-                             const Renewals& renewals) {
-  return Counted(values, stretches, renewals).sum();
+                             double lag, double update) {
+  return Counted(values, stretches, lag, update).sum();
 }
 
 }  // namespace dvfs_plan

@@ -32,18 +32,10 @@ struct CountedEnergy {
   double half_width() const;
 };
 
-// What is known of a counter's renewals, s.
-struct Renewals {
-  double lag = 0;     // a value is the sum up to a moment that lies up to so long before it became visible
-  double update = 0;  // between two of them; 0: not known
-  // Between two values of one that is told when it is new, as it mostly is; 0: it is looked at now and then. One that comes sooner behind the
-  // one before was late itself, or the one before was: by as much as it is too soon.
-  double pace = 0;
-};
-
 // `values` in time order, at least two, that enclose the stretches or nearly so. `stretches` are disjoint and
-// in time order.
+// in time order. `lag`: the value is the sum up to a moment that lies up to so long before it became visible,
+// s. `update`: between renewals, s; 0: not known.
 CountedEnergy counted_energy(std::span<const FreshValue> values, std::span<const Stretch> stretches,
-                             const Renewals& renewals);
+                             double lag, double update);
 
 }  // namespace dvfs_plan

@@ -256,7 +256,6 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   pauses_ = std::move(fresh.pauses);
   if (counter_) {
     counts_ = std::move(fresh.values);
-    if (told) pace_ = usual_spacing();
     // One that is looked at until it moves had just come to a whole multiple then; one that tells at its own times lies anywhere above it.
     if (told && model_.resolution && tells_multiples(looks, *model_.resolution))
       quantum_ = *model_.resolution;
@@ -360,7 +359,9 @@ bool EnergyCurve::encloses(double from, double to) const {
 // sum is kept whatever happened, unless an edge lies in it, where the half-width says so.
 bool EnergyCurve::has_gap(double from, double to) const {
   if (counter_) return false;
-  const double usual = usual_spacing();
+  // Of one that tells by itself the session's look knows its pace: a trial in which it was silent most of the time has another.
+  const double usual =
+      model_.told_when_new && model_.update ? std::min(spacing_, model_.update->value()) : spacing_;
   return std::any_of(pauses_.begin(), pauses_.end(), [&](const auto& pause) {
     const double inside = std::min(pause.second, to) - std::max(pause.first, from);
     const bool long_for_the_sensor = pause.second - pause.first > 5 * usual;
@@ -459,8 +460,7 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
   double joules = 0, half_width = 0, systematic = 0, sums = 0;
   if (counter_) {
     const CountedEnergy counted =
-        counted_energy(counts_, stretches,
-                       {.lag = model_.lag.value(), .update = update_ ? update_->value() : 0, .pace = pace_});
+        counted_energy(counts_, stretches, model_.lag.value(), update_ ? update_->value() : 0);
     joules = counted.joules;
     half_width = counted.half_width();
     systematic = std::min(half_width, counted.systematic);

@@ -132,11 +132,6 @@ class EnergyCurve {
   EnergyFault find_fault(const std::vector<Look>& known) const;
   EnergyFault unwrap(std::vector<Look>& known) const;
   void sum_up();
-  // Between readings as they mostly are, s. Of one that tells by itself the session's look knows it: in a trial in which it was silent most of
-  // the time they lie further apart.
-  double usual_spacing() const {
-    return model_.told_when_new && model_.update ? std::min(spacing_, model_.update->value()) : spacing_;
-  }
   double between_values() const { return std::max(update_ ? update_->value() : 0.0, spacing_); }
   // Of a gauge, where its latency was measured too: what its values are put back by goes by both.
   double measured_window() const {
@@ -167,7 +162,6 @@ class EnergyCurve {
   double slack_ = 0;                 // how late an edge may be read
   double quantum_ = 0;  // J: of a counter that tells whole multiples of it, at its own times; 0: of none
   double spacing_ = 0;  // median between readings
-  double pace_ = 0;     // of a counter that tells by itself: between its values; 0: of none
   bool at_random_times_ = false;                   // the readings were taken
   std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates
   std::vector<double> impossible_;                 // when a value was said that cannot be

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "results/energy/median.hpp"
+#include "results/energy/told_pace.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -341,11 +342,16 @@ FreshValues told_values(std::span<const Look> looks) {
 
 FreshValues told_counts(std::span<const Look> looks) {
   FreshValues fresh = begin_with(looks, std::nullopt);
+  const ToldPace pace = told_pace(looks);
+  bool silence = false;  // since the value before
   for (std::size_t i = 0; i < looks.size(); ++i) {
+    silence = silence || pace.after_silence[i];
     const bool again = i > 0 && looks[i].value == looks[i - 1].value;
     // The first one that is told again may have been told for any time.
     const bool stale = i == 0 && looks.size() > 1 && looks[1].value == looks[0].value;
-    if (!again && !stale) fresh.values.push_back({looks[i].time, looks[i].value, 0});
+    if (again || stale) continue;
+    fresh.values.push_back({looks[i].time, looks[i].value, 0, pace.off[i], silence});
+    silence = false;
   }
   return fresh;
 }

@@ -22,6 +22,9 @@ struct FreshValue {
   double time = 0;       // s
   double value = 0;      // J without wraps, or W
   double uncertain = 0;  // s: it became visible within +- this of `time`
+  // Of one that is told (told_pace.hpp): s, it was so within +- this of when it was told; and whether that was behind a silence.
+  double off = 0;
+  bool after_silence = false;
 };
 
 struct FreshValues {

@@ -603,5 +603,42 @@ TEST(SensorAudit, WhatIsNotKnownOfAGaugeHasNoHalfWidthAndAProgramIsHeardAtItsOwn
   EXPECT_TRUE(audit.of(3)->half_width_j);
 }
 
+// A program's counter whose lines are held up now and then, each by another time: it keeps its pace, and its lines do not.
+TEST(Energy, LinesThatAreHeldUpSayByHowMuch) {
+  for (const double share : {0.05, 0.2, 0.5}) {
+    for (const double most : {0.3, 0.9}) {
+      Uniform uniform(41);
+      int known = 0, held = 0;
+      double half_width = 0;
+      for (int trial = 0; trial < 2000; ++trial) {
+        const double every = 0.01, idle = uniform(5, 60), watts = idle + uniform(5, 200),
+                     length = uniform(0.1, 0.4), phase = uniform(0, every);
+        const auto joules = [&](double t) {
+          return 100 + idle * (t + 1) + (watts - idle) * std::clamp(t, 0.0, length);
+        };
+        std::vector<Reading> readings;
+        double before = -10;
+        for (double n = -30; n * every + phase < length + 0.3; ++n) {
+          const double t = n * every + phase, held_up = uniform(0, 1) < share ? uniform(0, most) * every : 0;
+          before = std::max(t + held_up, before + 1e-5);
+          readings.push_back(at(nanoseconds(Seconds{10 + before}), joules(t)));
+        }
+        const double used = watts * length;
+        const auto energy =
+            energy_between(counter("wall"), readings, 10 * s, nanoseconds(Seconds{10 + length}), told);
+        if (!energy.joules) continue;
+        ++known;
+        half_width += *energy.half_width_j / used;
+        held += std::abs(*energy.joules - used) <= *energy.half_width_j ? 1 : 0;
+      }
+      EXPECT_EQ(known, 2000);
+      EXPECT_GE(held, known * 95 / 100) << share << " " << most;
+      EXPECT_LT(half_width / known, 0.06) << share << " " << most;
+      std::printf("%g of the lines up to %g paces late: %d of %d hold, ±%.2f %%\n", share, most, held, known,
+                  100 * half_width / known);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dvfs_plan
