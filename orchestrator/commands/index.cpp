@@ -105,6 +105,7 @@ class Gatherer {
                          ? *progress.left
                          : progress.planned - progress.finished;
     if (!progress.may_end_early && left > 0) common.left = left;
+    common.left_at_most = progress.at_most;
     if (!damaged.empty()) common.doubts.push_back(damaged);
     Statement s = store.database().prepare(
         "SELECT n.scenario, b.point, (SELECT p.workload FROM points p WHERE p.scenario = n.scenario LIMIT "

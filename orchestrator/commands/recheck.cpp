@@ -120,8 +120,22 @@ class Recheck : public RunPart {
     for (std::size_t i = 0; i < request.plan.points.size(); ++i) {
       if (chosen_.contains(request.plan.points[i].key)) points.push_back(static_cast<int>(i));
     }
-    return std::make_unique<RecheckBlocks>(request.plan, std::move(points), first_block_, first_position_,
-                                           options_.blocks, budget_);
+    auto blocks = std::make_unique<RecheckBlocks>(request.plan, std::move(points), first_block_,
+                                                  first_position_, options_.blocks, budget_);
+    const Seconds length = blocks->length_of_a_block(
+        [&](int point) {
+          const auto mine = slots_.find(request.plan.points[static_cast<std::size_t>(point)].key);
+          return mine == slots_.end() ? 0 : mine->second;
+        },
+        window_);
+    if (length.value() > budget_.value())
+      throw Error(
+          ExitCode::bad_experiment,
+          fmt::format("--budget {}: a block of the best, its rivals and the reference takes about {}, "
+                      "as the night's trials did",
+                      printable(options_.budget), format_duration(length)),
+          "nothing was run; give it more time");
+    return blocks;
   }
   // Nobody else writes the file from here on: what was read before may be older than what is in it.
   void begun(Store& store, const std::map<std::string, std::string>&) override {
@@ -221,6 +235,17 @@ class Recheck : public RunPart {
     constexpr int apart = 10'000;
     first_block_ = (static_cast<int>(last.integer(0)) / apart + 1) * apart + 1;
     first_position_ = static_cast<int>(last.integer(1)) + 1;
+    slots_.clear();
+    Statement slots = store.database().prepare(
+        "SELECT p.key, avg(t.slot_s) FROM trial t JOIN point p ON p.id = t.point_id JOIN session s ON s.id = "
+        "t.session_id WHERE NOT s.recheck AND t.role NOT IN ('warm_up', 'idle_before', 'idle_after') GROUP "
+        "BY 1");
+    while (slots.step()) slots_.emplace(slots.text(0), slots.real(1));
+    Statement windows = store.database().prepare(
+        "SELECT avg(t.slot_s) FROM trial t JOIN session s ON s.id = t.session_id WHERE NOT s.recheck AND "
+        "t.role "
+        "IN ('idle_before', 'idle_after')");
+    window_ = windows.step() ? windows.maybe_real(0).value_or(0) : 0;
   }
 
   void choose(const Summary& night) {
@@ -251,6 +276,8 @@ class Recheck : public RunPart {
 
   const RecheckOptions& options_;
   Seconds budget_;
+  std::map<std::string, double> slots_;  // s: of a trial at each point of the night, all told
+  double window_ = 0;                    // likewise of an idle window
   std::string file_, experiment_, text_, hash_, canonical_, was_in_;  // the folder; empty: not known
   std::map<std::string, std::string> there_;
   std::vector<std::string> differences_;

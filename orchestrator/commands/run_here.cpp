@@ -494,8 +494,8 @@ class Run {
       store.use_channels(channels);
       if (!is_apart()) {
         const Store::Progress so_far = store.progress();
-        progress_.say(fmt::format("resuming {}: {} of {} trials are finished", path, so_far.finished,
-                                  std::max(so_far.planned, so_far.finished)));
+        progress_.say(fmt::format("resuming {}: {} of {}{} trials are finished", path, so_far.finished,
+                                  so_far.at_most || so_far.may_end_early ? "at most " : "", so_far.planned));
       }
       return store;
     }

@@ -164,8 +164,8 @@ std::optional<int> other_writer(const std::string& file, const Store::Progress& 
 
 std::string status_text(const Store::Progress& p, bool running, std::optional<int> other,
                         const Sysfs& sysfs) {
-  std::string text = fmt::format("{}: {} of {} trials finished, {} of them count\n", printable(p.name),
-                                 p.finished, p.planned, p.counted);
+  std::string text = fmt::format("{}: {} of {}{} trials finished, {} of them count\n", printable(p.name),
+                                 p.finished, p.at_most ? "at most " : "", p.planned, p.counted);
   text += so_far(p);
   if (running) {
     text += fmt::format("running (pid {}, since {})", p.session_pid, printable(p.session_started_at));
@@ -173,7 +173,7 @@ std::string status_text(const Store::Progress& p, bool running, std::optional<in
     text += "\n";
     const int left = p.left.value_or(p.planned - p.finished);
     if (p.mean_trial_seconds && left > 0)
-      text += fmt::format("ETA {}{}\n", p.may_end_early ? "at most " : "",
+      text += fmt::format("ETA {}{}\n", p.may_end_early || p.at_most ? "at most " : "",
                           format_duration(Seconds{*p.mean_trial_seconds * left}));
   } else if (p.session_ended_how == "done") {
     text += "done\n";

@@ -6,17 +6,33 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "orchestrator/knobs/cpu_policies.hpp"
 #include "orchestrator/knobs/knob_table.hpp"
+#include "orchestrator/settings/attribute_setting.hpp"
 
 namespace dvfs_plan {
 namespace {
 
 const std::string all_cpus = "/sys/devices/system/cpu/";
 const std::string smt_control = all_cpus + "smt/control";
+
+// Interrupts that are bound to these CPUs alone: as they go the kernel moves them elsewhere (kernel/irq/cpuhotplug.c), and it does not bring
+// them back.
+std::vector<int> interrupts_bound_to(const std::set<int>& cpus, const Sysfs& sysfs) {
+  std::vector<int> bound;
+  for (const std::string& name : sysfs.list("/proc/irq")) {
+    const auto number = parse_number(name);
+    const auto mask = parse_cpu_list(sysfs.text("/proc/irq/" + name + "/smp_affinity_list").value_or(""));
+    if (!number || !mask || mask->empty()) continue;
+    if (std::all_of(mask->begin(), mask->end(), [&](int cpu) { return cpus.contains(cpu); }))
+      bound.push_back(static_cast<int>(*number));
+  }
+  return bound;
+}
 
 // What goes with these CPUs, in the order to put it back: whether each CPU is online, policies of theirs alone, their idle states.
 std::vector<SavedSetting> settings_of_threads(const std::string& axis, const KnobRequest& request) {
@@ -33,8 +49,9 @@ std::vector<SavedSetting> settings_of_threads(const std::string& axis, const Kno
                        [&](int cpu) { return !further.contains(cpu); });
   });
   for (SavedSetting& setting : snapshot_policies(axis, policies, sysfs)) {
-    // Switches of the whole machine stay where they are.
-    if (setting.path.starts_with(all_cpus + "cpufreq/policy")) saved.push_back(std::move(setting));
+    // Switches of the whole machine stay where they are. A governor's tunables go with the last policy that it has.
+    if (setting.path.starts_with(all_cpus + "cpufreq/policy") || is_governor_tunable(setting.path))
+      saved.push_back(std::move(setting));
   }
   for (const int cpu : further) {
     const std::string states = fmt::format("{}cpu{}/cpuidle/", all_cpus, cpu);
@@ -79,6 +96,14 @@ class CpuSmt : public Knob {
       applied.note =
           fmt::format("{} was '{}' before this trial; this run had set {}: somebody else changed it",
                       smt_control, printable(before), last_);
+    if (before == "on" && value.text == "off") {
+      const std::vector<int> bound = interrupts_bound_to(threads_->further(), sysfs_);
+      if (!bound.empty())
+        applied.note += fmt::format(
+            "{}interrupts {} were bound to CPUs that are switched off now: the kernel moves them, and they "
+            "are not put back (/proc/irq/N/smp_affinity_list)",
+            applied.note.empty() ? "" : "; ", format_cpu_list(bound));
+    }
     std::string refused;
     if (before != value.text) refused = writer.write(smt_control, value.text).problem;
     applied.applied = sysfs_.text(smt_control);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "orchestrator/strategies/strategy.hpp"
@@ -64,9 +65,10 @@ class RandomisedBlocks : public Strategy {
     int left = 0;
     for (const auto& [number, trials] : blocks_) {
       if (number < confirms_from_) continue;  // done, or given up for the confirmation
-      const auto of_workloads = std::count_if(trials.begin(), trials.end(),
-                                              [](const PlannedTrial& trial) { return !is_idle(trial.role); });
-      left += static_cast<int>(of_workloads) - history.begun_of_block(number);
+      // An earlier form of the experiment may have run other trials in it.
+      left += static_cast<int>(std::count_if(trials.begin(), trials.end(), [&](const PlannedTrial& trial) {
+        return !is_idle(trial.role) && !history.contains(trial);
+      }));
     }
     left += left_to_confirm();
     return within_budget(left, plan_.experiment.budget, history);
@@ -115,22 +117,25 @@ class RandomisedBlocks : public Strategy {
     const auto& budget = plan_.experiment.budget;
     const int reserved = trials_to_confirm();
     if (budget.trials) {
-      if (*budget.trials < fixed) {
-        return fmt::format("the budget of {} does not cover the first {} ({}): it stops after {}",
-                           counted(*budget.trials, "trial"), counted(repeat_.min, "block"),
-                           counted(fixed, "trial"), *budget.trials);
+      const int before = spent_on_earlier_forms(history), room = std::max(0, *budget.trials - before);
+      const std::string whole =
+          before == 0 ? counted(*budget.trials, "trial")
+                      : fmt::format("{}, of which blocks that the experiment asks for no more took {},",
+                                    counted(*budget.trials, "trial"), before);
+      if (room < fixed) {
+        return fmt::format("the budget of {} does not cover the first {} ({}): it stops after {}", whole,
+                           counted(repeat_.min, "block"), counted(fixed, "trial"), room);
       }
-      const int more = *budget.trials - fixed - reserved;
+      const int more = room - fixed - reserved;
       if (more < least_block() || repeat_.max <= repeat_.min) {
-        return fmt::format("the budget of {} buys the first {} ({}){}", counted(*budget.trials, "trial"),
-                           counted(repeat_.min, "block"), counted(fixed, "trial"),
+        return fmt::format("the budget of {} buys the first {} ({}){}", whole, counted(repeat_.min, "block"),
+                           counted(fixed, "trial"),
                            repeat_.confirm > 0 ? ""
                                                : "; what is left is too little for a "
                                                  "further block with its references");
       }
-      return fmt::format("the budget of {} buys the first {} ({}) and {} more, {}",
-                         counted(*budget.trials, "trial"), counted(repeat_.min, "block"),
-                         counted(fixed, "trial"), more, rest);
+      return fmt::format("the budget of {} buys the first {} ({}) and {} more, {}", whole,
+                         counted(repeat_.min, "block"), counted(fixed, "trial"), more, rest);
     }
     if (budget.time) {
       if (history.workload_trials() == 0)
@@ -154,6 +159,16 @@ class RandomisedBlocks : public Strategy {
       return fmt::format("{} ({}), then more {}", counted(repeat_.min, "block"), counted(fixed, "trial"),
                          rest);
     return {};
+  }
+
+  // Trials of blocks that are neither planned any more nor added by this form of the experiment: a budget has paid them.
+  int spent_on_earlier_forms(const History& history) const {
+    const std::set<TrialId> planned(plan_.trials.begin(), plan_.trials.end());
+    return static_cast<int>(
+        std::count_if(history.trials().begin(), history.trials().end(), [&](const FinishedTrial& trial) {
+          return !is_idle(trial.role) && trial.role != TrialRole::warm_up && trial.attempt == 1 &&
+                 trial.block <= last_planned_ && !planned.contains(trial);
+        }));
   }
 
   // Once begun, a confirmation is gone on with, whatever a budget would say by then.

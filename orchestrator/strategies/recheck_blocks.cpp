@@ -29,6 +29,17 @@ RecheckBlocks::RecheckBlocks(const Plan& plan, std::vector<int> points, int firs
   }
 }
 
+Seconds RecheckBlocks::length_of_a_block(const std::function<double(int point)>& trial, double window) const {
+  double length = 0;
+  if (blocks_.empty()) return Seconds{0};
+  const auto& trials = blocks_.front().trials;
+  for (const PlannedTrial& one : trials) length += is_idle(one.role) ? window : trial(one.point);
+  const auto first =
+      std::find_if(trials.begin(), trials.end(), [](const PlannedTrial& one) { return !is_idle(one.role); });
+  if (first != trials.end()) length += plan_.experiment.conditions.warm_up * trial(first->point);
+  return Seconds{length};
+}
+
 const PlannedTrial* RecheckBlocks::next(const History& history) {
   if (!spent_before_) spent_before_ = history.spent();
   for (Block& block : blocks_) {

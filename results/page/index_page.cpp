@@ -20,7 +20,7 @@ std::string or_dash(const std::string& text) {
 std::string trials_text(const IndexRow& row) {
   std::string text = row.counted == row.trials ? std::to_string(row.trials)
                                                : fmt::format("{} of {}", row.counted, row.trials);
-  if (row.left) text += fmt::format(", {} to run", *row.left);
+  if (row.left) text += fmt::format(", {}{} to run", row.left_at_most ? "at most " : "", *row.left);
   return text;
 }
 

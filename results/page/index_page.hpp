@@ -21,6 +21,7 @@ struct IndexRow {
   std::optional<Change> gain;      // of the objective against the reference, a share, 95 %
   std::optional<Change> slowdown;  // likewise
   int trials = 0, counted = 0;
+  bool left_at_most = false;     // `left` is the most that there may be
   std::optional<int> left = {};  // of its result's, still to be run; nullopt: none that are known
   std::vector<std::string> doubts = {};
   std::string rechecked;  // "2026-11-24 stands"; empty: never

@@ -144,8 +144,8 @@ std::vector<std::string> answer_doubts(const Summary& summary, const ChosenAnswe
                                  join(scenario.best_at_edge_of, ", ")));
   if (sensors_part_unknown(scenario) && (wish.slowdown || scenario.objective.minimise != Objective::time))
     doubts.emplace_back(sensors_part_unknown_text);
-  if (!summary.experiment.shuffled && !summary.experiment.search)
-    doubts.push_back("the trials ran in the order of the file (order: listed): a drift is in the savings");
+  if (!summary.experiment.all_shuffled() && !summary.experiment.search)
+    doubts.push_back(trials_as_listed(summary.experiment) + ": a drift is in the savings");
   if (summary.left > 0) doubts.push_back("the experiment is not finished");
   for (const auto& [axis, instead] : point.delivered_instead)
     doubts.push_back(fmt::format("{} was not delivered as requested in {} of {} trials", axis, instead.trials,

@@ -561,9 +561,9 @@ std::vector<std::string> further_sentences(const Summary& summary) {
   }
   for (const ScenarioSummary& scenario : summary.scenarios) {
     const auto say = [&](const std::string& text) { sentences.push_back(scenario.scenario + ": " + text); };
-    if (!summary.experiment.shuffled && !summary.experiment.search && scenario.points.size() > 1)
-      say("the trials ran in the order of the file (order: listed): what drifts within a block is in the "
-          "savings, and in no interval");
+    if (!summary.experiment.all_shuffled() && !summary.experiment.search && scenario.points.size() > 1)
+      say(trials_as_listed(summary.experiment) +
+          ": what drifts within a block is in the savings, and in no interval");
     std::vector<std::string> flagged;
     bool sensors_known = true;
     for (const BlockDrift& block : scenario.drift) {
@@ -576,9 +576,12 @@ std::vector<std::string> further_sentences(const Summary& summary) {
           "the reference's two trials differ by more than {:g} %{}, in block{} {}: drift or scatter; {}",
           100 * summary.experiment.drift_limit, !sensors_known ? "" : ", and more than the sensors explain",
           flagged.size() == 1 ? "" : "s", join(flagged, ", "),
-          summary.experiment.shuffled ? "the order within a block is random, the reference's too, so drift "
-                                        "widens the intervals and leans to no point on the average"
-                                      : "the order was as listed, so a drift is in the savings"));
+          summary.experiment.all_shuffled()
+              ? "the order within a block is random, the reference's too, so drift "
+                "widens the intervals and leans to no point on the average"
+          : summary.experiment.order_changed
+              ? "the order was not random in all blocks, so a drift is in the savings"
+              : "the order was as listed, so a drift is in the savings"));
     }
     for (const MetricDrift& one : scenario.metric_drift)
       say(fmt::format(
@@ -677,8 +680,14 @@ std::string unfinished_sentence(const Summary& summary) {
     return fmt::format("{}{} of {} planned trials were not run.",
                        e.has_budget ? "The budget ended the run: " : "The run ended, and ", summary.left,
                        summary.planned);
-  return fmt::format("Unfinished: {} of {} trials are still to be run; this is what is known so far.",
-                     summary.left, summary.planned);
+  return fmt::format("Unfinished: {}{} of {} trials are still to be run; this is what is known so far.",
+                     e.may_confirm ? "at most " : "", summary.left, summary.planned);
+}
+
+std::string trials_as_listed(const ExperimentRow& experiment) {
+  return experiment.order_changed ? "some of the trials ran in the order of the file (order: listed, until "
+                                    "or since it was changed)"
+                                  : "the trials ran in the order of the file (order: listed)";
 }
 
 }  // namespace dvfs_plan

@@ -324,6 +324,9 @@ inline constexpr const char* sensors_part_unknown_text =
     "scatter between trials alone, and an error that is the same in each of them is not in it";
 // That trials are left, and why; empty: none is.
 std::string unfinished_sentence(const Summary& summary);
+
+// Of an experiment that was not shuffled, all the time: "the trials ran in the order of the file (order: listed)".
+std::string trials_as_listed(const ExperimentRow& experiment);
 // The bound of an adaptive search and what would narrow it (search_sentences.cpp).
 // `certainly_holds`: the best holds all constraints by its own trials, with their whole intervals.
 std::string bound_sentences(const SearchSummary& search, bool certainly_holds);

@@ -1,7 +1,10 @@
 // An experiment whose file changed: what it adds, and what it asks of trials that are there.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -81,6 +84,24 @@ std::string changes_text(const PlanChange& change) {
 
 std::string objective_column(const ObjectiveSpec& objective) {
   return std::string(to_string(objective.minimise));
+}
+
+// Trials that are there and that the plan does not have: of blocks that it asks for no more, or that a strategy added.
+int trials_beyond(const Plan& plan, Database& database) {
+  std::map<std::tuple<std::string, int, TrialRole>, int> planned;
+  for (const PlannedTrial& trial : plan.trials)
+    ++planned[{plan.points[static_cast<std::size_t>(trial.point)].key, trial.block, trial.role}];
+  Statement s = database.prepare(
+      "SELECT p.key, t.block, t.role, count(*) FROM trial t JOIN session s ON s.id = t.session_id JOIN point "
+      "p ON p.id = t.point_id LEFT JOIN block_run r ON r.id = s.block_run_id WHERE r.left_out IS NULL AND "
+      "NOT s.recheck AND p.in_plan AND t.attempt = 1 AND t.role NOT IN ('warm_up', 'idle_before', "
+      "'idle_after') GROUP BY 1, 2, 3");
+  int beyond = 0;
+  while (s.step()) {
+    const auto found = planned.find({s.text(0), static_cast<int>(s.integer(1)), parse_role(s.text(2))});
+    beyond += std::max(0, static_cast<int>(s.integer(3)) - (found == planned.end() ? 0 : found->second));
+  }
+  return beyond;
 }
 
 }  // namespace
@@ -285,6 +306,7 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
   Plan scheduled = plan;
   const Stages now_there = stages();
   if (!e.search.one_by_one()) schedule_stages(scheduled, now_there.stages, now_there.of_point);
+  const int beyond = e.search.one_by_one() ? 0 : trials_beyond(scheduled, database_);
   LaterSeal later(database_);
   database_
       .prepare(
@@ -303,7 +325,7 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
       .bind(e.shuffled ? 1 : 0)
       .bind(e.repeat.until)
       .bind(std::to_string(e.seed))
-      .bind(workload_trials(scheduled))
+      .bind(workload_trials(scheduled) + beyond)
       .bind(plan.hash)
       .bind(plan.canonical)
       .bind(e.path())

@@ -17,6 +17,13 @@
 namespace dvfs_plan {
 namespace {
 
+// Of what a growth says that it changed: "reference: w v=2; order: listed -> shuffled".
+bool changes_order(const std::string& changes) {
+  const std::string all = "; " + changes + ";";
+  return all.find("; order: listed -> shuffled;") != std::string::npos ||
+         all.find("; order: shuffled -> listed;") != std::string::npos;
+}
+
 ConstraintSpec::Relation parse_relation(std::string_view text) {
   using R = ConstraintSpec::Relation;
   for (const R relation : {R::at_most, R::less, R::at_least, R::more}) {
@@ -262,12 +269,15 @@ ExperimentRow Store::experiment() {
       "SELECT json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' END, '$.budget') IS NOT "
       "NULL FROM experiment");
   row.has_budget = budget.step() && budget.integer(0) != 0;
+  row.may_confirm = may_confirm(database_);
   Statement axes = database_.prepare("SELECT name, kind FROM axis ORDER BY id");
   while (axes.step()) row.axes.emplace_back(axes.text(0), axes.text(1));
   Statement grown = database_.prepare(
-      "SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks) FROM growth ORDER BY id");
+      "SELECT grown_at, changes, first_block, new_blocks + max(0, old_blocks), EXISTS (SELECT 1 FROM trial t "
+      "WHERE t.block < growth.first_block) FROM growth ORDER BY id");
   while (grown.step()) {
     const bool blocks = grown.integer(3) > 0;
+    row.order_changed = row.order_changed || (grown.integer(4) != 0 && changes_order(grown.text(1)));
     row.grown.push_back({grown.text(0), grown.text(1),
                          blocks ? std::optional(static_cast<int>(grown.integer(2))) : std::nullopt});
   }

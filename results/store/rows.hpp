@@ -35,7 +35,9 @@ struct ExperimentRow {
   std::string tool_version;
   std::vector<std::pair<std::string, std::string>> axes;  // name, kind; in the file's order
   std::map<std::string, int> points_of_scenario;          // planned, run or not
-  bool shuffled = true;
+  bool shuffled = true;                                   // as the file says now
+  bool order_changed = false;  // since trials are there: some ran in blocks that were not shuffled
+  bool all_shuffled() const { return shuffled && !order_changed; }
   std::optional<SearchRow> search;  // nullopt: every point is run
   std::optional<int> trials_left;   // when the last session began its last trial; nullopt: not told
   // Of workloads that have one of their own, by name.
@@ -47,6 +49,7 @@ struct ExperimentRow {
     return own == own_objectives.end() ? objective : own->second;
   }
   bool has_budget = false;
+  bool may_confirm = false;  // blocks that confirm are to come, as many trials as there turn out to be rivals
   // A power gauge is among what the energies are made of: what its means smear over an edge depends on what lies beside it.
   bool energy_by_gauge = false;
   // Those of them that a program tells by itself (a meter of the user's own): its word is all there is on when a value was so.

@@ -620,6 +620,15 @@ static int owed_trials(Database& database) {
   return owed.count();
 }
 
+bool may_confirm(Database& database) {
+  Statement s = database.prepare(
+      "SELECT 1 FROM experiment WHERE json_extract(CASE WHEN json_valid(plan_json) THEN plan_json ELSE '{}' "
+      "END, '$.repeat.confirm') > 0 AND NOT EXISTS (SELECT 1 FROM trial t JOIN session s ON s.id = "
+      "t.session_id WHERE NOT s.recheck AND t.confirms AND t.block >= coalesce((SELECT max(first_block) FROM "
+      "growth), 0))");
+  return s.step();
+}
+
 Store::Progress Store::progress() {
   Progress progress;
   Statement counts = database_.prepare(
@@ -665,10 +674,12 @@ Store::Progress Store::progress() {
     // That is with the trial that was running, which a night that stopped by itself has finished.
     const bool gave_up = progress.session_ended_how == "gave_up";
     if (gave_up) left = std::max(0, left - 1);
-    if (!progress.may_end_early) progress.planned = std::max(progress.planned, progress.finished + left);
+    // Of a search that came to ask for fewer more may be there than it may run.
+    progress.planned = std::max(progress.planned, progress.finished + (progress.may_end_early ? 0 : left));
     if (gave_up) left += owed_trials(database_);
     if (!session.is_null(5)) progress.left = left;
   }
+  progress.at_most = may_confirm(database_) && progress.session_ended_how != "done";
   Statement host = database_.prepare("SELECT value FROM machine_fact WHERE name = 'host'");
   if (host.step()) progress.host = host.text(0);
   Statement warnings = database_.prepare(

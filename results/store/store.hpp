@@ -124,6 +124,8 @@ class Store {
     std::string name;
     int planned = 0;
     int finished = 0;
+    bool at_most =
+        false;  // that many are planned: blocks that confirm are to come, with as many trials as there turn out to be rivals
     int counted = 0;
     int excluded = 0;                          // of all runs of trials, reruns among them
     bool may_end_early = false;                // a search one by one: `planned` is the most
@@ -254,5 +256,8 @@ void Store::into_copy(Write write) {
     drop_copy();  // no room for it any more: the file itself is what counts
   }
 }
+
+// Whether the experiment confirms its answer by further blocks and has none of them yet: how many trials these will have is not known.
+bool may_confirm(Database& database);
 
 }  // namespace dvfs_plan

@@ -7,9 +7,9 @@
 --| objective: what is minimised: 'energy', 'time', 'edp', 'ed2p', 'cost'
 --| per_metric: the metric that counts units of work; NULL: per run of the command
 --| energy_source: the domains whose sum is a trial's energy: 'package-0 + dram-0'; NULL: none
---| seed: of the shuffle, unsigned 64 bit in decimal
---| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be
---| finished_trials: of workloads, reruns of one place of a block apart; more than are planned where the experiment came to ask for fewer blocks
+--| seed: of the shuffle, unsigned 64 bit in decimal; as the experiment asks now (view `growths` says where that changed: what ran before was shuffled by the former one)
+--| planned_trials: of workloads, in the first blocks; of an adaptive search the most there can be. Of an experiment that changed also those that it would not ask for any more and that are there
+--| finished_trials: of workloads, reruns of one place of a block apart; may be more than are planned where a strategy adds blocks
 --| concluded: 1: what is concluded (best, points, drift and the like) is of all trials in the file; 0: of those up to the end of the last block, while a night is under way or was killed. `dvfs-plan sql` and `report` always know of all
 --| plan_hash: SHA-256 of all that decides what is run
 --| source_file: the experiment file; of programs before 1.2.3 as it was named, else its absolute path

@@ -96,6 +96,36 @@ class Threads : public testing::Test, public SettingWriter {
   bool obeys_ = true;
 };
 
+// The only policy of a governor takes its tunables along: cpufreq/conservative of all policies together is made anew with the first one.
+TEST_F(Threads, TheTunablesOfAGovernorThatOnlyAThreadHasAreSetAgain) {
+  const std::string tunable = cpus + "cpufreq/conservative/up_threshold";
+  root_.attribute(fourth + "scaling_governor", "conservative");
+  root_.attribute(fourth + "scaling_available_governors", "performance powersave schedutil conservative");
+  root_.attribute(tunable, "66");
+  const auto found = knobs({"cpu.smt"});
+  Knob& smt = *found[0].knob;
+  const auto saved = smt.snapshot();
+  EXPECT_TRUE(std::any_of(saved.begin(), saved.end(),
+                          [&](const SavedSetting& one) { return one.path == tunable && one.value == "66"; }));
+  EXPECT_THAT(targets(smt.apply(word("off"), *this)), ElementsAre("machine"));
+  root_.attribute(tunable, "80");  // as it begins
+  EXPECT_THAT(targets(smt.apply(word("on"), *this)), ElementsAre("machine"));
+  EXPECT_EQ(sysfs_.text(tunable), "66");
+}
+
+TEST_F(Threads, InterruptsThatAreMovedForGoodAreTold) {
+  root_.attribute("/proc/irq/4/smp_affinity_list", "2-3");
+  root_.attribute("/proc/irq/9/smp_affinity_list", "3");
+  root_.attribute("/proc/irq/1/smp_affinity_list", "0-3");
+  const auto found = knobs({"cpu.smt"});
+  const auto off = found[0].knob->apply(word("off"), *this);
+  EXPECT_EQ(
+      off.at(0).note,
+      "interrupts 4,9 were bound to CPUs that are switched off now: the kernel moves them, and they are "
+      "not put back (/proc/irq/N/smp_affinity_list)");
+  EXPECT_EQ(found[0].knob->apply(word("on"), *this).at(0).note, "");
+}
+
 TEST_F(Threads, WhatAThreadHadSetIsSetAgainWhenItComesBack) {
   // Its owner's, and not what the drivers begin with.
   root_.attribute(fourth + "scaling_governor", "powersave");

@@ -31,7 +31,8 @@ class Recheck(testbed.TestbedCase):
             }}
             try stands dvfs-plan recheck night.sqlite --blocks 6
             cp night.sqlite.html stands.html 2>/dev/null || cp night.html stands.html
-            try short dvfs-plan recheck night.sqlite --budget '0.1 s' --quiet --no-html --json
+            try short dvfs-plan recheck night.sqlite --blocks 1 --quiet --no-html --json
+            try none dvfs-plan recheck night.sqlite --budget '10 ms' --quiet --no-html
             try other dvfs-plan recheck night.sqlite --workload mixd
             try unit dvfs-plan recheck night.sqlite --budget '5 W'
             # Killed in the middle: the machine is put back, and the result is as it was.
@@ -55,7 +56,7 @@ class Recheck(testbed.TestbedCase):
         def said(name):
             return tuple((out / f"{name}.{what}.txt").read_text().strip() for what in ("code", "out", "err"))
 
-        for name in ("stands", "short", "other", "unit", "killed"):
+        for name in ("stands", "short", "none", "other", "unit", "killed"):
             self.assertEqual((out / f"{name}.state.txt").read_text(), "same\n", name)
         code, text, err = said("stands")
         self.assertEqual(code, "0", text + err)
@@ -64,6 +65,10 @@ class Recheck(testbed.TestbedCase):
         self.assertIn("recheck: 6 blocks of 3 trials", err)
         code, text, _ = said("short")
         self.assertEqual((code, json.loads(text)["rechecks"][0]["verdict"], json.loads(text)["rechecks"][0]["blocks"]), ("7", "not_known", 1))
+        code, text, err = said("none")
+        self.assertEqual((code, text), ("2", ""))
+        self.assertRegex(err, r"^error: --budget 10 ms: a block of the best, its rivals and the reference takes about [0-9.]+ m?s, as the night's trials did\n"
+                              r"  hint: nothing was run; give it more time$")
         self.assertEqual(said("other"), ("2", "", "error: night.sqlite has no answer for 'mixd' (did you mean 'mixed'?)\n  hint: there are: mixed"))
         self.assertEqual(said("unit"), ("2", "", "error: --budget 5 W: wanted a time, such as '10 min'\n  hint: nothing was run"))
         code, text, err = said("capped")

@@ -18,7 +18,8 @@ read governor </sys/devices/system/cpu/cpufreq/policy1/scaling_governor 2>/dev/n
 sleep 0.05
 """
 STATE = ("cat /sys/devices/system/cpu/smt/control /sys/devices/system/cpu/online "
-         "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq | tr '\\n' ' '")
+         "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor /sys/devices/system/cpu/cpufreq/policy*/scaling_m??_freq "
+         "/sys/devices/system/cpu/cpufreq/conservative/up_threshold | tr '\\n' ' '")
 
 
 class Threads(testbed.TestbedCase):
@@ -30,10 +31,22 @@ class Threads(testbed.TestbedCase):
         job = f"""cp /night.yaml .
 echo conservative >/sys/devices/system/cpu/cpufreq/policy1/scaling_governor
 echo 2600000 >/sys/devices/system/cpu/cpufreq/policy1/scaling_max_freq
+echo 66 >/sys/devices/system/cpu/cpufreq/conservative/up_threshold
+# The switch alone: no other knob looks after a governor's tunables.
+sed 's/, cpu.frequency: .*]}}/}}/; s/name: night/name: alone/' night.yaml >alone.yaml
 echo "before: $({STATE})"
 dvfs-plan doctor | grep cpu.smt
 dvfs-plan night.yaml --no-html >report.txt 2>log.txt; echo "ended: $?"; cat log.txt
 echo "behind: $({STATE})"
+dvfs-plan alone.yaml --no-html >/dev/null 2>log.txt; echo "ended alone: $?"; cat log.txt
+echo "behind alone: $({STATE})"
+dvfs-plan alone.yaml --fresh --no-html >/dev/null 2>&1 &
+run=$!
+until [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; do :; done
+kill -9 $(pidof dvfs-guardian) $run
+wait $run 2>/dev/null
+dvfs-plan restore
+echo "after both alone: $({STATE})"
 # Killed while the second thread is away, alone and with its guardian.
 for whom in run both; do
     dvfs-plan night.yaml --fresh --no-html >/dev/null 2>&1 &
@@ -52,8 +65,9 @@ done
         self.assertEqual(code, 0, console)
         self.assertIn("  + cpu.smt: off, on\n", console)
         self.assertIn("ended: 0\n", console)
-        states = {line.split(": ")[0]: line.split(": ")[1].strip() for line in console.splitlines() if line.split(": ")[0] in ("before", "behind", "after run", "after both")}
-        self.assertEqual(len(states), 4, console)
+        self.assertIn("ended alone: 0\n", console)
+        states = {line.split(": ")[0]: line.split(": ")[1].strip() for line in console.splitlines() if line.split(": ")[0] in ("before", "behind", "behind alone", "after both alone", "after run", "after both")}
+        self.assertEqual(len(states), 6, console)
         self.assertIn("on 0-1 ", states["before"] + " ", console)
         for when, state in states.items():
             self.assertEqual(state, states["before"], when + "\n" + console)
