@@ -331,6 +331,8 @@ void Store::grow(const Plan& plan, const PlanChange& change, const std::string& 
       .bind(e.path())
       .bind(e.text)
       .run();
+  // What a session expected to be left was of what was asked then.
+  database_.execute("UPDATE session SET trials_left = NULL");
   if (e.search.one_by_one())
     database_.prepare("UPDATE search SET regret = ?, confidence = ?, at_most = ?")
         .bind(e.search.regret)

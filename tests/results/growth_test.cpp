@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "base/error.hpp"
 #include "experiments/plan/diagnostics.hpp"
@@ -314,6 +315,87 @@ TEST_F(Growth, FewerRepetitionsAreNotRunAnyMore) {
   EXPECT_EQ(run(first_).size(), 3u);
   EXPECT_EQ(summary_of(*store_).left, 0);
   expect_whole();
+}
+
+// Files that change at random, to more and to fewer blocks, values and workloads, between nights that are cut off at random: what is said to be
+// left, before a trial is run and as each begins, is what is run.
+TEST_F(Growth, WhatIsSaidToBeLeftIsWhatIsRun) {
+  std::mt19937 random(7);
+  const auto one_of = [&](const std::vector<std::string>& all) { return all[random() % all.size()]; };
+  int nights = 0, with_fewer = 0;
+  for (int file = 0; file < 40; ++file) {
+    TemporaryFolder elsewhere;
+    Store store = Store::create(elsewhere.path() + "/night.sqlite", first_.plan(), {},
+                                {"package", "1.0", "2026-01-01T00:00:00.000Z", {}}, std::nullopt);
+    for (int night = 0; night < 6; ++night) {
+      GrowingFile now;
+      if (night > 0) {
+        now.clocks = one_of({"[1 GHz, 3 GHz]", "[1 GHz, 2 GHz, 3 GHz]", "[2 GHz, 3 GHz]"});
+        now.repeat = one_of({"1", "2", "3", "4"});
+        if (random() % 3 == 0)
+          now.workloads = "{name: v, command: [/bin/false]}, {name: w, command: [/bin/true]}";
+      }
+      Plan plan = now.plan();
+      const PlanChange change = change_since(store, plan, {}, "night.sqlite");
+      if (!change.incomparable.empty()) continue;
+      if (change.any()) store.grow(plan, change, "2026-02-01T10:00:00.000Z");
+      follow_result(store, plan);
+      const auto strategy = make_strategy({plan});
+      const auto before = store.progress();
+      store.begin_session(1, "boot", "1.0", "2026-02-01T10:00:00.000Z");
+      History history(store.history());
+      const std::size_t most = random() % 20;
+      std::vector<int> left;  // as each trial begins, those that are not written too
+      std::optional<int> as_it_was_cut;
+      while (const PlannedTrial* next = strategy->next(history)) {
+        left.push_back(strategy->remaining(history));
+        const TrialRecord trial = played(plan, *next, ++clock_);
+        if (left.size() <= most) {
+          store.note_current(trial.key, left.back());
+          store.write_trial(trial);
+        } else if (!as_it_was_cut) {
+          as_it_was_cut = left.back();
+          store.note_current(trial.key, left.back());
+        }
+        history.add(finished(trial));
+      }
+      const int all = static_cast<int>(left.size());
+      EXPECT_EQ(before.planned - before.finished, all) << file << " " << night;
+      for (int i = 0; i < all; ++i)
+        EXPECT_EQ(left[static_cast<std::size_t>(i)], all - i) << file << " " << night;
+      if (as_it_was_cut) {
+        const Summary summary = summary_of(store);
+        EXPECT_EQ(summary.left, *as_it_was_cut);
+        EXPECT_EQ(summary.planned, summary.done + summary.left);
+        const auto progress = store.progress();
+        EXPECT_EQ(progress.left, *as_it_was_cut);
+        EXPECT_EQ(progress.planned - progress.finished, *as_it_was_cut);
+      }
+      with_fewer += before.finished > 0 && all > 0 && before.planned > 3 * std::stoi(now.repeat) ? 1 : 0;
+      ++nights;
+      store.end_session(as_it_was_cut ? "interrupted" : "done", "2026-02-01T11:00:00.000Z",
+                        conclusions_of(summary_of(store)));
+    }
+  }
+  EXPECT_GT(nights, 100);
+  EXPECT_GT(with_fewer, 30);
+}
+
+// What drifted within a block is in savings of trials that ran as listed, whatever the file says since.
+TEST_F(Growth, AnOrderThatChangedIsNotThatOfTheTrialsThere) {
+  GrowingFile listed = first_;
+  listed.more = "order: listed\n";
+  run(first_);
+  EXPECT_TRUE(store_->experiment().all_shuffled());
+  run(listed);
+  EXPECT_FALSE(store_->experiment().all_shuffled());
+  run(first_);
+  EXPECT_TRUE(store_->experiment().shuffled);
+  EXPECT_FALSE(store_->experiment().all_shuffled());
+  EXPECT_THAT(further_sentences(summary_of(*store_)),
+              testing::Contains("w: some of the trials ran in the order of the file (order: listed, until or "
+                                "since it was changed): what drifts within a block is in the savings, and in "
+                                "no interval"));
 }
 
 TEST_F(Growth, AnotherWorkloadIsAnAnswerOfItsOwn) {
