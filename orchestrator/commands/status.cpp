@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -243,6 +244,29 @@ std::string status_json(const Store::Progress& p, const std::optional<ClusterPro
   return json.dump(lines ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// A night whose file was lost went on in another one beside it, as it said then. Once the first one is written again, it is gone on with.
+void look_for_rescued(const std::string& file, Store::Progress& progress) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path(file);
+  const auto written = fs::last_write_time(path, error);
+  if (error || progress.session_ended_how == "done") return;
+  const std::string begins = path.stem().string() + ".rescued";
+  for (const auto& one :
+       fs::directory_iterator(path.parent_path().empty() ? "." : path.parent_path(), error)) {
+    const std::string name = one.path().filename().string();
+    std::error_code gone;
+    if (name.starts_with(begins) && one.path().extension() == path.extension() &&
+        one.last_write_time(gone) > written && !gone)
+      progress.last_warnings.push_back(
+          {"result_rescued",
+           fmt::format(
+               "{} lies beside it, is newer, and may hold what this file lacks: a night goes on in such "
+               "a file where its own is lost; dvfs-plan status {}",
+               name, shell_quote((path.parent_path() / name).string()))});
+  }
+}
+
 // Opened for this look alone: what stays open keeps a log beside the file.
 std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::string& file, const Sysfs& sysfs) {
   Store store = Store::open(file, Database::Mode::read_only);
@@ -265,6 +289,7 @@ std::pair<Store::Progress, std::optional<ClusterProgress>> look(const std::strin
       progress.last_warnings.push_back({"damaged", error.what()});
     }
   }
+  look_for_rescued(file, progress);
   return {std::move(progress), std::move(cluster)};
 }
 

@@ -51,6 +51,13 @@ class SysfsKnob : public Knob {
   const Sysfs& sysfs_;
 };
 
+// cpuN/online, cpuN/hotplug/target, smt/control: Documentation/core-api/cpu_hotplug.rst.
+bool switches_cpus_off(const std::string& path) {
+  const std::string_view all = "/sys/devices/system/cpu/";
+  return path.starts_with(all) &&
+         (path.ends_with("/online") || path.ends_with("/hotplug/target") || path.ends_with("/smt/control"));
+}
+
 KnobFinding find_sysfs_knob(const KnobRequest& request) {
   const std::string name = split_axis_name(request.axis).base.substr(std::string("sysfs.").size());
   std::vector<std::string> names;
@@ -72,6 +79,12 @@ KnobFinding find_sysfs_knob(const KnobRequest& request) {
     if (!request.sysfs.text(path))
       return {request.axis, nullptr,
               fmt::format("{} cannot be read, so it could not be put back", spec.path.text)};
+    if (switches_cpus_off(path))
+      return {request.axis, nullptr,
+              fmt::format("{} switches CPUs off, which takes their limits, their idle states and their "
+                          "governor's tunables along, and of those this axis puts nothing back: cpu.smt "
+                          "switches further threads off and puts all of it back, cpu.cores leaves cores idle",
+                          spec.path.text)};
     return {request.axis, std::make_unique<SysfsKnob>(request.axis, path, spec.values, request.sysfs), {}};
   }
   return {request.axis, nullptr,

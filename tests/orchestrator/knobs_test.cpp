@@ -315,6 +315,14 @@ TEST_F(KnobTest, SysfsKnobWritesOnlyWhatIsNamedBelowSys) {
   std::filesystem::create_symlink(root_ / "etc/secret", root_ / "sys/link");
   const std::vector<SysfsKnobSpec> bad{{"out", {}, {"/sys/link", {}}, {{"1", {}}}}};
   EXPECT_THAT(find("sysfs.out", bad).problem, HasSubstr("which is not below /sys"));
+  root_.attribute("/sys/devices/system/cpu/cpu3/online", "1");
+  const std::vector<SysfsKnobSpec> hotplug{
+      {"on", {}, {"/sys/devices/system/cpu/cpu3/online", {}}, {{"0", {}}, {"1", {}}}}};
+  EXPECT_EQ(
+      find("sysfs.on", hotplug).problem,
+      "/sys/devices/system/cpu/cpu3/online switches CPUs off, which takes their limits, their idle states "
+      "and their governor's tunables along, and of those this axis puts nothing back: cpu.smt switches "
+      "further threads off and puts all of it back, cpu.cores leaves cores idle");
   const std::vector<SysfsKnobSpec> missing{{"m", {}, {"/sys/none", {}}, {{"1", {}}}}};
   EXPECT_EQ(find("sysfs.m", missing).problem, "/sys/none: No such file or directory");
   EXPECT_EQ(find("sysfs.tph", good).problem,

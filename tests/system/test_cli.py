@@ -158,6 +158,12 @@ workloads:
         (self.folder / "hold").unlink()
         status = json.loads(self.call("status", "slow.sqlite", "--json").stdout)
         self.assertEqual((status["running"], status["finished_trials"], status["last_session_ended"]), (False, done, "interrupted"))
+        # A file that a night went on in, and that is newer, is named; of one that is older this one knows.
+        shutil.copy(self.folder / "slow.sqlite", self.folder / "slow.rescued.sqlite")
+        self.assertIn("warning: result_rescued: slow.rescued.sqlite lies beside it, is newer, and may hold what this file lacks: a night goes on in such a file "
+                      "where its own is lost; dvfs-plan status slow.rescued.sqlite\n", self.call("status", "slow.sqlite").stdout)
+        os.utime(self.folder / "slow.rescued.sqlite", (0, 0))
+        self.assertNotIn("rescued", self.call("status", "slow.sqlite").stdout)
         self.assertEqual(self.call("slow.yaml").returncode, 0)
         self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n, count(DISTINCT key) AS keys FROM trials"), [{"n": 8, "keys": 8}])
         again = self.call("slow.yaml", "--json")
