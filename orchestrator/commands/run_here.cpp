@@ -467,11 +467,15 @@ class Run {
     concluding_took_ = concluded_at_ - now;
   }
 
-  // A run that was killed or failed after its last trial has not said that it was the last.
+  // A run that was killed or failed after its last trial has not said that it was the last; one that was killed as it took in that the file
+  // changed has not concluded.
   int report_of_finished(Store& existing, const std::string& path) {
     if (existing.experiment().last_session_ended != "done") {
       Store store = open_as_owner(path, Database::Mode::read_write);
       store.end_last_session("done", clock_.wall_time(), conclusions_for_sql(store));
+    } else if (!existing.is_concluded()) {
+      Store store = open_as_owner(path, Database::Mode::read_write);
+      conclude(store);
     }
     return report(existing, path);
   }

@@ -22,12 +22,7 @@ bool is_of_workload(const TrialId& trial) {
 }  // namespace
 
 void History::remember(const TrialId& id) {
-  if (ids_.insert(id).second && is_of_workload(id) && id.attempt == 1) ++begun_of_block_[id.block];
-}
-
-int History::begun_of_block(int block) const {
-  const auto found = begun_of_block_.find(block);
-  return found == begun_of_block_.end() ? 0 : found->second;
+  ids_.insert(id);
 }
 
 void History::begin(const PlannedTrial& trial, const std::string& node) {

@@ -37,8 +37,6 @@ class History {
   const std::vector<InFlight>& in_flight() const { return in_flight_; }
   // Of workloads, warm-ups apart; finished.
   int workload_trials() const { return workload_trials_; }
-  // Of a block, warm-ups and reruns apart; begun.
-  int begun_of_block(int block) const;
   // All, with those that are under way: what a budget of trials counts.
   int begun_workload_trials() const;
   // What the night has paid so far, warm-ups and idle windows included.
@@ -50,7 +48,6 @@ class History {
   std::vector<FinishedTrial> trials_;
   std::vector<InFlight> in_flight_;
   std::set<TrialId> ids_;
-  std::map<int, int> begun_of_block_;
   void remember(const TrialId& id);
   int workload_trials_ = 0;
   Seconds spent_{0};

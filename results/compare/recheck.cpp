@@ -19,6 +19,9 @@
 namespace dvfs_plan {
 namespace {
 
+// A share of the objective: less is no change, however little trials scatter. It would be told as 0.0 %.
+constexpr double least_change = 0.0005;
+
 const PointSummary* point_of(const ScenarioSummary& scenario, const std::string& key) {
   const auto found = std::find_if(scenario.points.begin(), scenario.points.end(),
                                   [&](const PointSummary& point) { return point.point == key; });
@@ -260,7 +263,7 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   const auto change = change_at(confidence_of_recheck);
   row.change = range_of(change);
   const auto strict = change_at(confidence);
-  if (strict && is_beyond_zero(*strict)) {
+  if (strict && is_beyond_zero(*strict) && std::abs(strict->value) >= least_change) {
     row.verdict = has_changed;
     row.why = fmt::format(
         "relative to the reference the best takes {:.1f} % {} than in the night (99 % interval {:+.1f} to "

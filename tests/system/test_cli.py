@@ -166,8 +166,13 @@ workloads:
         self.assertNotIn("rescued", self.call("status", "slow.sqlite").stdout)
         self.assertEqual(self.call("slow.yaml").returncode, 0)
         self.assertEqual(self.query("slow.sqlite", "SELECT count(*) AS n, count(DISTINCT key) AS keys FROM trials"), [{"n": 8, "keys": 8}])
+        # Killed as it took in that its file asks for less, it had not concluded: who has nothing else to do does that.
+        with contextlib.closing(sqlite3.connect(self.folder / "slow.sqlite")) as file, file:
+            file.execute("DELETE FROM conclusion")
         again = self.call("slow.yaml", "--json")
         self.assertEqual((again.returncode, json.loads(again.stdout)["finished_trials"]), (0, 8))
+        with contextlib.closing(sqlite3.connect(self.folder / "slow.sqlite")) as file:
+            self.assertEqual(file.execute("SELECT concluded FROM experiments").fetchall(), [(1,)])
 
     def test_the_best_is_confirmed_in_fresh_blocks_whatever_happens_meanwhile(self):
         self.write("twice.yaml", "name: twice\nrepeat: {min: 2, confirm: 5}\nreference: {t: 0.2}\nconditions: {warm up: 0, foreign load: off, reruns: 0}\n"
