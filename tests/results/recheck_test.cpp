@@ -166,6 +166,17 @@ TEST(Recheck, WhatIsAlikeToTheLastPlaceHasNotChanged) {
 }
 
 // A reference that is asked for afterwards, and fails whenever it is run: that is no news.
+// Trials that scatter by nothing at all: of 0.02 % it would be said that the answer has changed by 0.0 %.
+TEST(Recheck, WhatWouldBeToldAsNothingHasNotChanged) {
+  std::mt19937_64 random(20261128);
+  const Machine then{.joules = {80, 100}, .noise = 0, .of_blocks = 0};
+  for (const auto& [factor, verdict] :
+       {std::pair{0.9998, stands}, {1.0002, stands}, {0.998, has_changed}, {1.002, has_changed}}) {
+    const Machine now{.joules = {80 * factor, 100}, .noise = 0, .of_blocks = 0};
+    EXPECT_EQ(recheck_of(then, now, 2, random).verdict, verdict) << factor;
+  }
+}
+
 TEST(Recheck, WhatNeverRanHasNotChanged) {
   std::mt19937_64 random(6);
   Machine machine{{80, 90, 100}};
