@@ -38,9 +38,10 @@ void refuse_another_tree(const StateFolder& folder, const Journal& journal) {
                   state_folder_option(folder.path())));
 }
 
-// Unless the run is alive, and only its guardian is not. False: a process does not end.
+// Unless the run is alive, and only its guardian is not. False: a process does not end. What was killed goes only when the kernel has given back its
+// memory: seconds, where it had much or the machine is busy.
 bool end_what_it_left(const SessionRecord& record) {
-  constexpr int rounds = 20;
+  constexpr int rounds = 2000;  // 5 ms apart
   if (record.run.empty() || is_alive(record.pid, record.started)) return true;
   return end_workload({record.run, 0, record.region_folder, record.control_group}, record.user, rounds);
 }

@@ -29,8 +29,8 @@ constexpr double unplaced = 0.4;
 // phase of the sensor, and what is left of it on the average over phases is less than this in 95 % of random
 // loads. Where looks do not resolve the intervals all of it may repeat.
 constexpr double same_in_all = 0.45;
-// Standard deviation of what a load that came before its mark, or went on behind it, may have drawn there, of the most that it may. Both edges
-// of a stretch are off the same way: theirs add up.
+// Standard deviation of what a load that came before its mark, or went on behind it, may have drawn there, of the most that it may; and of what one
+// that comes behind its mark did not draw. Both edges of a stretch are off the same way: theirs add up.
 constexpr double of_a_lead = 0.6;
 // How alike the errors at the edges of several stretches are: the same load begins and ends at each.
 constexpr double alike = 0.2;
@@ -215,10 +215,13 @@ class Counted {
       if (of_in + of_out > 0) share = of_in / (of_in + of_out);
       const double unexplained = one.joules - a * in_watts - o * out_watts;
       mine = a * in_watts + share * unexplained;
-      if (one.marked)
-        of_lead = of_a_lead * share *
-                  lead_of(in_watts > out_watts ? unexplained : -unexplained, std::sqrt(of_in),
-                          std::abs(mine - one.joules * a / one.length()));
+      if (one.marked) {
+        // Towards the load, and away from it: a load before its mark, or one that only begins behind it.
+        const double told = in_watts > out_watts ? unexplained : -unexplained,
+                     all = std::abs(mine - one.joules * a / one.length());
+        of_lead = of_a_lead * std::max(share * lead_of(told, std::sqrt(of_in), all),
+                                       (1 - share) * lead_of(-told, std::sqrt(of_out), all));
+      }
       // More than the guesses allow: they were worth less than thought.
       if (of_in + of_out > 0)
         variance =
@@ -241,6 +244,7 @@ class Counted {
       share = 0;
       mine = a * in_watts;
       variance = a * a * *in.variance;
+      if (one.marked) of_lead = of_a_lead * std::max(0.0, mine - one.joules * a / one.length());
       out_watts = std::max(0.0, one.joules - mine) / o;
     } else {
       // Nothing is known of either side.
@@ -261,9 +265,9 @@ class Counted {
     of.timing += left * left * moment(one.from_uncertain) + right * right * moment(one.to_uncertain);
   }
 
-  // What of a divided interval the load may have drawn outside of its mark, J: as much as speaks for it (`told`, of what the guesses leave
-  // unexplained), and by how much that may be off where the load itself varies (`unsure`), up to what it is where the same load lay on both
-  // sides of the mark (`all`).
+  // What of a divided interval the load may have drawn outside of its mark, or not drawn inside, J: as much as speaks for it (`told`, of what the
+  // guesses leave unexplained), and by how much that may be off where the side that it counts to varies itself (`unsure`), up to what it is
+  // where the same was drawn on both sides of the mark (`all`).
   static double lead_of(double told, double unsure, double all) {
     const double least = std::max(0.0, told);
     return std::max(least, std::min(all, least + unsure));
