@@ -49,12 +49,20 @@ bool limits_carry(const std::string& limits, std::uint64_t bits) {
   return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits && !is_anybodys(bits);
 }
 
-// A zombie shows its limits until it is reaped.
+// A zombie shows its limits until it is reaped. One whose first thread has ended (pthread_exit(3) in main) looks like a zombie while others go on; how
+// many threads it has is the 20th field (proc_pid_stat(5)).
 bool is_dead(pid_t pid) {
   const std::string stat = Sysfs().text(fmt::format("/proc/{}/stat", pid)).value_or("");
   const auto name_end = stat.rfind(')');
-  const char state = name_end != std::string::npos && name_end + 2 < stat.size() ? stat[name_end + 2] : 'X';
-  return state == 'Z' || state == 'X';
+  if (name_end == std::string::npos) return true;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string state, skipped;
+  constexpr int between = 16;
+  fields >> state;
+  for (int i = 0; i < between; ++i) fields >> skipped;
+  int threads = 0;
+  fields >> threads;
+  return state == "X" || (state == "Z" && threads <= 1);
 }
 
 // Numbers of all processes but ours.

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/child.hpp"
 #include "base/spawn.hpp"
@@ -195,6 +197,31 @@ TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMarks) {
   EXPECT_EQ(result.signal, SIGKILL);
   EXPECT_EQ(result.leftovers, 0) << "others ended them; they came to us, who adopt them, dead";
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+// It looks like a zombie, with an environment that is gone.
+TEST(LimitMark, IsFoundOfAProcessWhoseFirstThreadHasEnded) {
+  const std::string run = new_run();
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_MSGQUEUE, &limit), 0);
+  const auto marked = limit_mark(run, limit.rlim_max);
+  if (!marked) GTEST_SKIP() << "RLIMIT_MSGQUEUE is too low here to be lowered further";
+  const pid_t daemon = ::fork();
+  if (daemon == 0) {
+    const rlimit lowered{*marked, *marked};
+    if (::setsid() < 0 || ::setrlimit(RLIMIT_MSGQUEUE, &lowered) != 0) ::_exit(1);
+    std::thread([] { ::sleep(60); }).detach();
+    ::syscall(SYS_exit, 0);
+  }
+  const std::string status = "/proc/" + std::to_string(daemon) + "/status";
+  while (Sysfs().text(status).value_or("").find("State:\tZ") == std::string::npos) ::usleep(1000);
+  ASSERT_EQ(::waitpid(daemon, nullptr, WNOHANG), 0) << "it goes on";
+  ASSERT_TRUE(is_limited(daemon, run));
+  EXPECT_TRUE(kill_limited(run));
+  ::kill(daemon, SIGTERM);  // where it was not found
+  int how = 0;
+  EXPECT_EQ(::waitpid(daemon, &how, 0), daemon);
+  EXPECT_TRUE(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
 }
 
 TEST(LimitMark, StandsInTheLastBitsOfALimitThatIsLoweredAndNeverRaised) {
