@@ -113,30 +113,35 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return nearest.empty() ? std::string{} : fmt::format(" (did you mean '{}'?)", nearest);
 }
 
+namespace {
+
+// Whether what begins a text may be sent to a terminal; `length`: of its UTF-8 sequence, 0 if it is none. U+0080..U+009F are control characters too,
+// and U+202A..E, U+2066..9 turn the reading direction.
+bool is_shown(std::string_view text, std::size_t length) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (length == 0 || first < 0x20 || first == 0x7F) return false;
+  const bool c1 = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+  const bool bidi =
+      length == 3 && (text.starts_with("\xE2\x80\xAA") || text.starts_with("\xE2\x80\xAB") ||
+                      text.starts_with("\xE2\x80\xAC") || text.starts_with("\xE2\x80\xAD") ||
+                      text.starts_with("\xE2\x80\xAE") ||
+                      (text.starts_with("\xE2\x81") && static_cast<unsigned char>(text[2]) >= 0xA6 &&
+                       static_cast<unsigned char>(text[2]) <= 0xA9));
+  return !c1 && !bidi && !is_invisible(text.substr(0, length));
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, bool keep_newlines) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = utf8_sequence(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    const bool newline = keep_newlines && (first == '\n' || first == '\t');
-    // U+0080..U+009F are control characters too, and U+202A..E, U+2066..9 turn the reading direction.
-    const bool c1 = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    const bool bidi =
-        length == 3 && (text.starts_with("\xE2\x80\xAA") || text.starts_with("\xE2\x80\xAB") ||
-                        text.starts_with("\xE2\x80\xAC") || text.starts_with("\xE2\x80\xAD") ||
-                        text.starts_with("\xE2\x80\xAE") ||
-                        (text.starts_with("\xE2\x81") && static_cast<unsigned char>(text[2]) >= 0xA6 &&
-                         static_cast<unsigned char>(text[2]) <= 0xA9));
-    const bool control =
-        (first < 0x20 && !newline) || first == 0x7F || c1 || bidi || is_invisible(text.substr(0, length));
-    const std::size_t step = length == 0 ? 1 : length;
-    if (length == 0 || control) {
-      for (std::size_t i = 0; i < step; ++i) {
-        result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
-      }
-    } else {
+    const std::size_t length = utf8_sequence(text), step = std::max<std::size_t>(length, 1);
+    if (is_shown(text, length) || (keep_newlines && (text[0] == '\n' || text[0] == '\t'))) {
       result.append(text.substr(0, step));
+    } else {
+      for (std::size_t i = 0; i < step; ++i)
+        result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
     }
     text.remove_prefix(step);
   }
@@ -182,11 +187,19 @@ std::string shell_quote(std::string_view word) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
   if (!word.empty() && word.find_first_not_of(safe) == std::string_view::npos) return std::string(word);
   std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'')
+  while (!word.empty()) {
+    const std::size_t length = utf8_sequence(word), step = std::max<std::size_t>(length, 1);
+    if (word[0] == '\'') {
       quoted += "'\\''";
-    else
-      quoted += c;
+    } else if (is_shown(word, length) || word[0] == '\n') {
+      quoted += word.substr(0, step);
+    } else {  // who pastes it sees what it is, and a terminal does not obey it
+      quoted += "'\"$(printf '";
+      for (std::size_t i = 0; i < step; ++i)
+        quoted += fmt::format("\\{:03o}", static_cast<unsigned char>(word[i]));
+      quoted += "')\"'";
+    }
+    word.remove_prefix(step);
   }
   return quoted + "'";
 }

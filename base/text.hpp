@@ -32,7 +32,7 @@ std::string cut_to(std::string_view text, std::size_t bytes);
 // The text with each byte that is not valid UTF-8, and each NUL, replaced by U+FFFD; a sequence that was cut off at its beginning is left out.
 std::string valid_utf8(std::string_view text);
 
-// One word for /bin/sh, quoted where it needs to be.
+// One word for /bin/sh, quoted where it needs to be; what a terminal would obey stands there by its numbers.
 std::string shell_quote(std::string_view word);
 
 // "w n=2" before "w n=10": runs of digits by their number.

@@ -115,6 +115,26 @@ TEST(Text, QuotesForTheShell) {
   EXPECT_EQ(shell_quote("plain-1.8"), "plain-1.8");
   EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_quote(""), "''");
+  EXPECT_EQ(shell_quote("a\x1b[2J"), "'a'\"$(printf '\\033')\"'[2J'");
+}
+
+// What /bin/sh makes of it is the word, and nothing that a terminal obeys stands in it.
+TEST(Text, QuotesAnyWordForTheShell) {
+  std::minstd_rand random(7);
+  const std::vector<std::string> pieces{"a",  " ",  "'",    "\"",   "$x",       "`id`",         "\\",   "\n",
+                                        "\t", "\r", "\x1b", "\x7f", "\xc2\x9b", "\xe2\x80\xae", "\xff", "ü"};
+  for (int i = 0; i < 200; ++i) {
+    std::string word;
+    for (auto left = random() % 8; left > 0; --left) word += pieces[random() % pieces.size()];
+    const std::string quoted = shell_quote(word);
+    EXPECT_EQ(printable(quoted, true), quoted);
+    FILE* const shell = ::popen(("printf %s " + quoted).c_str(), "r");
+    ASSERT_NE(shell, nullptr);
+    std::string said;
+    for (int c = std::fgetc(shell); c != EOF; c = std::fgetc(shell)) said += static_cast<char>(c);
+    ::pclose(shell);
+    EXPECT_EQ(said, word);
+  }
 }
 
 TEST(CpuList, ReadsWhatTheKernelPrints) {
