@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,18 +86,22 @@ std::string tail_of(const std::string& output) {
 // Folders of setters that were there when a setting of theirs was first used, held open: somebody may move one away before all is put back.
 class Folders {
  public:
-  // Where `folder` is now; "/" where it is gone: programs that lie elsewhere do their work there all the same.
+  // Where `folder` is now, whatever has its name by now; "/" where it is gone: programs that lie elsewhere do their work there all the same.
   std::string now(const std::string& folder) {
     const std::lock_guard lock(mutex_);
     UniqueFd& held = held_[folder];
-    if (::access(folder.c_str(), F_OK) == 0) {
-      if (!held) held.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    struct stat named {
+    }, kept{};
+    const bool is_there = ::stat(folder.c_str(), &named) == 0;
+    if (is_there && !held) held.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (is_there && (!held || ::fstat(held.get(), &kept) != 0 ||
+                     (kept.st_dev == named.st_dev && kept.st_ino == named.st_ino)))
       return folder;
-    }
     std::error_code none;
     const std::string moved =
         held ? std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", held.get()), none).string() : "";
-    return !moved.empty() && ::access(moved.c_str(), F_OK) == 0 ? moved : "/";
+    if (!moved.empty() && ::access(moved.c_str(), F_OK) == 0) return moved;
+    return is_there ? folder : "/";
   }
 
  private:

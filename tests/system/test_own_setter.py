@@ -268,24 +268,28 @@ class OwnSetter(Whole):
                 self.assertEqual(self.cap.read_text(), "140.000\n", restored.stdout)
 
     def test_the_experiments_folder_may_go_meanwhile(self):
-        """Moved: the programs in it are run where they are now. Removed: those that lie elsewhere do their work all the same."""
-        for how in ("moved", "removed"):
+        """Moved: the programs in it are run where they are now, also where another folder has its name. Removed: those that lie elsewhere do their work
+        all the same."""
+        for how in ("moved", "another", "removed"):
             for killed in (False, True):
                 with self.subTest(how=how, killed=killed):
                     folder = self.folder / f"{how}{killed:d}"
                     folder.mkdir()
                     for name in ("machine", "tool"):
                         (folder / name).symlink_to(self.folder / name)
-                    tool = "./tool" if how == "moved" else f"{self.folder}/elsewhere"
+                    tool = f"{self.folder}/elsewhere" if how == "removed" else "./tool"
                     self.write("elsewhere", f"#!/bin/sh\ncd {self.folder} && exec ./tool $*\n").chmod(0o755)
                     (folder / "own.yaml").write_text(EXPERIMENT.replace("./tool", tool).replace("WAIT", "sleep 60").replace("cat machine/cap >>ran-at", f"touch {folder}.ran"))
                     run = subprocess.Popen(self.arguments(str(folder / "own.yaml"), "--no-html", "-o", f"{folder}.sqlite"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                     self.addCleanup(lambda run=run: run.poll() is None and run.kill())
                     self.wait_for(lambda: self.is_set() and folder.with_name(folder.name + ".ran").exists())
-                    if how == "moved":
+                    if how != "removed":
                         folder.rename(folder.with_name(folder.name + ".old"))
-                    else:
+                    if how == "another":
+                        folder.mkdir()
+                        (folder / "tool").symlink_to("/bin/false")
+                    if how == "removed":
                         for one in folder.iterdir():
                             one.unlink()
                         folder.rmdir()
