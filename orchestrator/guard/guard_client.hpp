@@ -100,7 +100,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   // Whether another process puts the settings back at once where the guardian is killed.
   bool is_stood_by() const { return door_ != GuardDoor::own; }
 
-  // Before a workload is started, whose traces these are.
+  // Before a workload is started, whose traces these are; the first time it returns when they are on disk.
   void note_traces(const WorkloadTraces& traces);
   void note_child(pid_t child);                  // 0: none is running
   void note_until(const std::string& expected);  // when we expect to be done, for who waits
@@ -156,7 +156,7 @@ class GuardClient : public SettingWriter, public ProtectedSensors {
   std::vector<SavedSetting> settings_;
   std::vector<SettingText> former_;                       // as the first guardian read them
   std::map<std::string, std::set<std::string>> written_;  // by path, what was written since
-  WorkloadTraces traces_;                                 // as the guardian knows them
+  std::optional<WorkloadTraces> traces_;                  // as the guardian knows them; nullopt: of none
   std::unique_ptr<GuardClient> beside_;
   pid_t named_beside_ = -1;
   pid_t child_ = -1;

@@ -107,6 +107,8 @@ void tell_what_was_overwritten(const AppliedRecord& record, RestoreOutcome& outc
 }
 
 constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
+constexpr const char* does_not_end =
+    "a process that the run left does not end: it may disturb what is measured now";
 
 }  // namespace
 
@@ -177,8 +179,12 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     }
     if (record && record->boot_id == boot_id(sysfs) && record->settings > 0 && !discard && !goes_on)
       refuse_lost_journal(folder, *record);
-    if (record && alone) remove_session_record(folder);  // else whoever comes next tries again
-    return std::nullopt;
+    // Else whoever comes next tries again; of a run that goes on it is by this that its workload is found, should it be killed now.
+    if (record && alone && !goes_on) remove_session_record(folder);
+    if (alone) return std::nullopt;
+    RestoreOutcome outcome;
+    outcome.notes.emplace_back(does_not_end);
+    return outcome;
   }
   if (!record && !rebooted)
     alone = end_what_it_left(
@@ -206,8 +212,7 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
       return gone;
     });
   }
-  if (!alone)
-    outcome.notes.push_back("a process that the run left does not end: it may disturb what is measured now");
+  if (!alone) outcome.notes.emplace_back(does_not_end);
   if (!outcome.complete() && discard) {
     set_journal_aside(folder);
     for (const auto& failure : outcome.failures)
@@ -217,7 +222,15 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
     return outcome;
   }
   require_restored(outcome);
-  remove_session_record(folder);  // first: one without its journal says that what settings were is lost
+  // First: one that tells of settings, without its journal, says that what they were is lost. A run that goes on is found by it.
+  try {
+    SessionRecord still = record.value_or(SessionRecord{});
+    still.settings = 0;
+    goes_on ? write_session_record(folder, still) : remove_session_record(folder);
+  } catch (const Error&) {
+    remove_session_record(
+        folder);  // a full disk: the next one is told of what is left when the run says it again
+  }
   remove_journal(folder);
   return outcome;
 }

@@ -210,7 +210,11 @@ class MetricsServer::Listener {
   ~Listener() {
     context_.stop();
     thread_.join();
-    if (!socket_.empty()) ::unlink(socket_.c_str());
+    // Somebody may have put something else there meanwhile: that is not ours to remove.
+    struct stat now {};
+    if (!socket_.empty() && ::lstat(socket_.c_str(), &now) == 0 && now.st_dev == made_.st_dev &&
+        now.st_ino == made_.st_ino)
+      ::unlink(socket_.c_str());
   }
 
   const std::string& address() const { return address_; }
@@ -228,7 +232,7 @@ class MetricsServer::Listener {
   void listen_at_socket(const std::string& path) {
     clear_socket(path, context_);
     local_.emplace(context_, asio::local::stream_protocol::endpoint(path), text_, conversations_);
-    socket_ = path;
+    if (::lstat(path.c_str(), &made_) == 0) socket_ = path;
     address_ = "unix:" + path;
   }
 
@@ -238,6 +242,7 @@ class MetricsServer::Listener {
   std::optional<Door<asio::ip::tcp>> tcp_;
   std::optional<Door<asio::local::stream_protocol>> local_;
   std::string address_, socket_;
+  struct stat made_ {};  // of the socket
   std::thread thread_;
 };
 

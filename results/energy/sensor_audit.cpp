@@ -97,10 +97,12 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
   audit.state = state_of(energy.fault, changes > 0);
   audit.update = update_period(readings);
   const double looked = seen.back().time - seen.front().time;
-  constexpr double nearly_each = 0.8;
+  // Looks that are hardly denser than a counter's renewals do not tell these by repeats: how many there were does. A gauge may say the same again.
+  const double nearly_each = channel.kind == ChannelKind::counter ? 0.45 : 0.8;
   if (!audit.update && seen.size() >= values_for_a_resolution &&
       changes >= nearly_each * static_cast<double>(seen.size() - 1)) {
-    audit.update = Seconds{looked / static_cast<double>(seen.size() - 1)};
+    audit.update = Seconds{
+        looked / (channel.kind == ChannelKind::counter ? changes : static_cast<double>(seen.size() - 1))};
     audit.at_least = true;
   }
   if (looked > 0) audit.fresh_per_second = changes / looked;

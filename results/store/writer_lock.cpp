@@ -116,7 +116,12 @@ std::optional<int> writer_of(const std::string& result) {
 WriterLock::~WriterLock() {
   if (!lock_) return;
   const ActingAs as_owner(owner_);
-  ::unlink(file_.c_str());
+  // Somebody may have moved it away and put a file of his there.
+  struct stat ours {
+  }, there{};
+  if (::fstat(lock_.get(), &ours) == 0 && ::lstat(file_.c_str(), &there) == 0 &&
+      ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+    ::unlink(file_.c_str());
 }
 
 }  // namespace dvfs_plan

@@ -5,6 +5,8 @@
 //   KILL_AT_START=3 LD_PRELOAD=libkill_at_call.so dvfs-plan ...
 // Ends it while it starts its n-th program, which goes on half a second later: between vfork(2) and execve(2) that is
 // not the program yet, and has none of its marks.
+//   SLOW_RECORD_MS=1000 LD_PRELOAD=libkill_at_call.so dvfs-plan ...
+// The guardian's disk is slow: what it notes of the session is there so much later.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -142,6 +144,13 @@ int rename(const char* from, const char* to) {
   static const auto real = next<int (*)(const char*, const char*)>("rename");
   return counted(
       is_below(from), [&] { return real(from, to); }, [] {});
+}
+int renameat(int folder_of, const char* from, int folder_to, const char* to) {
+  static const auto real = next<int (*)(int, const char*, int, const char*)>("renameat");
+  static const char* const slow = std::getenv("SLOW_RECORD_MS");
+  if (slow != nullptr && std::strcmp(to, "session") == 0)
+    ::usleep(1000 * static_cast<useconds_t>(std::atol(slow)));
+  return real(folder_of, from, folder_to, to);
 }
 int link(const char* from, const char* to) {
   static const auto real = next<int (*)(const char*, const char*)>("link");

@@ -81,6 +81,18 @@ class LeftRunning(attack.AttackCase):
                     self.account.put_back.append(1000 * (time.monotonic() - killed))
                 self.account.survived += 1
 
+    def test_killed_in_the_first_moments_on_a_slow_disk(self):
+        """No workload is started before the disk has what finds it: an ordinary user's run has nothing on it before."""
+        library = os.environ.get("DVFS_PLAN_KILL_AT_CALL", attack.PROGRAM.parent.parent / "tests/libkill_at_call.so")
+        os.chown(self.folder, 65534, 65534)
+        state = {"user": 65534, "group": 65534, "extra_groups": [], "environment": {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder), "XDG_RUNTIME_DIR": ""}}
+        slow = dict(state, environment=dict(state["environment"], LD_PRELOAD=str(library), SLOW_RECORD_MS="1000"))
+        self.killed(["guardian", "run"], experiment=f"name: night\nobjective: time\n{attack.QUIET}workloads: [{{name: w, shell: \"{DAEMON} sleep 60\"}}]\n", **slow)
+        again = self.start("name: again\nobjective: time\n" + attack.QUIET + "workloads: [{name: w, command: ['true']}]\n", "-o", "again.sqlite", "--fresh", **state)
+        self.assertEqual(again.wait(timeout=60), 0)
+        self.assertEqual(sleepers(), [])
+        self.account.survived += 1
+
     def test_the_guardian_alone_ends_them(self):
         """One kill, of an ordinary user's run, who may make no control group."""
         os.chown(self.folder, 65534, 65534)

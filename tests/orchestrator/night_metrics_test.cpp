@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include <optional>
 #include <string>
@@ -134,6 +136,17 @@ TEST(MetricsServer, AnswersScrapersAndNobodyElse) {
     EXPECT_EQ(texts, 2);
   }
   EXPECT_NE(::access(path.c_str(), F_OK), 0);
+}
+
+TEST(MetricsServer, LeavesWhatSomebodyPutInItsPlace) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "night.sock";
+  {
+    MetricsServer server("unix:" + path, [] { return std::string("# EOF\n"); });
+    std::filesystem::rename(path, folder / "aside");
+    folder.file("/night.sock", "precious");
+  }
+  EXPECT_EQ(folder.read("/night.sock"), "precious");
 }
 
 TEST(MetricsServer, ASocketThatAKilledRunLeftIsTakenAndNoOtherFile) {

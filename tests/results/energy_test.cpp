@@ -621,6 +621,44 @@ TEST(SensorAudit, TellsStatesRisesAndWhetherPartsFitTheirWholes) {
             "c:package-0 is 133.3 % of c:psys, which holds it: one of them is wrong");
 }
 
+// Looks hardly denser than a counter is renewed (an analyser that is asked in its own interval) find a new value at two of three: by that it is known
+// how often there is one, and trials that are looked at ten times more seldom have energies that hold.
+TEST(SensorAudit, KnowsHowOftenACounterIsRenewedAtLooksThatAreHardlyDenser) {
+  Uniform uniform(14);
+  int held = 0;
+  constexpr int nights = 400;
+  for (int night = 0; night < nights; ++night) {
+    const double update = uniform(0.05, 0.3), look = uniform(0.5, 1.5) * update, phase = uniform(0, update),
+                 idle = uniform(3, 20), load = idle * uniform(1.5, 12);
+    const auto value_at = [&](double t, double begins, double ends) {
+      const double renewed = std::floor((t - phase) / update) * update + phase;
+      return 1000 + idle * renewed + (load - idle) * std::clamp(renewed - begins, 0.0, ends - begins);
+    };
+    std::vector<Reading> readings;
+    for (int i = 0; i < 17; ++i)
+      readings.push_back(at(nanoseconds(Seconds{10 + look * i}), value_at(look * i, 1e6, 2e6)));
+    const auto audit = audit_sensors(std::vector{counter("wall")}, readings, 10 * s,
+                                     nanoseconds(Seconds{10 + 17 * look}), {});
+    ASSERT_TRUE(audit.of(0)->update) << look / update;
+    EXPECT_GT(audit.of(0)->update->value(), 0.85 * update) << look / update;
+    EXPECT_LT(audit.of(0)->update->value(), 1.2 * std::max(look, update)) << look / update;
+    const double length = uniform(8, 30) * update;
+    std::vector<Reading> trial;
+    for (double t = -uniform(0, 1) * update; t < length + 13 * update; t += uniform(6, 14) * update)
+      trial.push_back(at(nanoseconds(Seconds{10 + t}), value_at(t, 0, length)));
+    SensorModel model;
+    model.update = audit.of(0)->update;
+    model.at_least = audit.of(0)->at_least;
+    const auto energy =
+        energy_between(counter("wall"), trial, 10 * s, nanoseconds(Seconds{10 + length}), model);
+    held += energy.joules && energy.half_width_j &&
+                    std::abs(*energy.joules - load * length) > *energy.half_width_j
+                ? 0
+                : 1;
+  }
+  EXPECT_GE(held, nights * 95 / 100);
+}
+
 TEST(SensorAudit, WhatIsNotKnownOfAGaugeHasNoHalfWidthAndAProgramIsHeardAtItsOwnPace) {
   std::vector<Channel> channels{gauge("system"), gauge("rail"), counter("package-0"), gauge("wall")};
   channels[1].averages_over_s = 0.1;

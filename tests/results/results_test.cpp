@@ -913,6 +913,16 @@ TEST(WriterLock, WhoLivesKeepsOthersOut) {
   }
 }
 
+TEST(WriterLock, LeavesWhatSomebodyPutInItsPlace) {
+  const TemporaryFolder folder;
+  {
+    const WriterLock lock(folder.path() + "/night.sqlite", std::nullopt);
+    std::filesystem::rename(folder.path() + "/night.sqlite.lock", folder.path() + "/aside");
+    folder.file("/night.sqlite.lock", "precious");
+  }
+  EXPECT_EQ(folder.read("/night.sqlite.lock"), "precious");
+}
+
 TEST(Csv, QuotesAndDefusesFormulas) {
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
