@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/control_group.hpp"
+#include "base/process_tree.hpp"
 #include "base/sysfs.hpp"
 
 namespace dvfs_plan {
@@ -47,22 +48,6 @@ bool limits_carry(const std::string& limits, std::uint64_t bits) {
   std::istringstream rest(limits.substr(at + name.size()));
   std::uint64_t soft = 0, hard = 0;
   return rest >> soft >> hard && soft == hard && (hard & limit_bits) == bits && !is_anybodys(bits);
-}
-
-// A zombie shows its limits until it is reaped. One whose first thread has ended (pthread_exit(3) in main) looks like a zombie while others go on; how
-// many threads it has is the 20th field (proc_pid_stat(5)).
-bool is_dead(pid_t pid) {
-  const std::string stat = Sysfs().text(fmt::format("/proc/{}/stat", pid)).value_or("");
-  const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return true;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string state, skipped;
-  constexpr int between = 16;
-  fields >> state;
-  for (int i = 0; i < between; ++i) fields >> skipped;
-  int threads = 0;
-  fields >> threads;
-  return state == "X" || (state == "Z" && threads <= 1);
 }
 
 // Numbers of all processes but ours.
@@ -104,9 +89,10 @@ bool is_limited(pid_t pid, const std::string& run) {
 }
 
 bool kill_limited(const std::string& run) {
+  // A zombie shows its limits until it is reaped.
   bool found = false;
   for (const pid_t pid : other_processes()) {
-    if (is_limited(pid, run) && !is_dead(pid)) found = ::kill(pid, SIGKILL) == 0 || found;
+    if (is_limited(pid, run) && !has_ended(pid)) found = ::kill(pid, SIGKILL) == 0 || found;
   }
   return found;
 }

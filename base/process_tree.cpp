@@ -57,6 +57,13 @@ std::set<pid_t> living_of_group(pid_t group) {
   return living;
 }
 
+bool has_ended(pid_t pid) {
+  const auto words = stat_words(pid);
+  constexpr std::size_t threads = 17;  // field 20
+  if (words.empty() || words[0] == "X") return true;
+  return words[0] == "Z" && (words.size() <= threads || parse_number(words[threads]).value_or(0) <= 1);
+}
+
 std::optional<pid_t> parent_of(pid_t pid) {
   const auto words = stat_words(pid);
   if (words.size() < 2) return std::nullopt;

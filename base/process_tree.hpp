@@ -21,6 +21,8 @@ std::set<pid_t> with_descendants(const std::set<pid_t>& roots);
 // Those of a process group (setpgid(2)) that live and descend from us; what has ended and was not waited for is none.
 std::set<pid_t> living_of_group(pid_t group);
 
+// It is not there, or a zombie. One whose first thread has ended (pthread_exit(3) in main) is told as a zombie too, and goes on while it has others.
+bool has_ended(pid_t pid);
 // nullopt: it is not there.
 std::optional<pid_t> parent_of(pid_t pid);
 // When it was started, in the kernel's ticks since the machine's start (10 ms); nullopt: it is not there.

@@ -106,6 +106,16 @@ void tell_what_was_overwritten(const AppliedRecord& record, RestoreOutcome& outc
   }
 }
 
+// Of a run that goes on, nothing of which is set any more. On a full disk there is none until the run says it again.
+void keep_for_its_workload(StateFolder& folder, SessionRecord record) {
+  record.settings = 0;
+  try {
+    write_session_record(folder, record);
+  } catch (const Error&) {
+    remove_session_record(folder);
+  }
+}
+
 constexpr const char* usual_nvidia_smi = "/usr/bin/nvidia-smi";
 constexpr const char* does_not_end =
     "a process that the run left does not end: it may disturb what is measured now";
@@ -223,14 +233,10 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   }
   require_restored(outcome);
   // First: one that tells of settings, without its journal, says that what they were is lost. A run that goes on is found by it.
-  try {
-    SessionRecord still = record.value_or(SessionRecord{});
-    still.settings = 0;
-    goes_on ? write_session_record(folder, still) : remove_session_record(folder);
-  } catch (const Error&) {
-    remove_session_record(
-        folder);  // a full disk: the next one is told of what is left when the run says it again
-  }
+  if (goes_on)
+    keep_for_its_workload(folder, *record);
+  else
+    remove_session_record(folder);
   remove_journal(folder);
   return outcome;
 }

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/same_file.hpp"
 
 namespace dvfs_plan {
 namespace {
@@ -212,8 +213,7 @@ class MetricsServer::Listener {
     thread_.join();
     // Somebody may have put something else there meanwhile: that is not ours to remove.
     struct stat now {};
-    if (!socket_.empty() && ::lstat(socket_.c_str(), &now) == 0 && now.st_dev == made_.st_dev &&
-        now.st_ino == made_.st_ino)
+    if (!socket_.empty() && ::lstat(socket_.c_str(), &now) == 0 && is_same_file(now, made_))
       ::unlink(socket_.c_str());
   }
 

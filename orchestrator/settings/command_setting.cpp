@@ -18,6 +18,7 @@
 
 #include "base/end_processes.hpp"
 #include "base/run_program.hpp"
+#include "base/same_file.hpp"
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -94,9 +95,7 @@ class Folders {
     }, kept{};
     const bool is_there = ::stat(folder.c_str(), &named) == 0;
     if (is_there && !held) held.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (is_there && (!held || ::fstat(held.get(), &kept) != 0 ||
-                     (kept.st_dev == named.st_dev && kept.st_ino == named.st_ino)))
-      return folder;
+    if (is_there && (!held || ::fstat(held.get(), &kept) != 0 || is_same_file(kept, named))) return folder;
     std::error_code none;
     const std::string moved =
         held ? std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", held.get()), none).string() : "";

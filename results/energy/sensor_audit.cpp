@@ -98,11 +98,10 @@ ChannelAudit audit_channel(const Channel& channel, std::uint32_t index, std::spa
   audit.update = update_period(readings);
   const double looked = seen.back().time - seen.front().time;
   // Looks that are hardly denser than a counter's renewals do not tell these by repeats: how many there were does. A gauge may say the same again.
-  const double nearly_each = channel.kind == ChannelKind::counter ? 0.45 : 0.8;
-  if (!audit.update && seen.size() >= values_for_a_resolution &&
-      changes >= nearly_each * static_cast<double>(seen.size() - 1)) {
-    audit.update = Seconds{
-        looked / (channel.kind == ChannelKind::counter ? changes : static_cast<double>(seen.size() - 1))};
+  const bool counts = channel.kind == ChannelKind::counter;
+  const double nearly_each = counts ? 0.45 : 0.8, looks = static_cast<double>(seen.size() - 1);
+  if (!audit.update && seen.size() >= values_for_a_resolution && changes >= nearly_each * looks) {
+    audit.update = Seconds{looked / (counts ? changes : looks)};
     audit.at_least = true;
   }
   if (looked > 0) audit.fresh_per_second = changes / looked;

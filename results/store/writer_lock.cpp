@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/same_file.hpp"
 #include "base/text.hpp"
 
 namespace dvfs_plan {
@@ -74,11 +75,7 @@ WriterLock::WriterLock(const std::string& result, const std::optional<FileOwner>
           "wait until it has ended, or choose another place with --output");
     }
     // Its last holder may have removed it meanwhile.
-    struct stat ours {
-    }, there{};
-    if (::fstat(lock_.get(), &ours) == 0 && ::stat(file_.c_str(), &there) == 0 &&
-        ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
-      break;
+    if (is_at_its_name()) break;
   }
   // What a killed run left says who that was; anything else is somebody's own file.
   char left[8] = {};
@@ -113,15 +110,17 @@ std::optional<int> writer_of(const std::string& result) {
   return errno == EWOULDBLOCK ? std::optional(pid) : std::nullopt;
 }
 
+bool WriterLock::is_at_its_name() const {
+  struct stat ours {
+  }, there{};
+  return ::fstat(lock_.get(), &ours) == 0 && ::lstat(file_.c_str(), &there) == 0 && is_same_file(ours, there);
+}
+
 WriterLock::~WriterLock() {
   if (!lock_) return;
   const ActingAs as_owner(owner_);
   // Somebody may have moved it away and put a file of his there.
-  struct stat ours {
-  }, there{};
-  if (::fstat(lock_.get(), &ours) == 0 && ::lstat(file_.c_str(), &there) == 0 &&
-      ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
-    ::unlink(file_.c_str());
+  if (is_at_its_name()) ::unlink(file_.c_str());
 }
 
 }  // namespace dvfs_plan

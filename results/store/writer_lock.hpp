@@ -21,6 +21,9 @@ class WriterLock {
   WriterLock(const WriterLock&) = delete;
 
  private:
+  // Not so where somebody removed it meanwhile, or moved it away.
+  bool is_at_its_name() const;
+
   std::string file_;
   std::optional<FileOwner> owner_;
   UniqueFd lock_;

@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <filesystem>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
