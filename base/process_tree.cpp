@@ -43,6 +43,13 @@ std::vector<std::string> stat_words(pid_t pid) {
   return text ? split_words(text->substr(text->rfind(')') + 1)) : std::vector<std::string>{};
 }
 
+// By what stat_words() gives of it; see has_ended().
+bool is_ended(const std::vector<std::string>& words) {
+  constexpr std::size_t threads = 17;  // field 20
+  if (words.empty() || words[0] == "X") return true;
+  return words[0] == "Z" && (words.size() <= threads || parse_number(words[threads]).value_or(0) <= 1);
+}
+
 }  // namespace
 
 std::set<pid_t> living_of_group(pid_t group) {
@@ -50,18 +57,14 @@ std::set<pid_t> living_of_group(pid_t group) {
   for (const pid_t pid : with_descendants({::getpid()})) {
     // state ppid pgrp
     const auto words = stat_words(pid);
-    if (words.size() > 2 && words[0] != "Z" && words[0] != "X" &&
-        parse_number(words[2]) == static_cast<double>(group))
+    if (words.size() > 2 && !is_ended(words) && parse_number(words[2]) == static_cast<double>(group))
       living.insert(pid);
   }
   return living;
 }
 
 bool has_ended(pid_t pid) {
-  const auto words = stat_words(pid);
-  constexpr std::size_t threads = 17;  // field 20
-  if (words.empty() || words[0] == "X") return true;
-  return words[0] == "Z" && (words.size() <= threads || parse_number(words[threads]).value_or(0) <= 1);
+  return is_ended(stat_words(pid));
 }
 
 std::optional<pid_t> parent_of(pid_t pid) {

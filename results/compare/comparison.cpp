@@ -626,6 +626,17 @@ std::optional<std::string> trial_in_both(const ComparedResult& one, const Compar
   return std::nullopt;
 }
 
+namespace {
+
+std::string in_both_text(const Comparison& comparison) {
+  return fmt::format(
+      "the two have trials in common (the first is {}): they are one night, or one grew out of a copy of the "
+      "other",
+      *comparison.trial_in_both);
+}
+
+}  // namespace
+
 Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<ComparedResult>& others) {
   Comparison comparison;
   const ComparedResult &before = ones.front(), &after = others.front();
@@ -686,11 +697,8 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
       comparison.warnings.push_back(differs);
   }
   for (std::string& lost : no_longer_counting(comparison)) comparison.warnings.push_back(std::move(lost));
-  if (const auto shared = trial_in_both(before, after); shared && !comparison.of_levels)
-    comparison.warnings.push_back(
-        fmt::format("the two have trials in common (the first is {}): they are one night, or one grew out of "
-                    "a copy of the other",
-                    *shared));
+  if (!comparison.of_levels) comparison.trial_in_both = trial_in_both(before, after);
+  if (comparison.trial_in_both) comparison.warnings.push_back(in_both_text(comparison));
   for (const auto* nights : {&ones, &others}) {
     for (const ComparedResult& night : *nights) {
       if (!night.damaged.empty())
@@ -745,6 +753,8 @@ std::vector<std::string> not_run_after(const Comparison& comparison) {
 
 std::vector<std::string> not_judged(const Comparison& comparison) {
   std::vector<std::string> texts;
+  if (comparison.trial_in_both)
+    texts.push_back("nothing can be said of a night against itself: " + in_both_text(comparison));
   for (const ComparedScenario& scenario : comparison.scenarios) {
     const auto any = [&](auto what) {
       return std::any_of(scenario.points.begin(), scenario.points.end(), what);

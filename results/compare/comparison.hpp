@@ -65,8 +65,9 @@ struct Comparison {
   bool same_plan = false;
   bool energies_compare =
       true;  // both are of the same domains and unit of work; else only times are compared
-  std::vector<std::string> warnings;  // why the two may not be comparable
-  std::vector<Difference> machine;    // facts that differ
+  std::optional<std::string> trial_in_both;  // of two single nights that are one night, or grew out of one
+  std::vector<std::string> warnings;         // why the two may not be comparable
+  std::vector<Difference> machine;           // facts that differ
   std::vector<ComparedScenario> scenarios;
 };
 
@@ -106,8 +107,8 @@ bool worse_by_more_than(const Comparison& comparison, double limit);
 std::vector<std::string> no_longer_counting(const Comparison& comparison);
 // Settings of which trials counted before and that were not run after; a line each.
 std::vector<std::string> not_run_after(const Comparison& comparison);
-// Of what it cannot be said whether it is worse: energy or time of a scenario, of which no setting has a change with an interval; a line
-// each.
+// Of what it cannot be said whether it is worse: nights of which one is, or holds, the other; energy or time of a scenario, of which no
+// setting has a change with an interval; a line each.
 std::vector<std::string> not_judged(const Comparison& comparison);
 
 // What changed, in words; one a scenario and one for what may not be comparable.

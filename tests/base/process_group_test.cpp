@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/child.hpp"
+#include "base/process_tree.hpp"
 #include "base/spawn.hpp"
 #include "base/sysfs.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -199,22 +200,42 @@ TEST_P(Group, TheDeadRunsProcessesAreFoundByItsControlGroupOrByTheirMarks) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
-// It looks like a zombie, with an environment that is gone.
+// A child of which one thread goes on for a minute, and not its first: it looks like a zombie, with an environment that is gone.
+// `begins`: what it does before, in the child; false ends it.
+template <typename Begins>
+pid_t child_without_its_first_thread(Begins begins) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!begins()) ::_exit(1);
+    std::thread([] { ::sleep(60); }).detach();
+    ::syscall(SYS_exit, 0);
+  }
+  while (runs(child)) ::usleep(1000);
+  return child;
+}
+
+TEST(ProcessTree, AProcessWhoseFirstThreadHasEndedLives) {
+  const pid_t child = child_without_its_first_thread([] { return ::setpgid(0, 0) == 0; });
+  EXPECT_EQ(living_of_group(child), std::set<pid_t>{child});
+  EXPECT_FALSE(has_ended(child));
+  ::kill(child, SIGKILL);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(living_of_group(child), std::set<pid_t>{}) << "a zombie now";
+  EXPECT_TRUE(has_ended(child));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
 TEST(LimitMark, IsFoundOfAProcessWhoseFirstThreadHasEnded) {
   const std::string run = new_run();
   rlimit limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_MSGQUEUE, &limit), 0);
   const auto marked = limit_mark(run, limit.rlim_max);
   if (!marked) GTEST_SKIP() << "RLIMIT_MSGQUEUE is too low here to be lowered further";
-  const pid_t daemon = ::fork();
-  if (daemon == 0) {
+  const pid_t daemon = child_without_its_first_thread([&] {
     const rlimit lowered{*marked, *marked};
-    if (::setsid() < 0 || ::setrlimit(RLIMIT_MSGQUEUE, &lowered) != 0) ::_exit(1);
-    std::thread([] { ::sleep(60); }).detach();
-    ::syscall(SYS_exit, 0);
-  }
-  const std::string status = "/proc/" + std::to_string(daemon) + "/status";
-  while (Sysfs().text(status).value_or("").find("State:\tZ") == std::string::npos) ::usleep(1000);
+    return ::setsid() >= 0 && ::setrlimit(RLIMIT_MSGQUEUE, &lowered) == 0;
+  });
   ASSERT_EQ(::waitpid(daemon, nullptr, WNOHANG), 0) << "it goes on";
   ASSERT_TRUE(is_limited(daemon, run));
   EXPECT_TRUE(kill_limited(run));

@@ -542,6 +542,10 @@ TEST(Compare, OneNightNamedTwiceIsFoundByItsTrials) {
               ElementsAre("the two have trials in common (the first is 1 GHz #1): they are one night, or one "
                           "grew out of a copy of the other"));
   EXPECT_THAT(compare(a, b).warnings, testing::IsEmpty());
+  EXPECT_THAT(not_judged(compare(a, copy)),
+              ElementsAre("nothing can be said of a night against itself: the two have trials in common (the "
+                          "first is 1 GHz #1): they are one night, or one grew out of a copy of the other"));
+  EXPECT_THAT(not_judged(compare(a, b)), testing::IsEmpty());
   // Behind another night's blocks, as in a merged result.
   for (TrialRow& trial : copy.trials) {
     trial.block += 20;

@@ -586,6 +586,9 @@ settle: 0 s
                                  r"or one grew out of a copy of the other\n  hint: name each night once; of two single nights: compare A B\n$")
         self.assertRegex(self.call("compare", "a.sqlite", "copy.sqlite").stdout, r"\nwarning: the two have trials in common")
         self.assertNotIn("in common", self.call("compare", "a.sqlite", "b.sqlite").stdout)
+        result = self.call("compare", "--fail-if-worse", "2%", "a.sqlite", "copy.sqlite")
+        self.assertEqual(result.returncode, 7)
+        self.assertRegex(result.stderr, r"^copy\.sqlite: nothing can be said of a night against itself: the two have trials in common \(")
         result = self.call("compare", "--fail-if-worse=-2%", "a.sqlite", "b.sqlite")
         self.assertEqual((result.returncode, result.stderr), (2, "error: --fail-if-worse '-2%' is no share of 0 % or more\n  hint: as in 2% or '2 %'\n"))
 

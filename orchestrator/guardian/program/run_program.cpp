@@ -42,8 +42,19 @@ struct Inherited {
 };
 const Inherited inherited;
 
+// Neither end where there could be none; errno says why.
+struct Pipe {
+  explicit Pipe(int flags) {
+    int fds[2];
+    if (::pipe2(fds, flags) != 0) return;
+    reading = UniqueFd(fds[0]);
+    writing = UniqueFd(fds[1]);
+  }
+  UniqueFd reading, writing;
+};
+
 [[noreturn]] void become_program(const std::string& program, const std::vector<std::string>& arguments,
-                                 const std::string& mark, int output, pid_t parent) {
+                                 const std::string& mark, int output, int not_begun, pid_t parent) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
@@ -58,7 +69,8 @@ const Inherited inherited;
   ::dup2(null, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  ::dup3(not_begun, STDERR_FILENO + 1, O_CLOEXEC);
+  ::close_range(STDERR_FILENO + 2, ~0U, 0);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -70,7 +82,9 @@ const Inherited inherited;
   char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", locale[] = "LC_ALL=C";
   char* const environment[] = {path, locale, const_cast<char*>(mark.c_str()), nullptr};
   ::execve(program.c_str(), argv.data(), environment);
-  ::_exit(127);
+  // That it ended with 127 does not tell this: shells say so of what they could not run.
+  const int why = errno;
+  ::_exit(::write(STDERR_FILENO + 1, &why, sizeof why) < 0 ? 126 : 127);
 }
 
 }  // namespace
@@ -81,17 +95,16 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   ProgramAnswer answer;
   const char* const run = std::getenv(run_variable);
   const std::string mark = fmt::format("{}={}", run_variable, run == nullptr ? "" : run);
-  int fds[2];
-  const bool piped = ::pipe2(fds, O_CLOEXEC) == 0;
+  Pipe said(O_CLOEXEC), not_begun(O_CLOEXEC | O_NONBLOCK);
   const pid_t parent = ::getpid();
-  const pid_t pid = piped ? ::fork() : -1;
+  const pid_t pid = said.writing && not_begun.writing ? ::fork() : -1;
   if (pid < 0) {
     answer.problem = fmt::format("{}: {}", program, std::strerror(errno));
     return answer;
   }
-  if (pid == 0) become_program(program, arguments, mark, fds[1], parent);
-  const UniqueFd read_end(fds[0]);
-  ::close(fds[1]);
+  if (pid == 0) become_program(program, arguments, mark, said.writing.get(), not_begun.writing.get(), parent);
+  said.writing.reset();
+  not_begun.writing.reset();
   const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
                                          std::chrono::duration<double>(deadline.value()));
   int status = 0;
@@ -99,9 +112,9 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   char buffer[8192];
   while (!reaped && Steady::now() < until) {
     if (reading) {
-      pollfd wait{read_end.get(), POLLIN, 0};
+      pollfd wait{said.reading.get(), POLLIN, 0};
       if (::poll(&wait, 1, 100) <= 0) continue;
-      const ssize_t count = ::read(read_end.get(), buffer, sizeof buffer);
+      const ssize_t count = ::read(said.reading.get(), buffer, sizeof buffer);
       if (count > 0)
         answer.output.append(buffer, std::min(most_output - std::min(most_output, answer.output.size()),
                                               static_cast<std::size_t>(count)));
@@ -119,10 +132,10 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
     answer.timed_out = true;
     answer.problem = fmt::format("{} did not answer within {:g} s{}", program, deadline.value(),
                                  reaped ? "" : ", and does not end");
-  } else if (WIFEXITED(status) && WEXITSTATUS(status) != 127) {
-    answer.exit_code = WEXITSTATUS(status);
+  } else if (int why = 0; ::read(not_begun.reading.get(), &why, sizeof why) == sizeof why) {
+    answer.problem = fmt::format("exec {}: {}", program, std::strerror(why));
   } else if (WIFEXITED(status)) {
-    answer.problem = program + " cannot be run";
+    answer.exit_code = WEXITSTATUS(status);
   } else {
     answer.problem = fmt::format("{} was ended by signal {}", program, WTERMSIG(status));
   }
