@@ -53,7 +53,8 @@ class PatientLines {
 
   void say(std::string_view text) {
     std::unique_lock lock(mutex_);
-    if (waiting_.size() + text.size() > most_waiting) {
+    // However long it is, where nothing waits before it.
+    if (!waiting_.empty() && waiting_.size() + text.size() > most_waiting) {
       dropped_ += static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
       return;
     }

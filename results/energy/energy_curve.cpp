@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "results/energy/counter_energy.hpp"
+#include "results/energy/gauge_rounding.hpp"
 #include "results/energy/median.hpp"
 
 namespace dvfs_plan {
@@ -266,6 +267,7 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const double back =
       model_.window ? (model_.latency ? model_.latency->value() : 0) + model_.window->value() / 2 : 0;
   for (const FreshValue& value : fresh.values) points_.push_back({value.time - back, value.value});
+  step_ = told_in_steps_of(looks, model_.resolution);
   sum_up();
 }
 
@@ -432,6 +434,23 @@ double EnergyCurve::gauge_square(double from, double to) const {
   return square;
 }
 
+// Of a gauge: what its steps leave out, J.
+double EnergyCurve::rounding(std::span<const Stretch> stretches) const {
+  if (step_ == 0) return 0;
+  TimesOfLevels levels;
+  for (const auto& [from, to, marked] : stretches) {
+    const std::size_t first = std::max<std::size_t>(interval_of(from), 1);
+    levels[points_.front().value] += std::max(0.0, std::min(to, points_.front().time) - from);
+    levels[points_.back().value] += std::max(0.0, to - std::max(from, points_.back().time));
+    for (std::size_t i = first; i < points_.size() && points_[i - 1].time < to; ++i) {
+      const double inside = std::min(to, points_[i].time) - std::max(from, points_[i - 1].time);
+      levels[points_[i - 1].value] += inside / 2;
+      levels[points_[i].value] += inside / 2;
+    }
+  }
+  return rounding_half_width(levels, step_);
+}
+
 ChannelEnergy EnergyCurve::between(Nanoseconds from, Nanoseconds to) const {
   const Window window{from, to};
   return over({&window, 1});
@@ -492,6 +511,11 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
                                                : std::hypot(begin.half_width, end.half_width);
     systematic += edges;
     half_width += std::sqrt(edges * edges + gauge_square(from, to));
+  }
+  if (!counter_) {
+    const double rounded = rounding(stretches);
+    half_width = std::hypot(half_width, rounded);
+    systematic = std::hypot(systematic, rounded);
   }
   // What said 0 W all through what counts leaves the rounding of two sums. Nothing that runs draws 0 W: it had died.
   constexpr double rounding = 1e-12;

@@ -17,7 +17,8 @@
 //            near an edge is an eighth of the window at most. It is known only where the gauge's own window
 //            covers the time between its values, or where each of many looks at random times finds what is
 //            now: else a load that comes and goes between its values is not seen at all (pulses near a
-//            divisor of the update are read 40 to 70 % wrong, and the readings do not tell).
+//            divisor of the update are read 40 to 70 % wrong, and the readings do not tell). Of one that tells its power in steps what these
+//            leave out (gauge_rounding.hpp).
 // Gain errors of the sensor (NVIDIA 0.87 to 1.15 between boards, arXiv 2312.02741) are not in it: they are a
 // constant of one board and cancel in comparisons.
 #pragma once
@@ -142,6 +143,7 @@ class EnergyCurve {
   Edge gauge_edge(double time) const;
   double gauge_square(double from, double to) const;
   double power_at(double time) const;
+  double rounding(std::span<const Stretch> stretches) const;
   double visible_at(double time) const;
   bool encloses(double from, double to) const;
   bool has_gap(double from, double to) const;
@@ -161,6 +163,7 @@ class EnergyCurve {
   double lowest_ = 0, highest_ = 0;  // of the fresh values
   double slack_ = 0;                 // how late an edge may be read
   double quantum_ = 0;  // J: of a counter that tells whole multiples of it, at its own times; 0: of none
+  double step_ = 0;     // W: in which a gauge tells its power; 0: in none
   double spacing_ = 0;  // median between readings
   bool at_random_times_ = false;                   // the readings were taken
   std::vector<std::pair<double, double>> pauses_;  // stretches in which nobody looked for two updates

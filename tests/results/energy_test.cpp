@@ -561,7 +561,7 @@ TEST(Energy, AMeterOfOneReadingASecondSaysHowLittleItKnows) {
 
 TEST(Energy, AGaugeThatAnswersWithWhatIsNowIsKnownFromLooksAtRandomTimesOnly) {
   // Renewed faster than it can be read; a load of 100 ms that is on for half of each.
-  const auto watts = [](double time) { return std::fmod(time, 0.1) < 0.05 ? 300.0 : 100.0; };
+  const auto watts = [](double time) { return std::fmod(time, 0.1) < 0.05 ? 300.0301 : 100.0103; };
   SensorModel model;
   model.update = Seconds{0.002};
   model.at_least = true;
