@@ -170,6 +170,10 @@ std::string suggest_unit(std::string_view text) {
 std::string unit_hint(std::string_view text, Dimension wanted) {
   const auto parts = leading_number(text);
   if (!parts || parts->rest.empty()) return {};
+  const bool is_right = std::any_of(known_units.begin(), known_units.end(), [&](const KnownUnit& unit) {
+    return unit.dimension == wanted && unit.name == parts->rest;
+  });
+  if (is_right) return {};  // the number is not
   std::vector<std::string> near, all;
   const auto begins_with = [&](std::string_view name) {
     return name.size() > parts->rest.size() &&

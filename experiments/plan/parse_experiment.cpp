@@ -296,6 +296,10 @@ class ExperimentParser {
       if (known.ends_with('.') ? base.starts_with(known) && base.size() > known.size() : base == known)
         return true;
     }
+    if (std::find(vocabulary_.knobs.begin(), vocabulary_.knobs.end(), base) != vocabulary_.knobs.end()) {
+      error(entry.key_mark, fmt::format("axis '{}' lacks a name behind its dot", entry.key));
+      return false;
+    }
     error(entry.key_mark,
           fmt::format("unknown axis '{}'{}; a name without a dot is a parameter of the workload", entry.key,
                       did_you_mean(base, vocabulary_.knobs)));

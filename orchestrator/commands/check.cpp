@@ -21,6 +21,7 @@
 #include "orchestrator/commands/result_place.hpp"
 #include "orchestrator/commands/run_as.hpp"
 #include "orchestrator/commands/text_look.hpp"
+#include "orchestrator/guard/journal.hpp"
 #include "orchestrator/machine/machine_facts.hpp"
 #include "orchestrator/run/attached_services.hpp"
 #include "orchestrator/sensors/energy_choice.hpp"
@@ -166,6 +167,8 @@ struct Runnable {
   std::vector<std::string> notes;  // what is not as hoped, but no obstacle
   bool resumes = false;
   std::vector<std::string> refused_axes;  // that the guardian would not set
+  bool another_runs = false;              // and has set what stands now
+  bool another_was_cut_off = false;       // likewise
 };
 
 void note(const Error& error, Runnable& runnable) {
@@ -224,7 +227,13 @@ void look_whether_it_runs(const PreparedExperiment& prepared, std::optional<Stor
     // With a meter of the user's own the energy's source is chosen when the night begins: until then it is known what it says.
     SystemClock clock;
     Launcher launcher;
-    runnable.sensors = own_meter_lines(prepared.plan.experiment, guard);
+    const OwnMeters heard = hear_own_meters(prepared.plan.experiment, guard);
+    runnable.sensors = heard.lines;
+    if (!heard.lines.empty() && !heard.told_a_value)
+      runnable.notes.push_back(
+          "no meter of yours told a value: where none does in the night either, no trial has an energy of "
+          "theirs; "
+          "`check --rehearse` tries it");
     if (!runnable.sensors.empty()) {
       const auto channels = channels_to_be(prepared.plan.experiment, prepared.gpus, sysfs, launcher, clock);
       if (prepared.plan.experiment.objective.energy_of)
@@ -246,8 +255,10 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
                        const std::string& result, const Sysfs& sysfs) {
   const Plan& plan = prepared.plan;
   std::string text = fmt::format("{}: {}\n\n", printable(plan.experiment.name),
-                                 runnable.problems.empty() ? "this machine can run it"
-                                                           : "the file is right, but a run would not start:");
+                                 !runnable.problems.empty() ? "the file is right, but a run would not start:"
+                                 : runnable.another_runs
+                                     ? "this machine can run it, once the sweep that has it now has ended"
+                                     : "this machine can run it");
   for (const std::string& problem : runnable.problems) text += "  " + problem + "\n";
   if (const std::string note = nothing_is_compared(plan); !note.empty())
     text += "  note: " + printable(note) + "\n";
@@ -302,7 +313,10 @@ std::string check_text(const PreparedExperiment& prepared, const Runnable& runna
   if (files.empty()) {
     text += "\nnothing on the machine would be set\n";
   } else {
-    text += "\nwould be set, and put back to what it is now:\n";
+    text +=
+        runnable.another_runs || runnable.another_was_cut_off
+            ? "\nwould be set, and put back to what it is then; what follows is what that sweep has set:\n"
+            : "\nwould be set, and put back to what it is now:\n";
     SettingAccess access(sysfs, nvidia_doors());
     for (const SavedSetting& setting : files) {
       // A clock lock of NVIDIA's: nobody can say what it is now.
@@ -401,8 +415,11 @@ int check_file(const CheckOptions& options) {
   const auto time = expected_time(prepared, store);
   if (!prepared.warnings.empty()) write_stderr(fmt::format("{}", prepared.warnings));
   look_whether_it_runs(prepared, store, sysfs, guard, runnable);
-  for (const GuardNote& note : guard.notes())
+  for (const GuardNote& note : guard.notes()) {
+    runnable.another_runs = runnable.another_runs || note.text.starts_with(sweep_runs);
+    runnable.another_was_cut_off = runnable.another_was_cut_off || note.text.starts_with(sweep_was_cut_off);
     runnable.notes.push_back(note.text + (note.next_step.empty() ? "" : "; " + note.next_step));
+  }
   write_answer(fmt::format("{}", options.json ? check_json(prepared, runnable, time, result)
                                               : fitted(check_text(prepared, runnable, time, result, sysfs))));
   return runnable.exit_code;

@@ -168,7 +168,9 @@ const Registered<CommandKind> completion(
        auto options = std::make_shared<CompletionOptions>();
        options->all = app.get_parent();
        app.add_option("SHELL", options->shell, "bash, zsh or fish")->required();
-       return declared(app, options, print_completion);
+       DeclaredCommand command = declared(app, options, print_completion);
+       app.remove_option(app.get_option("--json"));  // what it prints is a shell's
+       return command;
      }});
 
 }  // namespace

@@ -50,7 +50,9 @@ struct MeterListener {
     } while (meter.has_more());
   }
 
-  void tell(std::vector<std::string>& lines) {
+  void tell(OwnMeters& all) {
+    std::vector<std::string>& lines = all.lines;
+    for (const Heard& one : heard) all.told_a_value = all.told_a_value || one.values > 0;
     for (std::size_t i = 0; i < heard.size(); ++i) lines.push_back(line_of(meter.channels()[i], heard[i]));
     // What it says that is no value of a channel is told where a trial begins; one that has ended would be started again there.
     if (gone)
@@ -64,12 +66,12 @@ struct MeterListener {
 
 }  // namespace
 
-std::vector<std::string> own_meter_lines(const Experiment& experiment, const GuardClient& guard) {
+OwnMeters hear_own_meters(const Experiment& experiment, const GuardClient& guard) {
   SystemClock clock;
   Launcher launcher;
   launcher.group().has_only_marked({});
   guard.keep_from(launcher.group());
-  std::vector<std::string> lines;
+  OwnMeters all;
   const auto meters = start_own_meters(experiment, launcher, clock);
   std::vector<MeterListener> listeners;
   for (const auto& meter : meters) listeners.emplace_back(*meter);
@@ -83,8 +85,8 @@ std::vector<std::string> own_meter_lines(const Experiment& experiment, const Gua
     clock.sleep_until(std::min(until, clock.now() + nanoseconds(between_readings)));
     for (MeterListener& one : listeners) one.look();
   }
-  for (MeterListener& one : listeners) one.tell(lines);
-  return lines;
+  for (MeterListener& one : listeners) one.tell(all);
+  return all;
 }
 
 }  // namespace dvfs_plan

@@ -37,7 +37,7 @@ Seconds budget_of(const std::string& text) {
   const auto quantity = parse_quantity(text);
   if (!quantity || quantity->dimension != Dimension::time || quantity->value <= 0)
     throw Error(ExitCode::bad_experiment,
-                fmt::format("--budget {}: wanted a time, such as '10 min'{}", printable(text),
+                fmt::format("--budget {}: wanted a time above 0, such as '10 min'{}", printable(text),
                             unit_hint(text, Dimension::time)),
                 "nothing was run");
   return Seconds{quantity->value};
@@ -290,9 +290,6 @@ int recheck_command(const RecheckOptions& options) {
   if (options.blocks < 1 || options.blocks > most_blocks)
     throw Error(ExitCode::bad_experiment,
                 fmt::format("--blocks {}: wanted 1 to {}", options.blocks, most_blocks), "nothing was run");
-  if (!options.experiment.empty() && ::access(options.experiment.c_str(), R_OK) != 0)
-    throw Error(ExitCode::bad_experiment, system_error_text("--experiment " + options.experiment, errno),
-                "it is where the experiment's file is: programs are sought from its folder");
   Recheck part(options);
   RunOptions run;
   static_cast<CommonOptions&>(run) = options;

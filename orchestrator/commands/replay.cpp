@@ -38,7 +38,7 @@ struct ReplayOptions : CommonOptions {
 
 using Json = nlohmann::ordered_json;
 
-double share_of(const std::string& option, const std::string& text) {
+double share_of(const std::string& option, const std::string& text, const char* such_as = "2%, or 0.02") {
   const auto quantity = parse_quantity(text);
   const bool fits = quantity &&
                     (quantity->dimension == Dimension::ratio || quantity->dimension == Dimension::none) &&
@@ -46,7 +46,7 @@ double share_of(const std::string& option, const std::string& text) {
   if (!fits) {
     throw Error(ExitCode::bad_experiment,
                 fmt::format("--{} must be a share below 100 %, not '{}'", option, printable(text)),
-                fmt::format("write --{} 2%, or 0.02", option));
+                fmt::format("write --{} {}", option, such_as));
   }
   return quantity->value;
 }
@@ -171,13 +171,17 @@ PlayOptions play_options_of(const ReplayOptions& options, bool constrained) {
   play_options.search = options.search;
   play_options.noise_time = share_of("noise-time", options.noise_time);
   play_options.noise_power = share_of("noise-power", options.noise_power);
-  play_options.confidence = share_of("confidence", options.confidence);
+  play_options.confidence = share_of("confidence", options.confidence, "95%");
   play_options.stop_regret = share_of("regret", options.regret);
   const bool full = !chooses_one_by_one(options.search);
   const bool by_model = Registered<StrategyKind>::find(options.search)->by_model;
   if (options.own_stop && !by_model && !full)
     throw Error(ExitCode::bad_experiment,
                 fmt::format("--own-stop: {} search states no bound", options.search),
+                "it goes with --search adaptive or full");
+  if (play_options.stop_regret > 0 && !by_model && !full)
+    throw Error(ExitCode::bad_experiment,
+                fmt::format("--regret: {} search states no bound to stop at", options.search),
                 "it goes with --search adaptive or full");
   if (constrained && !by_model)
     throw Error(ExitCode::bad_experiment, fmt::format("{} search knows no constraints", options.search),

@@ -30,6 +30,10 @@ int report_command(const ReportOptions& options) {
     throw Error(ExitCode::bad_experiment,
                 "--recompute judges each trial anew, whatever is asked of them together",
                 "leave it out, or --objective, --subject-to and --reference");
+  if (options.recompute && !(options.html.empty() && options.svg.empty() && options.png.empty()))
+    throw Error(ExitCode::bad_experiment,
+                "--recompute says what differs from what is stored, in words or --json alone",
+                "leave it out, or --html, --svg and --png; nothing was written");
   Store store = Store::open(options.file, Database::Mode::read_only);
   store.hold_snapshot();
   if (options.recompute) {

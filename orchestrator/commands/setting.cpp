@@ -40,7 +40,7 @@ std::vector<SavedSetting> now_at(const std::vector<AxisRequest>& requests,
   return now;
 }
 
-// What stands now is what a sweep has set, while one runs or left a journal; empty: none does, or nobody can be asked.
+// What stands now is what a sweep has set, while one runs or has left a journal; empty: none does, or nobody can be asked.
 std::string whose_is_what_stands(const SettingOptions& options) {
   try {
     const GuardClient guard({.experiment = "setting",
@@ -48,7 +48,7 @@ std::string whose_is_what_stands(const SettingOptions& options) {
                              .sysfs_root = options.sysfs_root,
                              .mode = GuardWish::Mode::looks});
     for (const GuardNote& note : guard.notes()) {
-      if (note.text.starts_with(cut_off_or_running))
+      if (note.text.starts_with(sweep_runs) || note.text.starts_with(sweep_was_cut_off))
         return fmt::format(
             "{}; what is written here as what stands now, and is put back, may be what that sweep set",
             note.text);

@@ -181,9 +181,12 @@ std::string status_text(const Store::Progress& p, bool running, std::optional<in
   } else if (p.session_ended_how.empty() && is_of_another_machine(p, sysfs)) {
     text += fmt::format("whether it runs is not known here: it was begun on {}\n", printable(p.host));
   } else {
+    // Those that failed one after the other, by which it stopped, are run again.
+    const int anew = p.left.value_or(0) - (p.planned - p.finished);
     text += fmt::format(
-        "not running; the last run {}. The same command goes on.\n",
-        p.session_ended_how.empty() ? "was killed" : "ended as '" + printable(p.session_ended_how) + "'");
+        "not running; the last run {}. The same command goes on{}.\n",
+        p.session_ended_how.empty() ? "was killed" : "ended as '" + printable(p.session_ended_how) + "'",
+        anew > 0 ? fmt::format(", and runs {} of the finished trials again", anew) : "");
   }
   if (other)
     text += fmt::format("process {} is writing the result now: a recheck, or a run that has just begun\n",

@@ -30,7 +30,12 @@ ExperimentPlace experiment_place(Store& store, const std::string& result, const 
   source.step();
   const fs::path was(source.text(0));
   const std::string was_in = was.is_absolute() ? was.parent_path().string() : "";
-  if (!named.empty()) return {absolute(named).string(), true, was_in};
+  if (!named.empty()) {
+    if (const ActingAs owner(invoking_owner()); ::access(named.c_str(), R_OK) != 0)
+      throw Error(ExitCode::bad_experiment, system_error_text("--experiment " + named, errno),
+                  "it is where the experiment's file is: programs are sought from its folder");
+    return {absolute(named).string(), true, was_in};
+  }
   std::error_code none;
   const fs::path there = fs::canonical(result, none);
   const fs::path beside = (none ? absolute(result) : there).parent_path();

@@ -16,8 +16,9 @@
 
 namespace dvfs_plan {
 
-// What is said to who only looks where there is a journal.
-inline constexpr const char* cut_off_or_running = "an earlier sweep was cut off, or one is running now";
+// What is said first to who only looks where a sweep has the machine, or left a journal.
+inline constexpr const char* sweep_runs = "a sweep has this machine now";
+inline constexpr const char* sweep_was_cut_off = "an earlier sweep was cut off";
 
 struct Journal {
   std::string experiment;  // the file

@@ -285,17 +285,19 @@ std::vector<std::string> restore_commands(const RestoreOutcome& outcome, const S
   return commands;
 }
 
+std::string failure_text(const RestoreOutcome::Failure& failure) {
+  return fmt::format("{}: wanted '{}', found '{}'{}", shown_setting(failure.setting.path),
+                     printable(failure.setting.value), printable(failure.found),
+                     failure.problem.empty() ? "" : " (" + failure.problem + ")");
+}
+
 void require_restored(const RestoreOutcome& outcome) {
   if (outcome.complete()) return;
   std::string message =
       fmt::format("{} of {} settings could not be put back:", outcome.failures.size(),
                   outcome.failures.size() +
                       static_cast<std::size_t>(outcome.restored + outcome.unchanged + outcome.left));
-  for (const auto& failure : outcome.failures) {
-    message += fmt::format("\n  {}: wanted '{}', found '{}'{}", shown_setting(failure.setting.path),
-                           printable(failure.setting.value), printable(failure.found),
-                           failure.problem.empty() ? "" : " (" + failure.problem + ")");
-  }
+  for (const auto& failure : outcome.failures) message += "\n  " + failure_text(failure);
   for (const std::string& note : outcome.notes) message += "\n  note: " + note;
   std::string commands =
       "these commands put them back, then `dvfs-plan restore` clears the journal (`restore --discard` gives "

@@ -56,6 +56,8 @@ struct KnownApplied {
 RestoreOutcome restore_settings(const std::vector<SavedSetting>& settings, SettingAccess& access,
                                 const KnownApplied& known = {});
 
+// "set.cap: wanted '140', found '120' (why the write failed)"
+std::string failure_text(const RestoreOutcome::Failure& failure);
 // Throws the Error of exit code 4, with the commands, unless all was put back.
 void require_restored(const RestoreOutcome& outcome);
 

@@ -225,8 +225,14 @@ std::optional<RestoreOutcome> put_back_left(StateFolder& folder, const Sysfs& sy
   if (!alone) outcome.notes.emplace_back(does_not_end);
   if (!outcome.complete() && discard) {
     set_journal_aside(folder);
-    for (const auto& failure : outcome.failures)
-      outcome.notes.push_back(failure.setting.path + " was given up; it reads '" + failure.found + "'");
+    for (const auto& failure : outcome.failures) {
+      RestoreOutcome one;
+      one.failures = {failure};
+      outcome.notes.push_back(fmt::format("given up: {}; this puts it back:  {}", failure_text(failure),
+                                          join(restore_commands(one), " && ")));
+    }
+    outcome.notes.push_back(
+        fmt::format("what was to be put back is kept in {}/journal.discarded", folder.path()));
     outcome.failures.clear();
     remove_session_record(folder);
     return outcome;

@@ -178,10 +178,24 @@ class Session {
     return true;
   }
 
-  int answer_who() {
+  std::optional<Holder> holder_now() {
     std::optional<StateFolder> folder;
     if (::access(options_.state_folder.c_str(), F_OK) == 0) folder.emplace(options_.state_folder);
-    const auto holder = holder_of_machine(folder ? &*folder : nullptr, options_.sysfs_root.empty());
+    return holder_of_machine(folder ? &*folder : nullptr, options_.sysfs_root.empty());
+  }
+
+  // What is set now is then not the owner's own.
+  void note_whose_it_is() {
+    if (const auto holder = holder_now())
+      note_ = {fmt::format("{}: {}", sweep_runs, holder->text()),
+               "until it has ended a run is refused, or waits with --wait"};
+    else if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
+      note_ = {fmt::format("{}: its journal is in {}", sweep_was_cut_off, options_.state_folder),
+               "dvfs-plan restore"};
+  }
+
+  int answer_who() {
+    const auto holder = holder_now();
     if (holder)
       say({"who",
            {holder->user, std::to_string(holder->pid), holder->experiment, holder->since, holder->until}});
@@ -210,9 +224,7 @@ class Session {
     ::setenv(run_variable, workload_.run.c_str(), 1);  // of programs that set things for it
     us_ = {client_.name, printable(hello.field(1).substr(0, 300)), clock_.wall_time(), {}, client_.pid};
     if (looks_only_) {
-      if (::access((options_.state_folder + "/journal").c_str(), F_OK) == 0)
-        note_ = {fmt::format("{}: its journal is in {}", cut_off_or_running, options_.state_folder),
-                 "dvfs-plan restore"};
+      note_whose_it_is();
       return say(welcome_of(std::nullopt));
     }
     folder_.emplace(options_.state_folder);

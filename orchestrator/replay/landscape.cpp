@@ -190,7 +190,7 @@ class Reader {
       setting.push_back(value(row, column.name));
       if (setting.back() && (*setting.back() <= 0 || *setting.back() > 1e9))
         fail(line_of(row), fmt::format("holds {:g} in column '{}'", *setting.back(), column.name),
-             "a clock or power limit is above 0");
+             "a clock or power limit is above 0, and at most 1e9");
     }
     // Rounding and separate meters make some per cent; a unit makes a thousand.
     constexpr double units_differ = 3;

@@ -35,11 +35,14 @@ const ScenarioSummary& choose_scenario(const Summary& summary, const std::string
         fmt::format("{} has {} answers{}: {}", printable(summary.experiment.name), meant.size(),
                     of.empty() ? "" : fmt::format(" for workload '{}'", printable(of)), join(names, ", ")),
         fmt::format("say which: --workload {}", names.front()));
+  if (words.empty())
+    throw Error(ExitCode::machine_refuses,
+                fmt::format("{} has no answer yet: it has no trials", printable(summary.experiment.name)),
+                "the same command that began it goes on");
   throw Error(ExitCode::bad_experiment,
               fmt::format("{} has no answer for '{}'{}", printable(summary.experiment.name), printable(of),
                           did_you_mean(of, words)),
-              words.empty() ? "it has none at all yet: `dvfs-plan report` says why"
-                            : fmt::format("there are: {}", printable(join(words, ", "))));
+              fmt::format("there are: {}", printable(join(words, ", "))));
 }
 
 // Why no point is the one of least energy within `slowdown`, a share.

@@ -68,7 +68,7 @@ TEST(ChosenAnswer, IsTheOneThatIsMeant) {
   EXPECT_EQ(refusal(one, {}), "sort: there is no best point | `dvfs-plan report` says why; nothing was set");
   one.scenarios.clear();
   EXPECT_EQ(refusal(one, {}),
-            "night has no answer for '' | it has none at all yet: `dvfs-plan report` says why");
+            "night has no answer yet: it has no trials | the same command that began it goes on");
 }
 
 TEST(ChosenAnswer, WithinASlowdownItIsTheLeastEnergyThere) {

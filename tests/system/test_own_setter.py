@@ -656,16 +656,30 @@ time.sleep(1000)
         self.assertEqual(self.call("own.yaml", "--no-html", "--output", "found.sqlite").returncode, 0)
         self.experiment(wait="exec sleep 60", changed=("[100, 120]}", "[100]}"))
         (self.folder / "ran-at").unlink()
-        said = "an earlier sweep was cut off, or one is running now: its journal is in "
-        for command in (("check", "own.yaml"), ("setting", "found.sqlite")):
+        commands = ("check", "own.yaml"), ("setting", "found.sqlite")
+        for command in commands:
             asked = self.call(*command)
-            self.assertNotIn(said, asked.stdout + asked.stderr)
+            self.assertNotRegex(asked.stdout + asked.stderr, "a sweep has this machine now|was cut off|what that sweep")
         run = self.start()
         self.wait_for((self.folder / "ran-at").exists)
-        for command in (("check", "own.yaml"), ("setting", "found.sqlite")):
+        for command in commands:
             asked = self.call(*command)
             self.assertEqual(asked.returncode, 0, asked.stderr)
-            self.assertIn(said, asked.stdout + asked.stderr)
+            self.assertIn(f"a sweep has this machine now: pid {run.pid}, own.yaml, since ", asked.stdout + asked.stderr)
+        asked = self.call("check", "own.yaml").stdout
+        self.assertTrue(asked.startswith("own: this machine can run it, once the sweep that has it now has ended\n"), asked)
+        self.assertIn("; until it has ended a run is refused, or waits with --wait\n", asked)
+        self.assertIn("\nwould be set, and put back to what it is then; what follows is what that sweep has set:\n  set.cap = 100.000\n", asked)
+        self.kill_both(run)
+        for command in commands:
+            asked = self.call(*command)
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            self.assertIn("an earlier sweep was cut off: its journal is in ", asked.stdout + asked.stderr)
+        self.assertEqual(self.call("restore").returncode, 0)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+        (self.folder / "ran-at").unlink()
+        run = self.start()
+        self.wait_for((self.folder / "ran-at").exists)
         run.send_signal(signal.SIGTERM)
         run.communicate(timeout=60)
         self.assertEqual(self.cap.read_text(), "140.000\n")
