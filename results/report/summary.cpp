@@ -160,14 +160,13 @@ class Scenario {
       add(time, work.time_in_logs);
       add(objective, work.objective_in_logs);
       if (confirms(*trial)) add(fresh, dvfs_plan::work_of(*trial, unequal_fresh_).objective_in_logs);
-      // A work that did nothing in any of its trials has no objective, and nothing to be compared by.
-      if (work.objective_in_logs)
-        where[index_of(*trial)].insert(several_nodes() ? node_of(*trial) : trial->block);
     }
     energy_ = by_replicate(energy);
     time_ = by_replicate(time);
     objective_ = by_replicate(objective);
     grouped_objective_ = objective;
+    // A work that did nothing in any of its trials has no objective, and nothing to be compared by.
+    for (const BlockedValue& value : objective_) where[value.point].insert(value.block);
     fresh_ = by_replicate(fresh);
     result_.connected =
         where.empty() || reached_by_blocks(where, where.begin()->first).size() == where.size();
@@ -374,13 +373,18 @@ class Scenario {
     for (const GroupedValue& one : bounds)
       of_machines[one.group].push_back({one.point, one.block, one.value});
     if (!several_nodes()) return of_machines[0];
-    for (const GroupedValue& one : grouped_objective_)
+    const auto replicates = replicates_of(grouped_objective_);
+    std::map<int, int> of_best;  // the replicate that it is in, by machine
+    for (std::size_t i = 0; i < grouped_objective_.size(); ++i) {
+      const GroupedValue& one = grouped_objective_[i];
       counted[one.group].push_back({one.point, one.block, one.value});
+      if (one.point == best) of_best[one.group] = replicates[i];
+    }
     std::vector<BlockedValue> of_each;
     for (const auto& [machine, mine] : of_machines) {
       const BlockModel model(counted[machine], static_cast<int>(result_.points.size()));
       if (const auto level = model.level(best) ? model.level_of(mine, best) : std::nullopt)
-        of_each.push_back({mine.front().point, machine, *level});
+        of_each.push_back({mine.front().point, of_best.at(machine), *level});
     }
     return of_each;
   }

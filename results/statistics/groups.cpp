@@ -111,6 +111,22 @@ bool is_balanced(std::span<const BlockedValue> values) {
 
 namespace {
 
+// The least block that each block is joined to, by points that are in both.
+std::map<int, int> joined_blocks(const std::vector<BlockedValue>& values) {
+  std::map<int, int> joined, of_point;
+  for (const BlockedValue& value : values) joined.emplace(value.block, value.block);
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const BlockedValue& value : values) {
+      int& mine = joined.at(value.block);
+      int& least = of_point.emplace(value.point, mine).first->second;
+      grows = grows || mine != least;
+      mine = least = std::min(mine, least);
+    }
+  }
+  return joined;
+}
+
 std::map<int, std::vector<BlockedValue>> by_group(std::span<const GroupedValue> values) {
   std::map<int, std::vector<BlockedValue>> groups;
   for (const GroupedValue& value : values)
@@ -143,9 +159,33 @@ std::vector<std::optional<double>> levels_of_points(std::span<const BlockedValue
   return levels;
 }
 
+std::vector<int> replicates_of(std::span<const GroupedValue> values) {
+  std::map<int, std::map<int, int>> joined;  // by group
+  int next = 0;
+  for (const auto& [group, mine] : by_group(values)) {
+    next = std::max(next, group + 1);
+    joined[group] = joined_blocks(mine);
+  }
+  std::map<std::pair<int, int>, int> numbers;  // of a group, and the least of its blocks that are joined
+  for (const auto& [group, blocks] : joined) {
+    numbers[{group, blocks.begin()->second}] = group;
+    for (const auto& [block, least] : blocks) {
+      if (numbers.emplace(std::pair(group, least), next).second) ++next;
+    }
+  }
+  std::vector<int> replicates;
+  for (const GroupedValue& value : values)
+    replicates.push_back(numbers.at({value.group, joined.at(value.group).at(value.block)}));
+  return replicates;
+}
+
 std::vector<BlockedValue> means_of_groups(std::span<const GroupedValue> values, int points) {
   std::vector<BlockedValue> means;
-  for (const auto& [group, mine] : by_group(values)) {
+  const auto replicates = replicates_of(values);
+  std::map<int, std::vector<BlockedValue>> by_replicate;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    by_replicate[replicates[i]].push_back({values[i].point, values[i].block, values[i].value});
+  for (const auto& [group, mine] : by_replicate) {
     const auto levels = levels_of_points(mine, points);
     for (std::size_t i = 0; i < levels.size(); ++i) {
       if (levels[i]) means.push_back({static_cast<int>(i), group, *levels[i]});

@@ -47,7 +47,11 @@ bool is_balanced_within_groups(std::span<const GroupedValue> values);
 // Of each point (0, 1, ...) its geometric mean, with the blocks' level taken out where that is not balanced. nullopt: it has no value.
 std::vector<std::optional<double>> levels_of_points(std::span<const BlockedValue> values, int points);
 
-// One value for each point and group, its level within the group. The group stands where the block stood.
+// What repeats, of each value: its group; where a group holds points that never met in a block of it, nor by way of others, each set of
+// those that did is one of its own, since nothing tells its level from another's.
+std::vector<int> replicates_of(std::span<const GroupedValue> values);
+
+// One value for each point and replicate, its level within that. The replicate stands where the block stood.
 std::vector<BlockedValue> means_of_groups(std::span<const GroupedValue> values, int points);
 
 // By how much groups differ: the standard deviation between them, what single values scatter taken out. Of logarithms a

@@ -146,6 +146,34 @@ TEST(Groups, OfANightThatGrewTheBlocksLevelIsTakenOut) {
   EXPECT_LE(held, nights * 98 / 100);
 }
 
+// A machine whose setting was changed between its blocks: what never met there, nor by way of others, is not compared by it.
+TEST(Groups, WhatNeverMetInABlockOfAGroupIsNoneOfItsComparisons) {
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<double> uniform(0.5, 2);
+  for (int night = 0; night < 200; ++night) {
+    const double of_point[] = {uniform(random), uniform(random), uniform(random)};
+    std::vector<GroupedValue> values;
+    const auto ran = [&](int group, int block, std::initializer_list<int> points) {
+      const double level = uniform(random);
+      for (const int point : points) values.push_back({point, group, block, level * of_point[point]});
+    };
+    ran(0, 1, {1, 2});
+    ran(0, 2, {0, 0});
+    ran(1, 4, {0, 1, 2});
+    ran(2, 5, {0, 1});
+    ran(2, 6, {1, 2});
+    const auto means = means_of_groups(values, 3);
+    EXPECT_EQ(replicates_of(values), (std::vector<int>{0, 0, 3, 3, 1, 1, 1, 2, 2, 2, 2}));
+    for (const int point : {1, 2}) {
+      const auto change = paired_change(means, point, 0, ChangeOf::saving);
+      ASSERT_TRUE(change);
+      EXPECT_NEAR(change->value, 1 - of_point[point] / of_point[0], 1e-9);
+      EXPECT_NEAR(*BlockModel(means, 3).level(point) / *BlockModel(means, 3).level(0),
+                  of_point[point] / of_point[0], 1e-9);
+    }
+  }
+}
+
 struct Held {
   int saving = 0, spread = 0, departure = 0, departures = 0, outlying = 0, nights = 0;
 };
