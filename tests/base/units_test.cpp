@@ -34,6 +34,7 @@ TEST(Units, CaseOfAUnitMatters) {
   EXPECT_EQ(suggest_unit("1.8 ghz"), "GHz");
   EXPECT_EQ(unit_hint("1.8 ghz", Dimension::frequency), " (did you mean the unit 'GHz'?)");
   EXPECT_EQ(unit_hint("5m", Dimension::time), " (did you mean the unit 'ms' or 'min'?)");
+  EXPECT_EQ(unit_hint("0 ms", Dimension::time), "") << "the unit is right";
   EXPECT_EQ(unit_hint("10 sec", Dimension::time), " (did you mean the unit 's'?)");
   EXPECT_EQ(unit_hint("3 minutes", Dimension::time), " (did you mean the unit 'min'?)");
   EXPECT_EQ(unit_hint("2 K", Dimension::time), "");

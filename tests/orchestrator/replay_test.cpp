@@ -157,7 +157,7 @@ TEST_F(Replay, RowsWithHalfOfTheSettingsAreLeftOut) {
       (folder_ / "t.csv") + ":1: the table has no row with seconds and joules\nnothing can be played on it");
   EXPECT_EQ(
       refusal(head + "b,w,-5,,,1,1,1,1\n"),
-      (folder_ / "t.csv") + ":2: the table holds -5 in column 'core_mhz'\na clock or power limit is above 0");
+      (folder_ / "t.csv") + ":2: the table holds -5 in column 'core_mhz'\na clock or power limit is above 0, and at most 1e9");
   EXPECT_EQ(refusal(head + "b,w,5,,,1,1,-3,1\n"), (folder_ / "t.csv") +
                                                       ":2: the table holds -3 in column 'joules'\nsuch a "
                                                       "value is no measurement; mend or delete the row");

@@ -45,14 +45,14 @@ TEST(GaugeRounding, WhatIsToldFinelyIsToldInNone) {
   EXPECT_EQ(steps_of({INFINITY, 1}), 0);
 }
 
-struct Told {
+struct InSteps {
   double joules = 0, most = 0;       // `most`: what a step more or less would be, J
   std::optional<double> half_width;  // of one that stands so long that its pace is not seen it is not known
 };
 
 // What a gauge that is a mean over the time between its values tells of `watts`, from 0 to `length`; and what it was.
-Told told(const std::function<double(double)>& watts, double length, double step, bool cuts_off,
-          double* truth) {
+InSteps in_steps(const std::function<double(double)>& watts, double length, double step, bool cuts_off,
+                 double* truth) {
   constexpr double every = 0.05, of_a_mean = 20;
   const auto joules = [&](double from, double to) {
     double sum = 0;
@@ -110,7 +110,7 @@ TEST(GaugeRounding, TheJoulesAreWithinTheirHalfWidth) {
                                  : level;
         };
         double truth = 0;
-        const Told night = told(watts, length, step, cuts_off, &truth);
+        const InSteps night = in_steps(watts, length, step, cuts_off, &truth);
         if (!night.half_width) continue;
         ++known;
         held += std::abs(night.joules - truth) <= *night.half_width ? 1 : 0;
@@ -121,8 +121,9 @@ TEST(GaugeRounding, TheJoulesAreWithinTheirHalfWidth) {
                   held, known, errors / known, widths / known);
       EXPECT_GE(known, trials / 3);
       EXPECT_GE(held, known * 95 / 100) << shape << cuts_off;
-      if (std::string_view(shape) == "steady")
+      if (std::string_view(shape) == "steady") {
         EXPECT_LE(widths / known, 1.2) << "a step, but for round values by chance";
+      }
     }
   }
 }
@@ -131,7 +132,7 @@ TEST(GaugeRounding, TheJoulesAreWithinTheirHalfWidth) {
 TEST(GaugeRounding, OfOneThatTellsFinelyNothingIsLeftOut) {
   double truth = 0;
   const auto watts = [](double t) { return 314.159 + 0.577 * std::sin(7 * t); };
-  const Told exact = told(watts, 2, 0, false, &truth), fine = told(watts, 2, 0.001, false, &truth);
+  const InSteps exact = in_steps(watts, 2, 0, false, &truth), fine = in_steps(watts, 2, 0.001, false, &truth);
   ASSERT_TRUE(fine.half_width && exact.half_width);
   EXPECT_NEAR(*fine.half_width, *exact.half_width, 1e-3 * 2);
 }

@@ -435,6 +435,14 @@ faulty.yaml:2:1: error: unknown key 'repeet' in the experiment (did you mean 're
         self.assertEqual(said[2], "warning: w #3 does not count (exited): the workload exited with 3; further ones like it are counted")
         self.assertEqual(said[3:], ["warning: 10 times so far (exited); the last: w #10 does not count (exited): the workload exited with 3"])
 
+    def test_a_night_that_gave_up_says_what_is_run_again(self):
+        self.write("fails.yaml", "name: fails\nworkloads: [{name: w, shell: 'exit 3'}]\nrepeat: 12\nobjective: time\nconditions: {warm up: 0, foreign load: off, temperature: off, idle: none, reruns: 0}\n")
+        self.assertEqual(self.call("fails.yaml", "--no-html").returncode, 6)
+        status = self.call("status", "fails.sqlite").stdout
+        self.assertRegex(status, r"^fails: 5 of 12 trials finished, 0 of them count\n")
+        self.assertIn("not running; the last run ended as 'gave_up'. The same command goes on, and runs 5 of the finished trials again.\n", status)
+        self.assertIn("Unfinished: 12 of 12 trials are still to be run", self.call("report", "fails.sqlite").stdout)
+
     def on_a_terminal(self, columns, *arguments, answer=False):
         """What the program writes to a terminal of so many columns, until it ends: what it says, or its answer."""
         terminal, line = pty.openpty()

@@ -471,6 +471,11 @@ while True:
         self.assertEqual(checked.returncode, 0, checked.stderr)
         self.assertIn("  sensor m:wall: 20 values in 1 s, first 1.5 W, 2.5 W, 3.5 W\n  sensor m:total: no value within 1 s (a night waits 10 s for the first)\n"
                       "  sensor m: it ended; a night starts it again, 5 times without a value between\n  sensor m: on stderr it said 'the device is /dev/x; it went away'\n", checked.stdout)
+        self.assertNotIn("no meter of yours told a value", checked.stdout)
+        self.write("silent.yaml", night.replace("meter.sh", "silent.sh"))
+        self.write("silent.sh", "exec sleep 60")
+        self.assertIn("  note: no meter of yours told a value: where none does in the night either, no trial has an energy of theirs; `check --rehearse` tries it\n",
+                      self.call("check", "silent.yaml").stdout)
         # Of several each one's values of the same second.
         several = ", ".join(f"{{name: m{i}, command: [sh, ticks.sh], channels: {{wall: {{unit: W}}}}}}" for i in range(3))
         self.write("ticks.sh", "i=0; while :; do i=$((i+1)); echo wall $i W; sleep 0.1; done")

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -218,6 +219,23 @@ class OwnSetter(Whole):
             (self.folder / "machine" / name).unlink()
         restored = self.call("restore")
         self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
+    def test_what_is_given_up_is_named_with_its_way_back(self):
+        self.experiment(wait="sleep 60")
+        run = self.start()
+        self.wait_for(lambda: self.is_set() and (self.folder / "ran-at").exists())
+        set_to = self.cap.read_text().strip()
+        self.kill_both(run)
+        (self.folder / "machine/stuck").touch()
+        given_up = self.call("restore", "--discard")
+        self.assertEqual(given_up.returncode, 0, given_up.stderr)
+        way_back = re.search(rf"note: given up: set\.cap: wanted '140\.000', found '{set_to}' \(\S+/tool ended with exit code 1: stuck\); this puts it back:  (.*)\n", given_up.stdout + given_up.stderr)
+        self.assertTrue(way_back, given_up.stdout + given_up.stderr)
+        kept = re.search(r"note: what was to be put back is kept in (\S+/journal\.discarded)\n", given_up.stdout + given_up.stderr)
+        self.assertIn("140.000", pathlib.Path(kept[1]).read_text())
+        (self.folder / "machine/stuck").unlink()
+        subprocess.run(way_back[1], shell=True, check=True, timeout=60)
         self.assertEqual(self.cap.read_text(), "140.000\n")
 
     def test_a_reader_that_turns_is_not_believed(self):

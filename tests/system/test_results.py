@@ -132,6 +132,19 @@ class Results(unittest.TestCase):
             self.assertEqual([round(s * 1e9) for s in seconds], [row["time_ns"] for row in rows], channel)
             self.assertEqual(list(values), [row["value"] for row in rows], channel)
 
+    def test_what_would_be_ignored_is_refused(self):
+        file = self.current()
+        for refused, said in ((("report", file, "--recompute", "--html", "page.html"), "--recompute says what differs from what is stored, in words or --json alone\n"
+                                                                                      "  hint: leave it out, or --html, --svg and --png; nothing was written\n"),
+                              (("setting", file, "--experiment", "none.yaml"), "--experiment none.yaml: No such file or directory\n"
+                                                                              "  hint: it is where the experiment's file is: programs are sought from its folder\n")):
+            result = self.call(*refused)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (2, "", "error: " + said))
+        self.assertFalse((self.folder / "page.html").exists())
+        completion = self.call("completion", "bash", "--json")
+        self.assertEqual((completion.returncode, completion.stdout), (2, ""))
+        self.assertNotIn("--json", self.call("completion", "--help").stdout)
+
     def test_a_query_is_read_only_and_its_errors_say_what_there_is(self):
         file = self.current()
         before = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -141,6 +154,9 @@ class Results(unittest.TestCase):
                  "searches, sensor_agreements, sensors, sessions, settings, trials, warnings, workloads")
         wrong = self.call("sql", file, "select * from bst")
         self.assertEqual((wrong.returncode, wrong.stderr), (2, f"error: result file: select * from bst: no such table: bst\n  hint: the views are {views}; their columns: results/SCHEMA.md\n"))
+        # However long: a pipe that is read has it whole.
+        long = "select " + "x" * 30000 + " from"
+        self.assertEqual(self.call("sql", file, long).stderr.splitlines()[0], f"error: result file: {long}: incomplete input")
         two = self.call("sql", file, "select 1; select 2")
         self.assertEqual(two.stderr.splitlines()[0], "error: result file: this is not one statement: select 1; select 2")
         self.assertEqual(hashlib.sha256(file.read_bytes()).hexdigest(), before)
