@@ -306,6 +306,8 @@ TEST(Parse, Axes) {
   EXPECT_EQ(faults(with("axes: {cpu.frequncy: all}\n")),
             "sweep.yaml:2:8: error: unknown axis 'cpu.frequncy' (did you mean 'cpu.frequency'?); a name "
             "without a dot is a parameter of the workload\n");
+  EXPECT_EQ(faults(with("axes: {set.: [1]}\n")),
+            "sweep.yaml:2:8: error: axis 'set.' lacks a name behind its dot\n");
   EXPECT_EQ(faults(with("axes: {cpu.frequency: []}\n")),
             "sweep.yaml:2:23: error: axis 'cpu.frequency' is an empty list\n");
   EXPECT_EQ(faults(with("axes: {cpu.frequency: {from: 1 GHz}}\n")),
