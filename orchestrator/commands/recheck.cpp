@@ -59,14 +59,14 @@ class Recheck : public RunPart {
                       options.file),
           "sweep one of its nodes alone, or the partition again, and compare the two: dvfs-plan compare "
           "BEFORE AFTER");
+    ExperimentPlace place = experiment_place(store, file_, options.experiment);
+    experiment_ = std::move(place.file);
+    was_in_ = std::move(place.was_in);
     look_at(store);
     there_ = store.machine_facts();
     hash_ = store.plan_hash();
     canonical_ = store.canonical_plan();
     text_ = store.experiment_file();
-    ExperimentPlace place = experiment_place(store, file_, options.experiment);
-    experiment_ = std::move(place.file);
-    was_in_ = std::move(place.was_in);
   }
 
   // The experiment's file, which need not be there any more; programs that it names by their way are sought from its folder.

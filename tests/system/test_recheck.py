@@ -70,7 +70,7 @@ class Recheck(testbed.TestbedCase):
         self.assertRegex(err, r"^error: --budget 10 ms: a block of the best, its rivals and the reference takes about [0-9.]+ m?s, as the night's trials did\n"
                               r"  hint: nothing was run; give it more time$")
         self.assertEqual(said("other"), ("2", "", "error: night.sqlite has no answer for 'mixd' (did you mean 'mixed'?)\n  hint: there are: mixed"))
-        self.assertEqual(said("unit"), ("2", "", "error: --budget 5 W: wanted a time, such as '10 min'\n  hint: nothing was run"))
+        self.assertEqual(said("unit"), ("2", "", "error: --budget 5 W: wanted a time above 0, such as '10 min'\n  hint: nothing was run"))
         code, text, err = said("capped")
         self.assertEqual(code, "1", text + err)
         self.assertRegex(text, r"^mixed: the answer has changed: ")
