@@ -513,9 +513,10 @@ ChannelEnergy EnergyCurve::over(std::span<const Window> windows) const {
     half_width += std::sqrt(edges * edges + gauge_square(from, to));
   }
   if (!counter_) {
-    const double rounded = rounding(stretches);
-    half_width = std::hypot(half_width, rounded);
-    systematic = std::hypot(systematic, rounded);
+    // A gauge that cuts off reads low, as one that is late at an edge may: what is the same in all trials adds up.
+    const double scatter = std::sqrt(std::max(0.0, half_width * half_width - systematic * systematic));
+    systematic += rounding(stretches);
+    half_width = std::hypot(scatter, systematic);
   }
   // What said 0 W all through what counts leaves the rounding of two sums. Nothing that runs draws 0 W: it had died.
   constexpr double rounding = 1e-12;

@@ -26,6 +26,7 @@ struct Stretch {
   int block = 0;
   std::string what;  // ran: scenario and point; empty of an idle window
   double theirs_w = 0, meters_w = 0;
+  double theirs_own_w = 0, meters_own_w = 0;  // what they may be off by in all trials alike
   std::optional<double> elsewhere_w =
       {};  // theirs, of the same in the other blocks; nullopt: it ran in no other
 };
@@ -50,12 +51,12 @@ void look_elsewhere(std::vector<Stretch>& stretches) {
 }
 
 // Of the channels' sum; nullopt: one of them is not known.
-std::optional<double> joules_of(const ChannelEnergies& of, const std::vector<Channel>& channels,
-                                const EnergySource& source) {
+std::optional<double> sum_of(const std::map<std::string, double>& of, const std::vector<Channel>& channels,
+                             const EnergySource& source) {
   double sum = 0;
   for (const std::uint32_t channel : source.channels) {
-    const auto one = of.joules.find(channels[channel].name);
-    if (one == of.joules.end()) return std::nullopt;
+    const auto one = of.find(channels[channel].name);
+    if (one == of.end()) return std::nullopt;
     sum += one->second;
   }
   return sum;
@@ -102,13 +103,22 @@ class Comparison {
     result.sensors = theirs.name;
     std::vector<Stretch> stretches;
     std::map<int, std::pair<double, double>> joules;  // by block, of trials: theirs and the meter's
+    double theirs_j = 0, meters_j = 0, theirs_own_j = 0, meters_own_j = 0;
     for (const ChannelEnergies& one : energies_) {
       const bool idle = one.role == TrialRole::idle_before || one.role == TrialRole::idle_after;
       if (!(idle ? one.ok : counted_.contains(one.trial)) || one.seconds <= 0) continue;
-      const auto a = joules_of(one, channels_, theirs), b = joules_of(one, channels_, meter_);
+      const auto a = sum_of(one.joules, channels_, theirs), b = sum_of(one.joules, channels_, meter_);
       if (!a || !b || *b <= 0) continue;
+      const auto a_own = sum_of(one.systematic_j, channels_, theirs),
+                 b_own = sum_of(one.systematic_j, channels_, meter_);
+      result.own_parts_known = result.own_parts_known && a_own && b_own;
       ++(idle ? result.idle_windows : result.trials);
-      stretches.push_back({one.block, {}, *a / one.seconds, *b / one.seconds});
+      stretches.push_back({one.block,
+                           {},
+                           *a / one.seconds,
+                           *b / one.seconds,
+                           a_own.value_or(0) / one.seconds,
+                           b_own.value_or(0) / one.seconds});
       if (idle) continue;
       const TrialRow& trial = *counted_.at(one.trial);
       stretches.back().what = trial.scenario + '\0' + trial.point;
@@ -116,10 +126,16 @@ class Comparison {
         result.meters_own = std::max(result.meters_own, *trial.energy_half_width_j / *trial.energy_j);
       joules[one.block].first += *a;
       joules[one.block].second += *b;
+      theirs_j += *a;
+      meters_j += *b;
+      theirs_own_j += a_own.value_or(0);
+      meters_own_j += b_own.value_or(0);
     }
     std::vector<double> shares;
     for (const auto& [block, both] : joules) shares.push_back(both.first / both.second);
     result.share = estimate(shares);
+    if (result.share && theirs_j > 0)
+      add_own_part(*result.share, result.share->mean * (theirs_own_j / theirs_j + meters_own_j / meters_j));
     look_elsewhere(stretches);
     const auto of_block = [&](int block, bool elsewhere) {
       std::vector<Stretch> mine;
@@ -132,22 +148,69 @@ class Comparison {
       return of_block(block.first, true).size() >= fewest_of_line;
     });
     std::vector<Covariances> blocks;
+    std::vector<Stretch> of_line;
     for (const auto& [block, both] : joules) {
       const auto mine = of_block(block, by_others);
       if (const auto one = covariances_of(mine, by_others)) {
         blocks.push_back(*one);
         for (const Stretch& stretch : mine)
           ++(stretch.what.empty() ? result.windows_of_line : result.trials_of_line);
+        of_line.insert(of_line.end(), mine.begin(), mine.end());
       }
     }
     if (const auto line = line_through(blocks)) std::tie(result.gain, result.offset_w) = *line;
     if (!result.gain) return result;
+    add_own_parts(result, of_line, by_others);
     for (const Stretch& one : stretches) {
       const double off =
           std::abs(result.offset_w->mean + result.gain->mean * one.theirs_w - one.meters_w) / one.meters_w;
       result.furthest = std::max(result.furthest, off);
     }
     return result;
+  }
+
+  // It has the same sign in all blocks, so it is no scatter: it adds up.
+  static void add_own_part(Estimate& value, double own) {
+    value.sensor_half_width = value.systematic_half_width = own;
+    if (value.half_width) *value.half_width += own;
+  }
+
+  // Of gain and offset, at its worst: each stretch off in the direction in which it weighs.
+  static void add_own_parts(MeterFit& fit, std::span<const Stretch> stretches, bool by_others) {
+    struct Means {
+      double n = 0, level = 0;
+    };
+    std::map<int, Means> of_blocks;
+    for (const Stretch& one : stretches) {
+      Means& block = of_blocks[one.block];
+      ++block.n;
+      block.level += level_of(one, by_others);
+    }
+    double all = 0, theirs_w = 0;  // the latter the mean of the blocks' means
+    const auto from_mean = [&](const Stretch& one) {
+      const Means& block = of_blocks.at(one.block);
+      return level_of(one, by_others) - block.level / block.n;
+    };
+    const auto share_of = [&](const Stretch& one) {
+      return 1 / (of_blocks.at(one.block).n * static_cast<double>(of_blocks.size()));
+    };
+    for (const Stretch& one : stretches) {
+      all += from_mean(one) * one.theirs_w;
+      theirs_w += share_of(one) * one.theirs_w;
+    }
+    double of_gain = 0, of_offset = 0;
+    for (const Stretch& one : stretches) {
+      const double off = one.meters_own_w + std::abs(fit.gain->mean) * one.theirs_own_w;
+      const double weight = from_mean(one) / all;
+      of_gain += std::abs(weight) * off;
+      of_offset += std::abs(share_of(one) - weight * theirs_w) * off;
+    }
+    add_own_part(*fit.gain, of_gain);
+    add_own_part(*fit.offset_w, of_offset);
+  }
+
+  static double level_of(const Stretch& one, bool by_others) {
+    return by_others ? *one.elsewhere_w : one.theirs_w;
   }
 
   // Of one block's stretches: mean watts, and both's covariance with the level at which each ran.
@@ -161,21 +224,21 @@ class Comparison {
   static std::optional<Covariances> covariances_of(std::span<const Stretch> stretches, bool by_others) {
     constexpr double least_range = 0.1;  // of the greatest
     if (stretches.size() < fewest_of_line) return std::nullopt;
-    const auto level_of = [&](const Stretch& one) { return by_others ? *one.elsewhere_w : one.theirs_w; };
     Covariances of;
-    double level = 0, least = level_of(stretches[0]), most = least;
+    double level = 0, least = level_of(stretches[0], by_others), most = least;
     const auto n = static_cast<double>(stretches.size());
     for (const Stretch& one : stretches) {
       of.theirs_w += one.theirs_w / n;
       of.meters_w += one.meters_w / n;
-      level += level_of(one) / n;
-      least = std::min(least, level_of(one));
-      most = std::max(most, level_of(one));
+      level += level_of(one, by_others) / n;
+      least = std::min(least, level_of(one, by_others));
+      most = std::max(most, level_of(one, by_others));
     }
     if (most <= 0 || most - least < least_range * most) return std::nullopt;
     for (const Stretch& one : stretches) {
-      of.with_theirs += (level_of(one) - level) * (one.theirs_w - of.theirs_w);
-      of.with_meters += (level_of(one) - level) * (one.meters_w - of.meters_w);
+      const double from_mean = level_of(one, by_others) - level;
+      of.with_theirs += from_mean * (one.theirs_w - of.theirs_w);
+      of.with_meters += from_mean * (one.meters_w - of.meters_w);
     }
     return of;
   }
@@ -206,7 +269,7 @@ class Comparison {
   std::vector<TrialRow> by_sensors(const EnergySource& theirs) const {
     std::map<std::int64_t, std::pair<std::optional<double>, std::optional<double>>> known;
     for (const ChannelEnergies& one : energies_)
-      known[one.trial] = {joules_of(one, channels_, theirs), joules_of(one, channels_, meter_)};
+      known[one.trial] = {sum_of(one.joules, channels_, theirs), sum_of(one.joules, channels_, meter_)};
     std::vector<TrialRow> rows = trials_;
     for (TrialRow& row : rows) {
       const auto found = known.find(row.id);
@@ -329,6 +392,8 @@ std::vector<std::string> fit_lines(const AgainstMeter& against) {
           100 * fit.furthest);
     else
       line += "; their powers differ too little to tell an offset from a gain";
+    if (!fit.own_parts_known)
+      line += "; by what the meter or the sensors are off by themselves is not known, and in none of this";
     lines.push_back(std::move(line));
   }
   return lines;
@@ -336,10 +401,10 @@ std::vector<std::string> fit_lines(const AgainstMeter& against) {
 
 std::vector<std::string> warnings_of_meter(const AgainstMeter& against) {
   std::vector<std::string> sentences;
-  // As Agreement::impossible() has it, beside what the meter may be off by itself, and what blocks differ by.
+  // As Agreement::impossible() has it, beside what the meter may be off by itself, and what blocks differ by (of one block that is not known).
   constexpr double may_exceed = 0.05;
   for (const MeterFit& fit : against.fits) {
-    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(0) <= 1 + may_exceed + fit.meters_own)
+    if (!fit.share || fit.share->mean - fit.share->half_width.value_or(fit.meters_own) <= 1 + may_exceed)
       continue;
     sentences.push_back(fmt::format(
         "WARNING: {} took {:.1f} % of what the meter of {} counted, which holds it: one of them is wrong (a "

@@ -363,6 +363,7 @@ Json trial_json(const TrialRow& trial) {
           {"metrics", trial.metrics},
           {"all_running_s", or_null(trial.all_running_s)},
           {"all_running_j", or_null(trial.all_running_j)},
+          {"all_running_half_width_j", or_null(trial.all_running_half_width_j)},
           {"temperature_c", or_null(trial.temperature_c)},
           {"objective", or_null(trial.objective_value)},
           {"mean_power_w", or_null(trial.mean_power_w)}};
@@ -422,6 +423,7 @@ Json against_meter_json(const AgainstMeter& against) {
                                {"share_of_joules", half_width_json(fit.share)},
                                {"gain", half_width_json(fit.gain)},
                                {"offset_w", half_width_json(fit.offset_w)},
+                               {"sensors_part_known", fit.own_parts_known},
                                {"furthest", fit.gain ? Json(fit.furthest) : Json(nullptr)}});
   for (const MeterAnswer& answer : against.answers) {
     Json settings = Json::object();

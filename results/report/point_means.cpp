@@ -194,7 +194,9 @@ void set_means(PointSummary& point, const TrialsOfPoint& of) {
       above_idle_sensor =
           SensorPart{std::hypot(*trial->energy_half_width_j, *trial->idle_half_width_w * *trial->time_s) /
                          std::abs(*trial->above_idle_j),
-                     trial->energy_systematic_j.value_or(0) / std::abs(*trial->above_idle_j)};
+                     std::hypot(trial->energy_systematic_j.value_or(0),
+                                trial->idle_systematic_w.value_or(0) * *trial->time_s) /
+                         std::abs(*trial->above_idle_j)};
     }
     above_idle.add(trial->above_idle_j, group, above_idle_sensor);
     const WorkOfTrial work = work_of(*trial, of.unequal);

@@ -145,8 +145,9 @@ struct SlowdownOptimum {
 struct SearchPoint {
   std::string point;
   std::vector<AxisSetting> settings;
-  bool run = false;             // a trial of it counts
-  SurfaceBand objective;        // in its own unit, 95 % band
+  bool run = false;  // a trial of it counts
+  SurfaceBand
+      objective;  // in its own unit, 95 % band; what the sensors may be off by in all trials alike is in it
   bool not_told_apart = false;  // from the one named: better or equal with 5 % probability at least
 };
 struct SearchSummary {
@@ -239,15 +240,18 @@ struct ScenarioSummary {
 };
 
 // The meter's watts as offset + gain x theirs, in each block (trials that count and idle windows), by what each set point took in the others: the
-// sensors' own scatter does not make the gain smaller. What drifts from block to block is in the intervals (Student's t over blocks), what the
-// meter itself is off by is not. Of one block: by least squares, without an interval.
+// sensors' own scatter does not make the gain smaller. In the intervals is what drifts from block to block (Student's t over blocks) and, at its
+// worst, what meter and sensors may be off by in all trials alike (late at an edge, cut off at a whole watt). Of one block: by least squares,
+// without an interval.
 struct MeterFit {
   std::string sensors;  // "package-0 + dram-0"
   int trials = 0, idle_windows = 0;
   std::optional<Estimate> gain, offset_w;       // nullopt: in no block do powers differ enough to tell
   int trials_of_line = 0, windows_of_line = 0;  // by which gain and offset are
   std::optional<Estimate> share;                // their joules of the meter's, over the trials that count
-  double furthest = 0;                          // a single stretch from that line, a share of its power
+  bool own_parts_known =
+      true;             // of both, in each stretch: what they may be off by by themselves is in the intervals
+  double furthest = 0;  // a single stretch from that line, a share of its power
   double meters_own = 0;  // by what the meter may be off in a trial by itself (95 %), a share: the most
 };
 

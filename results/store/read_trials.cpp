@@ -75,6 +75,7 @@ const RowColumn row_columns[] = {
     {"above_idle_j", [](S s, int c, TrialRow& r) { r.above_idle_j = s.maybe_real(c); }},
     {"mean_power_w", [](S s, int c, TrialRow& r) { r.mean_power_w = s.maybe_real(c); }},
     {"idle_half_width_w", [](S s, int c, TrialRow& r) { r.idle_half_width_w = s.maybe_real(c); }},
+    {"idle_systematic_w", [](S s, int c, TrialRow& r) { r.idle_systematic_w = s.maybe_real(c); }},
     {"objective_value", [](S s, int c, TrialRow& r) { r.objective_value = s.maybe_real(c); }},
     {"more_than", [](S s, int c, TrialRow& r) { r.more_than = s.maybe_real(c); }},
     {"units", [](S s, int c, TrialRow& r) { r.units = s.maybe_real(c); }},
@@ -86,6 +87,8 @@ const RowColumn row_columns[] = {
     {"power_limit_w", [](S s, int c, TrialRow& r) { r.power_limit_w = s.maybe_real(c); }},
     {"all_running_s", [](S s, int c, TrialRow& r) { r.all_running_s = s.maybe_real(c); }},
     {"all_running_j", [](S s, int c, TrialRow& r) { r.all_running_j = s.maybe_real(c); }},
+    {"all_running_half_width_j",
+     [](S s, int c, TrialRow& r) { r.all_running_half_width_j = s.maybe_real(c); }},
     {"fresh_readings", [](S s, int c, TrialRow& r) { r.fresh_readings = whole(s, c); }},
 };
 
@@ -139,7 +142,8 @@ std::vector<FinishedTrial> Store::history(PlacesIn places) {
   Statement s = database_.prepare(
       "SELECT t.key, point_id, t.block, role, attempt, verdict, objective, slot_s, energy_half_width_j / "
       "energy_j, "
-      "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up, t.id FROM trial t JOIN "
+      "region_s, energy_j, runs, units, confirms, coalesce(r.node, ''), given_up, t.id, energy_systematic_j "
+      "/ energy_j FROM trial t JOIN "
       "session s "
       "ON s.id = "
       "t.session_id LEFT JOIN block_run r ON r.id = s.block_run_id JOIN point p ON p.id = t.point_id WHERE "
@@ -170,6 +174,7 @@ std::vector<FinishedTrial> Store::history(PlacesIn places) {
     trial.objective = s.maybe_real(6);
     trial.slot_s = s.real(7);
     trial.sensor_share = s.maybe_real(8);
+    trial.systematic_share = s.maybe_real(17);
     if (const auto told = metrics.find(s.integer(16)); told != metrics.end()) set_told(trial, told->second);
     set_work(trial, s.maybe_real(9), s.maybe_real(10), static_cast<std::size_t>(s.integer(11)),
              s.maybe_real(12));
@@ -432,7 +437,9 @@ std::vector<TrialRow> Store::trials() {
 std::vector<ChannelEnergies> Store::channel_energies() {
   std::vector<ChannelEnergies> rows;
   Statement s = database_.prepare(
-      "SELECT t.id, t.block, t.role, t.verdict = 'ok', coalesce(t.region_s, 0), c.name, e.joules FROM trial "
+      "SELECT t.id, t.block, t.role, t.verdict = 'ok', coalesce(t.region_s, 0), c.name, e.joules, "
+      "e.half_width_j IS NOT NULL, e.systematic_j FROM "
+      "trial "
       "t JOIN session s ON s.id = "
       "t.session_id JOIN channel_energy e ON e.trial_id = t.id JOIN channel c ON c.id = e.channel_id WHERE "
       "NOT s.recheck AND e.joules IS NOT "
@@ -442,6 +449,7 @@ std::vector<ChannelEnergies> Store::channel_energies() {
       rows.push_back({s.integer(0), static_cast<int>(s.integer(1)), parse_role(s.text(2)), s.integer(3) != 0,
                       s.real(4)});
     rows.back().joules[s.text(5)] = s.real(6);
+    if (s.integer(7) != 0) rows.back().systematic_j[s.text(5)] = s.maybe_real(8).value_or(0);
   }
   return rows;
 }

@@ -121,7 +121,7 @@ struct TrialRow {
   int runs = 1;
   std::optional<double> time_s, energy_j, energy_half_width_j, above_idle_j, mean_power_w, objective_value;
   std::optional<double> more_than = {};  // of a trial that did not reach its target, of the objective
-  std::optional<double> idle_half_width_w;
+  std::optional<double> idle_half_width_w, idle_systematic_w;
   std::optional<double> energy_systematic_j;  // of energy_half_width_j
   std::optional<double> units, energy_per_unit_j, time_per_unit_s;
   std::optional<double> temperature_c, foreign_cpu_s;
@@ -137,7 +137,8 @@ struct TrialRow {
   std::map<std::string, std::string> units_of_metrics = {};
   std::set<std::string> in_other_units =
       {};  // metrics that are left out above: told in a unit that does not compare with the first trial's
-  std::optional<double> all_running_s = {}, all_running_j = {};  // where several ran at once
+  std::optional<double> all_running_s = {}, all_running_j = {},
+                        all_running_half_width_j = {};  // where several ran at once
   struct Instance {
     std::string name, workload;
     std::optional<double> time_s = {}, units = {};  // of all its runs; units: nullopt: per run
@@ -171,6 +172,8 @@ struct ChannelEnergies {
   bool ok = false;                            // its verdict
   double seconds = 0;                         // the region's length
   std::map<std::string, double> joules = {};  // by channel; those that are known
+  // Of those, by what they may be off in all trials alike, 95 %, J; those of which that is known.
+  std::map<std::string, double> systematic_j = {};
 };
 
 // Whether one scenario's answer still stands, as a session found it that looked (view rechecks).

@@ -52,13 +52,16 @@ CREATE VIEW workloads AS SELECT name AS workload, command FROM workload;
 --| block: which
 --| idle_power_w: mean
 --| idle_half_width_w: 95 %: the sensors' own part, and half of what the windows differ by; NULL where the first is not known
+--| idle_systematic_w: of the sensors' own part, what may be the same in all windows
 --| windows: how many it was measured in
 CREATE VIEW idle AS
   SELECT p.operating_point, t.block, avg(t.energy_j / t.region_s) AS idle_power_w,
          CASE WHEN count(t.energy_half_width_j) = count(*) THEN
-           sqrt(sum(t.energy_half_width_j * t.energy_half_width_j / (t.region_s * t.region_s)) / (count(*) * count(*))
+           sqrt(sum(max(0, t.energy_half_width_j * t.energy_half_width_j - coalesce(t.energy_systematic_j * t.energy_systematic_j, 0)) / (t.region_s * t.region_s)) / (count(*) * count(*))
+                + avg(coalesce(t.energy_systematic_j, 0) / t.region_s) * avg(coalesce(t.energy_systematic_j, 0) / t.region_s)
                 + (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) * (max(t.energy_j / t.region_s) - min(t.energy_j / t.region_s)) / 4)
          END AS idle_half_width_w,
+         CASE WHEN count(t.energy_half_width_j) = count(*) THEN avg(coalesce(t.energy_systematic_j, 0) / t.region_s) END AS idle_systematic_w,
          count(*) AS windows
   FROM trial t JOIN point p ON p.id = t.point_id JOIN session s ON s.id = t.session_id
   LEFT JOIN block_run r ON r.id = s.block_run_id
@@ -84,6 +87,7 @@ CREATE VIEW idle AS
 --| mean_power_w: over the region
 --| idle_power_w: of the operating point at rest, in this block; NULL where the trial is left out: those windows are of the trials that are not
 --| idle_half_width_w: 95 %, of that
+--| idle_systematic_w: of it, what may be the same in all blocks
 --| above_idle_j: energy less what the machine would have drawn at rest
 --| energy_per_unit_j: energy of a unit of work
 --| time_per_unit_s: time of a unit of work
@@ -102,7 +106,7 @@ CREATE VIEW trials AS
          t.energy_half_width_j / max(1, t.runs) AS energy_half_width_j,
          t.energy_systematic_j / max(1, t.runs) AS energy_systematic_j,
          t.energy_j / t.region_s AS mean_power_w,
-         i.idle_power_w, i.idle_half_width_w,
+         i.idle_power_w, i.idle_half_width_w, i.idle_systematic_w,
          (t.energy_j - i.idle_power_w * t.region_s) / max(1, t.runs) AS above_idle_j,
          t.energy_j / t.units AS energy_per_unit_j, t.region_s / t.units AS time_per_unit_s,
          CASE WHEN t.verdict = 'ok' THEN t.objective END AS objective_value,

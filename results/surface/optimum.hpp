@@ -24,6 +24,7 @@ struct SurfaceTrial {
   double time_s = 0;
   std::optional<double> energy_j;  // nullopt: not measured
   double energy_sd = 0;            // relative, what its sensor alone adds
+  double energy_systematic = 0;    // 95 %, relative: of it, what may be the same in all trials
   std::map<std::string, double> other =
       {};        // by the names constraints use: metrics, time and energy of a run
   int node = 0;  // of the machine, from 0
@@ -48,7 +49,7 @@ struct Optimum {
   double feasible = 1;  // probability that the constraints hold at `point`
 };
 
-// Of one point, for reports. The objective in its own unit; median and 95 % band.
+// Of one point, for reports. The objective in its own unit; median and 95 % band, without what the sensors may be off by in all trials alike.
 struct SurfaceBand {
   double median = 0, low = 0, high = 0;
   double probability_best = 0;

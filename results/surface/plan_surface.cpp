@@ -166,6 +166,7 @@ std::vector<SurfaceTrial> surface_trials(std::span<const FinishedTrial> history,
     // Where it is not known: as of the others of the same setting, as in its mean.
     const auto others = sensors.find(one.point);
     const double of_others = others == sensors.end() ? 0 : mean_of(others->second);
+    trial.energy_systematic = one.systematic_share.value_or(0);
     trial.energy_sd = one.sensor_share.value_or(of_others) / half_width_of_sd;
     trial.other = one.other;
     trial.units_of_other = one.units_of_other;

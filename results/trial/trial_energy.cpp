@@ -141,19 +141,28 @@ bool hangs_meanwhile(const EnergyCurve& curve, std::span<const Reading> readings
   });
 }
 
+// Of a gauge: what share of these stretches may be of what lies beside. What is shorter than it resolves is smeared with its neighbours.
+double smeared_share(const EnergyCurve& curve, std::span<const Window> windows) {
+  if (curve.counter()) return 0;
+  double whole = 0, smeared = 0;
+  for (const Window& window : windows) {
+    const double length = seconds(window.to - window.from).value();
+    whole += length;
+    if (length < 2 * curve.resolves()) smeared += length * std::min(1.0, curve.resolves() / length);
+  }
+  return whole > 0 ? smeared / whole : 0;
+}
+
 ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel, const Regions& regions) {
   const auto spans = counted_spans(regions, joining_gap(curve));
   std::vector<Window> windows;
-  double counted = 0, whole = 0, smeared = 0, longest = 0;
+  double counted = 0, whole = 0, longest = 0;
   for (const Span& span : spans) {
     windows.push_back({span.from, span.to, !regions.name.empty()});
     const double length = seconds(span.to - span.from).value();
     longest = std::max(longest, length);
     counted += span.counted_s;
     whole += length;
-    // What is shorter than a gauge resolves is smeared with its neighbours.
-    if (!curve.counter() && !regions.name.empty() && length < 2 * curve.resolves())
-      smeared += length * std::min(1.0, curve.resolves() / length);
   }
   ChannelEnergy sum = curve.over(windows);
   sum.channel = channel;
@@ -167,44 +176,14 @@ ChannelEnergy energy_of_regions(const EnergyCurve& curve, std::uint32_t channel,
   // What the gaps inside the joined stretches drew is not known apart.
   const double share = whole > 0 ? counted / whole : 1;
   if (sum.half_width_j) {
-    const double not_apart = *sum.joules * (1 - share) + *sum.joules * smeared / whole;
+    const double smeared = regions.name.empty() ? 0 : smeared_share(curve, windows);
+    const double not_apart = *sum.joules * (1 - share) + *sum.joules * smeared;
     *sum.half_width_j = *sum.half_width_j * share + not_apart;
     *sum.systematic_j = *sum.systematic_j * share + not_apart;
   }
   *sum.joules *= share;
   if (sum.as_read_j) *sum.as_read_j *= share;
   return sum;
-}
-
-// Energy of single stretches by the experiment's source, where they are long enough for the sensor to tell.
-void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
-                    const JudgeInput& input) {
-  for (RegionRecord& region : trial.regions) {
-    double joules = 0, half_width = 0;
-    bool known = !input.energy_channels.empty(), known_to = true;
-    for (const std::uint32_t channel : input.energy_channels) {
-      const auto curve = curves.find(channel);
-      if (curve == curves.end()) {
-        known = false;
-        break;
-      }
-      constexpr double updates_to_tell = 2;
-      const auto update = curve->second.update();
-      const double length = seconds(region.ended - region.started).value();
-      const auto one = curve->second.between(region.started, region.ended);
-      known =
-          known && one.joules && one.fresh >= 2 && (!update || length >= updates_to_tell * update->value());
-      joules += one.joules.value_or(0);
-      known_to = known_to && one.half_width_j.has_value();
-      half_width += one.half_width_j.value_or(0);
-      // As where it is what counts (energy_of_regions): each value of a gauge has in it what lies beside.
-      const double resolves = curve->second.resolves();
-      if (!curve->second.counter() && !region.name.empty() && length < 2 * resolves)
-        half_width += std::abs(one.joules.value_or(0)) * std::min(1.0, resolves / length);
-    }
-    if (known) region.joules = joules;
-    if (known && known_to) region.half_width_j = half_width;
-  }
 }
 
 // Half-widths of several sensors together: what differs from trial to trial as the root of the squares; what is the same in each (a gauge is
@@ -248,13 +227,53 @@ std::optional<SourceEnergy> source_energy(const std::map<std::uint32_t, EnergyCu
   return sum;
 }
 
+// The same of stretches that lie within what runs: nullopt where they are too short for one of the sensors to tell.
+// `have_neighbours`: what lies beside draws another power.
+std::optional<SourceEnergy> energy_told_apart(const std::map<std::uint32_t, EnergyCurve>& curves,
+                                              const JudgeInput& input, std::span<const Window> windows,
+                                              bool have_neighbours) {
+  constexpr double updates_to_tell = 2;
+  double length = 0, smeared_j = 0;
+  for (const Window& window : windows) length += seconds(window.to - window.from).value();
+  for (const std::uint32_t channel : input.energy_channels) {
+    const auto curve = curves.find(channel);
+    if (curve == curves.end()) return std::nullopt;
+    const auto update = curve->second.update();
+    const ChannelEnergy one = curve->second.over(windows);
+    if (!one.joules || one.fresh < 2 || (update && length < updates_to_tell * update->value()))
+      return std::nullopt;
+    // As where it is what counts (energy_of_regions): each value of a gauge has in it what lies beside.
+    if (have_neighbours) smeared_j += std::abs(*one.joules) * smeared_share(curve->second, windows);
+  }
+  auto energy = source_energy(curves, input, windows);
+  if (energy && energy->half_width_j) *energy->half_width_j += smeared_j;
+  return energy;
+}
+
+// Energy of single stretches by the experiment's source, where they are long enough for the sensors to tell.
+void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
+                    const JudgeInput& input) {
+  if (input.energy_channels.empty()) return;
+  for (RegionRecord& region : trial.regions) {
+    const Window window{region.started, region.ended};
+    const auto energy = energy_told_apart(curves, input, {&window, 1}, !region.name.empty());
+    if (!energy) continue;
+    region.joules = energy->joules;
+    region.half_width_j = energy->half_width_j;
+  }
+}
+
 // What was used while all that ran at once were running.
 void energy_of_all_running(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurve>& curves,
                            const JudgeInput& input, const Regions& regions) {
+  if (input.energy_channels.empty()) return;
   std::vector<Window> windows;
   for (const Span& span : all_running(trial, regions)) windows.push_back({span.from, span.to});
   if (windows.empty()) return;
-  if (const auto energy = source_energy(curves, input, windows)) trial.all_running_j = energy->joules;
+  const auto energy = energy_told_apart(curves, input, windows, true);
+  if (!energy) return;
+  trial.all_running_j = energy->joules;
+  trial.all_running_half_width_j = energy->half_width_j;
 }
 
 // What it took to come to each value of the metric that there is a target for: of what counts, and of what would have counted behind

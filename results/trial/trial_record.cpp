@@ -146,6 +146,8 @@ FinishedTrial finished(const TrialRecord& trial) {
   one.slot_s = trial.slot_s;
   if (trial.energy_half_width_j && trial.energy_j.value_or(0) != 0)
     one.sensor_share = *trial.energy_half_width_j / *trial.energy_j;
+  if (trial.energy_systematic_j && trial.energy_j.value_or(0) != 0)
+    one.systematic_share = *trial.energy_systematic_j / *trial.energy_j;
   set_told(one, told_metrics(trial.metrics, trial.at_once(), trial.starts()));
   // After the metrics: what is measured wins over a metric of the same name.
   set_work(one, trial.region_s, trial.energy_j, trial.starts(), trial.units);

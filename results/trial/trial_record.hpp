@@ -165,7 +165,7 @@ struct TrialRecord : PlannedTrial {
   int fresh_readings = 0;                      // of the energy source in it
   std::vector<InstanceRecord> instances = {};  // of each run, where several ran at once
   // Of several at once: how long all of them ran in what counts, and what was used meanwhile.
-  std::optional<double> all_running_s = {}, all_running_j = {};
+  std::optional<double> all_running_s = {}, all_running_j = {}, all_running_half_width_j = {};
   std::optional<double> units;    // of work, in all runs, if the objective is per unit
   bool units_incomplete = false;  // a run printed none, or its output was cut
   std::map<std::string, std::string> unreadable_at_last =
@@ -201,7 +201,8 @@ struct FinishedTrial : PlannedTrial {
       false;  // the night stopped behind it: as if it had been disturbed, and no rerun is spent on it
   std::optional<double> objective;
   double slot_s = 0;
-  std::optional<double> sensor_share;  // the sensors' half-width of its energy, relative
+  std::optional<double> sensor_share;           // the sensors' half-width of its energy, relative
+  std::optional<double> systematic_share = {};  // of it, what may be the same in all trials
   std::optional<double> work_time_s = {},
                         work_energy_j = {};  // per unit of work where the objective is, else per run
   // Where the objective is per unit: what all its runs did, and used.

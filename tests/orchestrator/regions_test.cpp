@@ -398,6 +398,38 @@ TEST_F(JudgeRegions, StepsTooShortForTheSensorSayHowLittleIsKnown) {
   for (const RegionRecord& region : trial_.regions) EXPECT_FALSE(region.joules);
 }
 
+// What two copies used while both ran: of an overlap shorter than two of the counter's values nothing is told, of a longer one with its half-width.
+TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanIsToldWhereTheSensorCanTellIt) {
+  input_.models[0].update = Seconds{0.1};
+  for (const int overlap_ms : {60, 900}) {
+    TrialRecord trial = trial_;
+    trial.readings.clear();
+    // 100 W of one, 200 W of both; renewed every 100 ms.
+    const auto joules_at = [&](double t) {
+      return 100 * t + 100 * std::clamp(t - 2, 0.0, overlap_ms / 1000.0);
+    };
+    for (int i = 0; i <= 120; ++i) trial.readings.push_back(at(i * 50 * ms, joules_at(0.1 * (i / 2))));
+    input_.runs = {run_of({{"begin r", 1030}, {"end r", 2000 + overlap_ms}}, 1000, 5000),
+                   run_of({{"begin r", 2000}, {"end r", 3930}}, 1000, 5000)};
+    for (int i = 1; i <= 2; ++i) {
+      InstanceRecord one;
+      one.run = one.instance = i;
+      one.started = 1 * s;
+      one.ended = 5 * s;
+      trial.instances.push_back(one);
+    }
+    judge(trial, input_);
+    ASSERT_TRUE(trial.all_running_s) << overlap_ms;
+    EXPECT_NEAR(*trial.all_running_s, overlap_ms / 1000.0, 1e-9);
+    EXPECT_EQ(trial.all_running_j.has_value(), overlap_ms == 900);
+    EXPECT_EQ(trial.all_running_half_width_j.has_value(), overlap_ms == 900);
+    if (trial.all_running_j) {
+      EXPECT_LE(std::abs(*trial.all_running_j - 180), *trial.all_running_half_width_j);
+      EXPECT_LT(*trial.all_running_half_width_j, 40);
+    }
+  }
+}
+
 TEST(Objective, ByHand) {
   ObjectiveSpec objective;
   EXPECT_EQ(objective_value(objective, 50.0, 2), 50);

@@ -52,7 +52,7 @@ struct InSteps {
 
 // What a gauge that is a mean over the time between its values tells of `watts`, from 0 to `length`; and what it was.
 InSteps in_steps(const std::function<double(double)>& watts, double length, double step, bool cuts_off,
-                 double* truth) {
+                 double* truth, double phase = 0) {
   constexpr double every = 0.05, of_a_mean = 20;
   const auto joules = [&](double from, double to) {
     double sum = 0;
@@ -61,7 +61,7 @@ InSteps in_steps(const std::function<double(double)>& watts, double length, doub
     return sum;
   };
   std::vector<Reading> readings;
-  for (double t = -1; t <= length + 1; t += every) {
+  for (double t = phase - 1; t <= length + 1; t += every) {
     const double mean = joules(t - every, t) / every;
     const double value =
         step == 0 ? mean : step * (cuts_off ? std::floor(mean / step) : std::round(mean / step));
@@ -126,6 +126,29 @@ TEST(GaugeRounding, TheJoulesAreWithinTheirHalfWidth) {
       }
     }
   }
+}
+
+// A load that begins and ends where the region does, by a gauge whose values look back over more than a moment: a cut off step and what its
+// windows take out at the edges pull the same way.
+TEST(GaugeRounding, WhatIsCutOffAndWhatTheEdgesLoseAddUp) {
+  std::mt19937_64 random(27);
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  constexpr int trials = 600;
+  int held = 0, known = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    const double level = uniform(8, 40), at_rest = uniform(2, 7), length = uniform(0.4, 1.5);
+    double truth = 0;
+    const InSteps night = in_steps([&](double t) { return t < 0 || t > length ? at_rest : level; }, length, 1,
+                                   true, &truth, uniform(0, 0.05));
+    if (!night.half_width) continue;
+    ++known;
+    held += std::abs(night.joules - truth) <= *night.half_width ? 1 : 0;
+  }
+  std::printf("at the edges, cut off: %d of %d hold\n", held, known);
+  EXPECT_GE(known, trials / 3);
+  EXPECT_GE(held, known * 95 / 100);
 }
 
 // Of one that tells finely the half-width is as it was.

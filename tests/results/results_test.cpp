@@ -592,6 +592,53 @@ TEST(Summary, WhereNoSettingOfASearchRanTwiceNothingHasAnInterval) {
   }
 }
 
+// The model learns by differences: of what all trials are off by alike it sees nothing, and more of them make it no smaller.
+TEST(Summary, ASearchsBandHasInItWhatTheSensorsAreOffByInAllTrials) {
+  ExperimentRow experiment;
+  experiment.name = "search";
+  experiment.energy_source = "system";
+  experiment.objective.minimise = Objective::energy;
+  experiment.axes = {{"cpu.frequency", "knob"}};
+  experiment.search = SearchRow{};
+  std::vector<PointRow> points;
+  std::vector<FinishedTrial> history, exact;
+  std::mt19937_64 random(27);
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<AxisSetting> settings{{"cpu.frequency", std::to_string(i + 1) + " GHz", (i + 1) * 1e9}};
+    points.push_back({"w " + std::to_string(i), "w", "w", i == 5, settings});
+    for (int run = 1; run <= (i == 4 ? 0 : 3); ++run) {
+      FinishedTrial done;
+      done.key = points.back().key + " #" + std::to_string(run);
+      done.point = i;
+      done.block = run;
+      done.counts = true;
+      const double joules = 100 + 10 * std::abs(i - 2) + std::normal_distribution<double>(0, 0.3)(random);
+      done.objective = joules;
+      set_work(done, 1, joules, 1, {});
+      exact.push_back(done);
+      done.sensor_share = done.systematic_share = i == 0 ? 0.05 : 0.03;
+      history.push_back(done);
+    }
+  }
+  const auto bands_of = [&](const std::vector<FinishedTrial>& of) {
+    const auto searches = summarise_searches(experiment, of, points, {});
+    EXPECT_EQ(searches.size(), 1U);
+    return searches.begin()->second.points;
+  };
+  // As the trial's own scatter alone has it, for what the band is about without it.
+  for (FinishedTrial& one : exact)
+    one.sensor_share = history.at(static_cast<std::size_t>(&one - exact.data())).sensor_share;
+  const auto with = bands_of(history), without = bands_of(exact);
+  ASSERT_EQ(with.size(), 6U);
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    // Point 4 was not run: as of the worst that was.
+    const double share = i == 0 || i == 4 ? 0.05 : 0.03;
+    EXPECT_NEAR(with[i].objective.low, without[i].objective.low * (1 - share), 1e-9) << i;
+    EXPECT_NEAR(with[i].objective.high, without[i].objective.high * (1 + share), 1e-9) << i;
+    EXPECT_EQ(with[i].objective.median, without[i].objective.median);
+  }
+}
+
 TEST(Summary, SaysWhetherTheSavingIsOfTheFreshBlocksAlone) {
   const auto before = summarise(experiment(15), confirmed_night(0));
   EXPECT_FALSE(before.scenarios.at(0).from_fresh_blocks);
@@ -695,6 +742,40 @@ TEST_F(StoreTest, KeepsWhatWasWritten) {
   EXPECT_EQ(readings.integer(0), 3);
   EXPECT_EQ(readings.integer(1), 2);  // absent is NULL, not 0
   EXPECT_EQ(readings.text(2), "absent");
+}
+
+// Of a gauge that cuts off at a whole watt both windows read as much too low: two of them know it no better than one.
+TEST_F(StoreTest, WhatIsTheSameInBothIdleWindowsDoesNotShrink) {
+  Store store = create();
+  store.begin_session(1, "boot", "test", "now");
+  constexpr double seconds = 2;
+  const auto idle = [&](TrialRole role, double scatter_w, double same_w) {
+    TrialRecord window = trial(0, 40);
+    window.role = role;
+    window.key = fmt::format("idle {}", to_string(role));
+    window.objective.reset();
+    window.energy_half_width_j = std::hypot(scatter_w, same_w) * seconds;
+    window.energy_systematic_j = same_w * seconds;
+    store.write_trial(window);
+  };
+  idle(TrialRole::idle_before, 0.4, 1);
+  idle(TrialRole::idle_after, 0.3, 0.8);
+  TrialRecord work = trial(0, 50);
+  work.energy_systematic_j = 0.3;
+  store.write_trial(work);
+  Statement row = store.database().prepare(
+      "SELECT i.idle_power_w, i.idle_half_width_w, i.idle_systematic_w, t.idle_systematic_w FROM idle i, "
+      "trials t");
+  ASSERT_TRUE(row.step());
+  EXPECT_NEAR(row.real(0), 40, 1e-12);
+  EXPECT_NEAR(row.real(1), std::hypot(0.25, 0.9), 1e-12) << "hypot(0.4, 0.3) / 2, and the mean of 1 and 0.8";
+  EXPECT_NEAR(row.real(2), 0.9, 1e-12);
+  EXPECT_NEAR(row.real(3), 0.9, 1e-12);
+  // Nor do blocks: above idle the mean of a point has it whole.
+  const Summary summary = summarise(store.experiment(), store.trials());
+  ASSERT_TRUE(summary.scenarios.at(0).points.at(0).above_idle);
+  EXPECT_NEAR(summary.scenarios[0].points[0].above_idle->systematic_half_width,
+              std::hypot(0.3, 0.9 * seconds), 1e-9);
 }
 
 TEST_F(StoreTest, WhatIsWrittenAsNightsGoOnHasAChecksum) {

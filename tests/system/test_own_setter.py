@@ -67,6 +67,12 @@ class OwnSetter(Whole):
     def is_set(self):
         return self.cap.read_text() not in ("140.000\n", "")
 
+    def wait_until_put_back(self, seconds=30):
+        """And until the guardian that did it has ended: it has the machine until then."""
+        self.wait_for(lambda: not self.is_set(), seconds)
+        restored = self.call("restore")
+        self.assertEqual(restored.returncode, 0, restored.stdout + restored.stderr)
+
     def test_a_sweep(self):
         self.experiment(more="    restore: [./tool, reset, '{value}']\n")
         checked = self.call("check", "own.yaml")
@@ -184,7 +190,7 @@ class OwnSetter(Whole):
                     said = run.stderr.read()
                     self.assertEqual(run.returncode, 1, said)  # one trial does not count; the others ran with another guardian
                     self.assertEqual(said.count("does not count"), 1, said)
-                self.wait_for(lambda: not self.is_set())
+                self.wait_until_put_back()
                 (self.folder / "ran-at").unlink()
 
     def test_a_guardian_that_is_asked_to_end_costs_one_trial(self):
@@ -317,7 +323,7 @@ class OwnSetter(Whole):
                     run.wait(timeout=60)
                     run.stderr.close()
                     self.assertEqual(run.returncode, -9 if killed else 130, said)
-                    self.wait_for(lambda: not self.is_set())
+                    self.wait_until_put_back()
                     self.assertEqual(self.cap.read_text(), "140.000\n")
 
     def guardian_of(self, pid):
@@ -383,7 +389,7 @@ class OwnSetter(Whole):
         run.wait(timeout=60)
         print(f"ended {time.monotonic() - began:.1f} s after the first of two Ctrl-C, of a tool that takes 20 s")
         self.assertTrue(self.is_set())
-        self.wait_for(lambda: not self.is_set(), 60)  # by its guardian, in the tool's own time
+        self.wait_until_put_back(60)  # by its guardian, in the tool's own time
 
     def test_a_reader_that_hangs_before_the_night_does_not_keep_ctrl_c_waiting(self):
         self.write("tool", TOOL.replace("get) ", "get) : >asked; sleep 100; ")).chmod(0o755)
@@ -864,9 +870,7 @@ esac
             self.wait_for(self.is_set)
             run.kill()
             run.wait()
-            self.wait_for(lambda: not self.is_set())
-            restored = self.call("restore")  # waits until the guardian is done
-            self.assertEqual(restored.returncode, 0, restored.stderr)
+            self.wait_until_put_back()
             self.assertNotEqual(holder(), before, who)
             self.assertEqual((self.cap.read_text(), lives()), ("140.000\n", True), who)
 
