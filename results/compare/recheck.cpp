@@ -146,6 +146,17 @@ std::optional<Change> against_stated(const std::optional<Change>& stated, const 
   return Change{now->pairs, std::expm1(middle), std::expm1(middle - half - luck), std::expm1(middle + half)};
 }
 
+// What a night states of its best for that. Of a search without enough repetitions for an interval a model's word is off by what it smooths,
+// which nothing tells the size of: what the two took themselves is compared.
+std::optional<Change> stated_gain(const ScenarioSummary& was, const PointSummary& best,
+                                  const PointSummary& reference) {
+  std::optional<Change> stated = was.gain_of_best;
+  if (was.search && stated && !stated->low && best.objective && reference.objective &&
+      reference.objective->mean > 0)
+    stated->value = 1 - best.objective->mean / reference.objective->mean;
+  return stated;
+}
+
 // Constraints that the best is known to break now, or is not known to hold any more.
 struct Broken {
   std::vector<std::string> certainly, perhaps;
@@ -257,7 +268,8 @@ RecheckRow judge(const ScenarioSummary& was, const ScenarioSummary& is, const st
   const auto change_at = [&](double level) -> std::optional<Change> {
     const auto change = as_measured(level);
     if (change && change->low) return against_both(*change, was, level);
-    const auto stated = against_stated(was.gain_of_best, best_now->gain, was.chosen_among, level);
+    const auto stated =
+        against_stated(stated_gain(was, best, reference), best_now->gain, was.chosen_among, level);
     return stated ? stated : change;
   };
   const auto change = change_at(confidence_of_recheck);

@@ -165,7 +165,6 @@ TEST(Recheck, WhatIsAlikeToTheLastPlaceHasNotChanged) {
   }
 }
 
-// A reference that is asked for afterwards, and fails whenever it is run: that is no news.
 // Trials that scatter by nothing at all: of 0.02 % it would be said that the answer has changed by 0.0 %.
 TEST(Recheck, WhatWouldBeToldAsNothingHasNotChanged) {
   std::mt19937_64 random(20261128);
@@ -177,6 +176,26 @@ TEST(Recheck, WhatWouldBeToldAsNothingHasNotChanged) {
   }
 }
 
+// A search that ran each setting once states what its model makes of them; works that say themselves what they took do not scatter, and what the
+// model smooths is no change.
+TEST(Recheck, WhatAModelSmoothsIsNoChange) {
+  std::mt19937_64 random(20261130);
+  for (const double smoothed : {0.999, 1.001}) {
+    for (const double factor : {1.0, 0.998}) {
+      const Machine then{.joules = {80, 100}, .noise = 0, .of_blocks = 0},
+          now{.joules = {80 * factor, 100}, .noise = 0, .of_blocks = 0};
+      const auto trials = blocks_of(then, all_of(then), 1, 1, random);
+      Summary night = night_of_trials(trials);
+      ASSERT_TRUE(night.scenarios[0].gain_of_best && !night.scenarios[0].gain_of_best->low);
+      night.scenarios[0].search = SearchSummary{};
+      night.scenarios[0].gain_of_best->value = 1 - 0.8 * smoothed;
+      const auto row = judge_recheck(night, trials, blocks_of(now, all_of(now), 2, 10'001, random)).at(0);
+      EXPECT_EQ(row.verdict, factor == 1 ? stands : has_changed) << smoothed << " " << row.why;
+    }
+  }
+}
+
+// A reference that is asked for afterwards, and fails whenever it is run: that is no news.
 TEST(Recheck, WhatNeverRanHasNotChanged) {
   std::mt19937_64 random(6);
   Machine machine{{80, 90, 100}};

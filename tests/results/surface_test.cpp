@@ -1,4 +1,5 @@
 // The model behind adaptive search: its arithmetic, and whether its bands hold what they say.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 
 #include "results/surface/gp_model.hpp"
 #include "results/surface/optimum.hpp"
+#include "results/surface/plan_surface.hpp"
 #include "results/surface/stated_comparison.hpp"
 #include "results/trial/several.hpp"
 
@@ -392,6 +394,40 @@ TEST(Surface, AConstraintOnSlowdownNeedsNoTrialOfEachPoint) {
   const auto optimum = model.optimum({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.95);
   ASSERT_TRUE(optimum);
   EXPECT_EQ(optimum->point, 7);  // 3 takes less energy, twice as slow
+}
+
+// Two workloads that learn from each other, of which one breaks a limit at one of two settings, by far: the model cannot foretell that from the
+// rest, takes all that it says for doubtful, and named none, though each trial of the other setting held the limit.
+TEST(Surface, WhatItsOwnTrialsShowToHoldHolds) {
+  ObjectiveSpec objective;
+  objective.minimise = Objective::time;
+  objective.constraints = {{"lat", {}, ConstraintSpec::Relation::at_most, 30, "ms"}};
+  std::vector<SurfacePoint> points;
+  for (const char* const workload : {"w0", "w1"}) {
+    for (const double mtu : {1200, 1350})
+      points.push_back({workload, mtu == 1200, {AxisValue{fmt::format("{:.0f}", mtu), mtu}}});
+  }
+  const SurfaceQuestion question = surface_question(points, objective);
+  std::vector<SurfaceTrial> trials;
+  for (int i = 0; i < 16; ++i) {
+    const int p = 2 * (i / 8) + (i + 1) % 2;
+    SurfaceTrial one{
+        p, 1, std::vector<double>{0.0438, 0.0253, 0.0375, 0.0474}.at(static_cast<std::size_t>(p)), {}};
+    one.other = {{"lat", p == 0 ? 40 : 20}};
+    one.units_of_other = {{"lat", "ms"}};
+    trials.push_back(one);
+  }
+  const OptimumModel model(question, trials);
+  EXPECT_EQ(model.feasible(1), 1);
+  EXPECT_EQ(model.feasible(0), 0);
+  const auto optimum = model.optimum({0, 1}, 0.95);
+  ASSERT_TRUE(optimum);
+  EXPECT_EQ(optimum->point, 1);
+  // Two trials of one setting that are far apart show nothing by themselves.
+  trials.resize(4);
+  trials.at(0).other["lat"] = 11;
+  trials.at(2).other["lat"] = 29;
+  EXPECT_LT(OptimumModel(question, trials).feasible(1), 1);
 }
 
 // Two copies of a server: what the report says of a limit is about the worst of them, and a search goes by the same.
