@@ -21,6 +21,8 @@ namespace dvfs_plan {
 namespace {
 
 constexpr std::size_t most_output = 4 << 20;
+// What it left running may hold its output for ever, and a `tee` beside it say its last after it.
+constexpr std::chrono::seconds waits_for_output{1};
 
 }  // namespace
 
@@ -49,18 +51,22 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   }
   write_end.reset();
 
-  const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
-                                         std::chrono::duration<double>(deadline.value()));
+  auto until = Steady::now() +
+               std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(deadline.value()));
   bool late = false;
+  int status = 0;
+  pid_t reaped = 0;
   char buffer[8192];
   for (;;) {
+    if (reaped == 0 && (reaped = ::waitpid(pid, &status, WNOHANG)) != 0)
+      until = std::min(until, Steady::now() + waits_for_output);
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Steady::now()).count();
     if (left <= 0 || (stop && stop())) {
-      late = true;
+      late = reaped == 0;
       break;
     }
     pollfd wait{read_end.get(), POLLIN, 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(std::min<long>(left, stop ? 100 : 1000)));
+    const int ready = ::poll(&wait, 1, static_cast<int>(std::min<long>(left, 100)));
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     const ssize_t count = ::read(read_end.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
@@ -70,9 +76,8 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   }
   if (late) ::kill(-pid, SIGKILL);
   // Its output has ended; the program itself ends at once, or it is of no use.
-  int status = 0;
-  pid_t reaped = 0;
-  while (!late && (reaped = ::waitpid(pid, &status, WNOHANG)) == 0 && Steady::now() < until) ::usleep(200);
+  while (!late && reaped == 0 && (reaped = ::waitpid(pid, &status, WNOHANG)) == 0 && Steady::now() < until)
+    ::usleep(200);
   if (reaped == 0) {
     late = true;
     ::kill(-pid, SIGKILL);

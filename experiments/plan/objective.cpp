@@ -49,8 +49,10 @@ std::string_view to_string(ConstraintSpec::Relation relation) {
 bool holds(ConstraintSpec::Relation relation, double value, double limit) {
   // Means and ratios are worked out in steps, each of which rounds: 4 s of 8 s is half of it.
   constexpr double rounding = 1e-12;
+  // Of what overflowed no part is rounding.
   const bool equal =
-      value == limit || std::abs(value - limit) <= rounding * std::max(std::abs(value), std::abs(limit));
+      value == limit || (std::isfinite(value) &&
+                         std::abs(value - limit) <= rounding * std::max(std::abs(value), std::abs(limit)));
   switch (relation) {
     case ConstraintSpec::Relation::at_most:
       return equal || value < limit;

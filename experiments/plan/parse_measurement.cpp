@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.hpp"
 
@@ -85,7 +86,14 @@ void constraint(const YamlEntry& entry, const YamlNode& bound, YamlReader& read,
     return;
   }
   // A metric: a number, and the unit as the workload prints it.
-  const auto words = split_words(number);
+  auto words = split_words(number);
+  // "95%" as "95 %".
+  if (words.size() == 1) {
+    double prefix = 0;
+    const char *const begin = words[0].data(), *const end = begin + words[0].size();
+    const auto [rest, problem] = std::from_chars(begin, end, prefix);
+    if (problem == std::errc() && rest != end) words = {{begin, rest}, {rest, end}};
+  }
   const auto value = words.empty() ? std::nullopt : parse_number(words[0]);
   if (!value || words.size() > 2) {
     read.diagnostics().error(

@@ -21,16 +21,21 @@ namespace {
 
 struct ExportOptions : CommonOptions {
   std::string table = "trials";
-  std::string format = "csv";
+  std::string asked;   // as it was asked for; empty: it was not
   std::string output;  // empty: stdout
+  // "csv", "jsonl" or "parquet".
+  std::string format() const {
+    if (!asked.empty()) return asked;
+    return output.ends_with(".jsonl") ? "jsonl" : output.ends_with(".parquet") ? "parquet" : "csv";
+  }
 };
 
 // How many trials' readings could not be read.
 int export_table(Store& store, const ExportOptions& options, std::ostream& out) {
   store.hold_snapshot();
   const char* path = std::getenv("PATH");
-  const auto writer = options.format == "jsonl" ? json_lines_writer(out)
-                      : options.format == "parquet"
+  const auto writer = options.format() == "jsonl" ? json_lines_writer(out)
+                      : options.format() == "parquet"
                           ? parquet_writer(out, path != nullptr ? path : "/usr/bin:/bin")
                           : csv_writer(out);
   if (const std::string damaged = store.damaged_text(); !damaged.empty())
@@ -46,13 +51,13 @@ int export_table(Store& store, const ExportOptions& options, std::ostream& out) 
 
 int export_command(const ExportOptions& options) {
   Store store = Store::open(options.file, Database::Mode::read_only);
-  if (options.json && (options.table != "trials" || options.format != "csv"))
+  if (options.json && (options.table != "trials" || !options.asked.empty()))
     throw Error(ExitCode::bad_experiment, "--json is the whole report; --table and --format are for tables",
                 "leave one of them out; --format jsonl is JSON, a line a row");
   refuse_the_result_itself(options.output, "--output", options.file);
   refuse_a_result_or_an_experiment(options.output, "--output");
   refuse_what_is_no_table(options.output, "--output");
-  if (options.format == "parquet" && options.output.empty())
+  if (options.format() == "parquet" && options.output.empty())
     throw Error(ExitCode::bad_experiment, "Parquet is written to a file: its end says where its columns are",
                 "name a file: --output table.parquet");
   std::optional<FileReplacement> file;
@@ -84,7 +89,9 @@ const Registered<CommandKind> export_table_of_result(
        app.add_option("RESULT", options->file, "the result file")->required();
        app.add_option("--table", options->table, "one row a trial, or one row a reading")
            ->check(CLI::IsMember({"trials", "readings"}));
-       app.add_option("--format", options->format, "csv, jsonl (JSON Lines), or parquet (needs node)")
+       app.add_option(
+              "--format", options->asked,
+              "csv, jsonl (JSON Lines), or parquet (needs node); default: as the file's name ends, else csv")
            ->check(CLI::IsMember({"csv", "jsonl", "parquet"}));
        app.add_option("-o,--output", options->output, "the file to write (default: stdout)");
        return declared(app, options, export_command);

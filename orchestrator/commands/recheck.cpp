@@ -262,7 +262,7 @@ class Recheck : public RunPart {
       chosen_.insert(keys.begin(), keys.end());
     }
     if (!chosen_.empty()) return;
-    if (none.empty())
+    if (none.empty() && !words.empty())
       throw Error(ExitCode::bad_experiment,
                   fmt::format("{} has no answer for '{}'{}", options_.file, printable(options_.workload),
                               did_you_mean(options_.workload, words)),

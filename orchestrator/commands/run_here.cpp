@@ -81,6 +81,19 @@ void keep_stray_logs(const std::string& path, const Clock& clock, Progress& prog
   }
 }
 
+// What SQLite keeps beside a result (-wal) is of one name: under another one of the same file, what is finished there is not seen, and is
+// written over where the first name is gone on with (https://sqlite.org/howtocorrupt.html, 2.5).
+void require_one_name(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || file.st_nlink < 2) return;
+  const std::string quoted = shell_quote(path);
+  throw Error(ExitCode::machine_refuses,
+              fmt::format("{} is a file of {} names (hard links): trials that are finished under one of them "
+                          "could be lost under another",
+                          path, file.st_nlink),
+              fmt::format("give this name a file of its own: cp {0} {0}.own && mv {0}.own {0}", quoted));
+}
+
 class Run {
  public:
   Run(const RunOptions& options, RunPart* part)
@@ -133,6 +146,7 @@ class Run {
     if (part_ != nullptr) part_->require(plan, facts);
     writer_ = std::make_unique<WriterLock>(path, invoking_owner());
     if (!options_.fresh && ::access(path.c_str(), F_OK) == 0) {
+      require_one_name(path);
       // Before anything is touched: a changed plan is refused while the machine is as it was.
       if (part_ == nullptr) grow_where_the_file_changed(plan, facts, path);
       Store existing = open_as_owner(path, Database::Mode::read_only);
@@ -270,16 +284,20 @@ class Run {
       begun_ = true;
       machine.guard.arm(settings);
       end_ = run_and_restore(parts, machine.guard);
+      trials_are_over_ = true;
     } catch (...) {
+      trials_are_over_ = true;
       fault("error", text_of_current_exception());
       rescue_if_lost(store);
       end_session(store, "error");
+      rescue_unless_whole(store);
       if (rescued_) progress_.say(fmt::format("all that is finished is in {}", store.path()));
       throw;
     }
     rescue_if_lost(store);
     end_session(store, end_ == RunEnd::done ? "done" : end_ == RunEnd::gave_up ? "gave_up" : "interrupted");
     seal(store);
+    if (rescue_unless_whole(store)) seal(store);
     if (part_ != nullptr) {
       if (end_ == RunEnd::gave_up) write_stderr(fmt::format("error: it stops here: {}\n", gave_up_));
       return part_->ended(store, end_, but_for_notes());
@@ -295,8 +313,11 @@ class Run {
       return report(store, store.path());
     } catch (const StoreDamaged& damage) {
       rescued(store.go_on_elsewhere(damage.what()));
-      return report(store, store.path());
+    } catch (const Error&) {
+      if (!rescue_if_lost(store)) throw;
     }
+    seal(store);
+    return report(store, store.path());
   }
 
   // What the look at the sensors found, in the file and on the terminal.
@@ -395,20 +416,28 @@ class Run {
   }
 
   void rescued(const Store::Rescued& result) {
-    write_stderr(
-        fmt::format("warning: the result file cannot be used any more ({}); all finished trials are in {}, "
-                    "and the night goes "
-                    "on there\n",
-                    result.what, result.where));
+    write_stderr(fmt::format(
+        "warning: the result file cannot be used any more ({}); all finished trials are in {}{}\n",
+        result.what, result.where, trials_are_over_ ? "" : ", and the night goes on there"));
     fault("result_lost", result.what + "; it goes on in " + result.where);
     rescued_ = true;
   }
 
-  void rescue_if_lost(Store& store) {
+  // True: all goes on in another file.
+  bool rescue_if_lost(Store& store) {
+    return rescue_where([&] { return store.go_on_elsewhere_if_lost(); });
+  }
+  bool rescue_unless_whole(Store& store) {
+    return rescue_where([&] { return store.go_on_elsewhere_unless_whole(); });
+  }
+  bool rescue_where(const std::function<std::optional<Store::Rescued>()>& lost) {
     try {
-      if (const auto result = store.go_on_elsewhere_if_lost()) rescued(*result);
+      const auto result = lost();
+      if (result) rescued(*result);
+      return result.has_value();
     } catch (const Error& error) {
       progress_.say(fmt::format("warning: {}", error.what()));
+      return false;
     }
   }
 
@@ -416,14 +445,19 @@ class Run {
   void end_session(Store& store, const char* how) {
     if (log_) log_->ended(how);
     if (metrics_ != nullptr) metrics_->ends();
-    const auto conclusions = conclusions_for_sql(store);
+    auto conclusions = conclusions_for_sql(store);
+    // What is written into a file makes it ours; and to conclude takes a while.
+    if (rescue_if_lost(store)) conclusions = conclusions_for_sql(store);
     try {
       store.end_session(how, clock_.wall_time(), conclusions);
     } catch (const StoreDamaged& damage) {
       rescued(store.go_on_elsewhere(damage.what()));
-      store.end_session(how, clock_.wall_time(), conclusions);
+      store.end_session(how, clock_.wall_time(), conclusions_for_sql(store));
     } catch (const Error& error) {
-      progress_.say(fmt::format("warning: {}", error.what()));
+      if (rescue_if_lost(store))
+        store.end_session(how, clock_.wall_time(), conclusions_for_sql(store));
+      else
+        progress_.say(fmt::format("warning: {}", error.what()));
     }
   }
 
@@ -597,7 +631,7 @@ class Run {
 
   std::string but_for_notes() const { return left_as_noted_ ? ", but for what is noted above" : ""; }
 
-  int report(Store& store, const std::string& path) {
+  int report(Store& store, std::string path) {
     const auto trials = store.trials();
     const Summary summary = summary_of(store, trials);
     if (!options_.no_html)
@@ -607,6 +641,11 @@ class Run {
     const bool answered = answer(
         options_.json ? json_report(store, summary, trials) : terminal_report(summary, trials, text_look()),
         path);
+    // To report takes a while too.
+    if (rescue_if_lost(store)) {
+      seal(store);
+      path = store.path();
+    }
     if (end_ == RunEnd::interrupted) {
       progress_.say(fmt::format(
           "interrupted; the settings are as before{}. The same command goes on: {}dvfs-plan {}{}",
@@ -658,6 +697,7 @@ class Run {
   std::unique_ptr<WriterLock> writer_;
   Nanoseconds concluded_at_ = 0, concluding_took_ = 0;
   std::map<std::string, std::optional<Credentials>> service_users_;
+  bool trials_are_over_ = false;
   bool rescued_ = false;        // the result file was lost, and the night went on in another
   bool left_as_noted_ = false;  // a setting is as somebody else made it meanwhile
 };

@@ -218,7 +218,9 @@ const Registered<CommandKind> use(
        app.add_flag("--wait", options->wait,
                     "where a sweep has the machine, be next instead of being refused");
        app.add_flag("--quiet", options->quiet, "say nothing but warnings");
-       return declared(app, options, use_command);
+       DeclaredCommand command = declared(app, options, use_command);
+       app.remove_option(app.get_option("--json"));  // what it prints is the command's
+       return command;
      }});
 
 }  // namespace

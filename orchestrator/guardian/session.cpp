@@ -47,6 +47,14 @@ bool is_plain_text(const std::string& text, std::size_t longest) {
   return text.size() <= longest && text.find_first_of(std::string_view("\n\r\t\0", 4)) == std::string::npos;
 }
 
+std::string no_name_text(const std::string& knob) {
+  return fmt::format(
+      "{}what sets it, its folder, or the path of its file has a line break, a tab or a NUL in it, or is "
+      "longer than {} characters: no "
+      "journal could keep it; take that out of it",
+      knob.empty() ? "" : fmt::format("axis '{}': ", printable(knob)), longest_path);
+}
+
 bool is_run_mark(const std::string& text) {
   return !text.empty() && text.size() <= 64 && text.find_first_not_of("0123456789-") == std::string::npos;
 }
@@ -417,7 +425,7 @@ class Session {
       const std::string &knob = message.fields[i], &path = message.fields[i + 1],
                         &expected = message.fields[i + 2];
       const bool plain = is_plain_text(knob, 100) && is_plain_text(path, longest_path);
-      if (!plain) throw Error(ExitCode::machine_refuses, "a setting's name is none");
+      if (!plain) throw Error(ExitCode::machine_refuses, no_name_text(knob), "nothing was set");
       if (const std::string why = policy_.refusal_to_save(client_, path); !why.empty())
         throw Error(ExitCode::machine_refuses, fmt::format("axis '{}': {}", knob, why), "nothing was set");
       if (!named.insert(path).second)
@@ -606,7 +614,7 @@ class Session {
   }
 
   SettingAnswer may(const std::string& path, const std::string& text) {
-    if (!is_plain_text(path, longest_path)) return {"a setting's name is none"};
+    if (!is_plain_text(path, longest_path)) return {no_name_text({})};
     if (std::string why = refusal_to_set(path, text); !why.empty()) return {std::move(why)};
     SettingAccess access(sysfs_, guardian_doors(policy_));
     Setting& where = access.at(path);

@@ -36,12 +36,26 @@ std::string for_a_shell(const std::vector<std::string>& words) {
   return text;
 }
 
+// As tokens_of() reads it: byte by byte, as nobody pastes it.
+std::string kept_word(std::string_view word) {
+  if (const std::string as_it_is = shell_quote(word); as_it_is == word) return as_it_is;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string kept_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += kept_word(word) + ' ';
+  return text;
+}
+
 struct Token {
   std::string word;
   bool plain = true;  // no part of it was quoted
 };
 
-// Words as shell_quote() writes them; nullopt: a quote is not closed.
+// Words as kept_word() writes them; nullopt: a quote is not closed.
 std::optional<std::vector<Token>> tokens_of(std::string_view text) {
   std::vector<Token> tokens;
   std::optional<Token> token;
@@ -265,9 +279,9 @@ void end_programs_that_hang_when(bool (*asked)()) {
 
 std::string command_setting(const SetterPrograms& programs) {
   std::string path = fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name,
-                                 for_a_shell(programs.set), part_end, for_a_shell(programs.read), part_end,
-                                 for_a_shell(programs.restore), part_end, shell_quote(programs.folder));
-  for (const std::string& one : programs.surroundings) path += ' ' + shell_quote(one);
+                                 kept_words(programs.set), part_end, kept_words(programs.read), part_end,
+                                 kept_words(programs.restore), part_end, kept_word(programs.folder));
+  for (const std::string& one : programs.surroundings) path += ' ' + kept_word(one);
   return path;
 }
 

@@ -528,8 +528,11 @@ std::vector<std::string> warnings_of(const ComparedResult& before, const Compare
   differ("objectives of single workloads", own(a), own(b), "their answers are to different questions");
   for (const ComparedResult* one : {&before, &after}) {
     if (one->summary.left > 0 && !one->summary.experiment.search)
-      warnings.push_back(fmt::format("{} is unfinished: {} of its trials are still to be run", one->file,
-                                     one->summary.left));
+      warnings.push_back(
+          one->summary.experiment.last_session_ended == "done"
+              ? fmt::format("{} ended with {} of its planned trials not run", one->file, one->summary.left)
+              : fmt::format("{} is unfinished: {} of its trials are still to be run", one->file,
+                            one->summary.left));
   }
   return warnings;
 }
@@ -661,6 +664,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   for (const ScenarioSummary& scenario : scenarios_before) {
     for (const ScenarioSummary& other : scenarios_after) {
       if (other.scenario != scenario.scenario) continue;
+      comparison.work_in_common = true;
       for (std::string& warning : other_units(scenario, other))
         comparison.warnings.push_back(std::move(warning));
       if (comparison.of_levels) {
@@ -674,7 +678,8 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
       }
       if (scenario.objective.per != other.objective.per || scenario.target != other.target) {
         const auto what = [](const ScenarioSummary& one) {
-          return one.target.empty() ? "per " + unit_of_work(one) : fmt::format("to {}", one.target);
+          if (!one.target.empty()) return fmt::format("to {}", one.target);
+          return one.objective.per.empty() ? std::string("per run") : "per " + unit_of_work(one);
         };
         comparison.warnings.push_back(
             fmt::format("{}: energy and time are {} before, {} after: they do not compare", scenario.scenario,
@@ -707,7 +712,7 @@ Comparison compare(const std::vector<ComparedResult>& ones, const std::vector<Co
   }
   if (before.commands != after.commands)
     comparison.warnings.push_back("the workloads' commands differ: their trials may not be the same work");
-  if (comparison.scenarios.empty())
+  if (!comparison.work_in_common)
     comparison.warnings.push_back(
         "the two have no work in common: no workload and parameters of the one are in the other");
   return comparison;
@@ -770,7 +775,9 @@ std::vector<std::string> not_judged(const Comparison& comparison) {
     if (!any([&](const ComparedPoint& p) { return is_judged(p.time); }))
       texts.push_back(fmt::format("{}: of its time nothing can be said: {}", scenario.scenario, why));
   }
-  if (comparison.scenarios.empty()) texts.push_back("the two have no work in common");
+  if (comparison.scenarios.empty())
+    texts.push_back(comparison.work_in_common ? "what the two have in common is told per different work"
+                                              : "the two have no work in common");
   return texts;
 }
 

@@ -60,6 +60,7 @@ struct Difference {
 };
 
 struct Comparison {
+  bool work_in_common = false;          // the same workload and parameters are in both
   std::string name_before, name_after;  // the files
   bool of_levels = false;               // several nights on each side: levels are judged
   bool same_plan = false;

@@ -52,6 +52,15 @@ bool tells_multiples(const std::vector<Look>& looks, double step) {
   return true;
 }
 
+// Of a counter: the step that the look at the sensor saw, or, where that was too short to see one, that of which all rises here are multiples.
+std::optional<double> step_of_counts(const std::vector<Look>& looks, std::optional<double> smallest_seen) {
+  if (smallest_seen || looks.empty()) return smallest_seen;
+  std::vector<Look> rises;
+  for (const Look& one : looks) rises.push_back({one.time, one.value - looks.front().value});
+  const double step = told_in_steps_of(rises, std::nullopt);
+  return step > 0 ? std::optional(step) : std::nullopt;
+}
+
 // Whether it tells the same again because less than one of its steps was used since: where it moves again it is by a step or two. One that is
 // renewed more seldom than it is told stands in front of rises of any size. A load that begins as it stood is no such rise.
 bool stands_for_want_of_a_step(const std::vector<Look>& looks, double step) {
@@ -245,8 +254,8 @@ EnergyFault EnergyCurve::unwrap(std::vector<Look>& known) const {
 
 void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   const auto known_update = model_.update ? std::optional(model_.update->value()) : std::nullopt;
-  const bool stands = counter_ && says_it_again(looks) &&
-                      !(model_.resolution && stands_for_want_of_a_step(looks, *model_.resolution));
+  const auto step = counter_ ? step_of_counts(looks, model_.resolution) : std::nullopt;
+  const bool stands = counter_ && says_it_again(looks) && !(step && stands_for_want_of_a_step(looks, *step));
   const bool told = model_.told_when_new && !stands;
   FreshValues fresh = told       ? (counter_ ? told_counts(looks) : told_values(looks))
                       : counter_ ? fresh_counts(looks, known_update)
@@ -258,8 +267,7 @@ void EnergyCurve::keep_fresh(const std::vector<Look>& looks) {
   if (counter_) {
     counts_ = std::move(fresh.values);
     // One that is looked at until it moves had just come to a whole multiple then; one that tells at its own times lies anywhere above it.
-    if (told && model_.resolution && tells_multiples(looks, *model_.resolution))
-      quantum_ = *model_.resolution;
+    if (told && step && tells_multiples(looks, *step)) quantum_ = *step;
     return;
   }
   at_random_times_ = taken_at_random(looks);

@@ -42,10 +42,15 @@ bool same_value(const AxisSetting& setting, const std::string& wanted) {
          std::abs(*setting.number - quantity->value) <= 1e-9 * std::abs(*setting.number);
 }
 
-// The point of each scenario that holds all of it; of several the one nearest to what a machine does by itself: the highest of its numbers.
+// The point of each scenario that holds all of it; of several, as where the experiment's file asks, the one nearest to what a machine does by
+// itself: the highest value of each numeric knob, and the first value of all else.
 class Reference {
  public:
-  Reference(const Question& question, const std::vector<PointRow>& points) : wanted_(question.reference) {
+  Reference(const Question& question, const ExperimentRow& experiment, const std::vector<PointRow>& points)
+      : wanted_(question.reference) {
+    for (const auto& [axis, kind] : experiment.axes) {
+      if (kind == "knob") knobs_.push_back(axis);
+    }
     std::copy_if(points.begin(), points.end(), std::back_inserter(points_),
                  [](const PointRow& point) { return point.in_plan; });
     for (const auto& one : wanted_) {
@@ -63,7 +68,7 @@ class Reference {
     for (const PointRow& point : points_) {
       if (!holds(point)) continue;
       const PointRow*& one = chosen[point.scenario];
-      if (one == nullptr || earlier_settings(one->settings, point.settings)) one = &point;
+      if (one == nullptr || nearer_to_default(point, *one)) one = &point;
     }
     if (chosen.empty()) refuse();
     std::set<std::string> keys;
@@ -84,6 +89,27 @@ class Reference {
         return as_written_.contains(one) ? setting.text == one.second : same_value(setting, one.second);
       });
     });
+  }
+
+  static const AxisSetting* setting_of(const PointRow& point, const std::string& axis) {
+    for (const AxisSetting& one : point.settings) {
+      if (one.axis == axis) return &one;
+    }
+    return nullptr;
+  }
+
+  bool nearer_to_default(const PointRow& a, const PointRow& b) const {
+    for (const std::string& axis : knobs_) {
+      const AxisSetting *const mine = setting_of(a, axis), *const theirs = setting_of(b, axis);
+      if (mine == nullptr || theirs == nullptr || mine->text == theirs->text) continue;
+      if (mine->number && theirs->number) return *mine->number > *theirs->number;
+      for (const PointRow& point : points_) {  // in the file's order
+        const AxisSetting* const one = setting_of(point, axis);
+        if (one != nullptr && (one->text == mine->text || one->text == theirs->text))
+          return one->text == mine->text;
+      }
+    }
+    return false;
   }
 
   [[noreturn]] void refuse() const {
@@ -110,11 +136,12 @@ class Reference {
                     fmt::format("there are: {}", printable(join(values, ", "))));
     }
     throw Error(ExitCode::bad_experiment, "--reference: no point has all of these values together",
-                "name fewer of them; of several points the one with the highest values is taken");
+                "name fewer of them; of several points the one with the highest value of each knob is taken");
   }
 
   const std::vector<std::pair<std::string, std::string>>& wanted_;
   std::vector<PointRow> points_;  // that the experiment has
+  std::vector<std::string> knobs_;
   std::set<std::pair<std::string, std::string>>
       as_written_;  // of wanted_, those that were swept in just these words
 };
@@ -149,7 +176,7 @@ std::vector<std::string> ask(const Question& question, ExperimentRow& experiment
     asked.push_back(fmt::format("subject to {} (the experiment's: {})", texts_of(*question.constraints),
                                 texts_of(was.constraints)));
   if (!question.reference.empty()) {
-    const auto keys = Reference(question, points).find();
+    const auto keys = Reference(question, experiment, points).find();
     std::vector<std::string> words;
     for (const auto& [axis, value] : question.reference) words.push_back(axis + " = " + value);
     asked.push_back(fmt::format("reference {}", join(words, ", ")));

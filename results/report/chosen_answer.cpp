@@ -36,9 +36,15 @@ const ScenarioSummary& choose_scenario(const Summary& summary, const std::string
                     of.empty() ? "" : fmt::format(" for workload '{}'", printable(of)), join(names, ", ")),
         fmt::format("say which: --workload {}", names.front()));
   if (words.empty())
-    throw Error(ExitCode::machine_refuses,
-                fmt::format("{} has no answer yet: it has no trials", printable(summary.experiment.name)),
-                "the same command that began it goes on");
+    throw Error(
+        ExitCode::machine_refuses,
+        summary.experiment.last_session_ended == "done"
+            ? fmt::format("{} has no answer: {} before its first trial", printable(summary.experiment.name),
+                          summary.experiment.has_budget ? "its budget ended it" : "it ended")
+            : fmt::format("{} has no answer yet: it has no trials", printable(summary.experiment.name)),
+        summary.experiment.last_session_ended == "done"
+            ? "give it more time (budget), and the same command with --fresh runs it"
+            : "the same command that began it goes on");
   throw Error(ExitCode::bad_experiment,
               fmt::format("{} has no answer for '{}'{}", printable(summary.experiment.name), printable(of),
                           did_you_mean(of, words)),

@@ -19,6 +19,7 @@ std::string how_sure(const ScenarioSummary& scenario) {
                ? "not known"
                : "none is known to hold the constraints";
   }
+  if (scenario.planned_points == 1) return "it is the only point";
   if (scenario.search && !scenario.search->scatter_known) return "not known: too few trials";
   if (scenario.search) {
     if (!std::isfinite(scenario.search->bound)) return "not known well enough yet";

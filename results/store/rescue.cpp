@@ -14,6 +14,7 @@
 #include "base/bus_errors.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
+#include "results/store/digest.hpp"
 #include "results/store/migrate.hpp"
 #include "results/store/store.hpp"
 
@@ -134,13 +135,17 @@ struct Store::Rescue {
     return {};
   }
 
-  // By a connection of its own, which sees the file as others do.
-  bool still_the_same() const {
+  // By a connection of its own, which sees the file as others do; `whole`: with all checksums.
+  bool still_the_same(bool whole = false) const {
     if (!copy) return true;
     try {
       Database as_seen(path, Database::Mode::read_only);
       Statement check = as_seen.prepare("PRAGMA quick_check(1)");
-      return check.step() && check.text(0) == "ok" && contents_of(as_seen) == contents_of(copy->database_);
+      if (!check.step() || check.text(0) != "ok" || contents_of(as_seen) != contents_of(copy->database_))
+        return false;
+      return !whole || (damaged_trials(as_seen) == damaged_trials(copy->database_) &&
+                        plan_is_whole(as_seen) == plan_is_whole(copy->database_) &&
+                        later_is_whole(as_seen) == later_is_whole(copy->database_));
     } catch (const StoreDamaged&) {
       return false;
     } catch (const Error&) {
@@ -159,7 +164,10 @@ Store* Store::copy() {
 
 void Store::remember_file() {
   if (!rescue_) return;
-  rescue_->file = look_at(rescue_->path);
+  // What was written into a file that is another one by now, or was cut short meanwhile, does not make it ours: the next look tells.
+  const auto now = look_at(rescue_->path);
+  if (!now || (rescue_->file && (!now->same_file(*rescue_->file) || now->size < rescue_->file->size))) return;
+  rescue_->file = now;
   if (!rescue_->log) rescue_->log = look_at(rescue_->path + "-wal");
 }
 
@@ -208,6 +216,17 @@ std::optional<Store::Rescued> Store::go_on_elsewhere_if_lost() {
   const std::string what = what_became_of_the_file();
   if (what.empty()) return std::nullopt;
   return go_on_elsewhere(what);
+}
+
+std::optional<Store::Rescued> Store::go_on_elsewhere_unless_whole() {
+  std::string what = what_became_of_the_file();
+  if (what.empty() && rescue_ && !rescue_->still_the_same(true)) what = "it was overwritten";
+  if (what.empty()) return std::nullopt;
+  return go_on_elsewhere(what);
+}
+
+void Store::remember_log() {
+  if (rescue_) rescue_->log = look_at(rescue_->path + "-wal");
 }
 
 Store::Rescued Store::go_on_elsewhere(const std::string& what, bool old_one_is_whole) {

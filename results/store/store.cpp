@@ -598,6 +598,8 @@ void Store::seal() {
   const ActingAs owner(owner_of_rescue());
   try {
     database_.execute("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
+    remember_file();
+    remember_log();
   } catch (const StoreBusy&) {
     // Somebody is reading: the log stays beside it, which is as good.
   }

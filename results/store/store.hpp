@@ -199,6 +199,8 @@ class Store {
     std::string where;  // the night goes on
   };
   std::optional<Rescued> go_on_elsewhere_if_lost();
+  // The same of a file in which all is written: by a connection of its own, with all checksums.
+  std::optional<Rescued> go_on_elsewhere_unless_whole();
   // "it was removed or renamed"; empty: it is as it was left, or nobody looks after it.
   std::string what_became_of_the_file();
   // The same after a write that failed because the file is damaged, or (`old_one_is_whole`) because there is no room: then what is finished
@@ -244,7 +246,8 @@ class Store {
   Store* copy();
   std::optional<FileOwner> owner_of_rescue() const;
   void drop_copy();
-  void remember_file();  // as our own write left it
+  void remember_file();
+  void remember_log();  // after it was folded into the file  // as our own write left it
 };
 
 template <class Write>

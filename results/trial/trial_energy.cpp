@@ -255,7 +255,7 @@ void energy_of_each(TrialRecord& trial, const std::map<std::uint32_t, EnergyCurv
                     const JudgeInput& input) {
   if (input.energy_channels.empty()) return;
   for (RegionRecord& region : trial.regions) {
-    const Window window{region.started, region.ended};
+    const Window window{region.started, region.ended, !region.name.empty()};
     const auto energy = energy_told_apart(curves, input, {&window, 1}, !region.name.empty());
     if (!energy) continue;
     region.joules = energy->joules;

@@ -398,6 +398,25 @@ TEST_F(JudgeRegions, StepsTooShortForTheSensorSayHowLittleIsKnown) {
   for (const RegionRecord& region : trial_.regions) EXPECT_FALSE(region.joules);
 }
 
+// The only region that counts is the trial: one energy, and one half-width, in both places. A load that began a moment before its mark included.
+TEST_F(JudgeRegions, TheOnlyRegionIsKnownAsTheTrialIs) {
+  input_.models[0].update = Seconds{0.1};
+  trial_.readings.clear();
+  const auto joules_at = [](double t) {
+    return 20 * t + 130 * std::clamp(t - 1.8, 0.0, 2.2) + 60 * std::max(t - 4, 0.0);
+  };
+  for (int i = 0; i <= 120; ++i) trial_.readings.push_back(at(i * 50 * ms, joules_at(0.1 * (i / 2))));
+  input_.runs = {run_of({{"begin r", 2030}, {"end r", 3630}}, 1000, 5000)};
+  judge(trial_, input_);
+  ASSERT_TRUE(trial_.energy_j && trial_.energy_half_width_j);
+  const auto region = std::find_if(trial_.regions.begin(), trial_.regions.end(),
+                                   [](const RegionRecord& one) { return one.name == "r"; });
+  ASSERT_TRUE(region != trial_.regions.end() && region->joules && region->half_width_j);
+  EXPECT_DOUBLE_EQ(*region->joules, *trial_.energy_j);
+  EXPECT_DOUBLE_EQ(*region->half_width_j, *trial_.energy_half_width_j);
+  EXPECT_GE(*region->half_width_j, *trial_.energy_systematic_j);
+}
+
 // What two copies used while both ran: of an overlap shorter than two of the counter's values nothing is told, of a longer one with its half-width.
 TEST_F(JudgeRegions, WhatAllUsedWhileTheyRanIsToldWhereTheSensorCanTellIt) {
   input_.models[0].update = Seconds{0.1};

@@ -138,6 +138,10 @@ TEST(Asked, WhatIsExactlyAtALimitHoldsIt) {
   EXPECT_TRUE(holds(ConstraintSpec::Relation::at_most, 0.1 + 0.2, 0.3));
   EXPECT_FALSE(holds(ConstraintSpec::Relation::more, 0.1 + 0.2, 0.3));
   EXPECT_FALSE(holds(ConstraintSpec::Relation::at_most, 0.300001, 0.3));
+  // What overflowed is no rounding of a limit.
+  EXPECT_FALSE(holds(ConstraintSpec::Relation::at_most, INFINITY, 10));
+  EXPECT_FALSE(holds(ConstraintSpec::Relation::at_least, -INFINITY, 10));
+  EXPECT_TRUE(holds(ConstraintSpec::Relation::more, INFINITY, 10));
 }
 
 // A reference that breaks a limit was compared with nothing, and so was not found worse either.

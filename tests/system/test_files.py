@@ -1,4 +1,5 @@
 """Result files, programs and meters that change or lie while a night runs."""
+import contextlib
 import os
 import re
 import shutil
@@ -45,6 +46,65 @@ class Files(Whole):
         self.assertEqual([row["kind"] for row in testbed.rows(rescue, "SELECT kind FROM warnings WHERE trial IS NULL")], ["result_rescued"])
         again = self.call("night.yaml", "--output", str(rescue), "--no-html")
         self.assertIn("is finished; --fresh runs it again", again.stderr)
+
+    def test_a_result_that_is_lost_while_it_is_reported(self):
+        """All trials are run, and nothing is written any more: who asks for the answer at the end is told where it is."""
+        result = self.folder / "night.sqlite"
+
+        def replace():
+            (self.folder / "x").write_text("hello")
+            os.replace(self.folder / "x", result)
+        for act, what in ((result.unlink, "it was removed or renamed"), (lambda: os.truncate(result, 0), r"it was cut short, from \d+ to 0 bytes"), (replace, "another file was put in its place")):
+            with self.subTest(what):
+                for file in self.folder.glob("night*"):
+                    file.unlink()
+                self.write("night.yaml", self.NIGHT.replace("repeat: 8", "repeat: 2").replace("0.3", "0.05"))
+                read, write = os.pipe()  # nobody reads it at first, so that the answer waits
+                os.set_blocking(write, False)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        os.write(write, b"x" * 512)
+                os.set_blocking(write, True)
+                running = subprocess.Popen(self.arguments("night.yaml", "--no-html"), cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE,
+                                           text=True)
+                self.addCleanup(running.stderr.close)
+                self.addCleanup(running.kill)
+                os.close(write)
+                log, deadline = Path(f"{result}-wal"), time.monotonic() + 30
+                for there in (True, False):  # while the night runs; then all is folded into the file, and the answer is next
+                    while log.exists() != there:
+                        self.assertLess(time.monotonic(), deadline)
+                        time.sleep(0.001)
+                time.sleep(0.5)
+                act()
+                answer = b""
+                while part := os.read(read, 1 << 16):
+                    answer += part
+                os.close(read)
+                said = running.communicate(timeout=60)[1]
+                rescue = self.folder / "night.rescued.sqlite"
+                self.assertEqual(running.returncode, 5, said)
+                self.assertIn(b"the least time", answer)
+                self.assertRegex(said, rf"warning: the result file cannot be used any more \({what}\); all finished trials are in {rescue}\n")
+                self.assertIn(f"all of it is in {rescue}\n", said)
+                self.assertEqual(testbed.rows(rescue, "SELECT count(*) AS n, sum(verdict = 'ok') AS ok FROM trials"), [{"n": 2, "ok": 2}])
+                self.assertEqual(testbed.rows(rescue, "SELECT ended_how FROM sessions"), [{"ended_how": "done"}])
+
+    def test_a_result_of_two_names_is_not_written_under_one_of_them(self):
+        """What SQLite keeps beside it is of one name: 7 to 10 finished trials of the other one were written over."""
+        self.write("night.yaml", self.NIGHT.replace("repeat: 8", "repeat: 2").replace("0.3", "0.02"))
+        self.call("night.yaml", "--no-html")
+        os.link(self.folder / "night.sqlite", self.folder / "other.sqlite")
+        for name in ("night", "other"):
+            path = self.folder / f"{name}.sqlite"
+            refused = self.call("night.yaml", "--no-html", "--output", str(path))
+            self.assertEqual(refused.returncode, 3)
+            self.assertEqual(refused.stderr[refused.stderr.index("error: "):],
+                             f"error: {path} is a file of 2 names (hard links): trials that are finished under one of them could be lost under another\n"
+                             f"  hint: give this name a file of its own: cp {path} {path}.own && mv {path}.own {path}\n")
+        self.assertEqual(self.call("report", "other.sqlite").returncode, 0)
+        subprocess.run(["sh", "-c", refused.stderr.split("of its own: ")[1]], check=True)
+        self.assertEqual(self.call("night.yaml", "--no-html").returncode, 0)
 
     def test_a_result_that_is_replaced(self):
         result = self.folder / "night.sqlite"

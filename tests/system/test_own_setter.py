@@ -107,6 +107,33 @@ class OwnSetter(Whole):
         self.assertEqual(self.cap.read_text(), "140.000\n")
         self.assertIn("--as tuned: there is no way to say set.cap = ", self.call("setting", "own.sqlite", "--as", "tuned").stderr)
 
+    def test_its_words_are_told_as_they_are_written(self):
+        """A word that a terminal would obey, or that does not show, was told as the command that would print it."""
+        words = ["a b", "\x01", "x\x7fy", "\x1b[31m", "q'q", "$(id)", "\\", "\u200b", "\u2028", "\x85", "\xa0", "", ";;", "\ufeffz"]
+        self.write("tool", "#!/usr/bin/python3\nimport json, sys\nopen('told', 'a').write(json.dumps(sys.argv[1:]) + chr(10))\n"
+                           "if sys.argv[1] == 'set': open('machine/cap', 'w').write(sys.argv[2])\nelse: print(open('machine/cap').read())\n")
+        self.cap.write_text("140")
+        self.experiment(changed=('[./tool, set, "{value}"]', json.dumps(["./tool", "set", "{value}", *words])))
+        text = (self.folder / "own.yaml").read_text()
+        self.write("own.yaml", text.replace("[./tool, get]", json.dumps(["./tool", "get", *words])))
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(self.cap.read_text(), "140")
+        told = [json.loads(line) for line in (self.folder / "told").read_text().splitlines()]
+        self.assertIn(["set", "100", *words], told)
+        for one in told:
+            self.assertEqual(one[-len(words):], words)
+
+    def test_what_it_leaves_running_is_not_waited_for(self):
+        """A daemon that keeps its output open: it was said not to have ended within a minute, each time."""
+        self.write("tool", TOOL.replace("set) ", "set) sleep 77 & "))
+        self.experiment()
+        began = time.monotonic()
+        run = self.call("own.yaml", "--no-html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertLess(time.monotonic() - began, 50)
+        self.assertEqual(self.cap.read_text(), "140.000\n")
+
     def test_done_without_effect_is_found_out(self):
         self.experiment(changed=("repeat: 2", "repeat: 5"))
         (self.folder / "machine/deaf").touch()

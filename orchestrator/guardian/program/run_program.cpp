@@ -105,12 +105,16 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
   if (pid == 0) become_program(program, arguments, mark, said.writing.get(), not_begun.writing.get(), parent);
   said.writing.reset();
   not_begun.writing.reset();
-  const auto until = Steady::now() + std::chrono::duration_cast<Steady::duration>(
-                                         std::chrono::duration<double>(deadline.value()));
+  auto until = Steady::now() +
+               std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(deadline.value()));
   int status = 0;
   bool reading = true, reaped = false;
   char buffer[8192];
-  while (!reaped && Steady::now() < until) {
+  // What it left running may hold its output for ever, and a `tee` beside it say its last after it.
+  constexpr std::chrono::seconds waits_for_output{1};
+  while ((!reaped || reading) && Steady::now() < until) {
+    if (!reaped && (reaped = ::waitpid(pid, &status, WNOHANG) == pid))
+      until = std::min(until, Steady::now() + waits_for_output);
     if (reading) {
       pollfd wait{said.reading.get(), POLLIN, 0};
       if (::poll(&wait, 1, 100) <= 0) continue;
@@ -121,7 +125,6 @@ ProgramAnswer run_program(const std::string& program, const std::vector<std::str
       reading = count > 0 || (count < 0 && errno == EINTR);
       continue;
     }
-    reaped = ::waitpid(pid, &status, WNOHANG) == pid;
     if (!reaped) ::usleep(200);
   }
   if (!reaped) {
