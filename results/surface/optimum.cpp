@@ -286,28 +286,33 @@ static std::optional<bool> shown_by_its_own(const ConstraintSpec& constraint,
 void OptimumModel::find_feasible(const SurfaceQuestion& question, const std::vector<SurfaceTrial>& trials) {
   if (question.objective.constraints.empty()) return;
   drawn_->feasible = Eigen::MatrixXi::Ones(drawn_->objective.rows(), drawn_->objective.cols());
+  // The same but for what a point's own trials show: by that a setting is named. Which trial is worth most the model's draws say, as they are.
+  Eigen::MatrixXi but_for_shown = drawn_->feasible;
   std::uint64_t seed = other_seed;
   for (const ConstraintSpec& constraint : question.objective.constraints) {
     const MatrixXd values = drawn_->of(constraint, question, trials, reference_of_, measured_, seed);
     seed += 1000003;
     for (Index p = 0; p < values.rows(); ++p) {
       const auto shown = shown_by_its_own(constraint, trials, static_cast<int>(p));
-      if (shown == true) continue;
-      if (shown == false) drawn_->feasible.row(p).setZero();
+      if (shown == false) but_for_shown.row(p).setZero();
       // What is not known does not hold.
       for (Index s = 0; s < values.cols(); ++s) {
-        if (!(std::isfinite(values(p, s)) && holds(constraint.relation, values(p, s), constraint.limit)))
-          drawn_->feasible(p, s) = 0;
+        if (std::isfinite(values(p, s)) && holds(constraint.relation, values(p, s), constraint.limit))
+          continue;
+        drawn_->feasible(p, s) = 0;
+        if (!shown) but_for_shown(p, s) = 0;
       }
       const auto at = static_cast<std::size_t>(p);
       if (measured_[at] && !holds_by_its_mean(constraint, trials, static_cast<int>(p)))
         broken_.insert(static_cast<int>(p));
     }
   }
+  for (Index p = 0; p < but_for_shown.rows(); ++p)
+    feasible_.push_back(but_for_shown.row(p).cast<double>().mean());
 }
 
 double OptimumModel::feasible(int point) const {
-  return drawn_->feasible.size() == 0 ? 1 : drawn_->feasible.row(point).cast<double>().mean();
+  return feasible_.empty() ? 1 : feasible_[static_cast<std::size_t>(point)];
 }
 
 std::vector<int> OptimumModel::measured_among(const std::vector<int>& candidates) const {

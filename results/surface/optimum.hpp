@@ -132,7 +132,8 @@ class OptimumModel {
   std::unique_ptr<Draws> drawn_;
   std::vector<int> reference_of_;
   std::vector<bool> measured_;
-  std::set<int> broken_;  // points whose own trials break a constraint by their mean
+  std::vector<double> feasible_;  // of each point; empty: without constraints
+  std::set<int> broken_;          // points whose own trials break a constraint by their mean
   std::vector<int> scenario_;
   std::set<std::pair<int, int>> nodes_of_scenario_;  // scenario and machine that ran trials of it
   std::vector<double> misfit_;
