@@ -134,7 +134,8 @@ TEST(Parse, WhatIsMinimisedHowOftenAndUnderWhichConditions) {
       "workloads: [{name: a, command: [x]}]\n"
       "objective: {minimise: cost, per: samples, subject to: {slowdown: 5 %, accuracy: \">= 0.75\", power: "
       "\"< 300 W\", "
-      "latency: \"<= 20 ms\"}, price: {energy: 0.36 EUR/kWh, machine: 7.2 EUR/h}}\n"
+      "latency: \"<= 20 ms\", correct: \">=95%\", rate: \"> 1.5e3k/s\"}, price: {energy: 0.36 EUR/kWh, "
+      "machine: 7.2 EUR/h}}\n"
       "repeat: {min: 2, max: 8, until: 0.5 %}\nbudget: {time: 8 h, trials: 60}\n"
       "measure: {region: train, at least: 30 s}\n"
       "conditions: {warm up: 0, idle: 5 s, references: false, settle limit: 3 s, temperature: {band: 1.5 C, "
@@ -147,7 +148,7 @@ TEST(Parse, WhatIsMinimisedHowOftenAndUnderWhichConditions) {
   std::vector<std::string> constraints;
   for (const auto& c : e->objective.constraints) constraints.push_back(constraint_text(c));
   EXPECT_THAT(constraints, testing::ElementsAre("slowdown <= 5 %", "accuracy >= 0.75", "power < 300 W",
-                                                "latency <= 20 ms"));
+                                                "latency <= 20 ms", "correct >= 95 %", "rate > 1500 k/s"));
   EXPECT_DOUBLE_EQ(e->objective.price->per_joule, 1e-7);
   EXPECT_DOUBLE_EQ(e->objective.price->per_second, 0.002);
   EXPECT_EQ(e->repeat.min, 2);

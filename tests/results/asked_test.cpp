@@ -69,6 +69,38 @@ std::string refused_question(const std::string& objective, const std::vector<std
   return {};
 }
 
+// Of several points that hold it the one that the experiment's file would take: the highest value of each numeric knob, the first of all else.
+TEST(Asked, OfSeveralPointsTheReferenceIsTheFiles) {
+  ThreeClocks night;
+  night.experiment.name = "night";
+  night.experiment.axes = {{"cpu.frequency", "knob"}, {"threads", "parameter"}};
+  for (const int ghz : {1, 2}) {
+    for (const int threads : {2, 1, 4}) {
+      TrialRow trial;
+      trial.settings = {{"cpu.frequency", fmt::format("{} GHz", ghz), ghz * 1e9},
+                        {"threads", std::to_string(threads), 1.0 * threads}};
+      trial.point = fmt::format("w cpu.frequency={} GHz threads={}", ghz, threads);
+      trial.key = trial.point + " #1";
+      trial.workload = trial.scenario = "w";
+      trial.verdict = trial.outcome = "ok";
+      trial.time_s = 1;
+      trial.energy_j = trial.objective_value = 100 + ghz + threads;
+      night.points.push_back({trial.point, "w", "w", false, trial.settings});
+      night.trials.push_back(trial);
+    }
+  }
+  const auto reference_of = [&](const std::string& asked) {
+    ThreeClocks of = night;
+    ask(parse_question("", {}, {asked}), of.experiment, of.points, of.trials);
+    for (const PointRow& point : of.points) {
+      if (point.is_reference) return point.key;
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(reference_of("cpu.frequency=1 GHz"), "w cpu.frequency=1 GHz threads=2");
+  EXPECT_EQ(reference_of("threads=4"), "w cpu.frequency=2 GHz threads=4");
+}
+
 // What the experiment has no more does not count, and is no reference.
 TEST(Asked, APointThatWasTakenAwayIsNoReference) {
   ThreeClocks night = three_clocks();
