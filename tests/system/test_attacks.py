@@ -146,7 +146,8 @@ class Attacks(unittest.TestCase):
             self.assertEqual(client.ask("set", path, "1")[1:3], [f"{path} is none of the settings that were saved", "1"])
             client.close()
         client = self.session()
-        self.assertEqual(client.ask("arm", "sysfs.x", "/sys/class\nnet/lo/mtu", ""), ["refused", "3", "a setting's name is none", ""])
+        self.assertEqual(client.ask("arm", "sysfs.x", "/sys/class\nnet/lo/mtu", ""), ["refused", "3", "axis 'sysfs.x': what sets it, its folder, or the path of its file has a line break, a tab or a NUL in it, or is longer than 4096 "
+                          "characters: no journal could keep it; take that out of it", "nothing was set"])
         self.assertEqual(client.ask("open", "/etc/shadow"), ["opened", "/etc/shadow is no sensor that is handed out"])
         self.assertEqual(client.ask("open", "/sys/class/powercap/../../../etc/shadow"), ["opened", "/sys/class/powercap/../../../etc/shadow is no sensor that is handed out"])
         self.assertEqual(client.ask("open", "/dev/ipmi0"), ["opened", "/dev/ipmi0 is no sensor that is handed out"])  # who has it may switch the machine off
