@@ -30,12 +30,6 @@ constexpr std::string_view part_end = ";;";  // unquoted: a word that is the sam
 constexpr std::string_view value_word = "{value}", umask_word = "umask=";
 constexpr Seconds setter_patience{60};
 
-std::string for_a_shell(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += shell_quote(word) + ' ';
-  return text;
-}
-
 // As tokens_of() reads it: byte by byte, as nobody pastes it.
 std::string kept_word(std::string_view word) {
   if (const std::string as_it_is = shell_quote(word); as_it_is == word) return as_it_is;
@@ -44,9 +38,10 @@ std::string kept_word(std::string_view word) {
   return quoted + "'";
 }
 
-std::string kept_words(const std::vector<std::string>& words) {
+// Each with a blank behind it.
+std::string words_text(const std::vector<std::string>& words, std::string (*quoted)(std::string_view)) {
   std::string text;
-  for (const std::string& word : words) text += kept_word(word) + ' ';
+  for (const std::string& word : words) text += quoted(word) + ' ';
   return text;
 }
 
@@ -189,7 +184,7 @@ class CommandSetting : public Setting {
 
   std::string in_a_shell(const std::vector<std::string>& argv, const std::string& value) const {
     const std::string folder = folders().now(programs_.folder);
-    std::string text = for_a_shell(with_value(moved(argv, folder), value));
+    std::string text = words_text(with_value(moved(argv, folder), value), shell_quote);
     text.pop_back();
     // Whoever reads this may have another home.
     std::string of_the_run;
@@ -278,9 +273,10 @@ void end_programs_that_hang_when(bool (*asked)()) {
 }
 
 std::string command_setting(const SetterPrograms& programs) {
-  std::string path = fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name,
-                                 kept_words(programs.set), part_end, kept_words(programs.read), part_end,
-                                 kept_words(programs.restore), part_end, kept_word(programs.folder));
+  std::string path =
+      fmt::format("{}{} {}{} {}{} {}{} {}", command_prefix, programs.name,
+                  words_text(programs.set, kept_word), part_end, words_text(programs.read, kept_word),
+                  part_end, words_text(programs.restore, kept_word), part_end, kept_word(programs.folder));
   for (const std::string& one : programs.surroundings) path += ' ' + kept_word(one);
   return path;
 }

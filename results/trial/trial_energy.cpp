@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "results/energy/sensor_audit.hpp"
@@ -204,26 +205,36 @@ class SummedHalfWidth {
   double squares_ = 0, systematic_ = 0, only_ = 0;
 };
 
+// What one sensor's half-width is short of, J; nullopt: it cannot tell.
+using ShortOf = std::function<std::optional<double>(const EnergyCurve&, const ChannelEnergy&)>;
+
 // Of stretches, by the experiment's source: joules and what the sensors alone add; nullopt if not known.
 struct SourceEnergy {
   double joules = 0;
   std::optional<double> half_width_j = {};
 };
 std::optional<SourceEnergy> source_energy(const std::map<std::uint32_t, EnergyCurve>& curves,
-                                          const JudgeInput& input, std::span<const Window> windows) {
+                                          const JudgeInput& input, std::span<const Window> windows,
+                                          const ShortOf& short_of = {}) {
   SourceEnergy sum;
   SummedHalfWidth half_width;
   bool resolved = true;
+  double more = 0;
   for (const std::uint32_t channel : input.energy_channels) {
     const auto curve = curves.find(channel);
     if (curve == curves.end()) return std::nullopt;
     const ChannelEnergy one = curve->second.over(windows);
     if (!one.joules) return std::nullopt;
+    if (short_of) {
+      const auto of_one = short_of(curve->second, one);
+      if (!of_one) return std::nullopt;
+      more += *of_one;
+    }
     sum.joules += *one.joules;
     resolved = resolved && one.half_width_j;
     half_width.add(one.half_width_j.value_or(0), one.systematic_j.value_or(0));
   }
-  if (resolved) sum.half_width_j = half_width.half_width();
+  if (resolved) sum.half_width_j = half_width.half_width() + more;
   return sum;
 }
 
@@ -233,21 +244,16 @@ std::optional<SourceEnergy> energy_told_apart(const std::map<std::uint32_t, Ener
                                               const JudgeInput& input, std::span<const Window> windows,
                                               bool have_neighbours) {
   constexpr double updates_to_tell = 2;
-  double length = 0, smeared_j = 0;
+  double length = 0;
   for (const Window& window : windows) length += seconds(window.to - window.from).value();
-  for (const std::uint32_t channel : input.energy_channels) {
-    const auto curve = curves.find(channel);
-    if (curve == curves.end()) return std::nullopt;
-    const auto update = curve->second.update();
-    const ChannelEnergy one = curve->second.over(windows);
-    if (!one.joules || one.fresh < 2 || (update && length < updates_to_tell * update->value()))
-      return std::nullopt;
-    // As where it is what counts (energy_of_regions): each value of a gauge has in it what lies beside.
-    if (have_neighbours) smeared_j += std::abs(*one.joules) * smeared_share(curve->second, windows);
-  }
-  auto energy = source_energy(curves, input, windows);
-  if (energy && energy->half_width_j) *energy->half_width_j += smeared_j;
-  return energy;
+  return source_energy(curves, input, windows,
+                       [&](const EnergyCurve& curve, const ChannelEnergy& one) -> std::optional<double> {
+                         const auto update = curve.update();
+                         if (one.fresh < 2 || (update && length < updates_to_tell * update->value()))
+                           return std::nullopt;
+                         // As where it is what counts (energy_of_regions): each value of a gauge has in it what lies beside.
+                         return have_neighbours ? std::abs(*one.joules) * smeared_share(curve, windows) : 0;
+                       });
 }
 
 // Energy of single stretches by the experiment's source, where they are long enough for the sensors to tell.
