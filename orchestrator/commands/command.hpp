@@ -37,6 +37,15 @@ DeclaredCommand declared(CLI::App& app, std::shared_ptr<CommandOptions> options,
   return {options, [options, run] { return run(*options); }};
 }
 
+// Of one whose stdout is something else than an answer: a shell's, an experiment, its command's.
+template <class CommandOptions>
+DeclaredCommand declared_without_json(CLI::App& app, std::shared_ptr<CommandOptions> options,
+                                      int (*run)(const CommandOptions&)) {
+  DeclaredCommand command = declared(app, std::move(options), run);
+  app.remove_option(app.get_option("--json"));
+  return command;
+}
+
 struct CommandKind {
   std::string_view name;
   int place = 0;                   // in --help

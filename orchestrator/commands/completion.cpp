@@ -168,9 +168,7 @@ const Registered<CommandKind> completion(
        auto options = std::make_shared<CompletionOptions>();
        options->all = app.get_parent();
        app.add_option("SHELL", options->shell, "bash, zsh or fish")->required();
-       DeclaredCommand command = declared(app, options, print_completion);
-       app.remove_option(app.get_option("--json"));  // what it prints is a shell's
-       return command;
+       return declared_without_json(app, options, print_completion);
      }});
 
 }  // namespace

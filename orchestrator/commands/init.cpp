@@ -214,9 +214,7 @@ const Registered<CommandKind> init(
                       "behind `--`: the program and its arguments; asked for where it is left out");
        app.add_option("-o,--output", options->output,
                       "the file to write (the program's name with .yaml); - is stdout");
-       DeclaredCommand command = declared(app, options, init_command);
-       app.remove_option(app.get_option("--json"));  // what it writes is an experiment
-       return command;
+       return declared_without_json(app, options, init_command);
      }});
 
 }  // namespace

@@ -218,9 +218,7 @@ const Registered<CommandKind> use(
        app.add_flag("--wait", options->wait,
                     "where a sweep has the machine, be next instead of being refused");
        app.add_flag("--quiet", options->quiet, "say nothing but warnings");
-       DeclaredCommand command = declared(app, options, use_command);
-       app.remove_option(app.get_option("--json"));  // what it prints is the command's
-       return command;
+       return declared_without_json(app, options, use_command);
      }});
 
 }  // namespace

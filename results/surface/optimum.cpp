@@ -231,29 +231,36 @@ MatrixXd OptimumModel::Draws::of(const ConstraintSpec& constraint, const Surface
                       .draws;
 }
 
+// What the trials of a point tell of what a constraint is about, by the machine; nullopt: one of them told nothing. A power is that of the trials
+// that have an energy.
+static std::optional<std::map<int, std::vector<double>>> told_at(const ConstraintSpec& constraint,
+                                                                 const std::vector<SurfaceTrial>& trials,
+                                                                 int point) {
+  std::map<int, std::vector<double>> of_node;
+  for (const SurfaceTrial& trial : trials) {
+    if (trial.point != point) continue;
+    if (constraint.name == "power") {
+      if (trial.energy_j) of_node[trial.node].push_back(*trial.energy_j / trial.time_s);
+      continue;
+    }
+    const auto value = told_of(constraint, trial);
+    if (!value) return std::nullopt;
+    of_node[trial.node].push_back(*value);
+  }
+  return of_node;
+}
+
 // What the trials of a point themselves say of a constraint; slowdowns are left to the draws.
 static bool holds_by_its_mean(const ConstraintSpec& constraint, const std::vector<SurfaceTrial>& trials,
                               int point) {
   if (constraint.name == "slowdown") return true;
   // As the report has it: of several machines the mean of each one's mean, and of a trial that told none it is not known.
-  std::map<int, std::pair<double, int>> of_node;
-  for (const SurfaceTrial& trial : trials) {
-    if (trial.point != point) continue;
-    std::optional<double> value;
-    if (constraint.name != "power")
-      value = told_of(constraint, trial);
-    else if (trial.energy_j)
-      value = *trial.energy_j / trial.time_s;
-    if (!value && constraint.name == "power") continue;
-    if (!value) return false;
-    auto& [sum, n] = of_node[trial.node];
-    sum += *value;
-    ++n;
-  }
+  const auto of_node = told_at(constraint, trials, point);
+  if (!of_node || of_node->empty()) return false;
   double sum = 0;
-  for (const auto& [node, mine] : of_node) sum += mine.first / mine.second;
-  return !of_node.empty() &&
-         holds(constraint.relation, sum / static_cast<double>(of_node.size()), constraint.limit);
+  for (const auto& [node, mine] : *of_node)
+    sum += std::accumulate(mine.begin(), mine.end(), 0.0) / static_cast<double>(mine.size());
+  return holds(constraint.relation, sum / static_cast<double>(of_node->size()), constraint.limit);
 }
 
 // What a point's own trials, of several machines the mean of each one's, show of a constraint by themselves (95 %, as the report has it);
@@ -262,16 +269,11 @@ static std::optional<bool> shown_by_its_own(const ConstraintSpec& constraint,
                                             const std::vector<SurfaceTrial>& trials, int point) {
   if (constraint.name == "slowdown" || constraint.name == "power" || constraint.name == "energy")
     return std::nullopt;
-  std::map<int, std::vector<double>> of_node;
-  for (const SurfaceTrial& trial : trials) {
-    if (trial.point != point) continue;
-    const auto value = told_of(constraint, trial);
-    if (!value) return std::nullopt;
-    of_node[trial.node].push_back(*value);
-  }
+  const auto of_node = told_at(constraint, trials, point);
+  if (!of_node) return std::nullopt;
   std::vector<double> values;
-  for (const auto& [node, mine] : of_node) {
-    if (of_node.size() == 1)
+  for (const auto& [node, mine] : *of_node) {
+    if (of_node->size() == 1)
       values = mine;
     else
       values.push_back(estimate(mine)->mean);
