@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "results/energy/energy_curve.hpp"
@@ -186,6 +187,20 @@ TEST(Energy, AValueThatComesLateBehindASilenceTellsNoPower) {
   }
 }
 
+// Lines of a program that counts joules in steps of `unit` and cuts off, some moments early or late; the work begins at 10 s.
+struct Lines {
+  double every, phase, jitter, first, until;  // s, but for the first line's number
+};
+std::vector<Reading> lines_in_steps(Uniform& uniform, double unit, const Lines& lines,
+                                    const std::function<double(double)>& joules) {
+  std::vector<Reading> readings;
+  for (double n = lines.first; n * lines.every + lines.phase < lines.until; ++n) {
+    const double t = n * lines.every + lines.phase + uniform(-lines.jitter, lines.jitter);
+    readings.push_back(at(nanoseconds(Seconds{10 + t}), unit * std::floor(joules(t) / unit)));
+  }
+  return readings;
+}
+
 // A program's counter of coarse steps, on a machine that uses less than one of them between two lines at rest: it tells the same again there,
 // and is as new as its line all the same.
 TEST(Energy, ACounterThatStandsForWantOfAStepIsAsNewAsItsLine) {
@@ -198,12 +213,9 @@ TEST(Energy, ACounterThatStandsForWantOfAStepIsAsNewAsItsLine) {
                    length = uniform(0.3, 0.9), phase = uniform(0, every), offset = uniform(0, unit);
       SensorModel model = told;
       model.resolution = unit;
-      std::vector<Reading> readings;
-      for (double n = -60; (n * every + phase) < length + 1; ++n) {
-        const double t = n * every + phase + uniform(-0.001, 0.001);
-        const double joules = 1000 + offset + idle * t + (watts - idle) * std::clamp(t, 0.0, length);
-        readings.push_back(at(nanoseconds(Seconds{10 + t}), unit * std::floor(joules / unit)));
-      }
+      const auto readings = lines_in_steps(
+          uniform, unit, {.every = every, .phase = phase, .jitter = 0.001, .first = -60, .until = length + 1},
+          [&](double t) { return 1000 + offset + idle * t + (watts - idle) * std::clamp(t, 0.0, length); });
       const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
       const auto energy = EnergyCurve(counter("wall"), readings, model).over({&region, 1});
       if (!energy.joules) continue;
@@ -227,12 +239,9 @@ TEST(Energy, AStepThatTheLookDidNotSeeIsSeenInTheReadings) {
     for (int trial = 0; trial < 600; ++trial) {
       const double every = 0.2, idle = uniform(0.1, 0.8) * unit / every, watts = uniform(25, 70),
                    length = uniform(0.8, 1.6), phase = uniform(0, every), offset = uniform(0, unit);
-      std::vector<Reading> readings;
-      for (double n = -12; (n * every + phase) < length + 2; ++n) {
-        const double t = n * every + phase + uniform(-0.002, 0.002);
-        const double joules = 36000 + offset + idle * t + (watts - idle) * std::clamp(t, 0.0, length);
-        readings.push_back(at(nanoseconds(Seconds{10 + t}), unit * std::floor(joules / unit)));
-      }
+      const auto readings = lines_in_steps(
+          uniform, unit, {.every = every, .phase = phase, .jitter = 0.002, .first = -12, .until = length + 2},
+          [&](double t) { return 36000 + offset + idle * t + (watts - idle) * std::clamp(t, 0.0, length); });
       const Window region{10 * s, nanoseconds(Seconds{10 + length}), true};
       const auto energy = EnergyCurve(counter("wall"), readings, told).over({&region, 1});
       if (!energy.joules) continue;
