@@ -85,7 +85,7 @@ void keep_stray_logs(const std::string& path, const Clock& clock, Progress& prog
 // written over where the first name is gone on with (https://sqlite.org/howtocorrupt.html, 2.5).
 void require_one_name(const std::string& path) {
   struct stat file {};
-  if (::stat(path.c_str(), &file) != 0 || file.st_nlink < 2) return;
+  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink < 2) return;
   const std::string quoted = shell_quote(path);
   throw Error(ExitCode::machine_refuses,
               fmt::format("{} is a file of {} names (hard links): trials that are finished under one of them "
